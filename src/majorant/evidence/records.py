@@ -1,0 +1,149 @@
+"""What the starts of a fit found: the evidence that its answer can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant._frames import data_frame
+
+SAME_OPTIMUM = 1e-6
+
+
+@dataclass(frozen=True)
+class StartRecord:
+    """One start and where it ended.
+
+    Attributes
+    ----------
+    source : str
+        What kind of start it was, in words ("k-means++", "random rows").
+    objective : float
+        The objective that it reached.
+    n_iter : int
+        Iterations that it took.
+    converged : bool
+        Whether it ended within the tolerance (not at the iteration limit).
+    """
+
+    source: str
+    objective: float
+    n_iter: int
+    converged: bool
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """Starts that ended at the same objective."""
+
+    objective: float
+    n_hits: int
+    distance: float
+    """How much worse than the best, zero for the best."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Every start of a fit and what follows from them.
+
+    Two starts reached the same optimum when their objectives differ by at most 1e-6 of the best one's size.
+
+    Attributes
+    ----------
+    starts : tuple of StartRecord
+        In the order in which they were made.
+    objective_name : str
+        "SSE", "log-likelihood", ...
+    sense : {"min", "max"}
+        Whether the objective is better when lower or when higher.
+    lower_bound : float or None
+        A provable bound that no solution can pass, where one was computed.
+    note : str
+        Anything else a reader must know ("starts were made on a sample of 20000 rows").
+    """
+
+    starts: tuple[StartRecord, ...]
+    objective_name: str
+    sense: Literal["min", "max"] = "min"
+    lower_bound: float | None = None
+    note: str = ""
+
+    @property
+    def n_starts(self) -> int:
+        return len(self.starts)
+
+    @property
+    def best(self) -> float:
+        """The best objective that a start reached."""
+        values = [s.objective for s in self.starts]
+        return min(values) if self.sense == "min" else max(values)
+
+    @property
+    def distances(self) -> NDArray[np.float64]:
+        """How much worse than the best each start ended, at least zero."""
+        values = np.array([s.objective for s in self.starts], dtype=np.float64)
+        return np.abs(values - self.best)
+
+    @property
+    def optima(self) -> tuple[Optimum, ...]:
+        """Distinct optima, best first."""
+        found: list[list[int]] = []
+        distances = self.distances
+        tolerance = SAME_OPTIMUM * abs(self.best)
+        for i in np.argsort(distances, kind="stable"):
+            if found and distances[i] - distances[found[-1][0]] <= tolerance:
+                found[-1].append(int(i))
+            else:
+                found.append([int(i)])
+        return tuple(Optimum(self.starts[m[0]].objective, len(m), float(distances[m[0]])) for m in found)
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct optima."""
+        return len(self.optima)
+
+    @property
+    def n_hits(self) -> int:
+        """Number of starts that reached the best optimum."""
+        return self.optima[0].n_hits
+
+    @property
+    def gap_to_second(self) -> float | None:
+        """How much worse the second-best optimum is; None when every start reached the best."""
+        optima = self.optima
+        return optima[1].distance if len(optima) > 1 else None
+
+    def __repr__(self) -> str:
+        gap = "" if self.gap_to_second is None else f", second {self.gap_to_second:.6g} worse"
+        return (
+            f"Evidence({self.n_starts} starts, {self.n_distinct} distinct optima, "
+            f"best {self.objective_name} {self.best:.8g} hit {self.n_hits} times{gap})"
+        )
+
+    def to_frame(self) -> Any:
+        """One row a start, as a data frame (pandas if installed, otherwise polars)."""
+        rows = [asdict(s) for s in self.starts]
+        columns: dict[str, Sequence[Any]] = {name: [r[name] for r in rows] for name in rows[0]}
+        return data_frame({**columns, "distance": self.distances})
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain values, for saving."""
+        return asdict(self)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Evidence:
+        """The inverse of `to_state`."""
+        starts = tuple(
+            StartRecord(str(s["source"]), float(s["objective"]), int(s["n_iter"]), bool(s["converged"]))
+            for s in state["starts"]
+        )
+        if state["sense"] not in ("min", "max"):
+            raise ValueError(f"sense must be 'min' or 'max'; got {state['sense']!r}")
+        bound = state["lower_bound"]
+        return cls(
+            starts, str(state["objective_name"]), state["sense"], None if bound is None else float(bound), str(state["note"])
+        )

@@ -1,0 +1,81 @@
+"""Which models there are: each model file registers its card here, and the command line, the report and saving read it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
+
+Estimator = TypeVar("Estimator", bound=type)
+
+
+@dataclass(frozen=True)
+class ModelCard:
+    """What the command line and the report need to know of a model.
+
+    Attributes
+    ----------
+    name : str
+        The name on the command line, lower case ("kmeans").
+    title : str
+        The name in prose, lower case ("k-means").
+    question : str
+        One line: what a person asks it.
+    kind : {"clustering", "regression"}
+        Which sections the report has.
+    size_parameter : str
+        The estimator's parameter that ``--k`` sets ("n_clusters").
+    part : str
+        What the model's parts are called, in the singular ("cluster").
+    objective_name : str
+        Short name of the objective ("SSE").
+    objective_title : str
+        The same in words ("sum of squared distances").
+    objective_attribute : str
+        Fitted attribute that holds it ("inertia_").
+    needs_target : bool
+        Whether ``fit`` takes y.
+    """
+
+    name: str
+    title: str
+    question: str
+    kind: Literal["clustering", "regression"]
+    size_parameter: str
+    part: str
+    objective_name: str
+    objective_title: str
+    objective_attribute: str
+    needs_target: bool = False
+
+
+CARDS: dict[str, ModelCard] = {}
+ESTIMATORS: dict[str, type[Any]] = {}
+
+
+def register(card: ModelCard) -> Callable[[Estimator], Estimator]:
+    """Class decorator: make an estimator known under ``card.name``."""
+
+    def add(estimator: Estimator) -> Estimator:
+        if card.name in CARDS and ESTIMATORS[card.name].__qualname__ != estimator.__qualname__:
+            raise ValueError(f"two models are called {card.name!r}: {ESTIMATORS[card.name]} and {estimator}")
+        CARDS[card.name] = card
+        ESTIMATORS[card.name] = estimator
+        return estimator
+
+    return add
+
+
+def card_of(estimator: Any) -> ModelCard:
+    """The card of an estimator or of its class.
+
+    Raises
+    ------
+    TypeError
+        If it is none of the registered models.
+    """
+    cls = estimator if isinstance(estimator, type) else type(estimator)
+    for name, known in ESTIMATORS.items():
+        if issubclass(cls, known):
+            return CARDS[name]
+    raise TypeError(f"{cls.__name__} is not one of majorant's models: {', '.join(sorted(CARDS))}")
