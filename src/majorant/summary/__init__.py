@@ -1,0 +1,25 @@
+"""What does a fitted model say on one page? The parts that a model builds its summary from; they know no model."""
+
+from majorant.summary.evidence import best_sentences, bound_sentence, evidence_block, luck_sentence, optima_table
+from majorant.summary.numbers import NumberFormat, counted, html_number, number_format, percent
+from majorant.summary.summary import Block, Fact, Facts, Summary
+from majorant.summary.table import Column, Table
+
+__all__ = [
+    "Block",
+    "Column",
+    "Fact",
+    "Facts",
+    "NumberFormat",
+    "Summary",
+    "Table",
+    "best_sentences",
+    "bound_sentence",
+    "counted",
+    "evidence_block",
+    "html_number",
+    "luck_sentence",
+    "number_format",
+    "optima_table",
+    "percent",
+]

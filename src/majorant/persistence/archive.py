@@ -1,0 +1,121 @@
+"""What may a saved file contain? One zip of meta.json and arrays, checked before anything in it is believed.
+
+Members are stored, not compressed: what a member claims to unpack to can then never exceed the file itself, and a
+small file cannot unpack to a large one. Arrays are read by hand from the header that numpy writes, without pickle and
+without reserving memory for more numbers than the member holds.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+import zipfile
+from collections.abc import Mapping
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.persistence.errors import SavedModelError, UnsavableError
+
+META = "meta.json"
+ARRAY_NAME = re.compile(r"arrays/[0-9]{1,6}\.npy")
+ARRAY_KINDS = "biufcU"
+MAX_META_BYTES = 64 * 2**20
+MAX_ARRAY_BYTES = 8 * 2**30
+MAX_TOTAL_BYTES = 16 * 2**30
+MAX_MEMBERS = 10_000
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def write_archive(stream: BinaryIO, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
+    """Write the zip; equal content gives equal bytes.
+
+    Raises
+    ------
+    UnsavableError
+        If it would be larger than `read_archive` accepts.
+    """
+    sizes = [array.nbytes for array in arrays.values()]
+    if len(sizes) >= MAX_MEMBERS or max(sizes, default=0) > MAX_ARRAY_BYTES / 2 or sum(sizes) > MAX_TOTAL_BYTES / 2:
+        raise UnsavableError(f"{len(sizes)} arrays of {sum(sizes)} bytes are more than a saved model may hold")
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
+        text = json.dumps(meta, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        archive.writestr(zipfile.ZipInfo(META, _EPOCH), text.encode("utf-8"))
+        for name, array in arrays.items():
+            with archive.open(zipfile.ZipInfo(name, _EPOCH), "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, array, allow_pickle=False)
+
+
+def read_archive(stream: BinaryIO) -> tuple[Any, dict[str, NDArray[Any]]]:
+    """Read meta.json and the arrays, by their names in the zip.
+
+    Raises
+    ------
+    SavedModelError
+        If it is not a zip, holds anything else than it should, or is larger than the limits.
+    """
+    file_size = stream.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(stream) as archive:
+        members = archive.infolist()
+        _check_members(members, file_size)
+        meta: Any = None
+        arrays: dict[str, NDArray[Any]] = {}
+        for member in members:
+            content = archive.read(member)
+            if len(content) != member.file_size:
+                raise SavedModelError(f"{member.filename} holds {len(content)} bytes but claims {member.file_size}")
+            if member.filename == META:
+                meta = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
+            else:
+                arrays[member.filename] = read_array(content)
+    return meta, arrays
+
+
+def _check_members(members: list[zipfile.ZipInfo], file_size: int) -> None:
+    if len(members) > MAX_MEMBERS:
+        raise SavedModelError(f"it holds {len(members)} files; at most {MAX_MEMBERS} are allowed")
+    names = [member.filename for member in members]
+    if META not in names:
+        raise SavedModelError(f"it holds no {META}")
+    if len(set(names)) != len(names):
+        raise SavedModelError("it holds two files of one name")
+    for member in members:
+        if member.filename != META and ARRAY_NAME.fullmatch(member.filename) is None:
+            raise SavedModelError(f"it holds a file that does not belong there, {member.filename!r}")
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & 0x1:
+            raise SavedModelError(f"{member.filename} is compressed or encrypted, which majorant never does")
+        limit = MAX_META_BYTES if member.filename == META else MAX_ARRAY_BYTES
+        if member.file_size > limit:
+            raise SavedModelError(f"{member.filename} claims {member.file_size} bytes; at most {limit} are allowed")
+    total = sum(member.file_size for member in members)
+    if total > min(file_size, MAX_TOTAL_BYTES):
+        raise SavedModelError(f"its files claim {total} bytes, more than the file has or than is allowed")
+
+
+def read_array(content: bytes) -> NDArray[Any]:
+    """The array of a .npy member: numbers, truth values or fixed-width text, exactly as many as its header says."""
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    if version == (1, 0):
+        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+    elif version == (2, 0):
+        shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(stream)
+    else:
+        raise SavedModelError(f"an array has the unknown format version {version}")
+    if dtype.kind not in ARRAY_KINDS or dtype.hasobject or dtype.fields is not None:
+        raise SavedModelError(f"an array holds values of type {dtype}, which majorant never saves")
+    if any(n < 0 for n in shape):
+        raise SavedModelError(f"an array has the impossible shape {shape}")
+    start = stream.tell()
+    if math.prod(shape) * dtype.itemsize != len(content) - start:
+        raise SavedModelError(f"an array of shape {shape} does not fit the {len(content) - start} bytes it has")
+    flat = np.frombuffer(content, dtype=dtype, offset=start) if dtype.itemsize else np.zeros(math.prod(shape), dtype)
+    return flat.reshape(shape, order="F" if is_fortran else "C").copy(order="K")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise SavedModelError(f"{META} holds {name}, which is not JSON")

@@ -1,0 +1,36 @@
+"""How is a file replaced without ever being half written?"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file that takes the place of `path` when the block ends well, and vanishes when it does not.
+
+    Parameters
+    ----------
+    path : path-like
+        The file to write. The new one is written beside it, so the folder must be writable.
+
+    Yields
+    ------
+    binary file
+    """
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+    try:
+        with beside.open("xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,181 @@
+"""How does a value become JSON and arrays, and come back? Only what is listed here can be made from a file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import majorant.engine
+from majorant.engine.trace import Trace
+from majorant.evidence import Evidence
+from majorant.persistence.archive import ARRAY_KINDS
+from majorant.persistence.errors import SavedModelError, UnsavableError
+
+_GENERATORS: dict[str, type[Any]] = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
+_TWISTER_LENGTH = 624
+
+
+def policy_classes() -> dict[str, type[Any]]:
+    """Classes of the engine's public names that hold parameters (bound policies and biases), by name."""
+    public = getattr(majorant.engine, "__all__", ())
+    found = {name: getattr(majorant.engine, name) for name in public}
+    return {
+        name: cls
+        for name, cls in found.items()
+        if isinstance(cls, type) and is_dataclass(cls) and cls.__module__.startswith("majorant.engine.")
+    }
+
+
+class Encoder:
+    """Turns values into JSON; arrays are collected in `arrays` under their names in the file."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray[Any]] = {}
+
+    def encode(self, value: Any, what: str) -> Any:
+        """JSON of a value; `what` names it in the error."""
+        if value is None or type(value) in (bool, int, str):
+            return value
+        if type(value) is float:
+            return value if math.isfinite(value) else {"float": str(value)}
+        if type(value) is list:
+            return [self.encode(v, what) for v in value]
+        if type(value) is tuple:
+            return {"tuple": [self.encode(v, what) for v in value]}
+        if type(value) is dict:
+            return {"dict": [[self.encode(k, what), self.encode(v, what)] for k, v in value.items()]}
+        if isinstance(value, np.generic):
+            return self._scalar(value, what)
+        if type(value) in (np.ndarray, np.memmap):
+            return self._array(value, what)
+        if isinstance(value, Evidence):
+            plain_numbers = Evidence.from_state(value.to_state())
+            return {"evidence": self.encode(plain_numbers.to_state(), what)}
+        if isinstance(value, Trace):
+            return {"trace": self.encode(value.to_state(), what)}
+        return self._object(value, what)
+
+    def _scalar(self, value: np.generic, what: str) -> dict[str, Any]:
+        if value.dtype.kind not in ARRAY_KINDS:
+            raise UnsavableError(f"{what} is a single value of type {value.dtype}, which cannot be saved")
+        return {"scalar": value.dtype.str, "bytes": value.tobytes().hex()}
+
+    def _array(self, array: NDArray[Any], what: str) -> dict[str, Any]:
+        if array.dtype.kind == "O":
+            texts = array.ravel().tolist()
+            if not all(type(text) is str for text in texts):
+                raise UnsavableError(f"{what} is an array of objects that are not all text, which cannot be saved")
+            return {"texts": texts, "shape": list(array.shape)}
+        if array.dtype.kind not in ARRAY_KINDS or array.dtype.fields is not None:
+            raise UnsavableError(f"{what} is an array of type {array.dtype}, which cannot be saved")
+        name = f"arrays/{len(self.arrays)}.npy"
+        self.arrays[name] = np.asarray(array)
+        return {"array": name}
+
+    def _object(self, value: Any, what: str) -> dict[str, Any]:
+        if isinstance(value, np.random.RandomState):
+            return {"random_state": [self.encode(v, what) for v in _twister_state(value)]}
+        if isinstance(value, np.random.Generator):
+            kind = type(value.bit_generator).__name__
+            if kind in _GENERATORS:
+                return {"generator": kind, "state": self.encode(dict(value.bit_generator.state), what)}
+            raise UnsavableError(f"{what} is a random generator {kind}; only {', '.join(_GENERATORS)} can be saved")
+        name = type(value).__name__
+        if policy_classes().get(name) is type(value):
+            state = {f.name: self.encode(getattr(value, f.name), what) for f in fields(value) if f.init}
+            return {"policy": name, "fields": state}
+        if callable(value):
+            raise UnsavableError(
+                f"{what} is a function ({getattr(value, '__qualname__', name)}), which cannot be saved; "
+                "fit with one of the named choices instead, or keep the model with pickle"
+            )
+        raise UnsavableError(f"{what} is a {type(value).__module__}.{name}, which cannot be saved")
+
+
+class Decoder:
+    """The inverse of `Encoder`."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self.arrays = arrays
+
+    def decode(self, value: Any) -> Any:
+        """The value of some JSON.
+
+        Raises
+        ------
+        SavedModelError
+            If the JSON describes nothing that majorant saves. Malformed JSON may also raise KeyError, TypeError, ...:
+            the caller turns them all into one error.
+        """
+        if value is None or type(value) in (bool, int, float, str):
+            return value
+        if type(value) is list:
+            return [self.decode(v) for v in value]
+        match value:
+            case {"float": str(text), **rest} if not rest and text in ("inf", "-inf", "nan"):
+                return float(text)
+            case {"tuple": list(items), **rest} if not rest:
+                return tuple(self.decode(v) for v in items)
+            case {"dict": list(pairs), **rest} if not rest:
+                return {self.decode(k): self.decode(v) for k, v in pairs}
+            case {"array": str(name), **rest} if not rest:
+                return self.arrays[name]
+            case {"texts": list(), "shape": list(), **rest} if not rest:
+                return _text_array(value["texts"], value["shape"])
+            case {"scalar": str(kind), "bytes": str(digits), **rest} if not rest:
+                return _scalar(np.dtype(kind), bytes.fromhex(digits))
+            case _:
+                return self._object(value)
+
+    def _object(self, value: Mapping[str, Any]) -> Any:
+        match value:
+            case {"evidence": state, **rest} if not rest:
+                return Evidence.from_state(self.decode(state))
+            case {"trace": state, **rest} if not rest:
+                return Trace.from_state(self.decode(state))
+            case {"policy": str(name), "fields": dict(state), **rest} if not rest:
+                return policy_classes()[name](**{k: self.decode(v) for k, v in state.items()})
+            case {"random_state": list(state), **rest} if not rest:
+                return _twister(*(self.decode(v) for v in state))
+            case {"generator": str(kind), "state": state, **rest} if not rest:
+                bits = _GENERATORS[kind]()
+                bits.state = self.decode(state)
+                return np.random.Generator(bits)
+        raise SavedModelError(f"it describes a value that majorant never saves: {sorted(value)[:3]}")
+
+
+def _scalar(dtype: np.dtype[Any], content: bytes) -> Any:
+    if dtype.kind not in ARRAY_KINDS or len(content) != dtype.itemsize:
+        raise SavedModelError(f"a single value of type {dtype} has {len(content)} bytes")
+    return np.frombuffer(content, dtype)[0] if content else dtype.type()
+
+
+def _text_array(texts: list[Any], shape: list[Any]) -> NDArray[Any]:
+    if not all(type(text) is str for text in texts):
+        raise SavedModelError("an array of text holds something else")
+    array = np.empty(len(texts), dtype=object)
+    array[:] = texts
+    return array.reshape(shape)
+
+
+def _twister_state(state: np.random.RandomState) -> tuple[Any, ...]:
+    kind, key, position, has_gauss, cached = state.get_state(legacy=True)
+    if kind != "MT19937":
+        raise UnsavableError(f"a RandomState of kind {kind} cannot be saved")
+    return key, int(position), int(has_gauss), float(cached)
+
+
+def _twister(key: Any, position: Any, has_gauss: Any, cached: Any) -> np.random.RandomState:
+    # numpy reads the key at this position without a check of its own
+    if not (type(position) is int and 0 <= position <= _TWISTER_LENGTH):
+        raise SavedModelError(f"a random state stands at the impossible position {position!r}")
+    if not (isinstance(key, np.ndarray) and key.shape == (_TWISTER_LENGTH,) and key.dtype == np.uint32):
+        raise SavedModelError("a random state has no key of 624 whole numbers")
+    state = np.random.RandomState()
+    state.set_state(("MT19937", key, position, int(has_gauss), float(cached)))
+    return state

@@ -1,0 +1,117 @@
+"""How is the evidence of a fit put into words and into a table?"""
+
+from __future__ import annotations
+
+from majorant.evidence import Evidence
+from majorant.summary.numbers import NumberFormat, counted, number_format, percent
+from majorant.summary.summary import Block
+from majorant.summary.table import Column, Table
+
+MOST_OPTIMA = 6
+_USUAL_DECIMALS = {"SSE": 2}
+_OTHER_DECIMALS = 3
+
+
+def evidence_block(evidence: Evidence) -> Block:
+    """The block that opens every summary: starts, distinct optima, hits of the best, the second, and any bound."""
+    if evidence.n_starts == 0:
+        return Block("EVIDENCE", "no starts", ("Nothing was recorded of how this fit was found.",))
+    sentences = [luck_sentence(evidence), *_limit_sentences(evidence), bound_sentence(evidence)]
+    sentences += [evidence.note] if evidence.note else []
+    if evidence.n_starts == 1:
+        return Block("EVIDENCE", _note(evidence), tuple(sentences))
+    more = [_more_sentence(evidence)] if evidence.n_distinct > MOST_OPTIMA else []
+    return Block("EVIDENCE", _note(evidence), (optima_table(evidence), *more, *sentences))
+
+
+def objective_format(evidence: Evidence) -> NumberFormat:
+    """Decimals that show the best objective and tell it from the second."""
+    usual = _USUAL_DECIMALS.get(evidence.objective_name, _OTHER_DECIMALS)
+    best = number_format([evidence.best], usual, digits=4)
+    gap = number_format([evidence.gap_to_second or 0.0], best.decimals)
+    return best if best.powers or gap.powers else gap
+
+
+def optima_table(evidence: Evidence) -> Table:
+    """One row a distinct optimum, best first: its objective, how much worse it is, how many starts stopped there."""
+    decimals = objective_format(evidence).decimals
+    columns = [
+        Column(evidence.objective_name, decimals, min_width=9, key="objective"),
+        Column(_worse(evidence), decimals, min_width=9, key="distance"),
+        Column("starts"),
+    ]
+    rows = [(o.objective, o.distance if i else None, o.n_hits) for i, o in enumerate(evidence.optima[:MOST_OPTIMA])]
+    return Table("optima", columns, rows, bars="starts")
+
+
+def best_sentences(evidence: Evidence) -> list[str]:
+    """The best objective with its hits, and the second optimum: what the command line says of a fit."""
+    style = objective_format(evidence)
+    name = evidence.objective_name
+    best = f"Best {name} {style.text(evidence.best)}"
+    if evidence.n_starts == 1:
+        return [f"{best}, from one start."]
+    if evidence.n_hits == evidence.n_starts:
+        return [f"{best}, reached by all {evidence.n_starts} starts."]
+    second = evidence.optima[1]
+    stopped = f"{counted(second.n_hits, 'start')} stopped there"
+    return [
+        f"{best}, reached by {evidence.n_hits} of {evidence.n_starts} starts.",
+        f"The second optimum is {style.text(second.distance)} {_worse(evidence)}; {stopped}.",
+    ]
+
+
+def luck_sentence(evidence: Evidence) -> str:
+    """Whether a single start would probably have missed the best optimum."""
+    if evidence.n_starts == 1:
+        return "Only one start was made: nothing tells whether another would end better."
+    if evidence.n_hits == evidence.n_starts:
+        return "Every start reached the best optimum."
+    if 2 * evidence.n_hits < evidence.n_starts:
+        return "A single start would probably have missed the best optimum."
+    missed = percent(1 - evidence.n_hits / evidence.n_starts)
+    return f"A single start would have missed the best optimum {missed} of the time."
+
+
+def bound_sentence(evidence: Evidence) -> str:
+    """The provable bound, rounded so that what is printed is still proved, or that there is none."""
+    bound = evidence.lower_bound
+    if bound is None:
+        return "Provable bound: not computed."
+    smaller = evidence.sense == "min"
+    style = objective_format(evidence)
+    text = style.text(bound, "down" if smaller else "up")
+    sentence = f"Provable bound: no solution has {'an' if evidence.objective_name == 'SSE' else 'a'} "
+    sentence += f"{evidence.objective_name} {'below' if smaller else 'above'} {text}"
+    gap = max(0.0, evidence.best - bound if smaller else bound - evidence.best)
+    if evidence.objective_name == "SSE" and bound > 0.0:
+        return f"{sentence}; this one is within {percent(gap / bound, 2, 'up')} of it."
+    return f"{sentence}; this one is within {style.text(gap, 'up')} of it."
+
+
+def _note(evidence: Evidence) -> str:
+    if evidence.n_starts == 1:
+        return "1 start"
+    note = f"{evidence.n_starts} starts, {counted(evidence.n_distinct, 'distinct optimum', 'distinct optima')}, "
+    note += f"best hit {counted(evidence.n_hits, 'time')}"
+    if evidence.gap_to_second is not None:
+        note += f", second {objective_format(evidence).text(evidence.gap_to_second)} {_worse(evidence)}"
+    return note
+
+
+def _worse(evidence: Evidence) -> str:
+    return "higher" if evidence.sense == "min" else "lower"
+
+
+def _more_sentence(evidence: Evidence) -> str:
+    others = evidence.optima[MOST_OPTIMA:]
+    starts = counted(sum(o.n_hits for o in others), "start")
+    farthest = objective_format(evidence).text(others[-1].distance)
+    return f"{len(others)} more, up to {farthest} {_worse(evidence)}, from {starts}."
+
+
+def _limit_sentences(evidence: Evidence) -> list[str]:
+    stopped = sum(not s.converged for s in evidence.starts)
+    if stopped == 0:
+        return []
+    return [f"{stopped} of {counted(evidence.n_starts, 'start')} stopped at the iteration limit, not at an optimum."]

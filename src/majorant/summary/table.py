@@ -1,0 +1,216 @@
+"""How are numbers set in a table? One table, written for the terminal, for HTML, for markdown and as a data frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from typing import Any
+
+from majorant._frames import data_frame
+from majorant.summary.numbers import NumberFormat, html_number, number_format
+from majorant.summary.text import WIDTH, bar, display_width, is_ascii_only, padded, plain, shortened
+
+Cell = str | int | float | None
+
+_INDENT = "  "
+_GAP = 3
+_LONGEST_TEXT = 32
+_LONGEST_BAR = 30
+_LEAST_WIDTH_OF_DECIMALS = 6
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column of a table holds.
+
+    Attributes
+    ----------
+    header : str
+        What stands above it.
+    decimals : int or None
+        Digits after the point; None for text and whole numbers. More are shown where these would hide the numbers.
+    min_width : int
+        Least width on the terminal.
+    spills : bool
+        Whether a long header may reach over an empty one at its left, instead of widening the column.
+    key : str
+        Name of the column in data frames and JSON; the header if empty.
+    """
+
+    header: str
+    decimals: int | None = None
+    min_width: int = 0
+    spills: bool = False
+    key: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.key or self.header
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows and columns with a name.
+
+    Attributes
+    ----------
+    title : str
+        Name of the table, lower case: its key in ``Summary.tables``.
+    columns : sequence of Column
+        From left to right; the first says what the row is about.
+    rows : sequence of sequences
+        Text, numbers, or None for an empty cell.
+    bars : str
+        Name of the column whose counts are drawn as bars at the right, if any.
+    grouped : bool
+        Whether rows with equal first cells form a group: the cell is written once, groups are set apart.
+    """
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    bars: str = ""
+    grouped: bool = False
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(
+                    f"table {self.title!r} has {len(self.columns)} columns, but a row has {len(row)} cells: {list(row)}"
+                )
+        if self.bars and self.bars not in [column.name for column in self.columns]:
+            raise ValueError(f"table {self.title!r} has no column {self.bars!r} to draw as bars")
+
+    def __str__(self) -> str:
+        return "\n".join(self.to_lines())
+
+    def values(self, name: str) -> list[Cell]:
+        """The cells of the column of that name."""
+        place = [column.name for column in self.columns].index(name)
+        return [row[place] for row in self.rows]
+
+    def head(self, n_rows: int) -> Table:
+        """The first rows."""
+        return replace(self, rows=self.rows[:n_rows])
+
+    def to_lines(self, width: int = WIDTH - 2, ascii_only: bool | None = None) -> list[str]:
+        """Lines for the terminal: the header, then the rows; columns that do not fit follow below, after the first."""
+        ascii_only = is_ascii_only() if ascii_only is None else ascii_only
+        laid_out = [_LaidOutColumn.of(column, self._cells(i)) for i, column in enumerate(self.columns)]
+        lines: list[str] = []
+        for part in _parts_that_fit(laid_out, width - len(_INDENT)):
+            lines += [""] if lines else []
+            lines += self._part_lines(part)
+        if self.bars and len(lines) == len(self.rows) + 1:
+            lines = self._with_bars(lines, width, ascii_only)
+        return [line.rstrip() for line in lines]
+
+    def _cells(self, place: int) -> list[Cell]:
+        return [row[place] for row in self.rows]
+
+    def _starts_group(self) -> Iterator[bool]:
+        previous: object = object()
+        for row in self.rows:
+            yield row[0] != previous
+            previous = row[0]
+
+    def _part_lines(self, part: Sequence[_LaidOutColumn]) -> list[str]:
+        lines = [_header_line(part)]
+        for i, starts in enumerate(self._starts_group()):
+            cells = [column.cells[i] for column in part]
+            if self.grouped:
+                lines += [""] if starts else []
+                cells[0] = cells[0] if starts else " " * part[0].width
+            lines.append(_INDENT + (" " * _GAP).join(cells))
+        return lines
+
+    def _with_bars(self, lines: list[str], width: int, ascii_only: bool) -> list[str]:
+        counts = [float(c) if isinstance(c, (int, float)) else 0.0 for c in self.values(self.bars)]
+        used = max(display_width(line) for line in lines) + 2
+        room = min(_LONGEST_BAR, width - used)
+        if room < 8:
+            return lines
+        bars = ["", *(bar(count, max(counts), room, ascii_only) for count in counts)]
+        return [padded(line, used) + drawn for line, drawn in zip(lines, bars, strict=True)]
+
+    def to_html(self) -> str:
+        """An HTML table without any style of its own; number cells have the class ``n``."""
+        laid_out = [_LaidOutColumn.of(column, self._cells(i)) for i, column in enumerate(self.columns)]
+        marks = [' class="n"' if c.right else "" for c in laid_out]
+        head = "".join(f"<th{m}>{escape(c.column.header)}</th>" for c, m in zip(laid_out, marks, strict=True))
+        body = ""
+        for i, starts in enumerate(self._starts_group()):
+            cells = [html_number(c.cells[i].strip()) if c.right else escape(c.full[i]) for c in laid_out]
+            if self.grouped and not starts:
+                cells[0] = ""
+            body += "<tr>" + "".join(f"<td{m}>{t}</td>" for t, m in zip(cells, marks, strict=True)) + "</tr>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def to_markdown(self) -> str:
+        """A pipe table."""
+        laid_out = [_LaidOutColumn.of(column, self._cells(i)) for i, column in enumerate(self.columns)]
+        lines = ["| " + " | ".join(_pipe_safe(c.column.header) for c in laid_out) + " |"]
+        lines.append("|" + "|".join("---:" if c.right else "---" for c in laid_out) + "|")
+        lines += ["| " + " | ".join(_pipe_safe(c.full[i]) for c in laid_out) + " |" for i in range(len(self.rows))]
+        return "\n".join(lines)
+
+    def to_frame(self) -> Any:
+        """As a data frame (pandas if installed, otherwise polars), with all digits."""
+        return data_frame({column.name: self._cells(i) for i, column in enumerate(self.columns)})
+
+    def to_records(self) -> list[dict[str, Cell]]:
+        """One dictionary a row, with all digits."""
+        names = [column.name for column in self.columns]
+        return [dict(zip(names, row, strict=True)) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class _LaidOutColumn:
+    """A column whose cells are text of one width."""
+
+    column: Column
+    header: str
+    full: list[str]
+    cells: list[str]
+    width: int
+    right: bool
+
+    @classmethod
+    def of(cls, column: Column, values: Sequence[Cell]) -> _LaidOutColumn:
+        numbers = [v for v in values if v is not None and not isinstance(v, str)]
+        style = NumberFormat(0) if column.decimals is None else number_format(numbers, column.decimals)
+        full = ["" if v is None else plain(v) if isinstance(v, str) else style.text(v) for v in values]
+        right = bool(numbers)
+        header = shortened(plain(column.header), _LONGEST_TEXT)
+        texts = full if right else [shortened(t, _LONGEST_TEXT) for t in full]
+        least = max(column.min_width, _LEAST_WIDTH_OF_DECIMALS if column.decimals else 0)
+        width = max([least, 0 if column.spills else display_width(header), *map(display_width, texts)])
+        return cls(column, header, full, [padded(t, width, right) for t in texts], width, right)
+
+
+def _parts_that_fit(columns: Sequence[_LaidOutColumn], width: int) -> Iterator[list[_LaidOutColumn]]:
+    key, others = columns[0], columns[1:]
+    part, used = [key], key.width
+    for column in others:
+        if used + _GAP + column.width > width and len(part) > 1:
+            yield part
+            part, used = [key], key.width
+        part.append(column)
+        used += _GAP + column.width
+    yield part
+
+
+def _header_line(part: Sequence[_LaidOutColumn]) -> str:
+    line, end = "", 0
+    for column in part:
+        end += column.width + (_GAP if end else len(_INDENT))
+        if column.right:
+            line = padded(line, end - display_width(column.header)) + column.header
+        else:
+            line = padded(line, end - column.width) + padded(column.header, column.width)
+    return line
+
+
+def _pipe_safe(text: str) -> str:
+    return plain(text).replace("|", "\\|")

@@ -1,0 +1,77 @@
+"""How is text laid out on a terminal of fixed width?"""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+import unicodedata
+
+WIDTH = 80
+_EIGHTHS = "▏▎▍▌▋▊▉█"
+_RULE = "─"
+
+
+def plain(text: str) -> str:
+    """The text without control characters, which could garble or drive a terminal."""
+    return "".join("?" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in text)
+
+
+def display_width(text: str) -> int:
+    """Columns that the text takes: two for wide East Asian characters, none for combining marks."""
+    if text.isascii():
+        return len(text)
+    return sum(
+        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in ("W", "F") else 1 for c in text
+    )
+
+
+def padded(text: str, width: int, right: bool = False) -> str:
+    """The text with spaces up to `width` columns, before it if it is aligned to the right."""
+    space = " " * (width - display_width(text))
+    return space + text if right else text + space
+
+
+def shortened(text: str, width: int) -> str:
+    """The text, cut to `width` columns with three dots where it is longer."""
+    if display_width(text) <= width:
+        return text
+    kept = ""
+    for character in text:
+        if display_width(kept + character) > width - 3:
+            break
+        kept += character
+    return kept + "..."
+
+
+def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
+    """Lines of at most `width` columns; `first` opens the first line and `rest` all others."""
+    rest = " " * len(first) if rest is None else rest
+    lines = textwrap.wrap(
+        plain(text), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, break_long_words=False
+    )
+    return lines or [first.rstrip()]
+
+
+def is_ascii_only(encoding: str | None = None) -> bool:
+    """Whether an encoding, by default standard output's, lacks the characters of bars and rules."""
+    encoding = encoding or getattr(sys.stdout, "encoding", None) or "ascii"
+    try:
+        (_EIGHTHS + _RULE).encode(encoding)
+    except (UnicodeEncodeError, LookupError):
+        return True
+    return False
+
+
+def bar(count: float, most: float, width: int, ascii_only: bool = False) -> str:
+    """A bar of eighth blocks for a count, `width` columns long for the largest one; never empty for a count above 0."""
+    if count <= 0 or most <= 0:
+        return ""
+    if ascii_only:
+        return "#" * max(1, round(count / most * width))
+    whole, eighths = divmod(max(1, round(8 * count / most * width)), 8)
+    return _EIGHTHS[-1] * whole + (_EIGHTHS[eighths - 1] if eighths else "")
+
+
+def rule(width: int, ascii_only: bool = False) -> str:
+    """A line across the page."""
+    return ("-" if ascii_only else _RULE) * width
