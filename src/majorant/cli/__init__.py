@@ -1,0 +1,79 @@
+"""How is majorant used without Python? The command ``majorant``."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from importlib.util import find_spec
+
+__all__ = ["main"]
+
+_LIBRARIES = ("typer", "rich", "polars", "pyarrow")
+_FAULT = 1
+_WRONG = 2
+_STOPPED = 130
+_ADVICE = "This is a fault of majorant: please report it with what --debug shows."
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        What stands after ``majorant``; by default what the program was started with.
+
+    Returns
+    -------
+    int
+        Exit status: 0 for success, 2 for wrong usage or bad data, 130 when stopped, 1 for a fault of majorant's own.
+    """
+    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    if any(find_spec(library) is None for library in _LIBRARIES):
+        print('majorant: the command line needs a few more packages: pip install "majorant[cli]"', file=sys.stderr)
+        return _WRONG
+    _prepare_process()
+    from majorant.cli.app import run
+
+    # --debug is understood anywhere, not only before the command
+    rest = [argument for argument in arguments if argument != "--debug"]
+    return _reported(lambda: run(rest), debug=len(rest) < len(arguments))
+
+
+def _prepare_process() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
+    if threading.current_thread() is threading.main_thread():
+        # a polite request to end cleans up as Ctrl-C does
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+
+def _reported(command: Callable[[], int], debug: bool) -> int:
+    from majorant.cli.errors import CommandError
+
+    try:
+        status = command()
+    except CommandError as error:
+        if debug:
+            traceback.print_exc()
+        print(error.text(), file=sys.stderr)
+        return _WRONG
+    except KeyboardInterrupt:
+        status = _STOPPED
+    except BrokenPipeError:
+        # the reader of our output went away, as "head" does: nothing is wrong
+        sys.stderr.close()
+        return 0
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        reason = " ".join(str(error).split())
+        print(CommandError(f"unexpected {type(error).__name__}: {reason}", _ADVICE).text(), file=sys.stderr)
+        return _FAULT
+    if status == _STOPPED:
+        print("majorant: stopped.", file=sys.stderr)
+    return status

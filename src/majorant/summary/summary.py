@@ -196,9 +196,9 @@ class Summary:
                 opening = " " * _HEADING_WIDTH
         return "\n".join(lines)
 
-    def table(self, title: str) -> Table | None:
-        """The table of that name, or None."""
-        return next((t for b in self.blocks for t in b.content if isinstance(t, Table) and t.title == title), None)
+    def block_of(self, title: str) -> Block | None:
+        """The block that holds the table of that name, or None."""
+        return next((b for b in self.blocks if any(isinstance(t, Table) and t.title == title for t in b.content)), None)
 
     @property
     def tables(self) -> dict[str, Any]:

@@ -1,0 +1,155 @@
+"""Which commands are there, and what do they take? Each hands over to the module that does the job."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+
+from majorant.cli.errors import CommandError
+
+app = typer.Typer(
+    name="majorant",
+    help="Fit latent-variable models whose answer does not depend on a lucky start.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["--help", "-h"]},
+)
+
+Table = Annotated[Path, typer.Argument(metavar="TABLE", help="CSV, TSV, Parquet, Arrow/Feather or .npz file.")]
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="Folder that majorant fit wrote.")]
+DropMissing = Annotated[bool, typer.Option("--drop-missing", help="Leave out rows with missing values.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace what an earlier run wrote.")]
+# the parser's own error, which some versions of typer bring along and others take from click
+_UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit status."""
+    try:
+        status = app(args=list(arguments), prog_name="majorant", standalone_mode=False)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
+    except _UsageError as error:
+        message = str(getattr(error, "format_message", error.__str__)())
+        hint = "majorant COMMAND --help shows what each command takes."
+        raise CommandError(message[:1].lower() + message[1:], hint) from error
+    return status if isinstance(status, int) else 0
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        import majorant
+
+        print(f"majorant {majorant.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and stop.")
+    ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+) -> None:
+    """Fit latent-variable models whose answer does not depend on a lucky start."""
+
+
+@app.command()
+def fit(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help='Name of a model; "majorant models" lists them.')],
+    table: Table,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write.")],
+    target: Annotated[str | None, typer.Option(metavar="Y", help="Column to predict, for models that do.")] = None,
+    features: Annotated[
+        str | None, typer.Option(metavar="A,B,C", help="Columns to use; all numeric ones by default.")
+    ] = None,
+    k: Annotated[int | None, typer.Option(metavar="K", help="Number of clusters or components.")] = None,
+    standardise: Annotated[
+        bool, typer.Option("--standardise", "--standardize", help="Bring features to mean 0 and deviation 1 first.")
+    ] = False,
+    weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="How much each row counts.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the model; repeat it."),
+    ] = None,
+    random_state: Annotated[int, typer.Option(metavar="S", min=0, max=2**32 - 1, help="Seed.", show_default=True)] = 0,
+    drop_missing: DropMissing = False,
+    force: Force = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Fit a model to a table and write the run: model, report, assignments, numbers."""
+    from majorant.cli.fit import FitRequest, fit_and_write
+
+    fit_and_write(
+        FitRequest(
+            model=model,
+            table=table,
+            out=out,
+            target=target,
+            features=() if features is None else tuple(name.strip() for name in features.split(",")),
+            k=k,
+            standardise=standardise,
+            weights=weights,
+            settings=tuple(settings or ()),
+            random_state=random_state,
+            drop_missing=drop_missing,
+            force=force,
+            report=not no_report,
+            quiet=quiet,
+        )
+    )
+
+
+@app.command()
+def predict(
+    run: Run,
+    table: Table,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv or .parquet.")],
+    drop_missing: DropMissing = False,
+    force: Force = False,
+) -> None:
+    """Apply a run's model to a new table."""
+    from majorant.cli.messages import labelled
+    from majorant.cli.predict import predict_and_write
+
+    done = predict_and_write(run, table, out, drop_missing, force)
+    print("\n".join(labelled("Wrote", done)))
+
+
+@app.command()
+def report(run: Run) -> None:
+    """Write the report of a run again; its table must still be there."""
+    from majorant.cli.messages import labelled
+    from majorant.cli.report import rewrite_report
+
+    print("\n".join(labelled("Wrote", str(rewrite_report(run)))))
+
+
+@app.command()
+def models() -> None:
+    """List the models."""
+    from majorant.cli.settings import known_models
+    from majorant.summary.text import WIDTH, wrapped
+
+    cards = known_models()
+    width = max(map(len, cards), default=0) + 3
+    for name, card in cards.items():
+        print("\n".join(wrapped(f"{card.title}: {card.question}", WIDTH, f"{name:<{width}}")))
+
+
+@app.command()
+def demo(
+    model: Annotated[str, typer.Argument(metavar="[MODEL]", help="Name of a model.")] = "kmeans",
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write.")] = Path("demo"),
+    force: Force = False,
+) -> None:
+    """Fit a model to a small table of wines that comes along."""
+    from majorant.cli.demo import run_demo
+
+    run_demo(model, out, force)

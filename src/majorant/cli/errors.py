@@ -1,0 +1,45 @@
+"""How is a mistake told? One plain sentence, what to do, and no traceback."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from majorant.summary.text import WIDTH, wrapped
+
+_PREFIX = "majorant: "
+_MOST_NAMES = 20
+
+
+class CommandError(Exception):
+    """Wrong usage or bad data.
+
+    Parameters
+    ----------
+    *sentences : str
+        What was got and what to do, one line each.
+    """
+
+    def __init__(self, *sentences: str) -> None:
+        super().__init__(" ".join(sentences))
+        self.sentences = sentences
+
+    def text(self) -> str:
+        """What standard error shows."""
+        lines: list[str] = []
+        for sentence in self.sentences:
+            lines += wrapped(sentence, WIDTH, " " * len(_PREFIX) if lines else _PREFIX, " " * len(_PREFIX))
+        return "\n".join(lines)
+
+
+def did_you_mean(wrong: str, known: Sequence[str]) -> str:
+    """`` Did you mean "tuned"?`` with the nearest known name, or nothing if none is near."""
+    by_lower_case = {name.lower(): name for name in reversed(known)}
+    nearest = difflib.get_close_matches(wrong.lower(), by_lower_case, n=1, cutoff=0.6)
+    return f' Did you mean "{by_lower_case[nearest[0]]}"?' if nearest else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """The names with commas, at most twenty of them."""
+    more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+    return ", ".join(names[:_MOST_NAMES]) + more

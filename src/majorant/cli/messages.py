@@ -1,0 +1,93 @@
+"""What does the terminal show of a fit? Blocks of at most 80 columns; no decision is made here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from majorant.evidence import Evidence
+from majorant.summary import Block, Table, best_sentences, counted
+from majorant.summary.text import WIDTH, wrapped
+
+_LABEL_WIDTH = 9
+_MOST_ROWS = 20
+
+
+def labelled(label: str, text: str) -> list[str]:
+    """Lines of text with a word at the left margin of the first."""
+    return wrapped(text, WIDTH, f"{label:<{_LABEL_WIDTH}}", " " * _LABEL_WIDTH)
+
+
+@dataclass(frozen=True)
+class TableUse:
+    """How much of a table was used."""
+
+    name: str
+    n_used: int
+    n_left_out: int
+    ignored: Sequence[str] = ()
+    row_numbers: Sequence[str] = ()
+
+    def lines(self) -> list[str]:
+        """The block "Table"."""
+        lines = labelled("Table", f"{self.name}, {counted(self.n_used, 'row')} used, {self.n_left_out} left out")
+        if self.ignored:
+            lines += labelled("", f"columns left out, not numeric: {', '.join(self.ignored)}")
+        if self.row_numbers:
+            names = ", ".join(f'"{name}"' for name in self.row_numbers)
+            lines += labelled("", f"{names} looks like a row number but is used; --features can leave it out")
+        return lines
+
+
+def model_lines(title: str, size: int, part: str, n_features: int, standardised: bool) -> list[str]:
+    """The block "Model"."""
+    text = f"{title}, {counted(size, part)}, {counted(n_features, 'feature')}"
+    return labelled("Model", text + (", standardised" if standardised else ""))
+
+
+def starts_lines(evidence: Evidence, seconds: float) -> list[str]:
+    """The block "Starts"."""
+    optima = counted(evidence.n_distinct, "distinct optimum", "distinct optima")
+    return labelled("Starts", f"{evidence.n_starts} of {evidence.n_starts} in {seconds:.1f} s, {optima}")
+
+
+def result_lines(evidence: Evidence) -> list[str]:
+    """The sentences about the best optimum and the second."""
+    return [line for sentence in best_sentences(evidence) for line in wrapped(sentence, WIDTH)]
+
+
+def parts_lines(block: Block, standardised: bool) -> list[str]:
+    """The tables of the model's parts, cut where they are long, and what their block says about them."""
+    lines: list[str] = []
+    for table in block.content:
+        if isinstance(table, Table):
+            lines += ["", *table.head(_MOST_ROWS).to_lines()]
+            if len(table.rows) > _MOST_ROWS:
+                lines.append(f"  {len(table.rows) - _MOST_ROWS} more in summary.json")
+    sentences = [item for item in block.content if isinstance(item, str)]
+    if standardised:
+        sentences.append("Features in standard deviations from their mean.")
+    lines += [""] if sentences else []
+    for sentence in sentences:
+        lines += wrapped(sentence, WIDTH, "  ")
+    return lines
+
+
+def look_out_lines(sentences: Sequence[str]) -> list[str]:
+    """What a reader must not miss."""
+    return [line for sentence in sentences for line in wrapped(f"Look out: {sentence}", WIDTH, "", "          ")]
+
+
+def wrote_lines(files: Mapping[Path, str]) -> list[str]:
+    """The block "Wrote": each file with what it is, below each other where both do not fit on a line."""
+    longest = max(len(str(path)) for path in files)
+    fits = _LABEL_WIDTH + longest + 4 + max(map(len, files.values())) <= WIDTH
+    lines: list[str] = []
+    for path, what in files.items():
+        label = f"{'' if lines else 'Wrote':<{_LABEL_WIDTH}}"
+        if fits:
+            lines.append(f"{label}{path!s:<{longest}}    {what}")
+        else:
+            lines += [f"{label}{path}", f"{'':<{_LABEL_WIDTH + 4}}{what}"]
+    return lines

@@ -1,0 +1,42 @@
+"""The job behind ``majorant predict``: the parts of a new table's rows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from majorant.cli.assignments import assigned, feature_frame
+from majorant.cli.errors import CommandError, listed
+from majorant.cli.matrix import Columns, build_matrix
+from majorant.cli.runs import read_run
+from majorant.cli.settings import allows_missing
+from majorant.cli.tables import SourceTable, check_writable_ending, read_table, write_table
+from majorant.summary import counted
+
+
+def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: bool, force: bool) -> str:
+    """Write the parts of a new table's rows; the sentence says what was done."""
+    check_writable_ending(out)
+    if out.exists() and not force:
+        raise CommandError(f"{out} is there already.", "Choose another --out, or let --force replace it.")
+    estimator, recipe = read_run(folder)
+    table = read_table(table_path)
+    columns = Columns(recipe.columns.features)
+    _check_columns(table, columns)
+    matrix = build_matrix(table, columns, allows_missing(estimator), drop_missing)
+    seen = matrix.values if recipe.standardisation is None else recipe.standardisation.apply(matrix.values)
+    found = assigned(estimator, feature_frame(columns.features, seen), matrix.rows, is_new=True)
+    try:
+        write_table(found, out)
+    except OSError as error:
+        raise CommandError(f"{out} cannot be written: {error.strerror}.") from error
+    return f"{out}, {counted(len(matrix.rows), 'row')}, {matrix.n_left_out} left out"
+
+
+def _check_columns(table: SourceTable, columns: Columns) -> None:
+    missing = [f'"{name}"' for name in columns.features if name not in table.frame.columns]
+    if len(missing) > 1:
+        raise CommandError(
+            f"{table.name} lacks {len(missing)} of the {len(columns.features)} columns that the model was fitted to: "
+            f"{listed(missing)}.",
+            f"Columns: {listed(table.frame.columns)}.",
+        )

@@ -1,0 +1,62 @@
+"""The job behind ``majorant report``: the page of a run, written again."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+from majorant.cli.errors import CommandError
+from majorant.cli.matrix import Matrix, build_matrix
+from majorant.cli.runs import REPORT, Recipe, read_run
+from majorant.cli.tables import SourceTable, read_table
+from majorant.persistence import replacing
+from majorant.report import Run, html_report
+
+
+def rewrite_report(folder: Path) -> Path:
+    """Write report.html of a run again, from its model and its table."""
+    estimator, recipe = read_run(folder)
+    table = _same_table(folder, recipe)
+    matrix = build_matrix(table, recipe.columns, allows_missing=not recipe.drop_missing, drop_missing=True)
+    path = folder / REPORT
+    try:
+        write_report(path, estimator, recipe, matrix)
+    except OSError as error:
+        raise CommandError(f"{path} cannot be written: {error.strerror}.") from error
+    return path
+
+
+def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> None:
+    """Write the page of a run."""
+    units = recipe.standardisation
+    run = Run(
+        estimator,
+        matrix.values if units is None else units.apply(matrix.values),
+        recipe.columns.features,
+        recipe.table_name,
+        recipe.command,
+        raw=None if units is None else matrix.values,
+        standardised=units is not None,
+        n_left_out=matrix.n_left_out,
+        created=datetime.date.fromisoformat(recipe.created),
+    )
+    page = html_report(run)
+    with replacing(path) as stream:
+        stream.write(page.encode("utf-8"))
+
+
+def _same_table(folder: Path, recipe: Recipe) -> SourceTable:
+    """The table of the run, or an error if it has gone or changed."""
+    path = Path(folder / recipe.table_path).resolve()
+    if not path.is_file():
+        raise CommandError(
+            f"the table of this run, {recipe.table_name}, is no longer at {path}.",
+            "A report shows the table's rows: put it back there, or fit again.",
+        )
+    table = read_table(path)
+    if table.checksum != recipe.checksum:
+        raise CommandError(
+            f"{path} has changed since the fit.", "A report shows the table's rows: restore the file, or fit again."
+        )
+    return table

@@ -1,0 +1,166 @@
+"""What is in the folder of a run, and how is it written whole or not at all?"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from majorant.cli.errors import CommandError
+from majorant.cli.matrix import Columns, Standardisation
+from majorant.persistence import SavedModelError, load_with_extra
+
+MODEL = "model.majorant"
+REPORT = "report.html"
+ASSIGNMENTS = "assignments.csv"
+SUMMARY = "summary.json"
+
+Writer = Callable[[Path], None]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How the rows of a table became what the model saw; kept beside the model.
+
+    Attributes
+    ----------
+    columns : Columns
+        Which columns were used, and for what.
+    standardisation : Standardisation or None
+        Units of the features, if they were changed.
+    drop_missing : bool
+        Whether rows with missing values were left out.
+    table_path : str
+        Where the table is, seen from the run's folder.
+    table_name, checksum : str
+        Its name and its SHA-256.
+    command : str
+        What repeats the run.
+    created : str
+        Day of the fit, ISO 8601.
+    """
+
+    columns: Columns
+    standardisation: Standardisation | None
+    drop_missing: bool
+    table_path: str
+    table_name: str
+    checksum: str
+    command: str
+    created: str
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain values, for saving."""
+        units = self.standardisation
+        return {
+            "features": list(self.columns.features),
+            "target": self.columns.target,
+            "weights": self.columns.weights,
+            "means": None if units is None else units.means,
+            "scales": None if units is None else units.scales,
+            "drop_missing": self.drop_missing,
+            "table_path": self.table_path,
+            "table_name": self.table_name,
+            "checksum": self.checksum,
+            "command": self.command,
+            "created": self.created,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Recipe:
+        """The inverse of `to_state`."""
+        units = None if state["means"] is None else Standardisation(state["means"], state["scales"])
+        columns = Columns(tuple(state["features"]), state["target"], state["weights"])
+        texts = {name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")}
+        return cls(columns, units, bool(state["drop_missing"]), **texts)
+
+
+def read_run(folder: Path) -> tuple[Any, Recipe]:
+    """The fitted model of a run and its recipe."""
+    if not (folder / MODEL).is_file():
+        what = f"holds no {MODEL}" if folder.is_dir() else "is not a folder"
+        raise CommandError(f"{folder} is not a run: it {what}.", "A run is the folder that majorant fit wrote.")
+    try:
+        estimator, extra = load_with_extra(folder / MODEL)
+        return estimator, Recipe.from_state(extra)
+    except SavedModelError as error:
+        raise CommandError(f"{error}.", "Fit the model again.") from error
+    except (KeyError, TypeError) as error:
+        raise CommandError(
+            f"{folder / MODEL} was saved by Python, not by majorant fit.", "Load it with majorant.load."
+        ) from error
+    except OSError as error:
+        raise CommandError(f"{folder / MODEL} cannot be opened: {error.strerror}.") from error
+
+
+def check_free(folder: Path, force: bool) -> None:
+    """Refuse a folder that cannot or must not be written, before any work is done."""
+    if folder.exists() and not folder.is_dir():
+        raise CommandError(f"{folder} is a file; --out names a folder.")
+    if folder.is_dir() and any(folder.iterdir()) and not force:
+        raise CommandError(
+            f"{folder} is there already and is not empty.",
+            "Choose another --out, or let --force replace the run in it.",
+        )
+    parent = _existing_parent(folder)
+    if not parent.is_dir():
+        raise CommandError(f"{folder} cannot be made: {parent} is a file.")
+    if not os.access(folder if folder.is_dir() else parent, os.W_OK):
+        raise CommandError(f"{folder} cannot be written: no permission.")
+
+
+def write_run(folder: Path, writers: Mapping[str, Writer]) -> None:
+    """Write the files of a run: all of them or, if anything goes wrong, none.
+
+    They are made in a folder beside the final one, which then gets its name. In a folder that is there already, the
+    run's own files are replaced and all others stay; a report that was left out goes, as it would be another run's.
+    """
+    parent = folder if folder.is_dir() else _existing_parent(folder)
+    draft = parent / f".{folder.name or 'run'}.{secrets.token_hex(6)}.tmp"
+    try:
+        draft.mkdir()
+        for name, write in writers.items():
+            write(draft / name)
+        with _uninterrupted():
+            if folder.is_dir():
+                _replace_files(folder, draft, writers)
+            else:
+                folder.parent.mkdir(parents=True, exist_ok=True)
+                draft.rename(folder)
+    except OSError as error:
+        raise CommandError(f"{folder} cannot be written: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _replace_files(folder: Path, draft: Path, writers: Mapping[str, Writer]) -> None:
+    was_a_run = (folder / MODEL).is_file()
+    for name in writers:
+        (draft / name).replace(folder / name)
+    if was_a_run and REPORT not in writers:
+        (folder / REPORT).unlink(missing_ok=True)
+
+
+def _existing_parent(folder: Path) -> Path:
+    return next(p for p in folder.absolute().parents if p.exists())
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold back Ctrl-C for the few renames that must happen together."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = {s: signal.signal(s, signal.SIG_IGN) for s in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
