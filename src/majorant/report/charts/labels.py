@@ -1,0 +1,83 @@
+"""Room for text: how wide it is, how to shorten it, how to keep labels from overlapping."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+TEXT_SIZE = 12.5
+_NARROW_SIGNS = frozenset("iljtfrI.,:;'|!()[]\u202f\u2009 -\u00b7")
+_BROAD_SIGNS = frozenset("mwMW@%\u2026\u2192\u2190")
+
+
+def text_width(text: str, *, bold: bool = False, size: float = TEXT_SIZE) -> float:
+    """An upper estimate of the width of `text`, for the widest of the fonts that a page may get."""
+    ems = 0.0
+    for sign in text:
+        if sign in _NARROW_SIGNS:
+            ems += 0.38
+        elif sign in _BROAD_SIGNS or ord(sign) > 0x2E80:
+            ems += 1.0
+        elif sign.isupper():
+            ems += 0.72
+        else:
+            ems += 0.63
+    return ems * size * (1.08 if bold else 1.0)
+
+
+def shorten(text: str, room: float, *, bold: bool = False) -> str:
+    """`text`, or as much of it as fits into `room` with an ellipsis."""
+    if text_width(text, bold=bold) <= room:
+        return text
+    for length in range(len(text) - 1, 0, -1):
+        shorter = text[:length].rstrip() + "\u2026"
+        if text_width(shorter, bold=bold) <= room:
+            return shorter
+    return "\u2026"
+
+
+def spread(
+    positions: Sequence[float], widths: Sequence[float], low: float = -np.inf, high: float = np.inf
+) -> NDArray[np.float64]:
+    """Centres as near to `positions` as possible so that things of these widths do not overlap.
+
+    Least squares over positions that keep their order, within [low, high] when everything fits there.
+    """
+    order = np.argsort(positions, kind="stable")
+    width = np.asarray(widths, dtype=np.float64)[order]
+    before = np.concatenate([[0.0], np.cumsum(width)[:-1]])
+    wanted = np.asarray(positions, dtype=np.float64)[order] - width / 2 - before
+    left = _ascending(wanted)
+    last = max(high - float(width.sum()), low)
+    centres = np.empty_like(left)
+    centres[order] = np.clip(left, low, last) + before + width / 2
+    return centres
+
+
+def _ascending(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest sequence that never falls: pool neighbours that are in the wrong order."""
+    pools: list[tuple[float, int]] = []
+    for value in values:
+        mean, size = float(value), 1
+        while pools and pools[-1][0] > mean:
+            other, n = pools.pop()
+            mean, size = (mean * size + other * n) / (size + n), size + n
+        pools.append((mean, size))
+    return np.array([mean for mean, size in pools for _ in range(size)], dtype=np.float64)
+
+
+class Shelf:
+    """One line of labels: a label is taken only where it does not touch those already there."""
+
+    def __init__(self, gap: float = 10.0) -> None:
+        self.gap = gap
+        self._taken: list[tuple[float, float]] = []
+
+    def take(self, start: float, end: float) -> bool:
+        """Whether the room from `start` to `end` was free; it is taken then."""
+        if any(start < b + self.gap and end > a - self.gap for a, b in self._taken):
+            return False
+        self._taken.append((start, end))
+        return True

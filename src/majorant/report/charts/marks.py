@@ -1,0 +1,59 @@
+"""Marks of components: colour means a component, and each of the three has a shape of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from majorant.report.charts.svg import Canvas, Point, coordinate, path_of
+
+N_COLOURS = 3
+SHAPE_NAMES = ("circle", "diamond", "triangle")
+
+
+def component_class(component: int, n_components: int, spoken_of: int | None = None) -> str:
+    """The suffix of the colour classes of a component, counted from 0.
+
+    Up to three components have colours; of more, only the one spoken of has the first colour.
+    """
+    if n_components <= N_COLOURS:
+        return str(component + 1)
+    return "1" if component == spoken_of else "mid"
+
+
+def shape(component: int, x: float, y: float, radius: float) -> str:
+    """Path data of the mark of a component with a colour: circle, diamond or triangle."""
+    c = coordinate
+    if component % N_COLOURS == 0:
+        r, across = c(radius), c(2 * radius)
+        return f"M{c(x - radius)} {c(y)}a{r} {r} 0 1 0 {across} 0a{r} {r} 0 1 0 -{across} 0z"
+    if component % N_COLOURS == 1:
+        r = radius * 1.24
+        return f"M{c(x)} {c(y - r)}l{c(r)} {c(r)}l{c(-r)} {c(r)}l{c(-r)} {c(-r)}z"
+    return f"M{c(x)} {c(y - 1.25 * radius)}l{c(1.2 * radius)} {c(2.1 * radius)}h{c(-2.4 * radius)}z"
+
+
+def mark(canvas: Canvas, component: int, colour: str, x: float, y: float, radius: float = 5.0) -> None:
+    """One mark with a paper-coloured rim."""
+    canvas.path(shape(component, x, y, radius), f"fill-{colour} rim")
+
+
+def scatter(canvas: Canvas, points: Iterable[Point], component: int, colour: str, radius: float) -> None:
+    """Many marks of one component, written once and repeated at every vertex of a path."""
+    reach = radius * 1.5
+    box = coordinate(2 * reach)
+    identity = canvas.define(
+        f"mark-{component}-{colour}",
+        f'<marker id="{{id}}" markerUnits="userSpaceOnUse" markerWidth="{box}" markerHeight="{box}" '
+        f'refX="{coordinate(reach)}" refY="{coordinate(reach)}">'
+        f'<path class="fill-{colour} rim" d="{shape(component, reach, reach, radius)}"/></marker>',
+    )
+    use = f"url(#{identity})"
+    canvas.path(path_of(points), "points", f'style="marker:{use}"')
+
+
+def legend_mark(component: int) -> str:
+    """A mark to stand before a component's number in a table."""
+    return (
+        f'<svg class="legend" viewBox="0 0 14 14" role="img" aria-label="{SHAPE_NAMES[component]}">'
+        f'<path class="fill-{component + 1}" d="{shape(component, 7, 7, 5)}"/></svg>'
+    )

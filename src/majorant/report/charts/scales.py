@@ -1,0 +1,119 @@
+"""From numbers to positions, and the round numbers to write beside an axis."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from majorant.report.numbers import MINUS, TIMES, fixed, power_of_ten
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Equal steps in the data are equal steps on the page."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        span = self.high - self.low
+        share = (value - self.low) / span if span > 0 else 0.5
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """At most about `count` round numbers within the scale."""
+        return round_numbers(self.low, self.high, count)
+
+
+@dataclass(frozen=True)
+class Log:
+    """Equal factors in the data are equal steps on the page."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+
+    def __call__(self, value: float) -> float:
+        share = (math.log10(value) - math.log10(self.low)) / (math.log10(self.high) - math.log10(self.low))
+        return self.start + share * (self.end - self.start)
+
+    def ticks(self, count: int = 5) -> list[float]:
+        """Powers of ten within the scale, with 2 and 5 between them if there is room, or only some if there are many."""
+        first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
+        if last - first <= 1:
+            between = [m * 10.0**e for e in range(first - 1, last + 1) for m in (1.0, 2.0, 5.0)]
+            return [t for t in between if self.low <= t <= self.high]
+        every = max(1, math.ceil((last - first + 1) / count))
+        return [10.0**e for e in range(first, last + 1) if e % every == 0]
+
+
+def padded(low: float, high: float, share: float = 0.04) -> tuple[float, float]:
+    """A range a little wider than the data, never empty."""
+    span = high - low
+    if not span > 1e-12 * max(abs(low), abs(high)):
+        span = abs(low) or 1.0
+        return low - 0.5 * span, high + 0.5 * span
+    return low - share * span, high + share * span
+
+
+def around_decades(low: float, high: float, least: float = 1.0) -> tuple[float, float]:
+    """A range for a log scale: a little wider than the data and `least` decades at least."""
+    a, b = math.log10(low), math.log10(high)
+    missing = max(least - (b - a), 0.0)
+    a, b = a - 0.12 - missing / 2, b + 0.12 + missing / 2
+    if math.floor(b) < math.ceil(a):
+        b = float(math.ceil(a))
+    return float(10.0 ** max(a, -300.0)), float(10.0 ** min(b, 300.0))
+
+
+def round_numbers(low: float, high: float, count: int = 5) -> list[float]:
+    """Multiples of 1, 2 or 5 times a power of ten from `low` to `high`."""
+    span = high - low
+    if not span > 0 or not math.isfinite(span):
+        return [low]
+    raw = span / max(count, 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [i * step for i in range(first, last + 1)]
+
+
+def tick_labels(ticks: list[float], *, group_from: int = 10_000) -> list[str]:
+    """One text a tick, with as many decimals as their step needs, all the same."""
+    if not ticks:
+        return []
+    largest = max(abs(t) for t in ticks)
+    step = min((b - a for a, b in zip(ticks, ticks[1:], strict=False)), default=largest or 1.0)
+    if largest >= 1e7 or (0 < largest < 1e-3):
+        return [_in_powers(t, step) for t in ticks]
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9)) if step > 0 else 0
+    return [fixed(t, decimals, group=largest >= group_from) for t in ticks]
+
+
+def log_tick_label(value: float) -> str:
+    """A tick of a log scale: plain between 0.01 and 10 000, otherwise as a power of ten."""
+    exponent = math.floor(math.log10(value) + 1e-9)
+    if -2 <= exponent <= 4:
+        return fixed(value, max(0, -exponent), group=exponent == 4)
+    times = round(value / 10.0**exponent)
+    return power_of_ten(exponent) if times == 1 else f"{times}{TIMES}{power_of_ten(exponent)}"
+
+
+def signed_labels(ticks: list[float], zero: str) -> list[str]:
+    """Labels with a sign, and a word in the place of zero."""
+    texts = tick_labels(ticks)
+    return [
+        zero if t == 0 else text if text.startswith(MINUS) else f"+{text}" for t, text in zip(ticks, texts, strict=True)
+    ]
+
+
+def _in_powers(value: float, step: float) -> str:
+    if value == 0:
+        return "0"
+    exponent = math.floor(math.log10(abs(value)) + 1e-12)
+    digits = max(0, exponent - math.floor(math.log10(step) + 1e-9))
+    mantissa = fixed(value / 10.0**exponent, digits)
+    return f"{mantissa}{TIMES}{power_of_ten(exponent)}"

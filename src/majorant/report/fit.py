@@ -1,0 +1,75 @@
+"""What every kind of report needs to know of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from majorant.engine.trace import Trace
+from majorant.evidence.records import SAME_OPTIMUM, Evidence
+from majorant.registry import ModelCard
+from majorant.report.run import Run
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A run and its model's card."""
+
+    run: Run
+    card: ModelCard
+
+    @cached_property
+    def objective(self) -> float:
+        """The objective of the fitted model."""
+        return float(getattr(self.run.estimator, self.card.objective_attribute))
+
+    @property
+    def evidence(self) -> Evidence:
+        return self.run.estimator.evidence_  # type: ignore[no-any-return]
+
+    @property
+    def trace(self) -> Trace:
+        return self.run.estimator.trace_  # type: ignore[no-any-return]
+
+    @cached_property
+    def params(self) -> Mapping[str, Any]:
+        """The settings of the estimator."""
+        return dict(self.run.estimator.get_params(deep=False))
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.run.X.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        return int(self.run.X.shape[1])
+
+    @property
+    def room_left(self) -> float | None:
+        """How far, as a share of the proved bound, the fit may be from the best possible.
+
+        None without a bound or with one that says nothing (zero or less for a quantity that cannot be negative).
+        """
+        return room_left(self.objective, self.evidence)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the start that reached the best objective ended within the tolerance."""
+        evidence = self.evidence
+        return any(
+            start.converged
+            for start, distance in zip(evidence.starts, evidence.distances, strict=True)
+            if distance <= SAME_OPTIMUM * abs(evidence.best)
+        )
+
+
+def room_left(objective: float, evidence: Evidence) -> float | None:
+    """See `Fit.room_left`."""
+    bound = evidence.lower_bound
+    if bound is None:
+        return None
+    if evidence.sense == "min":
+        return max(objective - bound, 0.0) / bound if bound > 0 else (0.0 if objective <= 0 else None)
+    return max(bound - objective, 0.0) / abs(objective) if objective != 0 else None

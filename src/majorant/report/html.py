@@ -1,0 +1,34 @@
+"""Small pieces of HTML; everything that comes from a table or a user passes through `escaped`."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable
+
+LONGEST_NAME_IN_PROSE = 28
+
+
+def escaped(text: object) -> str:
+    """`text` as character data or as the value of an attribute."""
+    return html.escape(str(text), quote=True)
+
+
+def shortened(text: str, length: int) -> str:
+    """At most `length` characters, the last of them an ellipsis if some are missing."""
+    return text if len(text) <= length else text[: length - 1].rstrip() + "\u2026"
+
+
+def column_name(name: str) -> str:
+    """The name of a column in prose: in italics, as it is in the table, shortened if very long."""
+    short = shortened(name, LONGEST_NAME_IN_PROSE)
+    title = f' title="{escaped(name)}"' if short != name else ""
+    return f"<i{title}>{escaped(short)}</i>"
+
+
+def facts(pairs: Iterable[tuple[str, str, str]], css: str) -> str:
+    """A list of figures: what each is, its value, and a small addition (all of it markup)."""
+    items = "".join(
+        f"<div><dt>{name}</dt><dd>{value}{f'<small>{addition}</small>' if addition else ''}</dd></div>"
+        for name, value, addition in pairs
+    )
+    return f'<dl class="{css}">{items}</dl>'

@@ -1,0 +1,99 @@
+"""Which report a kind of model has: a new kind is one more entry of the table at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+from majorant.registry import ModelCard
+from majorant.report import numbers
+from majorant.report.fit import Fit
+from majorant.report.html import escaped
+from majorant.report.measures.clustering import Clustering, measure_clustering
+from majorant.report.run import Run
+from majorant.report.section import Header, Section
+from majorant.report.sections.certificate import certificate_section
+from majorant.report.sections.clusters import clusters_section
+from majorant.report.sections.convergence import convergence_section
+from majorant.report.sections.evidence import evidence_section
+from majorant.report.sections.pair import pair_section
+from majorant.report.sections.profiles import profiles_section
+from majorant.report.sections.reproduce import reproduce_section
+from majorant.report.sections.silhouettes import silhouettes_section
+from majorant.report.sections.strip import strip_section
+from majorant.report.words import clustering as clustering_words
+
+Measured = TypeVar("Measured", bound=Fit)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[Measured]):
+    """How a report of one kind of model is made.
+
+    Attributes
+    ----------
+    measure : callable
+        The numbers of a run.
+    header : callable
+        The top of the page.
+    sections : tuple of callable
+        In their order on the page; one that returns None is left out.
+    """
+
+    measure: Callable[[Run, ModelCard], Measured]
+    header: Callable[[Measured], Header]
+    sections: tuple[Callable[[Measured], Section | None], ...]
+
+
+def clustering_header(clustering: Clustering) -> Header:
+    """Title, lede and five facts of a clustering."""
+    evidence = clustering.evidence
+    shape = f"{numbers.integer(clustering.n_rows)}\u00a0{numbers.TIMES}\u00a0{numbers.integer(clustering.n_features)}"
+    explained = clustering.variance_explained
+    facts = (
+        ("Rows \u00d7 features", shape, "standardised" if clustering.run.standardised else ""),
+        (escaped(clustering.card.objective_name), numbers.objective(clustering.objective), ""),
+        ("Variance explained", numbers.DASH if math.isnan(explained) else numbers.percent(explained), ""),
+        (
+            "Best optimum hit",
+            numbers.integer(evidence.n_hits),
+            f"of {numbers.integer(evidence.n_starts)} {'start' if evidence.n_starts == 1 else 'starts'}",
+        ),
+        _fifth_fact(clustering),
+    )
+    return Header(
+        clustering_words.plain_title(clustering),
+        clustering_words.title(clustering),
+        clustering_words.lede(clustering),
+        facts,
+    )
+
+
+def _fifth_fact(clustering: Clustering) -> tuple[str, str, str]:
+    room, silhouettes = clustering.room_left, clustering.silhouettes
+    if room is not None:
+        return ("Room left", numbers.percent_at_most(room), "at most, proved")
+    if silhouettes is not None:
+        return ("Mean silhouette", numbers.fixed(silhouettes.mean, 2), "of 1 at most")
+    return ("Spread", numbers.distance(clustering.spread), "root mean square")
+
+
+KINDS: dict[str, Kind[Any]] = {
+    "clustering": Kind(
+        measure_clustering,
+        clustering_header,
+        (
+            evidence_section,
+            certificate_section,
+            clusters_section,
+            profiles_section,
+            silhouettes_section,
+            pair_section,
+            strip_section,
+            convergence_section,
+            reproduce_section,
+        ),
+    ),
+}

@@ -1,0 +1,73 @@
+"""Silhouettes of the rows, of a sample where there are many."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import silhouette_samples
+
+MOST_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Silhouettes:
+    """The silhouette of each sampled row.
+
+    Attributes
+    ----------
+    values : array
+        Between -1 and 1.
+    labels : array
+        The cluster of each.
+    sampled : bool
+        Whether only some of the rows were used.
+    cluster_means : array of shape (k,)
+        NaN for a cluster without rows.
+    mean : float
+        Over all rows of the table; for a sample, its clusters count by their sizes in the table.
+    """
+
+    values: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    sampled: bool
+    cluster_means: NDArray[np.float64]
+    mean: float
+
+    @property
+    def misfits(self) -> NDArray[np.int64]:
+        """Rows of each cluster that are nearer, on average, to another."""
+        return np.bincount(self.labels[self.values < 0], minlength=len(self.cluster_means))
+
+
+def measure_silhouettes(
+    X: NDArray[np.float64], labels: NDArray[np.int64], sizes: NDArray[np.int64]
+) -> Silhouettes | None:
+    """None where silhouettes do not exist: fewer than two clusters with rows, or every row a cluster of its own."""
+    n_used = int((sizes > 0).sum())
+    if not 2 <= n_used <= min(len(X) - 1, MOST_ROWS // 4):
+        return None
+    rows = thinned_rows(labels, sizes)
+    values = np.asarray(silhouette_samples(X[rows], labels[rows]), dtype=np.float64)
+    sums = np.bincount(labels[rows], weights=values, minlength=len(sizes))
+    counts = np.bincount(labels[rows], minlength=len(sizes))
+    means = np.divide(sums, counts, out=np.full(len(sizes), np.nan), where=counts > 0)
+    overall = float(np.average(means[sizes > 0], weights=sizes[sizes > 0]))
+    return Silhouettes(values, labels[rows], len(rows) < len(X), means, overall)
+
+
+def thinned_rows(labels: NDArray[np.int64], sizes: NDArray[np.int64], most: int = MOST_ROWS) -> NDArray[np.int64]:
+    """At most `most` rows: equally spaced ones of each cluster, in proportion to its size but at least two."""
+    n = int(sizes.sum())
+    if n <= most:
+        return np.arange(n)
+    quotas = np.minimum(sizes, np.maximum(most * sizes // n, 2))
+    while quotas.sum() > most:
+        quotas[np.argmax(quotas)] -= 1
+    chosen = []
+    for cluster, quota in enumerate(quotas):
+        members = np.flatnonzero(labels == cluster)
+        if quota:
+            chosen.append(members[np.linspace(0, len(members) - 1, quota).astype(np.int64)])
+    return np.sort(np.concatenate(chosen))

@@ -1,0 +1,113 @@
+"""Numbers as a reader of the page sees them: typographic signs, and bounds rounded to the safe side."""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+
+MINUS = "\u2212"
+NARROW_SPACE = "\u202f"
+DASH = "\u2013"
+TIMES = "\u00d7"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
+
+
+def fixed(value: float, decimals: int = 0, *, group: bool = True) -> str:
+    """`value` with a fixed number of decimals, thousands apart, and a real minus sign."""
+    if math.isnan(value):
+        return DASH
+    if math.isinf(value):
+        return "\u221e" if value > 0 else f"{MINUS}\u221e"
+    text = f"{value:,.{decimals}f}"
+    if float(text.replace(",", "")) == 0:
+        text = text.lstrip("-")
+    return text.replace(",", NARROW_SPACE if group else "").replace("-", MINUS)
+
+
+def integer(value: int) -> str:
+    """A count."""
+    return fixed(value)
+
+
+def power_of_ten(exponent: int) -> str:
+    """10 with `exponent` raised."""
+    return "10" + str(exponent).translate(_SUPERSCRIPTS)
+
+
+def scientific(value: float, digits: int = 3) -> str:
+    """`value` with `digits` digits, times a power of ten."""
+    mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
+    return f"{mantissa.replace('-', MINUS)}{NARROW_SPACE}{TIMES}{NARROW_SPACE}{power_of_ten(int(exponent))}"
+
+
+def objective_decimals(value: float, usual: int = 2) -> int | None:
+    """Decimals for an objective of this size: the usual ones, more for small ones, None where a power of ten is better."""
+    size = abs(value)
+    if size == 0:
+        return usual
+    if not 1e-4 <= size < 1e9:
+        return None
+    return max(usual, 3 - math.floor(math.log10(size)))
+
+
+def objective(value: float, like: float | None = None) -> str:
+    """An objective; `like` is the one beside which it stands, whose decimals it takes."""
+    decimals = objective_decimals(value if like is None else like)
+    return scientific(value, 5) if decimals is None else fixed(value, decimals)
+
+
+def bound_below(value: float, like: float) -> str:
+    """A proved lower bound, rounded down."""
+    return _toward(value, like, ROUND_FLOOR)
+
+
+def bound_above(value: float, like: float) -> str:
+    """A proved upper bound, rounded up."""
+    return _toward(value, like, ROUND_CEILING)
+
+
+def _toward(value: float, like: float, rounding: str) -> str:
+    decimals = objective_decimals(like)
+    exact = Decimal(value)
+    if decimals is None:
+        exponent = exact.adjusted() - 4 if exact else 0
+        return scientific(float(exact.quantize(Decimal(1).scaleb(exponent), rounding=rounding)), 5)
+    return fixed(float(exact.quantize(Decimal(1).scaleb(-decimals), rounding=rounding)), decimals)
+
+
+def distance(value: float) -> str:
+    """A difference of objectives, with three digits that count."""
+    size = abs(value)
+    if size == 0:
+        return "0"
+    if not 1e-4 <= size < 1e6:
+        return scientific(value)
+    return fixed(value, max(0, 2 - math.floor(math.log10(size))))
+
+
+def percent(share: float, decimals: int = 1) -> str:
+    """A share as per cents; it never reads 100 or 0 unless it is."""
+    if math.isnan(share):
+        return DASH
+    shown = round(100 * share, decimals)
+    least = 10.0**-decimals
+    if shown >= 100 > 100 * share:
+        shown = 100 - least
+    if shown == 0 < share:
+        return f"less than {fixed(least, decimals)}{NARROW_SPACE}%"
+    return f"{fixed(shown, decimals)}{NARROW_SPACE}%"
+
+
+def percent_in_column(share: float, decimals: int = 1) -> str:
+    """A share in a column of shares, where every number has the same form."""
+    return f"{fixed(100 * share, decimals)}{NARROW_SPACE}%"
+
+
+def percent_at_most(share: float) -> str:
+    """A share that is proved not to be exceeded: rounded up, with two digits that count below one per cent."""
+    exact = 100 * Decimal(share)
+    if exact <= 0:
+        return f"0{NARROW_SPACE}%"
+    decimals = 0 if exact >= 100 else 1 if exact >= 10 else 2 if exact >= Decimal("0.01") else 6
+    rounded = exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_CEILING)
+    return f"{fixed(float(rounded), decimals)}{NARROW_SPACE}%"

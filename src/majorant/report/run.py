@@ -1,0 +1,61 @@
+"""What a report is made of."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.registry import ModelCard
+
+
+@dataclass(frozen=True)
+class Run:
+    """A fitted model and the table that it was fitted to.
+
+    Attributes
+    ----------
+    estimator : Any
+        Fitted. A clustering has ``get_params()``, ``cluster_centers_``, ``labels_``, ``inertia_``, ``n_iter_``,
+        ``evidence_`` and ``trace_``.
+    X : array of shape (n, d)
+        The rows as the model saw them.
+    feature_names : tuple of str
+        One name a column of `X`.
+    table_name : str
+        What the table is called ("wine.csv").
+    command : str
+        The command line that repeats the run, with line breaks where it is to be broken; "" if there was none.
+    raw : array of shape (n, d) or None
+        The rows in the table's own units, where they differ from `X`.
+    standardised : bool
+        Whether the columns of `X` were brought to mean 0 and variance 1.
+    n_left_out : int
+        Rows of the table that were not used.
+    created : datetime.date or None
+        Printed at the foot of the page; without it the page is the same every day.
+    card : ModelCard or None
+        The model's card, where the registry does not know the estimator.
+    """
+
+    estimator: Any
+    X: NDArray[np.float64]
+    feature_names: tuple[str, ...]
+    table_name: str
+    command: str
+    raw: NDArray[np.float64] | None = None
+    standardised: bool = False
+    n_left_out: int = 0
+    created: datetime.date | None = None
+    card: ModelCard | None = None
+
+    def __post_init__(self) -> None:
+        if self.X.ndim != 2:
+            raise ValueError(f"X must have two dimensions; got {self.X.ndim}")
+        if len(self.feature_names) != self.X.shape[1]:
+            raise ValueError(f"X has {self.X.shape[1]} columns, but there are {len(self.feature_names)} feature names")
+        if self.raw is not None and self.raw.shape != self.X.shape:
+            raise ValueError(f"raw must have the shape of X, {self.X.shape}; got {self.raw.shape}")

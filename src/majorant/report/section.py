@@ -1,0 +1,62 @@
+"""A section of a page: a label, a headline that says what to conclude, a figure, a note."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from majorant.report.html import escaped
+
+
+@dataclass(frozen=True)
+class Header:
+    """The top of a page, as markup (`window_title` is plain text).
+
+    Attributes
+    ----------
+    window_title, title, lede : str
+        The title of the window, of the page, and the paragraph under it.
+    facts : tuple of (str, str, str)
+        Five figures: what each is, its value, a small addition.
+    """
+
+    window_title: str
+    title: str
+    lede: str
+    facts: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section, as markup (`label` is plain text).
+
+    Attributes
+    ----------
+    name : str
+        Its id on the page.
+    label : str
+        What it is.
+    headline : str
+        What to conclude: one sentence.
+    figure : str
+        A figure, a table or another block.
+    notes : list of str
+        Paragraphs of the note.
+    is_figure : bool
+        Whether `figure` is a drawing.
+    """
+
+    name: str
+    label: str
+    headline: str
+    figure: str
+    notes: list[str] = field(default_factory=list)
+    is_figure: bool = True
+
+    def render(self) -> str:
+        block = f"<figure>{self.figure}</figure>" if self.is_figure else f'<div class="block">{self.figure}</div>'
+        note = "".join(f"<p>{paragraph}</p>" for paragraph in self.notes)
+        return (
+            f'<section id="{self.name}" aria-labelledby="h-{self.name}">\n<div class="lead">\n'
+            f'<p class="label">{escaped(self.label)}</p>\n<h2 id="h-{self.name}">{self.headline}</h2>\n{block}\n</div>\n'
+            f'<div class="note">{note}</div>\n</section>'
+        )

@@ -1,0 +1,102 @@
+"""Certificate: how far the fit can be from the best possible, where a bound is proved."""
+
+from __future__ import annotations
+
+from majorant.report import numbers
+from majorant.report.charts.labels import Shelf, text_width
+from majorant.report.charts.scales import Linear, round_numbers, tick_labels
+from majorant.report.charts.svg import Canvas, Size, figure
+from majorant.report.fit import Fit
+from majorant.report.section import Section
+from majorant.report.words import evidence as words
+from majorant.report.words.grammar import counted
+
+TOP, BASE = 57.0, 91.0
+HATCH = (
+    '<pattern id="{id}" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<line class="hatch" x1="0" y1="0" x2="0" y2="6"/></pattern>'
+)
+
+
+def certificate_section(fit: Fit) -> Section | None:
+    """A number line with the part that is ruled out hatched; None without a proved bound."""
+    evidence, bound = fit.evidence, fit.evidence.lower_bound
+    if bound is None:
+        return None
+    parts = counted(int(fit.params.get(fit.card.size_parameter, 1)), fit.card.part)
+    rounded = numbers.bound_below if evidence.sense == "min" else numbers.bound_above
+    label = (
+        f"Number line: proved bound {rounded(bound, fit.objective)}, this fit {numbers.objective(fit.objective)}"
+        f"{', other optima beyond it' if evidence.n_distinct > 1 else ''}"
+    )
+    return Section(
+        "certificate",
+        "Certificate",
+        words.certificate_headline(fit.room_left),
+        figure("certificate", label, lambda size: draw_bound(size, fit, bound)),
+        words.certificate_notes(evidence, fit.objective, fit.room_left, parts),
+    )
+
+
+def draw_bound(size: Size, fit: Fit, bound: float) -> Canvas:
+    """The line from the ruled-out part over the gap to the fit and the other optima."""
+    canvas, evidence, width = Canvas(size, 138), fit.evidence, size.width
+    away = 1.0 if evidence.sense == "min" else -1.0
+    fit_at = fit.objective
+    gap = max(abs(fit_at - bound), 1e-9 * max(abs(fit_at), 1e-300))
+    others = [o.objective for o in evidence.optima[1:]]
+    inside = [v for v in others if abs(v - fit_at) <= 0.7 * gap]
+    scale = Linear(bound - 0.7 * gap * away, fit_at + 0.8 * gap * away, 0, width)
+    at_bound, at_fit = scale(bound), scale(fit_at)
+    hatch = canvas.define("ruled-out", HATCH)
+    canvas.rect(0, TOP, at_bound, BASE - TOP, "", fill=f"url(#{hatch})")
+    canvas.rect(at_bound, TOP, at_fit - at_bound, BASE - TOP, "band-grid")
+    canvas.line(0, BASE, width, BASE, "axis")
+    _ticks(canvas, scale, min(bound, fit_at) - gap, max(bound, fit_at) + gap)
+    _top_labels(canvas, fit, bound, at_bound, at_fit, n_beyond=len(others) - len(inside), any_inside=bool(inside))
+    _inner_labels(canvas, fit, at_bound, at_fit)
+    canvas.dots([(scale(v), BASE - 17) for v in inside], "stroke-mid large")
+    canvas.dots([(at_fit, BASE - 17)], "stroke-ink larger")
+    name = fit.card.objective_title
+    canvas.text(width, 130, f"{name} ({evidence.objective_name})", anchor="end")
+    return canvas
+
+
+def _ticks(canvas: Canvas, scale: Linear, low: float, high: float) -> None:
+    ticks = [t for t in round_numbers(low, high, 4 if canvas.size.narrow else 6)]
+    shelf = Shelf(8)
+    for tick, label in zip(ticks, tick_labels(ticks, group_from=1000), strict=True):
+        x, half = scale(tick), text_width(label) / 2
+        if half <= x <= canvas.width - half and shelf.take(x - half, x + half):
+            canvas.line(x, BASE, x, BASE + 4, "axis")
+            canvas.text(x, BASE + 19, label, "quiet", anchor="middle")
+
+
+def _top_labels(
+    canvas: Canvas, fit: Fit, bound: float, at_bound: float, at_fit: float, *, n_beyond: int, any_inside: bool
+) -> None:
+    rounded = numbers.bound_below if fit.evidence.sense == "min" else numbers.bound_above
+    for x, value, what in (
+        (at_bound, rounded(bound, fit.objective), "proved bound"),
+        (at_fit, numbers.objective(fit.objective), "this fit"),
+    ):
+        canvas.line(x, 48, x, BASE, "marker")
+        canvas.text(x, 24, value, "strong", anchor="middle")
+        canvas.text(x, 40, what, "quiet", anchor="middle")
+    if canvas.size.narrow:
+        return
+    if any_inside:
+        canvas.text(canvas.width, 24, "other optima", "quiet", anchor="end")
+    if n_beyond:
+        canvas.text(canvas.width, 40, f"{n_beyond} {'more ' if any_inside else ''}farther off \u2192", "quiet", anchor="end")
+
+
+def _inner_labels(canvas: Canvas, fit: Fit, at_bound: float, at_fit: float) -> None:
+    text = "ruled out" if canvas.size.narrow else "no solution can lie here"
+    if text_width(text) + 20 < at_bound:
+        canvas.text(at_bound - 10, BASE - 12, text, "clear halo", anchor="end")
+    room = fit.room_left
+    if room is not None and room > 0:
+        text = f"at most {numbers.percent_at_most(room)}"
+        if text_width(text) + 24 < at_fit - at_bound:
+            canvas.text((at_bound + at_fit) / 2, BASE - 12, text, "clear", anchor="middle")

@@ -1,0 +1,132 @@
+"""Convergence: objective and bound at each iteration."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.report import numbers
+from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title
+from majorant.report.charts.labels import text_width
+from majorant.report.charts.scales import Linear, Log, around_decades, log_tick_label
+from majorant.report.charts.svg import Canvas, Point, Size, figure
+from majorant.report.fit import Fit
+from majorant.report.html import facts
+from majorant.report.section import Section
+from majorant.report.words import convergence as words
+from majorant.report.words.convergence import History
+
+MOST_DRAWN = 240
+MOST_WITH_DOTS = 40
+TOP, BOTTOM = 36.0, 266.0
+
+
+def convergence_section(fit: Fit) -> Section | None:
+    """None without a history."""
+    history = History.of(fit.trace)
+    if not len(history.objective):
+        return None
+    n_iter = int(getattr(fit.run.estimator, "n_iter_", len(history.objective)))
+    heights = above_lowest(history)
+    drawn = int(np.isfinite(heights[0]).sum()) >= 2
+    name = fit.evidence.objective_name
+    if drawn:
+        block = figure("convergence", words.figure_label(history), lambda size: draw_history(size, history, name))
+    else:
+        block = _first_and_last(history, n_iter)
+    return Section(
+        "convergence",
+        "Convergence",
+        words.headline(history, n_iter, fit.converged),
+        block,
+        words.notes(history, fit.converged, drawn=drawn),
+        is_figure=drawn,
+    )
+
+
+def above_lowest(history: History) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Objective and bound above the lowest objective; NaN where there is no distance to draw on a log axis."""
+    lowest = float(history.objective.min())
+    least = 1e-12 * max(abs(lowest), float(np.abs(history.objective).max()) * 1e-3)
+
+    def above(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        distance = values - lowest
+        return np.where(distance > least, distance, np.nan)
+
+    return above(history.objective), above(history.bound)
+
+
+def draw_history(size: Size, history: History, objective_name: str) -> Canvas:
+    """Filled dots and a line for the objective, open dots and a dashed line for the bound, a band where it explores."""
+    canvas = Canvas(size, BOTTOM + 48)
+    objective, bound = above_lowest(history)
+    shown = _thinned(len(objective))
+    both = np.concatenate([objective, bound])
+    both = both[np.isfinite(both)]
+    y_scale = Log(*around_decades(float(both.min()), float(both.max())), BOTTOM, TOP)
+    ticks = y_scale.ticks(6)
+    labels = [log_tick_label(t) for t in ticks]
+    left = max(text_width(label) for label in labels) + 10
+    first, last = int(history.iterations[0]), int(history.iterations[-1])
+    x_scale = Linear(first, last, left + 8, size.width - 8)
+    x_ticks = [t for t in x_scale.ticks(5 if size.narrow else 8) if abs(t - round(t)) < 1e-9]
+    left_axis(canvas, y_scale, ticks, labels, left, size.width)
+    bottom_axis(canvas, x_scale, x_ticks, [numbers.fixed(t) for t in x_ticks], BOTTOM, left, size.width)
+    bottom_title(canvas, "iteration", size.width, BOTTOM + 38, 120)
+    left_title(canvas, f"{objective_name} above the lowest of the fit", 16, size.width)
+
+    def points(values: NDArray[np.float64], keep: NDArray[np.bool_]) -> list[Point]:
+        return [
+            (x_scale(float(history.iterations[i])), y_scale(float(values[i])))
+            for i in shown
+            if np.isfinite(values[i]) and keep[i]
+        ]
+
+    everywhere = np.ones(len(objective), dtype=np.bool_)
+    _band(canvas, points, objective, bound, history.exploring)
+    lower, upper = points(objective, everywhere), points(bound, everywhere)
+    canvas.polyline(upper, "bound-line")
+    canvas.polyline(lower, "objective-line")
+    if len(objective) <= MOST_WITH_DOTS:
+        canvas.dots(upper, "stroke-ink3")
+        canvas.dots(upper, "stroke-paper hole")
+        canvas.dots(lower, "stroke-ink")
+    _label_lines(canvas, lower, upper)
+    return canvas
+
+
+def _band(canvas: Canvas, points, objective, bound, exploring) -> None:  # type: ignore[no-untyped-def]
+    inside = exploring & np.isfinite(objective) & np.isfinite(bound)
+    if inside.sum() >= 2:
+        canvas.polygon([*points(bound, inside), *reversed(points(objective, inside))], "fill-mid band")
+
+
+def _thinned(n: int) -> NDArray[np.int64]:
+    return np.unique(np.linspace(0, n - 1, min(n, MOST_DRAWN)).astype(np.int64))
+
+
+def _label_lines(canvas: Canvas, lower: list[Point], upper: list[Point]) -> None:
+    """Names beside the lines: the bound's to the upper right of it, the objective's to the lower left."""
+    width = canvas.width
+    if upper:
+        x, y = upper[min(len(upper) // 3, 4)]
+        x = min(x + 10, width - text_width("bound"))
+        canvas.text(x, max(y - 8, TOP + 8), "bound", "quiet halo")
+    x, y = lower[min(len(lower) // 3, 4)]
+    room = text_width("objective", bold=True)
+    if x - 10 - room > 40:
+        canvas.text(x - 10, min(y + 18, BOTTOM - 8), "objective", "strong halo", anchor="end")
+    else:
+        canvas.text(x, min(y + 22, BOTTOM - 8), "objective", "strong halo")
+
+
+def _first_and_last(history: History, n_iter: int) -> str:
+    last = float(history.objective[-1])
+    return facts(
+        (
+            ("Iterations", numbers.integer(n_iter), ""),
+            ("First objective", numbers.objective(float(history.objective[0]), last), ""),
+            ("Last objective", numbers.objective(last), ""),
+        ),
+        "four-figures",
+    )

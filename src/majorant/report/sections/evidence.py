@@ -1,0 +1,206 @@
+"""Evidence: where every start ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from majorant.evidence.records import SAME_OPTIMUM, Evidence
+from majorant.report import numbers
+from majorant.report.charts.dots import Group, Stacking, choose_stacking, stack
+from majorant.report.charts.labels import Shelf, shorten, text_width
+from majorant.report.charts.scales import Log, around_decades, log_tick_label
+from majorant.report.charts.svg import NARROW, WIDE, Canvas, Size, figure
+from majorant.report.fit import Fit
+from majorant.report.html import facts
+from majorant.report.section import Section
+from majorant.report.words import evidence as words
+
+MOST_KINDS = 8
+ROW_GAP = 24
+FARTHEST_LABEL = 40.0
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The starts of one kind: how many, and how many ended at each distance from the best (0 for a hit)."""
+
+    name: str
+    counts: dict[float, int]
+
+    @property
+    def n_starts(self) -> int:
+        return sum(self.counts.values())
+
+    @property
+    def n_hits(self) -> int:
+        return self.counts.get(0.0, 0)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Horizontal positions of the dot plot."""
+
+    far: float
+    near: float
+    axis_start: float
+    best: float
+    best_low: float
+    best_high: float
+    label_room: float
+    label_height: float
+
+    @classmethod
+    def of(cls, size: Size) -> Layout:
+        if size.narrow:
+            return cls(far=12, near=212, axis_start=0, best=254, best_low=231, best_high=277, label_room=330, label_height=22)
+        return cls(far=188, near=540, axis_start=168, best=594, best_low=565, best_high=623, label_room=156, label_height=0)
+
+
+def evidence_section(fit: Fit) -> Section:
+    """How many starts there were and where each ended; always the first section."""
+    evidence = fit.evidence
+    kinds = starts_by_kind(evidence)
+    scale_range = distance_range(evidence)
+    stacking = _stacking(kinds, scale_range)
+    drawing = figure(
+        "evidence", words.figure_label(evidence), lambda size: draw_starts(size, evidence, kinds, scale_range, stacking)
+    )
+    return Section(
+        "evidence",
+        "Evidence",
+        words.headline(evidence),
+        _figures(evidence, len({s.source for s in evidence.starts})) + drawing,
+        words.notes(evidence, fit.objective, stacking.unit),
+    )
+
+
+def starts_by_kind(evidence: Evidence) -> list[Kind]:
+    """Starts by kind in the order of their first start; those of rare kinds together, if there are many kinds."""
+    snapped = _optimum_distances(evidence)
+    by_kind: dict[str, list[float]] = {}
+    for start, distance in zip(evidence.starts, snapped, strict=True):
+        by_kind.setdefault(start.source, []).append(distance)
+    if len(by_kind) > MOST_KINDS:
+        kept = sorted(by_kind, key=lambda name: -len(by_kind[name]))[: MOST_KINDS - 1]
+        rest = [d for name, ds in by_kind.items() if name not in kept for d in ds]
+        n_rest = len(by_kind) - len(kept)
+        by_kind = {name: ds for name, ds in by_kind.items() if name in kept} | {f"{n_rest} other kinds": rest}
+    return [Kind(name, {d: ds.count(d) for d in sorted(set(ds))}) for name, ds in by_kind.items()]
+
+
+def distance_range(evidence: Evidence) -> tuple[float, float] | None:
+    """The range of the log axis; None if no start ended off the best."""
+    others = [o.distance for o in evidence.optima if o.distance > SAME_OPTIMUM * abs(evidence.best)]
+    return around_decades(min(others), max(others)) if others else None
+
+
+def draw_starts(
+    size: Size, evidence: Evidence, kinds: list[Kind], scale_range: tuple[float, float] | None, stacking: Stacking
+) -> Canvas:
+    """One row a kind of start, one dot a start, the best at the right behind a break."""
+    canvas, layout = Canvas(size), Layout.of(size)
+    top, step = 58.0, stacking.height * 6.4 + ROW_GAP + layout.label_height
+    bottom = top + step * len(kinds)
+    scale = None if scale_range is None else Log(scale_range[1], scale_range[0], layout.far, layout.near)
+    if scale is not None and scale_range is not None:
+        for tick in Log(scale_range[0], scale_range[1], 0, 1).ticks(4 if size.narrow else 6):
+            canvas.line(scale(tick), top, scale(tick), bottom, "grid")
+            canvas.text(scale(tick), bottom + 20, log_tick_label(tick), "quiet", anchor="middle")
+        title = f"\u2190 {words.distance_title(evidence)}"
+        canvas.text(layout.axis_start, bottom + 40, shorten(title, layout.near - layout.axis_start), "quiet")
+    canvas.line(layout.best, top, layout.best, bottom, "axis")
+    canvas.text(layout.best, bottom + 20, "0", "strong", anchor="middle")
+    canvas.text(layout.best, bottom + 40, "best", "strong", anchor="middle")
+    _label_optima(canvas, layout, evidence, scale)
+    for i, kind in enumerate(kinds):
+        base = top + step * (i + 1) - 6
+        canvas.line(layout.axis_start, base, layout.near + 9, base, "axis")
+        canvas.line(layout.near + 17, base, size.width, base, "axis")
+        name_y = base - stacking.height * 6.4 - 12 if size.narrow else base - 7
+        canvas.text(0, name_y, shorten(kind.name, layout.label_room), "clear", full=kind.name)
+        missed, hits = _groups(kind, layout, scale)
+        canvas.dots(stack(missed, base, layout.axis_start, layout.near + 6, stacking), "stroke-mid")
+        canvas.dots(stack(hits, base, layout.best_low, layout.best_high, stacking), "stroke-ink")
+        canvas.text(size.width, base - 8, str(kind.n_hits), "strong", anchor="end", quiet=f"of {kind.n_starts}")
+    if scale is None and evidence.n_starts > 1:
+        middle = (layout.axis_start + layout.near) / 2
+        canvas.text(middle, bottom - 16, "no start ended anywhere else", "quiet halo", anchor="middle")
+    canvas.height = bottom + 48
+    return canvas
+
+
+def _figures(evidence: Evidence, n_kinds: int) -> str:
+    second = evidence.gap_to_second
+    share = None if second is None else words.relative(evidence, second)
+    none = '<span class="quiet">none</span>'
+    return facts(
+        (
+            ("Starts tried", numbers.integer(evidence.n_starts), f"{n_kinds} kinds" if n_kinds > 1 else ""),
+            ("Distinct optima", numbers.integer(evidence.n_distinct), ""),
+            ("Hits of the best", numbers.integer(evidence.n_hits), numbers.percent(words.hit_rate(evidence), 0)),
+            (
+                "Gap to the second",
+                none if second is None else numbers.distance(second),
+                "" if share is None else numbers.percent(share, 2),
+            ),
+        ),
+        "four-figures",
+    )
+
+
+def _optimum_distances(evidence: Evidence) -> list[float]:
+    """The distance of each start's optimum, so that starts of one optimum share one number."""
+    steps = [o.distance for o in evidence.optima]
+    return [max(d for d in steps if d <= distance) for distance in evidence.distances.tolist()]
+
+
+def _groups(kind: Kind, layout: Layout, scale: Log | None) -> tuple[list[Group], list[Group]]:
+    hits = [(layout.best, kind.n_hits)] if kind.n_hits else []
+    missed = [] if scale is None else [(scale(d), n) for d, n in kind.counts.items() if d > 0]
+    return missed, hits
+
+
+def _stacking(kinds: list[Kind], scale_range: tuple[float, float] | None) -> Stacking:
+    """One stacking for both versions of the figure, so that one note explains both."""
+    rows = []
+    for width in (WIDE, NARROW):
+        layout = Layout.of(Size("", width))
+        scale = None if scale_range is None else Log(scale_range[1], scale_range[0], layout.far, layout.near)
+        for kind in kinds:
+            missed, hits = _groups(kind, layout, scale)
+            rows += [(missed, layout.axis_start, layout.near + 6), (hits, layout.best_low, layout.best_high)]
+    return choose_stacking(rows)
+
+
+def _label_optima(canvas: Canvas, layout: Layout, evidence: Evidence, scale: Log | None) -> None:
+    """The objective and the number of starts above the best and the optima that have room: the second, then by hits."""
+    width = canvas.width
+    canvas.text(width, 42, "at best", "quiet", anchor="end")
+    shelf = Shelf()
+    best = numbers.objective(evidence.best)
+    half = max(text_width(best, bold=True), text_width(_n_starts(evidence.n_hits))) / 2
+    end = min(layout.best + half, width - text_width("at best") - 10)
+    shelf.take(end - 2 * half, end)
+    end_of_room = end - 2 * half - shelf.gap
+    canvas.text(end - half, 26, best, "strong", anchor="middle")
+    canvas.text(end - half, 42, _n_starts(evidence.n_hits), "quiet", anchor="middle")
+    canvas.line(layout.best, 48, layout.best, 56, "axis")
+    if scale is None:
+        return
+    others = list(evidence.optima[1:])
+    for optimum in [*others[:1], *sorted(others[1:], key=lambda o: -o.n_hits)]:
+        if optimum.distance <= 0:
+            continue
+        x, text = scale(optimum.distance), numbers.objective(optimum.objective, evidence.best)
+        half = text_width(text) / 2
+        centre = max(x, half)
+        if optimum is others[0]:
+            centre = max(min(centre, end_of_room - half), centre - FARTHEST_LABEL)
+        if shelf.take(centre - half, centre + half):
+            canvas.text(centre, 26, text, "clear", anchor="middle")
+            canvas.text(centre, 42, numbers.integer(optimum.n_hits), "quiet", anchor="middle")
+            canvas.line(centre, 48, x, 56, "axis")
+
+
+def _n_starts(n: int) -> str:
+    return f"{numbers.integer(n)} {'start' if n == 1 else 'starts'}"

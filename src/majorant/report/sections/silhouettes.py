@@ -1,0 +1,117 @@
+"""Silhouettes: how firmly each row belongs to its cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.report import numbers
+from majorant.report.charts.axes import left_axis
+from majorant.report.charts.labels import Shelf, text_width
+from majorant.report.charts.marks import component_class
+from majorant.report.charts.scales import Linear, tick_labels
+from majorant.report.charts.svg import Canvas, Size, coordinate, figure
+from majorant.report.measures.clustering import Clustering
+from majorant.report.measures.silhouettes import Silhouettes
+from majorant.report.section import Section
+from majorant.report.words import clustering as words
+
+TOP, BOTTOM = 34.0, 194.0
+LEFT = 34.0
+NARROWEST_BAR = 1.2
+
+
+@dataclass(frozen=True)
+class Block:
+    """The bars of one cluster: where they start, how wide they are, their mean and the colour's class."""
+
+    cluster: int
+    start: float
+    width: float
+    mean: float
+    colour: str
+
+    @property
+    def end(self) -> float:
+        return self.start + self.width
+
+
+def silhouettes_section(clustering: Clustering) -> Section | None:
+    """None where silhouettes do not exist."""
+    silhouettes = clustering.silhouettes
+    if silhouettes is None:
+        return None
+    label = (
+        f"Silhouette of {len(silhouettes.values)} rows, sorted within their cluster; "
+        f"mean {numbers.fixed(silhouettes.mean, 2)}"
+    )
+    return Section(
+        "silhouettes",
+        "Silhouettes",
+        words.silhouettes_headline(silhouettes),
+        figure("silhouettes", label, lambda size: draw_silhouettes(size, silhouettes, clustering.k)),
+        words.silhouettes_notes(silhouettes, clustering.k),
+    )
+
+
+def draw_silhouettes(size: Size, silhouettes: Silhouettes, k: int) -> Canvas:
+    """One block a cluster, as wide as the cluster has rows, one bar a row."""
+    canvas = Canvas(size, BOTTOM + 30)
+    low, high = min(float(silhouettes.values.min()), 0.0), max(float(silhouettes.values.max()), 0.1)
+    scale = Linear(low, high, BOTTOM, TOP)
+    ticks = scale.ticks(5)
+    left_axis(canvas, scale, ticks, tick_labels(ticks), LEFT, size.width)
+    clusters = np.flatnonzero(np.bincount(silhouettes.labels, minlength=k))
+    gap = 10.0 if len(clusters) <= 3 else 4.0 if len(clusters) <= 20 else 1.5
+    pitch = (size.width - LEFT - gap * (len(clusters) - 1)) / len(silhouettes.values)
+    loosest = words.loosest(silhouettes)
+    blocks: list[Block] = []
+    counts = Shelf(10)
+    x = LEFT
+    for j in clusters.tolist():
+        values = np.sort(silhouettes.values[silhouettes.labels == j])[::-1]
+        block = Block(j, x, pitch * len(values), float(silhouettes.cluster_means[j]), component_class(j, k, loosest))
+        blocks.append(block)
+        canvas.path(_bars(values, x, pitch, scale), f"fill-{block.colour} bars")
+        canvas.line(x, scale(block.mean), block.end, scale(block.mean), "mean-line")
+        n_below = int((values < 0).sum())
+        text = f"{n_below} below zero" if k <= 3 and not size.narrow else str(n_below)
+        end = max(block.end, text_width(text))
+        if n_below and counts.take(end - text_width(text), end):
+            canvas.text(end, BOTTOM + 18, text, "clear", anchor="end")
+        x = block.end + gap
+    canvas.line(LEFT, scale(0), size.width, scale(0), "zero")
+    _name_blocks(canvas, blocks)
+    return canvas
+
+
+def _name_blocks(canvas: Canvas, blocks: list[Block]) -> None:
+    """Names over the blocks: all with their means if all have room, otherwise all full, otherwise the numbers that fit."""
+    means = [f"mean {numbers.fixed(b.mean, 2)}" for b in blocks]
+    full = [f"Cluster {b.cluster + 1}" for b in blocks]
+    widths = [text_width(name, bold=True) for name in full]
+    with_means = all(
+        w + 8 + text_width(m) <= b.width for w, m, b in zip(widths, means, blocks, strict=True)
+    )
+    all_full = all(w <= b.width for w, b in zip(widths, blocks, strict=True))
+    shelf = Shelf(6)
+    for block, name, mean, width in zip(blocks, full, means, widths, strict=True):
+        css = "quiet" if block.colour == "mid" else f"text-{block.colour}"
+        text = name if all_full or (block is blocks[0] and width <= block.width) else str(block.cluster + 1)
+        if shelf.take(block.start, block.start + text_width(text, bold=True)):
+            canvas.text(block.start, 18, text, f"{css} strong-weight")
+        if with_means:
+            canvas.text(block.start + width + 8, 18, mean, "quiet")
+
+
+def _bars(values: NDArray[np.float64], x: float, pitch: float, scale: Linear) -> str:
+    """Path data of a staircase from zero over the sorted values; thin bars are averaged to what can be seen."""
+    together = max(1, int(np.ceil(NARROWEST_BAR / pitch)))
+    zero = scale(0)
+    steps = [f"M{coordinate(x)} {coordinate(zero)}"]
+    for i in range(0, len(values), together):
+        chunk = values[i : i + together]
+        steps.append(f"V{coordinate(scale(float(chunk.mean())))}H{coordinate(x + pitch * (i + len(chunk)))}")
+    return "".join([*steps, f"V{coordinate(zero)}Z"])

@@ -1,0 +1,89 @@
+"""The one feature of a table with a single column: where the clusters lie along it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.report.charts.axes import bottom_axis, bottom_title
+from majorant.report.charts.density import density
+from majorant.report.charts.labels import Shelf, text_width
+from majorant.report.charts.marks import component_class
+from majorant.report.charts.scales import Linear, padded, tick_labels
+from majorant.report.charts.svg import Canvas, Size, figure
+from majorant.report.measures.clustering import Clustering
+from majorant.report.measures.silhouettes import thinned_rows
+from majorant.report.numbers import distance
+from majorant.report.section import Section
+from majorant.report.words import clustering as words
+
+MOST_ROWS = 600
+BASE, REACH = 150.0, 100.0
+
+
+def strip_section(clustering: Clustering) -> Section | None:
+    """None unless the table has one feature and two clusters or more."""
+    if clustering.n_features != 1 or len(clustering.used) < 2:
+        return None
+    name = clustering.run.feature_names[0]
+    values = clustering.own_units[:, 0]
+    cuts = cut_points(values, clustering.labels, clustering.used)
+    notes = ["<b>The curves</b> are each cluster\u2019s density, the ticks below them the rows."]
+    rows = thinned_rows(clustering.labels, clustering.sizes, MOST_ROWS)
+    if len(rows) < clustering.n_rows:
+        notes.append(f"{len(rows)} rows are drawn, equally spaced within each cluster.")
+    return Section(
+        "pair",
+        "The one feature",
+        words.strip_headline([distance(cut) for cut in cuts], name),
+        figure(
+            "strip",
+            f"Density of each cluster along {name}",
+            lambda size: draw_strip(size, values[rows], clustering.labels[rows], clustering, name),
+        ),
+        notes,
+    )
+
+
+def cut_points(values: NDArray[np.float64], labels: NDArray[np.int64], clusters: list[int]) -> list[float]:
+    """Midpoints between neighbouring clusters; none if two clusters overlap."""
+    spans = sorted((float(values[labels == j].min()), float(values[labels == j].max())) for j in clusters)
+    if any(b[0] <= a[1] for a, b in zip(spans, spans[1:], strict=False)):
+        return []
+    return [(a[1] + b[0]) / 2 for a, b in zip(spans, spans[1:], strict=False)]
+
+
+def draw_strip(
+    size: Size, values: NDArray[np.float64], labels: NDArray[np.int64], clustering: Clustering, name: str
+) -> Canvas:
+    """Densities above a line, a short tick for each row below it."""
+    canvas, k = Canvas(size, BASE + 66), clustering.k
+    scale = Linear(*padded(float(values.min()), float(values.max())), 0, size.width)
+    ticks = scale.ticks(4 if size.narrow else 6)
+    curves = {
+        j: density(values[labels == j], scale.low, scale.high, 160) * [1.0, float((labels == j).mean())]
+        for j in clustering.used
+    }
+    tallest = max(float(curve[:, 1].max()) for curve in curves.values())
+    shelf = Shelf(6)
+    for j, curve in curves.items():
+        colour = component_class(j, k)
+        points = [(scale(at), BASE - REACH * height / tallest) for at, height in curve.tolist() if height > 1e-3 * tallest]
+        canvas.polygon([(points[0][0], BASE), *points, (points[-1][0], BASE)], f"fill-{colour} band")
+        canvas.polyline(points, f"stroke-{colour} curve")
+        mine = values[labels == j].tolist()
+        canvas.path("".join(f"M{scale(v):.1f} {BASE + 4:.0f}v10" for v in mine), f"stroke-{colour} rug")
+        _name(canvas, shelf, j, colour, max(points, key=lambda point: -point[1]), size)
+    bottom_axis(canvas, scale, ticks, tick_labels(ticks), BASE + 20, 0, size.width)
+    bottom_title(canvas, name, size.width, BASE + 58, size.width)
+    return canvas
+
+
+def _name(canvas: Canvas, shelf: Shelf, cluster: int, colour: str, peak: tuple[float, float], size: Size) -> None:
+    for name in (f"Cluster {cluster + 1}", str(cluster + 1)):
+        half = text_width(name, bold=True) / 2
+        x = min(max(peak[0], half), size.width - half)
+        if shelf.take(x - half, x + half):
+            css = "quiet" if colour == "mid" else f"text-{colour}"
+            canvas.text(x, peak[1] - 10, name, f"{css} strong-weight halo", anchor="middle")
+            return

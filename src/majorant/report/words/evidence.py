@@ -1,0 +1,195 @@
+"""What the starts of a fit allow to be said, and nothing beyond it."""
+
+from __future__ import annotations
+
+from majorant.evidence.records import Evidence
+from majorant.report import numbers
+from majorant.report.html import escaped
+from majorant.report.words.grammar import article, capital, chance, counted, in_prose, one_in, opening
+
+CLOSE = 0.01
+NEARLY_ALL = 0.9
+
+
+def hit_rate(evidence: Evidence) -> float:
+    """Share of the starts that reached the best optimum."""
+    return evidence.n_hits / evidence.n_starts
+
+
+def relative(evidence: Evidence, distance: float) -> float | None:
+    """A distance from the best as a share of it; None if the best is zero."""
+    return distance / abs(evidence.best) if evidence.best != 0 else None
+
+
+def others_came_close(evidence: Evidence) -> bool:
+    """Whether nine tenths of the starts that missed the best ended within 1 % of it."""
+    missed = [(o.n_hits, relative(evidence, o.distance)) for o in evidence.optima[1:]]
+    close = sum(n for n, share in missed if share is not None and share <= CLOSE)
+    return bool(missed) and close >= NEARLY_ALL * sum(n for n, _ in missed)
+
+
+def luck(evidence: Evidence) -> str:
+    """What the starts say about luck, as a clause without a capital letter or a full stop."""
+    if evidence.n_starts == 1:
+        return "with one start nothing can be said about luck"
+    if evidence.n_distinct == 1:
+        return "no start found anything else"
+    alone = evidence.n_starts - evidence.n_hits == 1
+    if others_came_close(evidence):
+        return "the other came close" if alone else "nearly all the others came close"
+    if hit_rate(evidence) < 0.5:
+        return "a single start would probably have missed it"
+    return "the other stopped short of it" if alone else "the others stopped short of it"
+
+
+def headline(evidence: Evidence) -> str:
+    """One sentence on how many starts reached the best optimum."""
+    n, hits = evidence.n_starts, evidence.n_hits
+    if n == 1:
+        return "Only one start was made, so nothing can be said about luck."
+    if evidence.n_distinct == 1:
+        return "Both starts reached the same optimum." if n == 2 else f"All {in_prose(n)} starts reached the same optimum."
+    if hits == 1:
+        return f"Only one of {in_prose(n)} starts reached the best optimum; {luck(evidence)}."
+    return f"{opening(hits)} of {in_prose(n)} starts reached the best optimum; {luck(evidence)}."
+
+
+def agreement(evidence: Evidence) -> str:
+    """The same for the lede: a clause with its emphasis in <strong>."""
+    n, hits = evidence.n_starts, evidence.n_hits
+    if n == 1:
+        return "<strong>Only one start was made</strong>, so nothing can be said about luck."
+    if evidence.n_distinct == 1:
+        starts = "Both starts" if n == 2 else f"All {in_prose(n)} starts"
+        return f"<strong>{starts} reached the same optimum</strong>."
+    found = f"{opening(hits)} of {numbers.integer(n)} starts found this optimum"
+    if others_came_close(evidence) or hit_rate(evidence) < 0.5:
+        return f"{found}; <strong>{luck(evidence)}</strong>."
+    return f"<strong>{found}</strong>; {luck(evidence)}."
+
+
+def notes(evidence: Evidence, objective: float, dots_for: int) -> list[str]:
+    """How to read the figure, what to conclude, what to look out for.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        Of the fit.
+    objective : float
+        Where the fit ended, which may be better than the best start.
+    dots_for : int
+        How many starts one dot stands for.
+    """
+    return [
+        _how_to_read(evidence, dots_for),
+        *_optima(evidence),
+        _conclusion(evidence),
+        *_after_the_starts(evidence, objective),
+        *([f'<span class="quiet">{escaped(capital(evidence.note.rstrip(".")))}.</span>'] if evidence.note else []),
+    ]
+
+
+def figure_label(evidence: Evidence) -> str:
+    """What the figure shows, as text."""
+    if evidence.n_starts == 1:
+        return f"One start, which reached {article(evidence.objective_name)} {evidence.objective_name} of {numbers.objective(evidence.best)}"
+    return (
+        f"Dot plot of the {evidence.objective_name} reached by each of {evidence.n_starts} starts: "
+        f"{evidence.n_hits} reached the best, {numbers.objective(evidence.best)}"
+    )
+
+
+def distance_title(evidence: Evidence) -> str:
+    """Title of the axis of distances."""
+    return f"{evidence.objective_name} {'above' if evidence.sense == 'min' else 'below'} the best"
+
+
+def _how_to_read(evidence: Evidence, dots_for: int) -> str:
+    unfinished = sum(not s.converged for s in evidence.starts)
+    dot = "Each dot is one start" if dots_for == 1 else f"Each dot is up to {in_prose(dots_for)} starts"
+    text = f"<b>{dot}</b>, run until it came to rest."
+    if unfinished:
+        were = f"{in_prose(unfinished)} of {in_prose(evidence.n_starts)} starts"
+        text = f"<b>{dot}</b>. {capital(were)} stopped at the limit of iterations, before coming to rest."
+    if evidence.n_starts == 1:
+        return text
+    extreme = "lowest" if evidence.sense == "min" else "highest"
+    return f"{text} Dots at the right reached the {extreme} {escaped(evidence.objective_name)} seen."
+
+
+def _optima(evidence: Evidence) -> list[str]:
+    others = evidence.optima[1:]
+    if not others:
+        return []
+    second, worst = others[0].distance, others[-1].distance
+    side = "above" if evidence.sense == "min" else "below"
+    text = f"There are <b>{in_prose(evidence.n_distinct)} distinct optima</b>."
+    if len(others) == 1:
+        return [f"{text} The second is {_both(evidence, second)} {side} the best."]
+    return [f"{text} The second is {_both(evidence, second)} {side} the best, the worst {_both(evidence, worst)}."]
+
+
+def _both(evidence: Evidence, distance: float) -> str:
+    share = relative(evidence, distance)
+    return numbers.distance(distance) + (f" ({numbers.percent(share, 2)})" if share is not None else "")
+
+
+def _conclusion(evidence: Evidence) -> str:
+    lead = "<b>What to conclude:</b> "
+    n, rate = evidence.n_starts, hit_rate(evidence)
+    if n == 1:
+        return f"{lead}nothing yet. More starts would show whether this optimum is reached again or a better one exists."
+    if evidence.n_distinct == 1:
+        if n < 5:
+            return f"{lead}nothing better was found, but {counted(n, 'start')} are few to judge by."
+        return (
+            f"{lead}nothing better was found, and the answer did not depend on where a start began. "
+            "An optimum that no start came near is not ruled out."
+        )
+    if evidence.n_hits == 1:
+        return (
+            f"{lead}nothing better was found, but the best was met only once. "
+            "A still better optimum may exist; more starts would tell."
+        )
+    miss = (1 - rate) ** 10
+    finds = f"{lead}judging by these starts, one start finds the best about {chance(rate)}"
+    if miss >= 0.005:
+        return f"{finds}; ten starts would all miss it {one_in(miss) if miss < 0.18 else 'about ' + chance(miss)}."
+    return f"{finds}; ten starts would hardly ever all miss it."
+
+
+def _after_the_starts(evidence: Evidence, objective: float) -> list[str]:
+    gain = (evidence.best - objective) * (1 if evidence.sense == "min" else -1)
+    if evidence.note or gain <= 1e-6 * abs(evidence.best):
+        return []
+    return [f"The fit went on from the best start and gained another {numbers.distance(gain)}."]
+
+
+def certificate_headline(room: float | None) -> str:
+    """One sentence on what the proved bound leaves open."""
+    if room is None:
+        return "The proved bound is too loose to say how good this fit is."
+    if room == 0:
+        return "No better fit exists, and that is proved, not estimated."
+    if room <= 0.2:
+        return f"This fit is within {numbers.percent_at_most(room)} of the best possible, and that is proved, not estimated."
+    return f"A fit up to {numbers.percent_at_most(room)} better is not ruled out: the proved bound is loose."
+
+
+def certificate_notes(evidence: Evidence, objective: float, room: float | None, parts: str) -> list[str]:
+    """`parts` is what a solution consists of ("three clusters")."""
+    if evidence.lower_bound is None:
+        return []
+    name = escaped(evidence.objective_name)
+    if evidence.sense == "min":
+        bound = numbers.bound_below(evidence.lower_bound, objective)
+        first = f"No solution with {parts} has {article(name)} {name} below <b>{bound}</b>."
+    else:
+        bound = numbers.bound_above(evidence.lower_bound, objective)
+        first = f"No solution with {parts} has {article(name)} {name} above <b>{bound}</b>."
+    first += f" The fit reached {numbers.objective(objective)}."
+    if room == 0.0:
+        return [first, "The two agree to the last digit shown: this is the best possible."]
+    between = "The best possible lies between the two. <b>The bound may be what is loose:</b> nothing here says that a better fit exists."
+    return [first, between]
+
