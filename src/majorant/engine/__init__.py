@@ -1,0 +1,41 @@
+"""How is a bound chosen and minimised?"""
+
+from majorant.engine.biases import Balance, PairConstraints
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.loop import BoundError, Solution, minimize
+from majorant.engine.policies import (
+    Bias,
+    Biased,
+    BoundPolicy,
+    GibbsLimit,
+    GrowingSubset,
+    RandomWalk,
+    Tempered,
+    Tightest,
+)
+from majorant.engine.problem import Bound, Family, Policy, Sweep, View
+from majorant.engine.trace import Trace
+
+__all__ = [
+    "Balance",
+    "Bias",
+    "Biased",
+    "Block",
+    "Bound",
+    "BoundError",
+    "BoundPolicy",
+    "Chunks",
+    "Family",
+    "GibbsLimit",
+    "GrowingSubset",
+    "PairConstraints",
+    "Policy",
+    "RandomWalk",
+    "Solution",
+    "Sweep",
+    "Tempered",
+    "Tightest",
+    "Trace",
+    "View",
+    "minimize",
+]

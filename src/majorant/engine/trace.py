@@ -69,6 +69,11 @@ class Trace:
         first, last = self["objective"][[0, -1]]
         return f"Trace({len(self)} iterations, objective {first:.6g} to {last:.6g})"
 
+    def scaled(self, unit: float) -> Trace:
+        """The trace of an objective whose unit is `unit` in another: as if it had been measured there."""
+        factor = dict.fromkeys(("objective", "bound", "gap", "budget", "used"), unit) | {"price": 1 / unit}
+        return Trace([{name: value * factor.get(name, 1.0) for name, value in row.items()} for row in self._rows])
+
     def to_frame(self) -> Any:
         """As a data frame (pandas if installed, otherwise polars)."""
         return data_frame({name: self[name] for name in COLUMNS})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -116,6 +116,12 @@ class Evidence:
         """How much worse the second-best optimum is; None when every start reached the best."""
         optima = self.optima
         return optima[1].distance if len(optima) > 1 else None
+
+    def scaled(self, unit: float) -> Evidence:
+        """The evidence of an objective whose unit is `unit` in another: as if it had been measured there."""
+        bound = None if self.lower_bound is None else self.lower_bound * unit
+        starts = tuple(replace(s, objective=s.objective * unit) for s in self.starts)
+        return replace(self, starts=starts, lower_bound=bound)
 
     def __repr__(self) -> str:
         gap = "" if self.gap_to_second is None else f", second {self.gap_to_second:.6g} worse"

@@ -1,0 +1,5 @@
+"""What is minimised?"""
+
+from majorant.models.kmeans import KMeans
+
+__all__ = ["KMeans"]

@@ -1,0 +1,275 @@
+#include "assign.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace majorant::MAJORANT_ISA {
+namespace {
+
+constexpr int64_t strip = 96;  // rows whose running minima stay in the first-level cache
+
+// The nearest centre by |c|^2 - 2 x.c. Two loops, as either many centres or many columns fill a vector.
+
+// Lanes are centres: `rows` rows against `vectors` vectors of centres, the running minimum kept by lane.
+template <class T, int rows, int vectors>
+struct ByCentre {
+    using V = Vector<T>;
+    using vec = typename V::type;
+    using ivec = typename V::index;
+    static constexpr int64_t width = int64_t(V::lanes) * vectors;
+
+    int64_t d, k, padded;
+    std::vector<T> packed, offset;  // (tile, column, width) of -2 c, and |c|^2; padding is never nearest
+
+    ByCentre(int64_t d, int64_t k, const T* centres)
+        : d(d), k(k), padded((k + width - 1) / width * width), packed(padded * d, T(0)), offset(padded, infinity<T>) {
+        for (int64_t j = 0; j < k; j++) {
+            T square = 0;
+            for (int64_t l = 0; l < d; l++) {
+                const T c = centres[j * d + l];
+                packed[(j / width * d + l) * width + j % width] = -2 * c;
+                square += c * c;
+            }
+            offset[j] = square;
+        }
+    }
+
+    void find(int64_t n, const T* x, int32_t* nearest) const {
+        vec least[strip];
+        ivec argument[strip];
+        ivec lane;
+        for (int v = 0; v < V::lanes; v++) lane[v] = v;
+        for (int64_t j = 0; j < padded; j += width) {
+            const T* tile = packed.data() + j * d;
+            const bool first = j == 0;
+            for (int64_t i = 0; i < n; i += rows) {
+                const T* row[rows];
+#pragma GCC unroll 16
+                for (int r = 0; r < rows; r++) row[r] = x + std::min<int64_t>(i + r, n - 1) * d;
+                vec sum[rows][vectors];
+#pragma GCC unroll 16
+                for (int r = 0; r < rows; r++)
+#pragma GCC unroll 16
+                    for (int v = 0; v < vectors; v++) sum[r][v] = V::load(offset.data() + j + v * V::lanes);
+                for (int64_t l = 0; l < d; l++) {
+                    vec c[vectors];
+#pragma GCC unroll 16
+                    for (int v = 0; v < vectors; v++) c[v] = V::load(tile + l * width + v * V::lanes);
+#pragma GCC unroll 16
+                    for (int r = 0; r < rows; r++) {
+                        const T value = row[r][l];
+#pragma GCC unroll 16
+                        for (int v = 0; v < vectors; v++) sum[r][v] += c[v] * value;
+                    }
+                }
+#pragma GCC unroll 16
+                for (int r = 0; r < rows; r++) {
+                    vec low = sum[r][0];
+                    ivec at = lane + typename V::Index(j);
+#pragma GCC unroll 16
+                    for (int v = 1; v < vectors; v++) {
+                        const ivec lower = sum[r][v] < low;
+                        low = lower ? sum[r][v] : low;
+                        at = lower ? lane + typename V::Index(j + v * V::lanes) : at;
+                    }
+                    const int64_t p = i + r;
+                    if (!first) {
+                        const ivec lower = low < least[p];
+                        low = lower ? low : least[p];
+                        at = lower ? at : argument[p];
+                    }
+                    least[p] = low;
+                    argument[p] = at;
+                }
+            }
+        }
+        for (int64_t i = 0; i < n; i++) {  // across lanes; the first centre wins a tie
+            T low = least[i][0];
+            typename V::Index at = argument[i][0];
+#pragma GCC unroll 16
+            for (int v = 1; v < V::lanes; v++) {
+                const T value = least[i][v];
+                const typename V::Index index = argument[i][v];
+                const bool wins = (value < low) | ((value == low) & (index < at));
+                low = wins ? value : low;
+                at = wins ? index : at;
+            }
+            nearest[i] = int32_t(std::min<int64_t>(at, k - 1));
+        }
+    }
+};
+
+// Lanes are columns: `rows` rows against `width` centres, for many columns and few centres.
+template <class T, int rows, int width>
+struct ByColumn {
+    using V = Vector<T>;
+    using vec = typename V::type;
+
+    int64_t d, k, padded;
+    std::vector<T> packed, offset;
+
+    ByColumn(int64_t d, int64_t k, const T* centres)
+        : d(d), k(k), padded((k + width - 1) / width * width), packed(padded * d, T(0)), offset(padded, infinity<T>) {
+        std::copy(centres, centres + k * d, packed.begin());
+        for (int64_t j = 0; j < k; j++) {
+            T square = 0;
+            for (int64_t l = 0; l < d; l++) square += centres[j * d + l] * centres[j * d + l];
+            offset[j] = square;
+        }
+    }
+
+    void find(int64_t n, const T* x, int32_t* nearest) const {
+        const int64_t whole = d / V::lanes * V::lanes;
+        for (int64_t i = 0; i < n; i += rows) {
+            const T* row[rows];
+            T least[rows];
+            int32_t argument[rows];
+            for (int r = 0; r < rows; r++) {
+                row[r] = x + std::min<int64_t>(i + r, n - 1) * d;
+                least[r] = infinity<T>;
+                argument[r] = 0;
+            }
+            for (int64_t j = 0; j < padded; j += width) {
+                vec sum[rows][width] = {};
+                for (int64_t l = 0; l < whole; l += V::lanes) {
+                    vec value[rows];
+#pragma GCC unroll 16
+                    for (int r = 0; r < rows; r++) value[r] = V::load(row[r] + l);
+#pragma GCC unroll 16
+                    for (int q = 0; q < width; q++) {
+                        const vec c = V::load(packed.data() + (j + q) * d + l);
+#pragma GCC unroll 16
+                        for (int r = 0; r < rows; r++) sum[r][q] += value[r] * c;
+                    }
+                }
+                for (int r = 0; r < rows; r++)
+                    for (int q = 0; q < width; q++) {
+                        T dot = 0;
+                        for (int v = 0; v < V::lanes; v++) dot += sum[r][q][v];
+                        for (int64_t l = whole; l < d; l++) dot += row[r][l] * packed[(j + q) * d + l];
+                        const T value = offset[j + q] - 2 * dot;
+                        if (value < least[r]) {
+                            least[r] = value;
+                            argument[r] = int32_t(j + q);
+                        }
+                    }
+            }
+            for (int r = 0; r < rows && i + r < n; r++) nearest[i + r] = argument[r];
+        }
+    }
+};
+
+// Adds one row to the moments of its centre, about that centre; returns the squared distance.
+template <class T>
+inline T add_row(int64_t d, const T* x, const T* c, double w, double* moments) {
+    T square = 0;
+    double* sum = moments + 1;
+    for (int64_t l = 0; l < d; l++) {
+        const T difference = x[l] - c[l];
+        square += difference * difference;
+        sum[l] += w * double(difference);
+    }
+    moments[0] += w;
+    moments[d + 1] += w * double(square);
+    return square;
+}
+
+template <class T>
+inline T squared_distance(int64_t d, const T* x, const T* c) {
+    T square = 0;
+    for (int64_t l = 0; l < d; l++) {
+        const T difference = x[l] - c[l];
+        square += difference * difference;
+    }
+    return square;
+}
+
+template <class T, class Search>
+int64_t run(const Search& search, int64_t n, int64_t d, int64_t k, const T* x, const double* w, const T* centres,
+            double* moments, int32_t* labels, T* nearest) {
+    if (moments) std::fill(moments, moments + k * (d + 2), 0.0);
+    int64_t changed = 0;
+    int32_t found[strip];
+    for (int64_t first = 0; first < n; first += strip) {
+        const int64_t m = std::min(strip, n - first);
+        const T* rows = x + first * d;
+        search.find(m, rows, found);
+        for (int64_t r = 0; r < m; r++) {
+            const int32_t j = found[r];
+            const int64_t i = first + r;
+            changed += labels[i] != j;
+            labels[i] = j;
+            if (moments) {
+                const T square = add_row(d, rows + r * d, centres + j * d, weight(w, i), moments + j * (d + 2));
+                if (nearest) nearest[i] = square;
+            } else if (nearest) {
+                nearest[i] = squared_distance(d, rows + r * d, centres + j * d);
+            }
+        }
+    }
+    return changed;
+}
+
+}  // namespace
+
+template <class T>
+int64_t assign(int64_t n, int64_t d, int64_t k, const T* x, const double* w, const T* centres, double* moments,
+               int32_t* labels, T* nearest) {
+    constexpr int64_t lanes = Vector<T>::lanes;
+    constexpr int widest = registers == 32 ? 4 : 2;
+    auto go = [&](const auto& search) { return run(search, n, d, k, x, w, centres, moments, labels, nearest); };
+    if (d >= 64 && k <= 32) {
+        if constexpr (registers == 32) return go(ByColumn<T, 4, 5>(d, k, centres));
+        return go(ByColumn<T, 3, 4>(d, k, centres));
+    }
+    if (k <= lanes) return go(ByCentre<T, 8, 1>(d, k, centres));
+    if (k <= 2 * lanes || widest == 2) return go(ByCentre<T, 6, 2>(d, k, centres));
+    return go(ByCentre<T, 6, widest>(d, k, centres));
+}
+
+template <class T>
+void moments(int64_t n, int64_t d, int64_t k, const T* x, const double* w, const T* centres, const int32_t* labels,
+             double* out) {
+    std::fill(out, out + k * (d + 2), 0.0);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t j = labels[i];
+        if (j >= 0 && j < k) add_row(d, x + i * d, centres + j * d, weight(w, i), out + j * (d + 2));
+    }
+}
+
+template <class T>
+void distances(int64_t n, int64_t d, int64_t k, const T* x, const T* centres, T* out) {
+    using V = Vector<T>;
+    constexpr int64_t lanes = V::lanes;
+    const int64_t padded = (k + lanes - 1) / lanes * lanes;
+    std::vector<T> packed(padded * d, T(0));  // (vector of centres, column, lane)
+    for (int64_t j = 0; j < k; j++)
+        for (int64_t l = 0; l < d; l++) packed[(j / lanes * d + l) * lanes + j % lanes] = centres[j * d + l];
+    for (int64_t i = 0; i < n; i++) {
+        const T* row = x + i * d;
+        for (int64_t j = 0; j < k; j += lanes) {
+            typename V::type sum = {};
+            const T* tile = packed.data() + j * d;
+            for (int64_t l = 0; l < d; l++) {
+                const auto difference = V::load(tile + l * lanes) - row[l];
+                sum += difference * difference;
+            }
+            if (j + lanes <= k) {
+                V::store(out + i * k + j, sum);
+            } else {
+                for (int64_t v = 0; v < k - j; v++) out[i * k + j + v] = sum[v];
+            }
+        }
+    }
+}
+
+#define MAJORANT_INSTANTIATE(T)                                                                                   \
+    template int64_t assign<T>(int64_t, int64_t, int64_t, const T*, const double*, const T*, double*, int32_t*,  \
+                               T*);                                                                               \
+    template void moments<T>(int64_t, int64_t, int64_t, const T*, const double*, const T*, const int32_t*,        \
+                             double*);                                                                            \
+    template void distances<T>(int64_t, int64_t, int64_t, const T*, const T*, T*);
+MAJORANT_INSTANTIATE(float)
+MAJORANT_INSTANTIATE(double)
+
+}  // namespace majorant::MAJORANT_ISA

@@ -1,0 +1,174 @@
+// The Python face of the kernels: shapes are checked, the interpreter lock is released, the instruction set is chosen.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "kernels.hpp"
+
+namespace nb = nanobind;
+using namespace majorant;
+
+template <class T> using Vec = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Mat = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+namespace {
+
+std::vector<const Kernels*> available() {  // slowest first
+    std::vector<const Kernels*> list{&baseline::kernels};
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+#ifdef MAJORANT_HAS_v3
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
+        list.push_back(&v3::kernels);
+#endif
+#ifdef MAJORANT_HAS_v4
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        list.push_back(&v4::kernels);
+#endif
+#endif
+    return list;
+}
+
+const Kernels* choose() {
+    const auto list = available();
+    const char* wanted = std::getenv("MAJORANT_ISA");
+    if (!wanted || !*wanted) return list.back();
+    std::string names;
+    for (const Kernels* one : list) {
+        if (std::string(one->isa) == wanted) return one;
+        names += std::string(names.empty() ? "" : ", ") + one->isa;
+    }
+    throw nb::import_error(("MAJORANT_ISA=" + std::string(wanted) + " is not among the instruction sets of this build on this machine: " + names).c_str());
+}
+
+const Kernels* kernels = nullptr;
+
+template <class T> const Table<T>& table();
+template <> const Table<float>& table<float>() { return kernels->f32; }
+template <> const Table<double>& table<double>() { return kernels->f64; }
+
+void need(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
+using Weights = std::optional<Vec<const double>>;
+const double* data(const Weights& w, size_t n) {
+    if (!w) return nullptr;
+    need(w->shape(0) == n, "weights must have one entry a row");
+    return w->data();
+}
+
+template <class T>
+void bind(nb::module_& m) {
+    m.def("assign", [](Mat<const T> x, Weights w, Mat<const T> centres, std::optional<Mat<double>> moments,
+                       Vec<int32_t> labels, std::optional<Vec<T>> nearest) {
+        const size_t n = x.shape(0), d = x.shape(1), k = centres.shape(0);
+        need(k > 0 && centres.shape(1) == d, "centres must be (k, d) with k > 0 and d that of x");
+        need(!moments || (moments->shape(0) == k && moments->shape(1) == d + 2), "moments must be (k, d + 2)");
+        need(labels.shape(0) == n && (!nearest || nearest->shape(0) == n), "labels and nearest must have n entries");
+        const double* weights = data(w, n);
+        nb::gil_scoped_release release;
+        return table<T>().assign(n, d, k, x.data(), weights, centres.data(), moments ? moments->data() : nullptr,
+                                 labels.data(), nearest ? nearest->data() : nullptr);
+    }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("centres").noconvert(), nb::arg("moments").noconvert().none(),
+       nb::arg("labels").noconvert(), nb::arg("nearest").noconvert().none() = nb::none());
+
+    m.def("moments", [](Mat<const T> x, Weights w, Mat<const T> centres, Vec<const int32_t> labels, Mat<double> out) {
+        const size_t n = x.shape(0), d = x.shape(1), k = centres.shape(0);
+        need(centres.shape(1) == d, "centres must have the columns of x");
+        need(labels.shape(0) == n && out.shape(0) == k && out.shape(1) == d + 2, "labels must be (n,), out (k, d + 2)");
+        const double* weights = data(w, n);
+        nb::gil_scoped_release release;
+        table<T>().moments(n, d, k, x.data(), weights, centres.data(), labels.data(), out.data());
+    }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("centres").noconvert(), nb::arg("labels").noconvert(),
+       nb::arg("out").noconvert());
+
+    m.def("distances", [](Mat<const T> x, Mat<const T> centres, Mat<T> out) {
+        const size_t n = x.shape(0), d = x.shape(1), k = centres.shape(0);
+        need(centres.shape(1) == d && out.shape(0) == n && out.shape(1) == k, "out must be (n, k)");
+        nb::gil_scoped_release release;
+        table<T>().distances(n, d, k, x.data(), centres.data(), out.data());
+    }, nb::arg("x").noconvert(), nb::arg("centres").noconvert(), nb::arg("out").noconvert());
+
+    m.def("row_minimum", [](Mat<const T> energies, Vec<T> least, Vec<int32_t> argument) {
+        const size_t n = energies.shape(0), states = energies.shape(1);
+        need(states > 0 && least.shape(0) == n && argument.shape(0) == n, "least and argument must have n entries");
+        nb::gil_scoped_release release;
+        table<T>().row_minimum(n, states, energies.data(), least.data(), argument.data());
+    }, nb::arg("energies").noconvert(), nb::arg("least").noconvert(), nb::arg("argument").noconvert());
+
+    m.def("draw", [](Mat<const T> energies, Weights w, Vec<const T> least, Vec<const int32_t> argument, double price,
+                     Vec<const double> uniforms, Vec<int32_t> z) {
+        const size_t n = energies.shape(0), states = energies.shape(1);
+        need(states > 0 && least.shape(0) == n && argument.shape(0) == n && uniforms.shape(0) == n && z.shape(0) == n,
+             "least, argument, uniforms and z must have n entries");
+        const double* weights = data(w, n);
+        int64_t moved = 0;
+        double excess;
+        {
+            nb::gil_scoped_release release;
+            excess = table<T>().draw(n, states, energies.data(), weights, least.data(), argument.data(), price,
+                                     uniforms.data(), z.data(), &moved);
+        }
+        return nb::make_tuple(excess, moved);
+    }, nb::arg("energies").noconvert(), nb::arg("w").none(), nb::arg("least").noconvert(), nb::arg("argument").noconvert(),
+       nb::arg("price"), nb::arg("uniforms").noconvert(), nb::arg("z").noconvert());
+
+    m.def("walk", [](Mat<const T> energies, Weights w, Vec<const T> least, double room, Vec<const int64_t> sites,
+                     Vec<const double> picks, Vec<int32_t> z) {
+        const size_t n = energies.shape(0), states = energies.shape(1);
+        need(states > 0 && least.shape(0) == n && z.shape(0) == n, "least and z must have n entries");
+        need(sites.shape(0) == picks.shape(0), "sites and picks must have one entry a step");
+        for (size_t s = 0; s < sites.shape(0); s++) need(sites(s) >= 0 && size_t(sites(s)) < n, "a site is no row");
+        for (size_t i = 0; i < n; i++) need(z(i) >= 0 && size_t(z(i)) < states, "z must lie in [0, states)");
+        const double* weights = data(w, n);
+        nb::gil_scoped_release release;
+        table<T>().walk(n, states, energies.data(), weights, least.data(), room, sites.shape(0), sites.data(),
+                        picks.data(), z.data());
+    }, nb::arg("energies").noconvert(), nb::arg("w").none(), nb::arg("least").noconvert(), nb::arg("room"),
+       nb::arg("sites").noconvert(), nb::arg("picks").noconvert(), nb::arg("z").noconvert());
+
+    m.def("collect", [](Mat<const T> features, Weights w, Vec<const int32_t> labels, Mat<double> out) {
+        const size_t n = features.shape(0), p = features.shape(1), k = out.shape(0);
+        need(labels.shape(0) == n && out.shape(1) == p, "labels must be (n,), out (k, p)");
+        const double* weights = data(w, n);
+        nb::gil_scoped_release release;
+        table<T>().collect(n, p, k, features.data(), weights, labels.data(), out.data());
+    }, nb::arg("features").noconvert(), nb::arg("w").none(), nb::arg("labels").noconvert(), nb::arg("out").noconvert());
+
+    m.def("sort_rows", [](Mat<const T> x, Vec<int64_t> order, Vec<uint8_t> is_new) {
+        const size_t n = x.shape(0), d = x.shape(1);
+        need(order.shape(0) == n && is_new.shape(0) == n, "order and is_new must have n entries");
+        nb::gil_scoped_release release;
+        table<T>().sort_rows(n, d, x.data(), order.data(), is_new.data());
+    }, nb::arg("x").noconvert(), nb::arg("order").noconvert(), nb::arg("is_new").noconvert());
+
+    m.def("plus_plus", [](Mat<const T> x, Weights w, Mat<const double> uniforms, Vec<int64_t> chosen) {
+        const size_t n = x.shape(0), d = x.shape(1), k = chosen.shape(0), trials = uniforms.shape(1);
+        need(n > 0 && trials > 0 && uniforms.shape(0) == k, "uniforms must be (k, trials), of at least one row");
+        const double* weights = data(w, n);
+        nb::gil_scoped_release release;
+        table<T>().plus_plus(n, d, k, trials, x.data(), weights, uniforms.data(), chosen.data());
+    }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("uniforms").noconvert(), nb::arg("chosen").noconvert());
+}
+
+}  // namespace
+
+NB_MODULE(_kernels, m) {
+    kernels = choose();
+    m.doc() = "Compiled inner loops; see src/kernels/kernels.hpp for what each computes.";
+    bind<float>(m);
+    bind<double>(m);
+    m.def("isa", [] { return kernels->isa; }, "The instruction set in use.");
+    m.def("isas", [] {
+        nb::list names;
+        for (const Kernels* one : available()) names.append(one->isa);
+        return names;
+    }, "The instruction sets of this build that this machine has, slowest first.");
+}

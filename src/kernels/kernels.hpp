@@ -1,0 +1,60 @@
+// The kernels, and the table through which one instruction set's build of them is reached.
+//
+// Kernels are serial, know no Python, allocate only small buffers and take plain C-contiguous arrays: one block of rows.
+// Every sum over rows is a double. Data are float or double (T). Weights may be null: every row then weighs one.
+#pragma once
+#include <cstdint>
+
+namespace majorant {
+
+template <class T>
+struct Table {
+    // Nearest centre of every row, and the moments of the rows of each centre about that centre:
+    // moments is (k, d + 2), [sum w, sum w (x - c), sum w |x - c|^2], or null.
+    // labels (n) are read, to count how many change, and written; nearest (n) gets the squared distances, or is null.
+    int64_t (*assign)(int64_t n, int64_t d, int64_t k, const T* x, const double* w, const T* centres,
+                      double* moments, int32_t* labels, T* nearest);
+
+    // The same moments for given labels. A label outside [0, k) is left out.
+    void (*moments)(int64_t n, int64_t d, int64_t k, const T* x, const double* w, const T* centres,
+                    const int32_t* labels, double* moments);
+
+    // Squared distances (n, k), from differences.
+    void (*distances)(int64_t n, int64_t d, int64_t k, const T* x, const T* centres, T* out);
+
+    // Smallest entry of every row of a table (n, states) and its first position.
+    void (*row_minimum)(int64_t n, int64_t states, const T* energies, T* least, int32_t* argument);
+
+    // One latent a row from softmax(-price w (energy - least)) by inverse CDF at uniforms (n).
+    // Returns the summed excess sum w (energy[z] - least); *moved counts rows with z != argument.
+    double (*draw)(int64_t n, int64_t states, const T* energies, const double* w, const T* least, const int32_t* argument,
+                   double price, const double* uniforms, int32_t* z, int64_t* moved);
+
+    // Uniform walk over the configurations whose summed regret w (energy - least) is at most room, from z:
+    // at every step one row takes a state drawn among all that fit.
+    void (*walk)(int64_t n, int64_t states, const T* energies, const double* w, const T* least, double room,
+                 int64_t steps, const int64_t* sites, const double* picks, int32_t* z);
+
+    // Sums of the rows of features (n, p) by label, out (k, p). A label outside [0, k) is left out.
+    void (*collect)(int64_t n, int64_t p, int64_t k, const T* features, const double* w, const int32_t* labels, double* out);
+
+    // Lexicographic order of the rows (equal rows by position), and for each place in it whether its row
+    // differs from the one before.
+    void (*sort_rows)(int64_t n, int64_t d, const T* x, int64_t* order, uint8_t* is_new);
+
+    // Greedy k-means++: `trials` candidates a step by inverse CDF of w * (squared distance), the best is kept.
+    void (*plus_plus)(int64_t n, int64_t d, int64_t k, int64_t trials, const T* x, const double* w,
+                      const double* uniforms, int64_t* chosen);
+};
+
+struct Kernels {
+    const char* isa;
+    Table<float> f32;
+    Table<double> f64;
+};
+
+namespace baseline { extern const Kernels kernels; }
+namespace v3 { extern const Kernels kernels; }
+namespace v4 { extern const Kernels kernels; }
+
+}  // namespace majorant

@@ -1,0 +1,19 @@
+// The table of one instruction set's kernels.
+#include "assign.hpp"
+#include "isa.hpp"
+#include "kernels.hpp"
+#include "latents.hpp"
+#include "measure.hpp"
+
+namespace majorant::MAJORANT_ISA {
+
+template <class T>
+constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, draw<T>,
+                         walk<T>,   collect<T>, sort_rows<T>, plus_plus<T>};
+
+#define MAJORANT_NAME(x) #x
+#define MAJORANT_STRING(x) MAJORANT_NAME(x)
+extern const Kernels kernels;
+const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>};
+
+}  // namespace majorant::MAJORANT_ISA

@@ -1,0 +1,99 @@
+"""Checks of parameters and weights: what was got, what was expected, what to change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def check_integer(name: str, value: Any, *, low: int) -> int:
+    """`value` as an int that is at least `low`.
+
+    Raises
+    ------
+    TypeError
+        If it is no whole number.
+    ValueError
+        If it is too small.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be a whole number of at least {low}; got {value!r}")
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}; got {value!r}")
+    return int(value)
+
+
+def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf) -> float:
+    """`value` as a float in [low, high].
+
+    Raises
+    ------
+    TypeError
+        If it is no number.
+    ValueError
+        If it is NaN or out of range.
+    """
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number; got {value!r}")
+    if not low <= float(value) <= high:
+        expected = f"at least {low:g}" if high == np.inf else f"between {low:g} and {high:g}"
+        raise ValueError(f"{name} must be {expected}; got {value!r}")
+    return float(value)
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str = "") -> str:
+    """`value` if it is one of `choices`; the error suggests the nearest one.
+
+    Raises
+    ------
+    ValueError
+    """
+    if isinstance(value, str) and value in choices:
+        return value
+    near = get_close_matches(str(value), choices, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    allowed = ", ".join(repr(c) for c in choices) + or_else
+    raise ValueError(f"{name} must be one of {allowed}; got {value!r}.{hint}")
+
+
+def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+    """Weights as float64, None if none were given or all are one.
+
+    Raises
+    ------
+    TypeError
+        If they are no numbers.
+    ValueError
+        If their number is wrong, one is negative or not finite, or all are zero.
+    """
+    if sample_weight is None:
+        return None
+    raw = np.asarray(sample_weight)
+    if raw.dtype.kind not in "biuf" and not _all_real(raw):
+        raise TypeError(f"sample_weight must hold numbers; got an array of {raw.dtype}")
+    weights = np.ascontiguousarray(raw, dtype=np.float64)
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(f"sample_weight must be one number a row, shape ({n_rows},); got shape {weights.shape}")
+    if not np.isfinite(weights).all():
+        at = int(np.flatnonzero(~np.isfinite(weights))[0])
+        raise ValueError(f"sample_weight must be finite; entry {at} is {weights[at]}")
+    if (weights < 0).any():
+        at = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(f"sample_weight must not be negative; entry {at} is {weights[at]:g}")
+    if not weights.any():
+        raise ValueError("sample_weight is zero for every row: at least one weight must be positive")
+    largest = weights.max()
+    if not np.isfinite(largest * n_rows) or largest > 1e150:
+        raise ValueError(f"sample_weight is too large to be summed: the largest entry is {largest:g}; rescale the weights")
+    return None if (weights == 1.0).all() else weights
+
+
+def _all_real(values: NDArray[Any]) -> bool:
+    return values.dtype == object and all(isinstance(v, Real) for v in values.ravel())

@@ -1,0 +1,154 @@
+"""Preferences among valid bounds that `Biased` can follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.latents import collect, tightest
+from majorant.engine.problem import Family, View
+
+
+class Balance:
+    """Prefers states that hold less than an equal share of the weight.
+
+    The preference for state z is ``1 - n_z L / n``, minus the slope of ``sum_z (n_z L / n)^2 / 2``, where ``n_z`` is the
+    weight that the tightest bound gives to state z of L.
+    """
+
+    def __init__(self) -> None:
+        self._preference: NDArray[np.float64] | None = None
+
+    def __repr__(self) -> str:
+        return "Balance()"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Balance)
+
+    def __hash__(self) -> int:
+        return hash(Balance)
+
+    def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
+        def sizes(block: Block) -> NDArray[np.float64]:
+            q = tightest(family.energies(theta, block), family.beta)[1]
+            return collect(q, np.ones((len(block), 1)), family.n_states, block.weights)[:, 0]
+
+        n = data.map_sum(sizes)
+        self._preference = 1.0 - n * len(n) / n.sum()
+
+    def prefer(self, view: View) -> NDArray[Any]:
+        if self._preference is None:
+            raise RuntimeError("Balance was asked for a preference before prepare()")
+        return self._preference[None, :]
+
+    def renumbered(self, positions: NDArray[np.intp]) -> Balance:
+        return Balance()
+
+
+class PairConstraints:
+    """Prefers units that belong together in one state and units that do not in different ones.
+
+    Units linked by `must_link`, directly or through others, form groups. Before every draw each group is given the state
+    of least total energy that no group it may not join has taken, groups with most to lose first; its units prefer that
+    state. As every bound is valid, a constraint is broken where it would cost more than the budget.
+
+    Parameters
+    ----------
+    must_link, cannot_link : array-like of shape (n_pairs, 2)
+        Numbers of units.
+    """
+
+    def __init__(self, must_link: ArrayLike = (), cannot_link: ArrayLike = ()) -> None:
+        self.must_link = _pairs(must_link, "must_link")
+        self.cannot_link = _pairs(cannot_link, "cannot_link")
+        self.units, members = np.unique(
+            np.concatenate([self.must_link.ravel(), self.cannot_link.ravel()]), return_inverse=True
+        )
+        linked, apart = np.split(members.reshape(-1, 2), [len(self.must_link)])
+        n = len(self.units)
+        graph = coo_array((np.ones(len(linked)), (linked[:, 0], linked[:, 1])), shape=(n, n))
+        self._group: NDArray[np.intp] = connected_components(graph, directed=False)[1].astype(np.intp)
+        self._apart = self._group[apart]
+        clash = np.flatnonzero(self._apart[:, 0] == self._apart[:, 1])
+        if len(clash):
+            a, b = self.cannot_link[clash[0]]
+            raise ValueError(f"units {a} and {b} must be linked (directly or through others) and must not: drop one pair")
+        self._target: NDArray[np.intp] | None = None
+
+    def __repr__(self) -> str:
+        return f"PairConstraints({len(self.must_link)} must-link, {len(self.cannot_link)} cannot-link pairs)"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, PairConstraints)
+            and np.array_equal(self.must_link, other.must_link)
+            and np.array_equal(self.cannot_link, other.cannot_link)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.must_link.tobytes(), self.cannot_link.tobytes()))
+
+    def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
+        if len(self.units) and self.units[-1] >= data.n_units:
+            raise ValueError(f"a pair names unit {self.units[-1]}, but there are {data.n_units} units, numbered from 0")
+
+        def group_energies(block: Block) -> NDArray[np.float64]:
+            at = slice(*np.searchsorted(self.units, [block.first, block.first + len(block)]))
+            out = np.zeros((self._group.max(initial=-1) + 1, family.n_states))
+            rows = self.units[at] - block.first
+            if len(rows):
+                np.add.at(out, self._group[at], family.energies(theta, block)[rows])
+            return out
+
+        energies = data.map_sum(group_energies)
+        self._target = self._choose(energies)[self._group]
+
+    def _choose(self, energies: NDArray[np.float64]) -> NDArray[np.intp]:
+        """A state for each group, greedily: groups with most to lose first."""
+        enemies: list[list[int]] = [[] for _ in energies]
+        for a, b in self._apart:
+            enemies[a].append(b)
+            enemies[b].append(a)
+        margin = np.partition(energies, 1, axis=1)[:, 1] - energies.min(axis=1) if energies.shape[1] > 1 else energies[:, 0]
+        chosen = np.full(len(energies), -1, dtype=np.intp)
+        for g in np.argsort(-margin, kind="stable"):
+            taken = [chosen[e] for e in enemies[g] if chosen[e] >= 0]
+            open_energies = energies[g].copy()
+            if len(set(taken)) < len(open_energies):
+                open_energies[taken] = np.inf
+            chosen[g] = open_energies.argmin()
+        return chosen
+
+    def prefer(self, view: View) -> NDArray[Any]:
+        if self._target is None:
+            raise RuntimeError("PairConstraints was asked for a preference before prepare()")
+        first, rows = view.block.first, len(view.block)
+        at = slice(*np.searchsorted(self.units, [first, first + rows]))
+        preference = np.zeros((rows, view.energies.shape[1]))
+        preference[self.units[at] - first, self._target[at]] = 1.0
+        return preference
+
+    def renumbered(self, positions: NDArray[np.intp]) -> PairConstraints:
+        if len(self.units) and self.units[-1] >= len(positions):
+            raise ValueError(f"a pair names row {self.units[-1]}, but there are {len(positions)} rows, numbered from 0")
+        must, apart = positions[self.must_link], positions[self.cannot_link]
+        equal = np.flatnonzero((apart[:, 0] == apart[:, 1]) & (apart[:, 0] >= 0))
+        if len(equal):
+            a, b = self.cannot_link[equal[0]]
+            raise ValueError(f"rows {a} and {b} are equal, so nothing can keep them apart: drop this cannot-link pair")
+        return PairConstraints(must[(must >= 0).all(axis=1)], apart[(apart >= 0).all(axis=1)])
+
+
+def _pairs(pairs: ArrayLike | Sequence[Any], name: str) -> NDArray[np.intp]:
+    array = np.asarray(pairs)
+    if array.size == 0:
+        return np.empty((0, 2), dtype=np.intp)
+    if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer) or array.min() < 0:
+        raise ValueError(f"{name} must be pairs of unit numbers, shape (n_pairs, 2), from 0 upwards; got {array!r}")
+    return array.astype(np.intp)

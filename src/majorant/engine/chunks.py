@@ -1,0 +1,206 @@
+"""Where the data is. A fit touches samples through `Chunks.map_sum` and in no other way.
+
+Data are cut into consecutive blocks of rows, once and for all: sums run over the same blocks in the same order whatever
+the number of threads, so a result is the same to the last bit for any ``n_jobs``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, Protocol, Self, TypeVar
+
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+CACHE_BYTES = 1 << 20
+"""A block of dense rows takes about this much: it stays in the second-level cache between the steps of a pass."""
+
+
+class Additive(Protocol):
+    """What a pass over the data may return: something whose sum over blocks means something."""
+
+    def __add__(self, other: Any, /) -> Self: ...
+
+
+S = TypeVar("S", bound=Additive)
+
+
+@dataclass
+class Block:
+    """Consecutive units.
+
+    Attributes
+    ----------
+    first : int
+        Number of the first unit.
+    columns : tuple of arrays
+        Row-aligned arrays (dense, or CSR matrices); what they mean is the family's business.
+    weights : ndarray of shape (n_units,), or None
+        Weight of each unit in every sum; None: one each.
+    memory : dict
+        Whatever a policy or a family keeps beside these units from one pass to the next.
+    """
+
+    first: int
+    columns: tuple[Any, ...]
+    weights: NDArray[np.float64] | None = None
+    memory: dict[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return int(self.columns[0].shape[0])
+
+    def total(self, values: NDArray[Any]) -> float:
+        """Weighted sum of one number a unit."""
+        if self.weights is None:
+            return float(values.sum(dtype=np.float64))
+        return float(self.weights @ values.astype(np.float64, copy=False))
+
+    def noise(self, seed: int, draw: int, width: int) -> NDArray[np.float64]:
+        """Uniforms in (0, 1), one row a unit.
+
+        A function of (seed, draw, unit) alone: how the units are cut into blocks cannot matter.
+        """
+        words = self.first * width
+        bits = np.random.Philox(key=np.array([seed, draw], dtype=np.uint64))
+        bits.advance(words // 4)  # one Philox step makes four words
+        stream = np.random.Generator(bits)
+        stream.random(words % 4)
+        return stream.random((len(self), width)) + 2.0**-54
+
+
+class Source(Protocol):
+    """Row-aligned arrays that can be read in consecutive pieces."""
+
+    n_units: int
+    total_weight: float
+    n_blocks: int
+
+    def blocks(self) -> Iterator[Block]:
+        """The blocks in order, the same ones at every call."""
+        ...
+
+
+def block_rows(row_bytes: int) -> int:
+    """Rows of a block, a function of the width of a row alone."""
+    return int(np.clip(CACHE_BYTES // max(row_bytes, 1), 512, 8192))
+
+
+class InMemory:
+    """Arrays in memory, cut into cache-sized blocks that are views of them.
+
+    Parameters
+    ----------
+    *columns : array or CSR matrix
+        Row-aligned.
+    weights : ndarray of shape (n_units,), optional
+    rows : int, optional
+        Rows of a block; by default a function of the width of a row.
+    """
+
+    def __init__(self, *columns: Any, weights: NDArray[np.float64] | None = None, rows: int | None = None) -> None:
+        lengths = {int(c.shape[0]) for c in columns}
+        if len(lengths) != 1:
+            raise ValueError(f"columns must have the same number of rows; got {sorted(lengths)}")
+        self.n_units = lengths.pop()
+        if weights is not None and weights.shape != (self.n_units,):
+            raise ValueError(f"weights must have shape ({self.n_units},); got {weights.shape}")
+        self.total_weight = float(self.n_units) if weights is None else float(weights.sum())
+        rows = block_rows(sum(_row_bytes(c) for c in columns)) if rows is None else rows
+        self._blocks = [
+            Block(a, tuple(c[a : a + rows] for c in columns), None if weights is None else weights[a : a + rows])
+            for a in range(0, max(self.n_units, 1), rows)
+        ]
+
+    @property
+    def n_blocks(self) -> int:
+        return len(self._blocks)
+
+    def blocks(self) -> Iterator[Block]:
+        return iter(self._blocks)
+
+
+def _row_bytes(column: Any) -> int:
+    if hasattr(column, "indptr"):
+        return int(12 * column.nnz / max(column.shape[0], 1)) + 8
+    return int(column.nbytes // max(column.shape[0], 1))
+
+
+class Chunks:
+    """The data of a fit, as units that can be mapped over and summed.
+
+    Parameters
+    ----------
+    *columns : arrays, or one `Source`
+        Row-aligned arrays in memory, or where else the rows come from.
+    weights : ndarray of shape (n_units,), optional
+        Weight of each unit (arrays in memory only; other sources bring their own).
+    n_jobs : int, optional
+        Threads that work on blocks at a time, as in scikit-learn: None means 1 unless a joblib context says otherwise,
+        -1 all processors. The result does not depend on it.
+    rows : int, optional
+        Rows of a block, for arrays in memory.
+    """
+
+    def __init__(
+        self,
+        *columns: Any,
+        weights: NDArray[np.float64] | None = None,
+        n_jobs: int | None = None,
+        rows: int | None = None,
+    ) -> None:
+        self.source: Source
+        if len(columns) == 1 and hasattr(columns[0], "blocks"):
+            self.source = columns[0]
+        else:
+            self.source = InMemory(*columns, weights=weights, rows=rows)
+        self.n_jobs = effective_threads(n_jobs)
+
+    @property
+    def n_units(self) -> int:
+        return self.source.n_units
+
+    @property
+    def total_weight(self) -> float:
+        """Sum of the units' weights."""
+        return self.source.total_weight
+
+    def map_sum(self, f: Callable[[Block], S]) -> S:
+        """``f(block_0) + f(block_1) + ...``, added in this order.
+
+        Blocks run on threads; `f` must not depend on the order in which blocks are visited.
+        """
+        blocks = self.source.blocks()
+        if self.n_jobs == 1 or self.source.n_blocks == 1:
+            return _add(map(f, blocks))
+        with ThreadPoolExecutor(self.n_jobs) as pool:
+            return _add(_ordered(pool, f, blocks, ahead=2 * self.n_jobs))
+
+
+def _add(results: Iterator[S]) -> S:
+    total = next(results)
+    for result in results:
+        total = total + result
+    return total
+
+
+def _ordered(pool: ThreadPoolExecutor, f: Callable[[Block], S], blocks: Iterator[Block], ahead: int) -> Iterator[S]:
+    """Results in order, with at most `ahead` blocks under way, so that a stream is never read into memory whole."""
+    waiting = [pool.submit(f, block) for block in islice(blocks, ahead)]
+    waiting.reverse()
+    while waiting:
+        result = waiting.pop().result()
+        for block in islice(blocks, 1):
+            waiting.insert(0, pool.submit(f, block))
+        yield result
+
+
+def effective_threads(n_jobs: int | None) -> int:
+    """Number of threads that `n_jobs` means here."""
+    if n_jobs is None or n_jobs == 1:
+        return 1
+    return max(1, min(int(joblib.effective_n_jobs(n_jobs)), os.cpu_count() or 1))

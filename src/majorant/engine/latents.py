@@ -1,0 +1,94 @@
+"""Latent values: free energies, posteriors at any temperature, and sums over them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant import _kernels
+
+Latent = NDArray[Any]
+"""Latent values of some units: hard, (rows,) integers, or soft, (rows, n_states) rows that sum to one.
+
+Both are legal at any temperature."""
+
+
+def tightest(energies: NDArray[Any], beta: float) -> tuple[NDArray[Any], Latent]:
+    r"""Free energies and the tightest latent values.
+
+    .. math:: f_i = -\frac1\beta \log\sum_z e^{-\beta E_i(z)}, \qquad q_i(z) \propto e^{-\beta E_i(z)}
+
+    and at :math:`\beta=\infty` the smallest energy and its first position.
+
+    Parameters
+    ----------
+    energies : ndarray of shape (rows, n_states)
+        Infinite where a state is absent; every row needs a finite one.
+    beta : float
+        Inverse temperature, positive or infinite.
+
+    Returns
+    -------
+    free : ndarray of shape (rows,)
+    q : ndarray of shape (rows,) of int32 if `beta` is infinite, otherwise (rows, n_states)
+    """
+    least, argument = row_minimum(energies)
+    if np.isinf(beta):
+        return least, argument
+    q = np.exp(-beta * (energies - least[:, None]))
+    total = q.sum(axis=1)
+    q /= total[:, None]
+    return least - np.log(total) / beta, q
+
+
+def row_minimum(energies: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Smallest entry of every row and its first position."""
+    table = np.ascontiguousarray(energies)
+    least = np.empty(len(table), dtype=table.dtype)
+    argument = np.empty(len(table), dtype=np.int32)
+    _kernels.row_minimum(table, least, argument)
+    return least, argument
+
+
+def entropies(q: Latent) -> NDArray[np.float64]:
+    """Entropy of every unit's latent distribution, in nats."""
+    if q.ndim == 1:
+        return np.zeros(len(q))
+    safe = np.where(q > 0, q, 1.0)
+    entropy: NDArray[np.float64] = -np.sum(q * np.log(safe), axis=1, dtype=np.float64)
+    return entropy
+
+
+def expected(q: Latent, table: NDArray[Any]) -> NDArray[Any]:
+    """Expectation of a table (rows, n_states) under the latent values, one number a unit; absent states count nothing."""
+    if q.ndim == 1:
+        return np.take_along_axis(table, q[:, None], axis=1)[:, 0]
+    values: NDArray[Any] = np.sum(q * np.where(q > 0, table, 0.0), axis=1)
+    return values
+
+
+def collect(
+    q: Latent, features: NDArray[Any], n_states: int, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Sums of feature rows by state, ``sum_i w_i q_i(z) features_i``.
+
+    Parameters
+    ----------
+    q : latent values of the rows
+    features : ndarray of shape (rows, n_features)
+    n_states : int
+    weights : ndarray of shape (rows,), optional
+
+    Returns
+    -------
+    ndarray of shape (n_states, n_features)
+    """
+    if q.ndim == 2:
+        weighted = q if weights is None else q * weights[:, None]
+        sums: NDArray[np.float64] = weighted.T.astype(np.float64, copy=False) @ features
+        return sums
+    out = np.empty((n_states, features.shape[1]))
+    _kernels.collect(np.ascontiguousarray(features), weights, q.astype(np.int32, copy=False), out)
+    return out

@@ -1,0 +1,380 @@
+"""Generalized majorization-minimization: one loop for every latent-variable model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Generic
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.latents import entropies, tightest
+from majorant.engine.policies import Tightest
+from majorant.engine.problem import Bound, Family, FirstLatent, Policy, Sweep, Theta, View
+from majorant.engine.trace import Trace
+
+HEAT = 0.1
+"""Temperature of a hot first bound: this fraction of the coldness at which latents would begin to be undecided."""
+
+
+class BoundError(ArithmeticError):
+    """A family broke the contract on which the loop stands: its bound rose, or lies below the objective."""
+
+
+@dataclass(frozen=True)
+class Solution(Generic[Theta]):
+    """Where the loop ended.
+
+    Attributes
+    ----------
+    theta
+        The parameters of the lowest objective seen.
+    objective : float
+        ``F(theta)``.
+    n_iter : int
+        Minimised bounds.
+    n_passes : int
+        Passes over the data.
+    converged : bool
+        Whether the tolerance was reached.
+    result : str
+        How it ended, as a sentence.
+    trace : Trace
+        One row an iteration: all that explored, then those of the descent that led to `theta`.
+    """
+
+    theta: Theta
+    objective: float
+    n_iter: int
+    n_passes: int
+    converged: bool
+    result: str
+    trace: Trace
+
+
+@dataclass
+class _Run(Generic[Theta]):
+    """A family, its data and a policy, with a count of passes."""
+
+    family: Family[Theta]
+    data: Chunks
+    policy: Policy
+    seed: int
+    callback: Callable[[Theta], None] | None
+    passes: int = 0
+    draw: int = 0
+    trace: Trace = field(default_factory=Trace)
+
+    def sweep(self, theta: Theta, price: float = np.inf) -> Sweep:
+        """One pass: the objective, the tightest bound and, at a finite price, a proposal."""
+        self.passes += 1
+        family, fused = self.family, getattr(self.family, "tight_pass", None)
+        draws = np.isfinite(price)
+
+        def visit(block: Block) -> Sweep:
+            if not draws and fused is not None:
+                free, tight = fused(theta, block)
+                return Sweep(free, tight, tight)
+            energies = family.energies(theta, block)
+            free_energies, q = tightest(energies, family.beta)
+            view = View(block, energies, free_energies, q, family.beta, self.seed, self.draw)
+            tight = drawn = view.bound(family, theta, q)
+            if draws:
+                proposed = self.policy.propose(view, price)
+                self.policy.keep(view, proposed)
+                drawn = view.bound(family, theta, proposed)
+            return Sweep(block.total(free_energies), tight, drawn)
+
+        return self.data.map_sum(visit)
+
+    def objective(self, theta: Theta, seen: Sweep) -> float:
+        value = self.family.penalty(theta) + seen.free
+        if not np.isfinite(value):
+            raise FloatingPointError(
+                f"the objective is {value}: the data hold NaN or infinity, or are too large to be squared"
+            )
+        return value
+
+    def step(self, bound: Bound, theta: Theta | None, ceiling: float) -> tuple[Theta, float]:
+        """Minimise a bound; its value must not lie above `ceiling`, what it was before."""
+        new, value = self.family.solve(bound.statistics, theta, self.data)
+        b = value - bound.entropy
+        if b > ceiling + self.slack(b, ceiling):
+            raise BoundError(f"the bound rose from {ceiling!r} to {b!r}: solve() must not leave its statistics' minimum")
+        if self.callback is not None:
+            self.callback(new)
+        return new, b
+
+    def gap(self, b: float, objective: float) -> float:
+        if objective > b + self.slack(b, objective):
+            raise BoundError(f"the objective {objective!r} lies above its bound {b!r}: energies and statistics disagree")
+        return b - objective
+
+    def slack(self, b: float, other: float) -> float:
+        """What rounding may add: relative to the numbers compared, and whatever more the family states."""
+        if not np.isfinite(other):
+            return np.inf
+        return 1e-9 * (abs(b) + abs(other)) + float(getattr(self.family, "slack", 0.0))
+
+
+def minimize(
+    family: Family[Theta],
+    data: Chunks,
+    policy: Policy | None = None,
+    *,
+    theta: Theta | None = None,
+    latent: FirstLatent | None = None,
+    heat: float | None = None,
+    tol: float = 1e-7,
+    explore_tol: float = 1e-3,
+    max_iter: int = 2000,
+    n_polish: int = 3,
+    seed: int = 0,
+    callback: Callable[[Theta], None] | None = None,
+) -> Solution[Theta]:
+    r"""Minimise a family's objective by a sequence of valid bounds.
+
+    .. math::
+        v_0 &= F(\theta_0) \\
+        \text{choose } & b_t \text{ with } b_t(\theta_{t-1}) \le v_{t-1} \\
+        \theta_t &= \arg\min_\theta b_t(\theta) \\
+        v_t &= F(\theta_t) + (1 - \eta)\,(b_t(\theta_t) - F(\theta_t))
+
+    The policy alone chooses the bounds. A proposal whose excess over the objective is larger than the budget
+    :math:`v_t - F(\theta_t)` is blended with the tightest bound, along which the excess is linear, so that it fits: one
+    pass over the data an iteration, whatever the policy. Exploration ends when the gap has shrunk to `explore_tol` of
+    the largest one; then the lowest iterates seen are polished with the tightest bound.
+
+    Parameters
+    ----------
+    family : Family
+        The model.
+    data : Chunks
+        The data.
+    policy : Policy, default=Tightest()
+        How bounds are chosen.
+    theta : object, optional
+        Parameters to start from: the first bound touches the objective there (or is hot, see `heat`).
+    latent : callable, optional
+        Latent values to start from, ``block -> latent``: the first bound is theirs. Exactly one of `theta` and `latent`
+        is to be given.
+    heat : float, optional
+        Temperature scale of a hot first bound from `theta`, 0 for none. By default 0.1 where the policy asks for one
+        (random policies with hard latents), otherwise none.
+    tol : float, default=1e-7
+        Stop when the objective falls by less than this fraction of itself (unless the family decides by ``settled``).
+    explore_tol : float, default=1e-3
+        Stop exploring at this fraction of the largest gap.
+    max_iter : int, default=2000
+        Largest number of iterations of the exploration, and of each descent.
+    n_polish : int, default=3
+        How many of the lowest distinct iterates are polished after exploring.
+    seed : int, default=0
+        Seed of the policy's noise.
+    callback : callable, optional
+        Called with the parameters after every step.
+
+    Returns
+    -------
+    Solution
+
+    Raises
+    ------
+    BoundError
+        If the family's ``solve`` raises its bound, or the objective lies above a bound.
+    FloatingPointError
+        If the objective is not finite.
+
+    References
+    ----------
+    .. [1] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", algorithm 1.
+
+    Examples
+    --------
+    See ``docs/writing_a_family.md`` for a family of one's own in 40 lines.
+    """
+    if (theta is None) == (latent is None):
+        raise ValueError("give exactly one of theta (parameters) and latent (a function from a block to latent values)")
+    policy = Tightest() if policy is None else policy
+    run = _Run(family, data, policy, seed, callback)
+    with _one_blas_thread():
+        if policy.eta >= 1:
+            first = None if latent is None else _first_bound(run, latent)
+            end = _descend(run, theta, first, tol, max_iter)
+            for row in end.rows:
+                run.trace.add(**row)
+            result = end.result
+        else:
+            found, first_gap, finished = _explore(run, theta, latent, heat, explore_tol, max_iter)
+            ends = [_descend(run, candidate, None, tol, max_iter) for _, candidate in found[: max(n_polish, 1)]]
+            end = min(ends, key=lambda e: e.objective)
+            for row in end.rows:
+                run.trace.add(**row)
+            result = end.result
+            if first_gap <= run.slack(end.objective, end.objective):
+                result = f"nothing to explore: the first bound touches; {result}"
+            elif not finished:
+                result = f"iteration limit of {max_iter} reached while exploring; {result}"
+    return Solution(end.theta, end.objective, len(run.trace), run.passes, end.converged, result, run.trace)
+
+
+@lru_cache(maxsize=1)
+def _threadpools() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _one_blas_thread() -> Any:
+    """Blocks run on threads of our own; BLAS threads would also make sums depend on their number."""
+    return _threadpools().limit(limits=1, user_api="blas")
+
+
+@dataclass(frozen=True)
+class _Descent(Generic[Theta]):
+    theta: Theta
+    objective: float
+    converged: bool
+    result: str
+    rows: list[dict[str, float]]
+
+
+def _descend(run: _Run[Theta], theta: Theta | None, bound: Bound | None, tol: float, max_iter: int) -> _Descent[Theta]:
+    """Tightest bounds from parameters, or from a first bound, until nothing moves."""
+    family, n = run.family, run.data.n_units
+    settled = getattr(family, "settled", None)
+    last = np.inf
+    touches = bound is None
+    if bound is None:
+        assert theta is not None
+        seen = run.sweep(theta)
+        bound, last = seen.tight, run.objective(theta, seen)
+    best, best_objective = theta, last
+    rows: list[dict[str, float]] = []
+    for _ in range(max_iter):
+        new, b = run.step(bound, theta, last)
+        seen = run.sweep(new)
+        objective = run.objective(new, seen)
+        gap = run.gap(b, objective)
+        rows.append(dict(objective=objective, bound=b, gap=gap, changed=seen.tight.distance / n, exploring=0.0))
+        if touches and settled is not None:
+            stop = settled(theta, new, seen.tight)
+        else:
+            stop = last - objective <= tol * abs(objective)
+        if objective <= best_objective:
+            best, best_objective = new, objective
+        theta, bound, last, touches = new, seen.tight, objective, True
+        if stop:
+            return _Descent(_known(best), best_objective, True, f"tolerance reached after {len(rows)} iterations", rows)
+    return _Descent(_known(best), best_objective, False, f"iteration limit of {max_iter} reached", rows)
+
+
+def _known(theta: Theta | None) -> Theta:
+    if theta is None:
+        raise ValueError("max_iter must be at least 1")
+    return theta
+
+
+def _explore(
+    run: _Run[Theta],
+    theta: Theta | None,
+    latent: FirstLatent | None,
+    heat: float | None,
+    explore_tol: float,
+    max_iter: int,
+) -> tuple[list[tuple[float, Theta]], float, bool]:
+    """Bounds by the policy until the gap has closed.
+
+    Returns the distinct iterates by ascending objective, the largest gap, and whether it did close.
+    """
+    family, policy, n = run.family, run.policy, run.data.n_units
+    eta = policy.eta
+    found: list[tuple[float, Theta]] = []
+    if latent is None:
+        assert theta is not None
+        seen = run.sweep(theta)
+        start = run.objective(theta, seen)
+        found.append((start, theta))
+        bound, ceiling = seen.tight, start
+        hot = np.isinf(family.beta) if policy.hot_start is None else policy.hot_start
+        heat = (HEAT if hot else 0.0) if heat is None else heat
+        if heat > 0:
+            # Any first bound is valid: v_0 is what it happens to be.
+            bound, ceiling = _hot_bound(run, theta, heat), np.inf
+    else:
+        bound, ceiling = _first_bound(run, latent), np.inf
+    largest, price = 0.0, np.inf
+    for t in range(max_iter):
+        theta, b = run.step(bound, theta, ceiling)
+        run.draw += 1
+        policy.prepare(family, theta, run.data, run.seed, run.draw)
+        seen = run.sweep(theta, price)
+        objective = run.objective(theta, seen)
+        gap = run.gap(b, objective)
+        largest = max(largest, gap)
+        _insert(found, objective, theta)
+        row = dict(objective=objective, bound=b, gap=gap, exploring=1.0)
+        budget = (1 - eta) * gap
+        if (t > 0 and gap <= explore_tol * largest) or budget <= run.slack(b, objective):
+            run.trace.add(**row)
+            return found, largest, True
+        if not np.isfinite(price):
+            price = n / budget
+            seen = run.sweep(theta, price)
+        drawn = seen.drawn
+        excess = max(drawn.excess, 0.0)
+        share = 1.0 if excess <= budget else budget / excess
+        bound = drawn if share == 1.0 else share * drawn + (1 - share) * seen.tight
+        ceiling = objective + bound.excess
+        run.trace.add(
+            **row, budget=budget, used=bound.excess, blend=share, changed=bound.distance / n, price=price
+        )
+        price *= float(np.clip(excess / budget, 0.5, 2.0)) / (1 - 0.5 * eta)
+    return found, largest, False
+
+
+def _insert(found: list[tuple[float, Theta]], objective: float, theta: Theta) -> None:
+    """Keep iterates of distinct objectives, lowest first; no more than a few are ever asked for."""
+    if all(abs(objective - known) > 1e-9 * abs(objective) for known, _ in found):
+        found.append((objective, theta))
+        found.sort(key=lambda pair: pair[0])
+        del found[8:]
+
+
+def _first_bound(run: _Run[Theta], latent: FirstLatent) -> Bound:
+    """The bound of given latent values; there are no parameters yet at which its excess could be measured."""
+    family = run.family
+    run.passes += 1
+
+    def visit(block: Block) -> Bound:
+        q = latent(block)
+        entropy = 0.0 if np.isinf(family.beta) else block.total(entropies(q)) / family.beta
+        return Bound(family.statistics(block, q, None), entropy, np.nan)
+
+    return run.data.map_sum(visit)
+
+
+def _hot_bound(run: _Run[Theta], theta: Theta, heat: float) -> Bound:
+    """The bound of hot latents at `theta`: their temperature is 1 / heat times the mean regret of the second-best state."""
+    family = run.family
+    run.passes += 2
+
+    def second_regret(block: Block) -> float:
+        energies = family.energies(theta, block)
+        if energies.shape[1] < 2:
+            return 0.0
+        two = np.partition(energies, 1, axis=1)[:, :2]
+        regret = np.subtract(two[:, 1], two[:, 0])
+        return block.total(np.where(np.isfinite(regret), regret, 0.0))
+
+    scale = run.data.map_sum(second_regret)
+    coldness = family.beta if np.isfinite(family.beta) else run.data.total_weight / scale if scale > 0 else np.inf
+
+    def visit(block: Block) -> Bound:
+        energies = family.energies(theta, block)
+        q = tightest(energies, heat * coldness)[1]
+        entropy = 0.0 if np.isinf(family.beta) or q.ndim == 1 else block.total(entropies(q)) / family.beta
+        return Bound(family.statistics(block, q, theta), entropy, np.nan)
+
+    return run.data.map_sum(visit)

@@ -1,0 +1,156 @@
+"""The weighted empirical measure of some rows: what a fit may depend on, and nothing else.
+
+Rows in canonical order, equal rows merged, rows of weight zero dropped, centred and scaled: so that neither the order of
+the rows, nor writing a row twice instead of weighting it, nor units, nor rows without weight can change an answer.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from majorant import _kernels
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Distinct rows with positive weight.
+
+    Attributes
+    ----------
+    points : ndarray or CSR matrix of shape (n_points, n_features)
+        Distinct rows in canonical order, ``(row - origin) * scale``.
+    weights : ndarray of shape (n_points,)
+        Summed weight of the rows that are equal to each point.
+    positions : ndarray of shape (n_rows,)
+        The point that each row is, -1 where the row has no weight.
+    origin : ndarray of shape (n_features,)
+        Weighted mean of the rows (zero for sparse rows, which stay sparse).
+    scale : float
+        A power of two: 1 unless the numbers are so large or so small that their squares would overflow or vanish.
+    """
+
+    points: Any
+    weights: NDArray[np.float64]
+    positions: NDArray[np.intp]
+    origin: NDArray[np.float64]
+    scale: float
+
+    @property
+    def n_points(self) -> int:
+        return int(self.points.shape[0])
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.weights.sum())
+
+    def variances(self) -> NDArray[np.float64]:
+        """Weighted variance of each column, in the measure's own units."""
+        share = self.weights / self.total_weight
+        if sparse.issparse(self.points):
+            mean = self.points.T @ share
+            squares = self.points.copy()
+            squares.data = squares.data.astype(np.float64) ** 2
+            variance = squares.T @ share - mean**2
+            return np.asarray(np.maximum(variance, 0.0))
+        return np.asarray(np.einsum("i,ij,ij->j", share, self.points, self.points, dtype=np.float64))
+
+    def restore(self, points: NDArray[Any]) -> NDArray[np.float64]:
+        """Points in the units of the rows."""
+        return points.astype(np.float64) / self.scale + self.origin
+
+
+def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Measure:
+    """The weighted empirical measure of rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+        Finite numbers, float32 or float64.
+    weights : ndarray of shape (n_rows,), optional
+        Nonnegative, not all zero.
+
+    Returns
+    -------
+    Measure
+    """
+    kept = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
+    rows = X if len(kept) == X.shape[0] else X[kept]
+    w = np.ones(len(kept)) if weights is None else weights[kept]
+    if sparse.issparse(rows):
+        rows = _canonical_csr(rows)
+        order, is_new = _sort_sparse_rows(rows)
+    else:
+        rows = np.ascontiguousarray(rows) + rows.dtype.type(0)  # -0.0 becomes 0.0
+        order = np.empty(len(rows), dtype=np.int64)
+        is_new = np.empty(len(rows), dtype=np.uint8)
+        _kernels.sort_rows(rows, order, is_new)
+    merged, point_of_sorted = _merge(w[order], is_new)
+    positions = np.full(X.shape[0], -1, dtype=np.intp)
+    positions[kept[order]] = point_of_sorted
+    points = rows[order[is_new.astype(bool)]]
+    points, origin, scale = _standard_units(points, merged)
+    return Measure(points, merged, positions, origin, scale)
+
+
+def _merge(w: NDArray[np.float64], is_new: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    """Weights of runs of equal rows, and the run of each row."""
+    run = np.cumsum(is_new, dtype=np.intp) - 1
+    starts = np.flatnonzero(is_new)
+    if len(starts) == len(w):
+        return w.astype(np.float64), run
+    if w.min() != w.max():  # sorted inside each run: the sum must not depend on the order of the rows
+        w = w[np.lexsort((w, run))]
+    return np.add.reduceat(w, starts), run
+
+
+def _standard_units(points: Any, weights: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64], float]:
+    dtype = points.dtype
+    if sparse.issparse(points):
+        origin = np.zeros(points.shape[1])
+        scale = safe_scale(np.abs(points.data).max(initial=0.0), dtype)
+        return (points if scale == 1.0 else points * dtype.type(scale)), origin, scale
+    low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+    # Half sums cannot overflow, and a column of one value is centred to exact zeros.
+    middle = low / 2 + high / 2
+    scale = safe_scale(float(np.max(high / 2 - low / 2, initial=0.0)), dtype)
+    share = weights / weights.sum()
+    out = np.empty(points.shape, dtype=np.float64)
+    np.subtract(points, middle, out=out)
+    out *= scale
+    shift = share @ out
+    out -= shift
+    return np.ascontiguousarray(out, dtype=dtype), middle + shift / scale, scale
+
+
+def safe_scale(largest: float, dtype: Any) -> float:
+    """A power of two that brings `largest` near one, or 1.0 where its square is safe as it is."""
+    if largest == 0 or not np.isfinite(largest):
+        return 1.0
+    exponent = int(np.frexp(largest)[1])
+    safe = 30 if dtype == np.float32 else 200
+    return 1.0 if abs(exponent) <= safe else float(2.0 ** -np.clip(exponent, -1000, 1000))
+
+
+def _canonical_csr(rows: Any) -> Any:
+    rows = sparse.csr_matrix(rows, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    rows.sort_indices()
+    return rows
+
+
+def _sort_sparse_rows(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+    """An order of CSR rows that depends on nothing but what they hold."""
+    indices, data, edges = rows.indices.astype(np.int64), rows.data, rows.indptr
+    keys = [
+        (indices[a:b].tobytes(), data[a:b].tobytes()) for a, b in zip(edges[:-1], edges[1:], strict=True)
+    ]
+    order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
+    is_new = np.ones(len(keys), dtype=np.uint8)
+    is_new[1:] = [keys[a] != keys[b] for a, b in zip(order[:-1], order[1:], strict=True)]
+    return order, is_new

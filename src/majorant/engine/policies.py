@@ -1,0 +1,222 @@
+"""Bound policies: what a bound should look like besides being valid. None of them knows a model.
+
+A proposal need not respect the budget: the loop blends it with the tightest bound until it does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant import _kernels
+from majorant.engine.chunks import Chunks
+from majorant.engine.latents import Latent, tightest
+from majorant.engine.problem import Family, View
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundPolicy:
+    """What policies share: a checked `eta`, and nothing to prepare or to keep.
+
+    Parameters
+    ----------
+    eta : float
+        Share of the gap between bound and objective that every new bound must close, in (0, 1].
+    hot_start : bool, optional
+        Whether the first bound, which is free to choose, is drawn from hot latents. By default for hard latents only.
+    """
+
+    eta: float = 0.1
+    hot_start: bool | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.eta <= 1:
+            raise ValueError(f"eta must lie in (0, 1]; got {self.eta!r}")
+
+    def prepare(self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int) -> None:
+        """Nothing to prepare."""
+
+    def propose(self, view: View, price: float) -> Latent:
+        raise NotImplementedError(f"{type(self).__name__} must say how it proposes latent values")
+
+    def keep(self, view: View, q: Latent) -> None:
+        """Nothing to keep."""
+
+    def renumbered(self, positions: NDArray[np.intp]) -> BoundPolicy:
+        """The same policy where unit `i` is now unit ``positions[i]`` (-1: gone)."""
+        return self
+
+
+def tilted(view: View, preference: NDArray[Any], price: float) -> Latent:
+    """The best latent values by a preference at a price.
+
+    ``argmax_q <q, preference> - price * excess(q)``, the posterior of the energies ``E - preference / price``.
+    """
+    return tightest(view.energies - preference / price, view.beta)[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tightest(BoundPolicy):
+    """The bound that touches the objective: EM, k-means, the concave-convex procedure."""
+
+    eta: float = 1.0
+
+    def propose(self, view: View, price: float) -> Latent:
+        return view.tight
+
+
+@dataclass(frozen=True)
+class GibbsLimit(BoundPolicy):
+    """Random valid bounds, drawn at once where the random walk takes many steps.
+
+    Hard latents are drawn from ``softmax(-price * regret)``, the law of one unit of a long uniform walk over all valid
+    bounds; soft ones are the posterior under Gumbel noise of that size. The default random policy.
+
+    Parameters
+    ----------
+    eta : float, default=0.1
+        Share of the gap that every new bound must close.
+    hot_start : bool, optional
+        See `BoundPolicy`.
+
+    References
+    ----------
+    .. [1] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 4.2.
+    """
+
+    def propose(self, view: View, price: float) -> Latent:
+        if not np.isinf(view.beta):
+            gumbel = -np.log(-np.log(view.noise(view.energies.shape[1])))
+            return tilted(view, gumbel, price)
+        z = np.empty(len(view.block), dtype=np.int32)
+        energies = np.ascontiguousarray(view.energies)
+        _kernels.draw(energies, view.weights, view.free, view.tight, price, view.noise(1)[:, 0], z)
+        return z
+
+
+@dataclass(frozen=True)
+class Tempered(BoundPolicy):
+    """Deterministic annealing inside the valid set: the posterior at a higher temperature.
+
+    Soft latents: ``q`` proportional to ``exp(-tau beta E)`` with ``tau = price / (1 + price)``; hard ones:
+    ``exp(-price E)``, soft bounds of a hard objective. The documented policy for soft latents, with a smaller ``eta``
+    (0.03).
+    """
+
+    def propose(self, view: View, price: float) -> Latent:
+        heat = price if np.isinf(view.beta) else view.beta * price / (1 + price)
+        return tightest(view.energies, heat)[1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomWalk(BoundPolicy):
+    """The paper's random bounds: a uniform walk over the hard latents within the budget.
+
+    A block takes its share of the budget, so this policy alone depends on how the data are cut into blocks.
+
+    Parameters
+    ----------
+    eta : float, default=0.1
+        Share of the gap that every new bound must close.
+    n_sweeps : int, default=20
+        Steps of the walk, in units of the number of units.
+
+    References
+    ----------
+    .. [1] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 4.2.
+    """
+
+    n_sweeps: int = 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_sweeps < 1:
+            raise ValueError(f"n_sweeps must be at least 1; got {self.n_sweeps!r}")
+
+    def propose(self, view: View, price: float) -> Latent:
+        rows = len(view.block)
+        steps = self.n_sweeps * rows
+        random = np.random.default_rng([view.seed, view.draw, view.block.first])
+        z = view.best.copy()
+        least = np.ascontiguousarray(view.least)
+        sites = random.integers(0, rows, steps)
+        _kernels.walk(
+            np.ascontiguousarray(view.energies), view.weights, least, rows / price, sites, random.random(steps), z
+        )
+        return z
+
+
+@dataclass(frozen=True)
+class GrowingSubset(BoundPolicy):
+    """Units drawn at random keep their last latent value; a share that grows as the budget shrinks is inferred anew.
+
+    Made for latent SVMs, where the first latents come from the user; on other families it stays near the start. The only
+    policy that keeps latents from one pass to the next.
+
+    References
+    ----------
+    .. [1] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 5.2.
+    """
+
+    def propose(self, view: View, price: float) -> Latent:
+        last = view.block.memory.get("kept latents")
+        if last is None or last.shape != view.tight.shape:
+            return view.tight
+        stays = view.noise(1)[:, 0] > price / (1 + price)
+        return np.where(stays if last.ndim == 1 else stays[:, None], last, view.tight)
+
+    def keep(self, view: View, q: Latent) -> None:
+        view.block.memory["kept latents"] = q
+
+
+@runtime_checkable
+class Bias(Protocol):
+    """An application's preference among bounds."""
+
+    def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
+        """Passes over the data that the preference needs, before every draw."""
+        ...
+
+    def prefer(self, view: View) -> NDArray[Any]:
+        """How much each state is preferred, shape (rows, n_states) or what broadcasts to it, of order one."""
+        ...
+
+    def renumbered(self, positions: NDArray[np.intp]) -> Bias:
+        """The same preference where unit `i` is now unit ``positions[i]`` (-1: gone)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Biased(BoundPolicy):
+    """The best valid bound by an application's preference.
+
+    Parameters
+    ----------
+    bias : Bias
+        `Balance()`, `PairConstraints(...)`, or an object of one's own with these three methods.
+    eta : float, default=0.1
+        Share of the gap that every new bound must close.
+
+    References
+    ----------
+    .. [1] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 4.3.
+    """
+
+    bias: Bias
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.bias, type) or not isinstance(self.bias, Bias):
+            raise TypeError(f"bias must be an object such as Balance(); got {self.bias!r}")
+
+    def prepare(self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int) -> None:
+        self.bias.prepare(family, theta, data)
+
+    def propose(self, view: View, price: float) -> Latent:
+        return tilted(view, self.bias.prefer(view), price)
+
+    def renumbered(self, positions: NDArray[np.intp]) -> Biased:
+        return replace(self, bias=self.bias.renumbered(positions))

@@ -1,0 +1,193 @@
+"""What the loop needs of a model (a family) and of a way to choose bounds (a policy)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.latents import Latent, entropies, expected
+
+Theta = TypeVar("Theta")
+
+
+class Family(Protocol[Theta]):
+    r"""A model as the engine sees it.
+
+    It minimises, over its parameters,
+
+    .. math:: F(\theta) = R(\theta) - \sum_i \frac{w_i}{\beta} \log\sum_z e^{-\beta E_i(z;\theta)}.
+
+    `theta` is the family's own: the engine never looks inside, so it may carry what a solver wants to remember.
+
+    A family may also offer ``tight_pass(theta, block) -> (free energy, Bound)``, a fused kernel that is used whenever no
+    bound is proposed, and ``settled(old, new) -> bool``, asked after a step with the tightest bound.
+    """
+
+    beta: float
+    """Inverse temperature; infinity for hard latents."""
+    n_states: int
+
+    def energies(self, theta: Theta, block: Block) -> NDArray[Any]:
+        """``E_i(z; theta)``, shape (rows, n_states), +inf where a state is absent, without the units' weights."""
+        ...
+
+    def statistics(self, block: Block, q: Latent, theta: Theta | None) -> NDArray[Any]:
+        """Weighted sums over units, linear in `q`; they may be taken about `theta`, None for a first bound."""
+        ...
+
+    def solve(self, s: NDArray[Any], theta: Theta | None, data: Chunks) -> tuple[Theta, float]:
+        """Argmin of ``penalty + <s, E>`` and its value.
+
+        The value must not lie above that at `theta`, the parameters at which the statistics were made.
+        """
+        ...
+
+    def penalty(self, theta: Theta) -> float:
+        """``R(theta)``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Bound:
+    """All of an upper bound that the loop needs: ``b(theta) = penalty + <statistics, E(theta)> - entropy``.
+
+    Bounds form a convex set, and along a blend the excess is exactly linear.
+
+    Attributes
+    ----------
+    statistics : ndarray
+    entropy : float
+        ``sum_i w_i H(q_i) / beta``, zero for hard latents.
+    excess : float
+        ``b - F`` at the parameters where it was made; NaN if it was made at none.
+    distance : float
+        Number of units whose latent value differs from the tightest bound's (half the total variation where soft).
+    """
+
+    statistics: NDArray[Any]
+    entropy: float
+    excess: float
+    distance: float = 0.0
+
+    def __add__(self, other: Bound) -> Bound:
+        return Bound(
+            self.statistics + other.statistics,
+            self.entropy + other.entropy,
+            self.excess + other.excess,
+            self.distance + other.distance,
+        )
+
+    def __rmul__(self, share: float) -> Bound:
+        return Bound(share * self.statistics, share * self.entropy, share * self.excess, share * self.distance)
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What one pass over the data returns: the free energy, the tightest bound and the proposed one."""
+
+    free: float
+    tight: Bound
+    drawn: Bound
+
+    def __add__(self, other: Sweep) -> Sweep:
+        drawn = self.drawn + other.drawn
+        return Sweep(self.free + other.free, drawn if self.drawn is self.tight else self.tight + other.tight, drawn)
+
+
+@dataclass
+class View:
+    """One block as a policy sees it, at the current parameters.
+
+    Attributes
+    ----------
+    block : Block
+    energies : ndarray of shape (rows, n_states)
+    free : ndarray of shape (rows,)
+        Free energies.
+    tight : latent values of the tightest bound
+    beta : float
+    seed, draw : int
+        What a policy's noise is a function of, besides the unit.
+    """
+
+    block: Block
+    energies: NDArray[Any]
+    free: NDArray[Any]
+    tight: Latent
+    beta: float
+    seed: int
+    draw: int
+
+    @property
+    def least(self) -> NDArray[Any]:
+        """Smallest energy of each unit."""
+        return self.free if np.isinf(self.beta) else self.energies.min(axis=1)
+
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        return self.block.weights
+
+    @cached_property
+    def best(self) -> NDArray[np.int32]:
+        """State of smallest energy of each unit."""
+        return self.tight if self.tight.ndim == 1 else self.energies.argmin(axis=1).astype(np.int32)
+
+    def noise(self, width: int) -> NDArray[np.float64]:
+        """Uniforms in (0, 1), shape (rows, width), the same for a unit whatever block it lies in."""
+        return self.block.noise(self.seed, self.draw, width)
+
+    def bound(self, family: Family[Any], theta: Any, q: Latent) -> Bound:
+        """The bound of latent values `q`, with its excess over the objective."""
+        statistics = family.statistics(self.block, q, theta)
+        entropy = 0.0 if np.isinf(self.beta) or q.ndim == 1 else self.block.total(entropies(q)) / self.beta
+        if q is self.tight:
+            return Bound(statistics, entropy, 0.0)
+        excess = self.block.total(expected(q, self.energies) - self.free) - entropy
+        return Bound(statistics, entropy, excess, self.distance(q))
+
+    def distance(self, q: Latent) -> float:
+        """Number of units that `q` places otherwise than the tightest bound does."""
+        if q.ndim == 1:
+            return float(np.count_nonzero(q != self.best))
+        tight = self.tight if self.tight.ndim == 2 else np.eye(q.shape[1])[self.tight]
+        return float(np.abs(q - tight).sum()) / 2
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Chooses bounds.
+
+    Every policy is a family of proposals with one parameter, the `price` of a unit of excess (1 / energy): the excess of
+    a proposal falls as the price rises, and at an infinite price it is the tightest bound.
+
+    Attributes
+    ----------
+    eta : float
+        Share of the gap that a bound must close, in (0, 1]; 1 leaves the tightest bound alone.
+    hot_start : bool or None
+        Whether the first bound, which is free, is drawn from hot latents; None: for hard latents only.
+    """
+
+    eta: float
+    hot_start: bool | None
+
+    def prepare(self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int) -> None:
+        """Passes over the data that a draw needs before the pass that makes it."""
+        ...
+
+    def propose(self, view: View, price: float) -> Latent:
+        """Latent values of the units of a block."""
+        ...
+
+    def keep(self, view: View, q: Latent) -> None:
+        """Remember, in ``view.block.memory``, what the next draw needs of this one."""
+        ...
+
+
+FirstLatent = Callable[[Block], Latent]

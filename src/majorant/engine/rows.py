@@ -1,0 +1,123 @@
+"""The rows of a fit in standard units, in memory or streamed, with the measure on which its starts are made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.measure import Measure, empirical_measure, safe_scale
+from majorant.engine.storage import StoredRows, mapped
+
+SAMPLE_BYTES = 1 << 24
+"""Starts on streamed rows are made on a sample of about this size."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a family is fitted to.
+
+    Attributes
+    ----------
+    data : Chunks
+        ``(row - origin) * scale``: the points of `measure`, or all rows of a stream.
+    measure : Measure
+        The whole empirical measure, or that of a sample of a stream.
+    variances : ndarray of shape (n_features,)
+        Weighted variance of each column, in the data's units.
+    is_sample : bool
+        Whether `measure` is a sample.
+    """
+
+    data: Chunks
+    measure: Measure
+    variances: NDArray[np.float64]
+    is_sample: bool
+
+    @property
+    def scatter(self) -> float:
+        """Weighted sum of squared deviations from the origin."""
+        return float(self.variances.sum() * self.data.total_weight)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.measure.points.dtype)
+
+
+def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | None) -> Rows:
+    """The distinct rows of an array, weighted."""
+    measure = empirical_measure(X, weights)
+    uniform = bool((measure.weights == 1.0).all())
+    data = Chunks(measure.points, weights=None if uniform else measure.weights, n_jobs=n_jobs)
+    return Rows(data, measure, measure.variances(), is_sample=False)
+
+
+def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None) -> Rows:
+    """All rows of a stream, and a sample of them drawn uniformly: one pass.
+
+    Raises
+    ------
+    ValueError
+        If a row holds NaN or infinity.
+    """
+    n, d = source.n_units, source.n_features
+    size = min(n, max(SAMPLE_BYTES // (8 * max(d, 1)), 1000))
+    drawn = np.sort(np.random.default_rng(seed).choice(n, size, replace=False, shuffle=False))
+    shift = next(source.blocks()).columns[0][0].astype(np.float64)
+
+    def visit(block: Block) -> _Pass:
+        x = block.columns[0].astype(np.float64)
+        _refuse_non_finite(x, block.first)
+        at = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
+        sample = block.columns[0][drawn[at] - block.first]
+        w = np.ones(len(x)) if block.weights is None else block.weights
+        return _Pass(x.min(axis=0), x.max(axis=0), w @ (x - shift), w @ (x - shift) ** 2, [sample])
+
+    seen = Chunks(source, n_jobs=n_jobs).map_sum(visit)
+    total = source.total_weight
+    mean = seen.sum / total
+    variances = np.maximum(seen.squares / total - mean**2, 0.0)
+    origin = shift + mean
+    scale = safe_scale(float(np.max(np.maximum(seen.high - origin, origin - seen.low), initial=0.0)), source.dtype)
+
+    def standard(x: NDArray[Any]) -> NDArray[Any]:
+        return np.ascontiguousarray((x.astype(np.float64) - origin) * scale, dtype=source.dtype)
+
+    sample = empirical_measure(
+        np.concatenate(seen.sample), None if source.weights is None else source.weights[drawn]
+    )
+    # The sample in the units of the stream: seeds found on it must mean the same there.
+    points = np.ascontiguousarray((sample.restore(sample.points) - origin) * scale, dtype=source.dtype)
+    measure = Measure(points, sample.weights, sample.positions, origin, scale)
+    return Rows(Chunks(mapped(source, standard), n_jobs=n_jobs), measure, variances * scale**2, is_sample=size < n)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    sum: NDArray[np.float64]
+    squares: NDArray[np.float64]
+    sample: list[NDArray[Any]]
+
+    def __add__(self, other: _Pass) -> _Pass:
+        return _Pass(
+            np.minimum(self.low, other.low),
+            np.maximum(self.high, other.high),
+            self.sum + other.sum,
+            self.squares + other.squares,
+            self.sample + other.sample,
+        )
+
+
+def _refuse_non_finite(x: NDArray[Any], first: int) -> None:
+    if np.isfinite(x).all():
+        return
+    row, column = np.argwhere(~np.isfinite(x))[0]
+    raise ValueError(
+        f"row {first + row}, column {column} of X is {x[row, column]}: "
+        "drop rows with missing or infinite values, or fill them in, before fitting"
+    )

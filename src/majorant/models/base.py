@@ -1,0 +1,57 @@
+"""What every model of the package offers on top of scikit-learn's contract."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from majorant.engine.trace import Trace
+from majorant.evidence.records import Evidence
+
+if TYPE_CHECKING:
+    from majorant.summary import Summary
+
+
+class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
+    """Base of all estimators: evidence, a summary, saving.
+
+    Attributes
+    ----------
+    evidence_ : Evidence
+        Every start of the fit, how many reached the best optimum, and how far the second one is.
+    trace_ : Trace
+        Objective and bound of every iteration of the start that was kept.
+    """
+
+    evidence_: Evidence
+    trace_: Trace
+
+    def summary(self) -> Summary:
+        """The fit in tables, evidence first.
+
+        Returns
+        -------
+        Summary
+            ``str()`` for a terminal, shown as HTML in a notebook; ``tables``, ``to_markdown()``, ``to_json()``.
+        """
+        check_is_fitted(self)
+        return self._summary()
+
+    def _summary(self) -> Summary:
+        raise NotImplementedError(f"{type(self).__name__} must say what its summary holds")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to one file, which `majorant.load` reads without executing anything in it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Replaced only when the new file is complete.
+        """
+        from majorant.persistence import save
+
+        check_is_fitted(self)
+        save(self, path)

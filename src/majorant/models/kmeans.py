@@ -1,0 +1,539 @@
+"""k-means: energies, M-step and estimator."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from majorant._validation import check_choice, check_integer, check_real, check_sample_weight
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.loop import Solution, minimize
+from majorant.engine.measure import Measure, safe_scale
+from majorant.engine.policies import BoundPolicy
+from majorant.engine.problem import Bound
+from majorant.engine.rows import Rows, rows_in_memory, rows_streamed
+from majorant.engine.storage import StoredRows, stored_rows
+from majorant.evidence.records import Evidence
+from majorant.models.base import LatentVariableModel
+from majorant.registry import ModelCard, register
+from majorant.solvers.nearest import assign, moments, squared_distances
+from majorant.starts.restarts import Start, best_of
+from majorant.starts.seeding import plus_plus, random_partition, random_rows
+
+if TYPE_CHECKING:
+    from majorant.summary import Summary
+
+SEEDED = {"auto": "k-means++", "k-means++": "k-means++", "random": "random rows", "forgy": "random rows"}
+"""Starts that are seeds, and what the evidence calls them."""
+
+
+@dataclass
+class KMeansFamily:
+    r"""Hard clusters by squared distance: ``E_i(z; C) = |x_i - c_z|^2``, at temperature zero.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of clusters.
+    tolerance : float
+        Settled when the centres' squared shifts sum to no more than this, or no label changed.
+    slack : float
+        What rounding may add to an objective.
+    relocate : bool
+        Whether an empty cluster is moved to the row farthest from its centre; statistics must then be tight ones.
+        Otherwise it keeps its centre.
+    """
+
+    n_states: int
+    tolerance: float = 0.0
+    slack: float = 0.0
+    relocate: bool = False
+    beta: float = np.inf
+    by_labels: bool = False
+
+    def energies(self, theta: NDArray[Any], block: Block) -> NDArray[Any]:
+        return squared_distances(block.columns[0], theta)
+
+    def statistics(self, block: Block, q: NDArray[Any], theta: NDArray[Any] | None) -> NDArray[np.float64]:
+        x = block.columns[0]
+        centres = np.zeros((self.n_states, x.shape[1]), dtype=x.dtype) if theta is None else theta
+        return moments(x, block.weights, centres, q)
+
+    def tight_pass(self, theta: NDArray[Any], block: Block) -> tuple[float, Bound]:
+        labels = block.memory.setdefault("labels", np.full(len(block), -1, dtype=np.int32))
+        s, changed = assign(block.columns[0], block.weights, theta, labels)
+        assert s is not None
+        return float(s[:, -1].sum()), Bound(s, 0.0, 0.0, float(changed))
+
+    def solve(self, s: NDArray[np.float64], theta: NDArray[Any] | None, data: Chunks) -> tuple[NDArray[Any], float]:
+        dtype = next(data.source.blocks()).columns[0].dtype if theta is None else theta.dtype
+        old = np.zeros((self.n_states, s.shape[1] - 2), dtype=dtype) if theta is None else theta
+        if self.relocate and theta is not None and (s[:, 0] <= 0).any():
+            s = self._relocated(s, theta, data)
+        mass, sums, spread = s[:, :1], s[:, 1:-1], s[:, -1]
+        shift = np.divide(sums, mass, out=np.zeros_like(sums), where=mass > 0)
+        centres = (old + shift).astype(dtype)
+        moved = centres.astype(np.float64) - old
+        return centres, float(spread.sum() + np.sum(moved * (mass * moved - 2 * sums)))
+
+    def penalty(self, theta: NDArray[Any]) -> float:
+        return 0.0
+
+    def settled(self, old: NDArray[Any], new: NDArray[Any], seen: Bound) -> bool:
+        shift = np.sum((new.astype(np.float64) - old) ** 2)
+        still = bool(shift <= self.tolerance)
+        self.by_labels = seen.distance == 0 and not still
+        return still or self.by_labels
+
+    def _relocated(self, s: NDArray[np.float64], theta: NDArray[Any], data: Chunks) -> NDArray[np.float64]:
+        """Statistics after the rows farthest from their centres have become the empty clusters."""
+        empty = np.flatnonzero(s[:, 0] <= 0)
+
+        def farthest(block: Block) -> _Farthest:
+            d = squared_distances(block.columns[0], theta)
+            label = d.argmin(axis=1)
+            distance = np.take_along_axis(d, label[:, None], axis=1)[:, 0]
+            top = np.lexsort((np.arange(len(distance)), -distance))[: len(empty)]
+            x = block.columns[0][top]
+            x = np.asarray(x.todense() if sparse.issparse(x) else x, dtype=np.float64)
+            w = np.ones(len(top)) if block.weights is None else block.weights[top]
+            return _Farthest(distance[top].astype(np.float64), label[top], w, x)
+
+        found = data.map_sum(farthest)
+        s = s.copy()
+        for z, distance, label, w, x in zip(
+            empty, found.distances, found.labels, found.weights, found.rows, strict=False
+        ):
+            if distance <= 0 or s[label, 0] - w <= 1e-12 * w:
+                continue
+            s[label] -= np.concatenate([[w], w * (x - theta[label]), [w * distance]])
+            s[z] = np.concatenate([[w], w * (x - theta[z]), [w * np.sum((x - theta[z]) ** 2)]])
+        return s
+
+
+@dataclass(frozen=True)
+class _Farthest:
+    """The rows farthest from their centres, farthest first."""
+
+    distances: NDArray[np.float64]
+    labels: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+    def __add__(self, other: _Farthest) -> _Farthest:
+        distances = np.concatenate([self.distances, other.distances])
+        top = np.argsort(-distances, kind="stable")[: max(len(self.distances), len(other.distances))]
+        return _Farthest(
+            distances[top],
+            np.concatenate([self.labels, other.labels])[top],
+            np.concatenate([self.weights, other.weights])[top],
+            np.concatenate([self.rows, other.rows])[top],
+        )
+
+
+@register(
+    ModelCard(
+        name="kmeans",
+        title="k-means",
+        question="Which rows lie together, around how many centres?",
+        kind="clustering",
+        size_parameter="n_clusters",
+        part="cluster",
+        objective_name="SSE",
+        objective_title="sum of squared distances",
+        objective_attribute="inertia_",
+    )
+)
+class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, LatentVariableModel):  # type: ignore[misc]
+    r"""k-means clustering whose starts are on record.
+
+    Minimises the weighted sum of squared distances to the nearest centre,
+
+    .. math:: F(C) = \sum_i w_i \min_z |x_i - c_z|^2.
+
+    Takes the parameters of scikit-learn's ``KMeans``, each with its meaning. The fit is a function of the weighted
+    empirical measure and of `random_state`: the order of the rows, and writing a row twice instead of weighting it, do
+    not change it, nor does `n_jobs`, to the last bit.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters.
+    init : {"auto", "k-means++", "random", "forgy", "random-partition"}, array or callable, default="auto"
+        Where a start begins. "k-means++": greedy seeds ("auto" is this); "random" or "forgy": distinct rows;
+        "random-partition": a cluster for every row; an array (n_clusters, n_features) of centres; or
+        ``init(X, n_clusters, random_state=...)`` that returns one.
+    n_init : "auto" or int, default="auto"
+        Number of starts: 10, and 1 for an array of centres.
+    algorithm : {"lloyd", "elkan"}, default="lloyd"
+        Both give the same iterates, and here are the same code.
+    bounds : bound policy, optional
+        How bounds are chosen; by default the tightest, which is Lloyd's iteration. A policy such as
+        ``GibbsLimit(eta=0.1)`` runs generalized majorization-minimization.
+    max_iter : int, default=300
+        Largest number of iterations of a start.
+    tol : float, default=1e-4
+        A start has converged when the squared shifts of its centres sum to no more than `tol` times the mean variance of
+        the columns, or when no label changes.
+    verbose : int, default=0
+        1 shows the starts as they end, on stderr.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts and of random bounds.
+    copy_x : bool, default=True
+        Accepted for compatibility; X is never written to.
+    n_jobs : int, optional
+        Threads that work on blocks of rows at a time; -1 for all processors.
+
+    Attributes
+    ----------
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Heaviest cluster first, unless `init` gave an order.
+    labels_ : ndarray of shape (n_samples,)
+        Cluster of each row.
+    inertia_ : float
+        Weighted sum of squared distances to the nearest centre (SSE).
+    n_iter_ : int
+        Iterations of the start that was kept.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X had column names.
+    evidence_ : Evidence
+        Every start, how many reached the best optimum, how far the second is.
+    trace_ : Trace
+        Objective and bound, iteration by iteration.
+
+    See Also
+    --------
+    sklearn.cluster.KMeans : One start, nearest optimum.
+
+    References
+    ----------
+    .. [1] S. P. Lloyd, "Least squares quantization in PCM", IEEE Trans. Inf. Theory, 1982.
+    .. [2] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 4.1.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> model = mj.KMeans(3, random_state=0).fit(load_iris().data)
+    >>> round(model.inertia_, 3)
+    78.851
+    >>> model.evidence_.n_starts
+    10
+    """
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        init: str | ArrayLike | Callable[..., Any] = "auto",
+        n_init: str | int = "auto",
+        algorithm: str = "lloyd",
+        bounds: BoundPolicy | None = None,
+        max_iter: int = 300,
+        tol: float = 1e-4,
+        verbose: int = 0,
+        random_state: Any = None,
+        copy_x: bool = True,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.init = init
+        self.n_init = n_init
+        self.algorithm = algorithm
+        self.bounds = bounds
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.copy_x = copy_x
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the clusters.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), or Chunks
+            Rows. A memory-mapped array larger than 64 MB, or ``majorant.open_rows(path)``, is read block by block; starts
+            are then made on a sample.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights, not all zero.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data, weights or parameters cannot be used; the message says what to change.
+        """
+        self._check_parameters()
+        random = check_random_state(self.random_state)
+        source = stored_rows(X)
+        if source is None:
+            X = validate_data(
+                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=False
+            )
+            n = X.shape[0]
+        else:
+            n = self._check_stored(source, reset=True)
+        if n < self.n_clusters:
+            raise ValueError(
+                f"n_samples={n} is less than n_clusters={self.n_clusters}: ask for at most as many clusters as there are rows"
+            )
+        weights = check_sample_weight(sample_weight, n)
+        if source is None:
+            rows = rows_in_memory(X, weights, self.n_jobs)
+        else:
+            source.weights = weights
+            rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
+        self._warn_of_repeats(rows)
+        self._fit_rows(rows, self._starts(rows, X, random))
+        self.labels_ = self._nearest(X if source is None else source)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_integer("n_clusters", self.n_clusters, low=1)
+        check_integer("max_iter", self.max_iter, low=1)
+        check_real("tol", self.tol, low=0.0)
+        check_choice("algorithm", self.algorithm, ["lloyd", "elkan"])
+        if isinstance(self.init, str):
+            check_choice("init", self.init, [*SEEDED, "random-partition"], or_else=", an array or a callable")
+        if self.n_init != "auto" or not isinstance(self.n_init, str):
+            check_integer("n_init", self.n_init, low=1)
+        if self.bounds is not None and not isinstance(self.bounds, BoundPolicy):
+            raise TypeError(f"bounds must be a bound policy such as GibbsLimit(eta=0.1), or None; got {self.bounds!r}")
+
+    def _check_stored(self, source: StoredRows, *, reset: bool) -> int:
+        if reset:
+            self.n_features_in_ = source.n_features
+            if source.names is not None:
+                self.feature_names_in_ = np.array(source.names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif source.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {source.n_features} features, but {type(self).__name__} was fitted to {self.n_features_in_}"
+            )
+        return source.n_units
+
+    def _warn_of_repeats(self, rows: Rows) -> None:
+        if not rows.is_sample and rows.measure.n_points < self.n_clusters:
+            warnings.warn(
+                f"Number of distinct clusters ({rows.measure.n_points}) found smaller than n_clusters "
+                f"({self.n_clusters}): X has only {rows.measure.n_points} distinct rows with weight",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _starts(self, rows: Rows, X: Any, random: np.random.RandomState) -> Iterator[Start]:
+        """The starts, made one by one as they are asked for."""
+        measure, k = rows.measure, self.n_clusters
+        given = not isinstance(self.init, str) and not callable(self.init)
+        n_init = (1 if given else 10) if self.n_init == "auto" else int(self.n_init)
+        if given and n_init > 1:
+            warnings.warn(
+                f"init gives the centres, so every start would be the same: one is made, not n_init={n_init}",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            n_init = 1
+        seeds = random.randint(2**31, size=n_init)
+        if given:
+            yield Start("given centres", theta=self._given_centres(self.init, measure), seed=int(seeds[0]))
+            return
+        for seed in seeds.tolist():
+            draws = np.random.default_rng(seed)
+            if callable(self.init):
+                if rows.is_sample:
+                    raise TypeError("init cannot be a callable for rows that are streamed: give an array of centres")
+                centres = self.init(X, k, random_state=random)
+                yield Start("callable", theta=self._given_centres(centres, measure), seed=seed)
+            elif self.init == "random-partition":
+                parts = random_partition(measure, k, draws)
+                yield Start("random partition", latent=lambda b, z=parts: z[b.first : b.first + len(b)], seed=seed)
+            else:
+                source = SEEDED[str(self.init)]
+                seeding = plus_plus if source == "k-means++" else random_rows
+                yield Start(source, theta=seeding(measure, k, draws), seed=seed)
+
+    def _given_centres(self, centres: Any, measure: Measure) -> NDArray[Any]:
+        centres = check_array(centres, dtype=np.float64, ensure_min_samples=0)
+        expected = (self.n_clusters, len(measure.origin))
+        if centres.shape != expected:
+            raise ValueError(
+                f"The shape of the initial centers {centres.shape} does not match (n_clusters, n_features) = {expected}"
+            )
+        return np.ascontiguousarray((centres - measure.origin) * measure.scale, dtype=measure.points.dtype)
+
+    def _fit_rows(self, rows: Rows, starts: Iterator[Start]) -> None:
+        measure = rows.measure
+        sample = Chunks(measure.points, weights=measure.weights) if rows.is_sample else rows.data
+        solution, records = best_of(starts, lambda start: self._run(rows, sample, start), verbose=self.verbose)
+        note = ""
+        if rows.is_sample:
+            note = f"The starts were made on {len(measure.positions)} of {rows.data.n_units} rows, and the best one went on on all."
+            solution = self._run(rows, rows.data, Start("sample", theta=solution.theta))
+        unit = 1.0 / measure.scale**2
+        centres = measure.restore(solution.theta)
+        if records[0].source not in ("given centres", "callable"):
+            centres = centres[self._heaviest_first(rows, solution.theta)]
+        self.cluster_centers_ = centres.astype(rows.dtype)
+        self.inertia_ = float(solution.objective * unit)
+        self.n_iter_ = min(solution.n_iter, self.max_iter) if self.bounds is None else solution.n_iter
+        self.evidence_ = Evidence(records, "SSE", "min", note=note).scaled(unit)
+        self.trace_ = solution.trace.scaled(unit)
+        self._n_features_out = self.n_clusters
+
+    def _run(self, rows: Rows, data: Chunks, start: Start) -> Solution[NDArray[Any]]:
+        """One start to its end. A bound policy keeps empty clusters where they are; a last descent moves them."""
+        slack = 32 * float(np.finfo(rows.dtype).eps) * rows.scatter
+        tolerance = float(self.tol) * float(rows.variances.mean())
+        policy = self.bounds
+        if policy is not None and rows.is_sample:
+            policy = policy if data is rows.data else None  # it may speak of rows that are not in the sample
+        elif policy is not None:
+            policy = policy.renumbered(rows.measure.positions)
+
+        def go(policy: BoundPolicy | None, theta: Any, latent: Any) -> Solution[NDArray[Any]]:
+            family = KMeansFamily(self.n_clusters, tolerance, slack, relocate=policy is None)
+            solution = minimize(
+                family, data, policy, theta=theta, latent=latent, max_iter=self.max_iter, seed=start.seed
+            )
+            # scikit-learn counts the iteration that finds no label changed.
+            return replace(solution, n_iter=solution.n_iter + family.by_labels)
+
+        solution = go(policy, start.theta, start.latent)
+        if policy is not None and (self._masses(data, solution.theta) <= 0).any():
+            solution = go(None, solution.theta, None)
+        return solution
+
+    def _masses(self, data: Chunks, centres: NDArray[Any]) -> NDArray[np.float64]:
+        def visit(block: Block) -> NDArray[np.float64]:
+            labels = np.full(len(block), -1, dtype=np.int32)
+            s = assign(block.columns[0], block.weights, centres, labels)[0]
+            assert s is not None
+            return s[:, 0]
+
+        return data.map_sum(visit)
+
+    def _heaviest_first(self, rows: Rows, centres: NDArray[Any]) -> NDArray[np.intp]:
+        mass = self._masses(rows.data, centres)
+        return np.lexsort((*centres.T[::-1], -mass))
+
+    def _nearest(self, X: Any) -> NDArray[np.int32]:
+        """Nearest centre of each row; a row's answer does not depend on the other rows."""
+        centres, to_units, _ = self._units(sparse.issparse(X))
+        data = Chunks(X, n_jobs=self.n_jobs)
+        labels = np.full(data.n_units, -1, dtype=np.int32)
+
+        def visit(block: Block) -> int:
+            at = slice(block.first, block.first + len(block))
+            return assign(to_units(block.columns[0]), None, centres, labels[at], with_moments=False)[1]
+
+        data.map_sum(visit)
+        return labels
+
+    def _units(self, is_sparse: bool) -> tuple[NDArray[Any], Callable[[Any], Any], float]:
+        """Centres in units in which distances are safe, the function that brings rows there, and the scale."""
+        centres = self.cluster_centers_
+        dtype = np.dtype(np.float32 if centres.dtype == np.float32 else np.float64)
+        origin = np.zeros(centres.shape[1]) if is_sparse else centres.astype(np.float64).mean(axis=0)
+        scale = safe_scale(float(np.abs(centres - origin).max(initial=0.0)), dtype)
+        # Beyond this a square might overflow; a row so far out is as near to one centre as to another.
+        limit = 1e15 if dtype == np.float32 else 1e150
+
+        def to_units(x: Any) -> Any:
+            if is_sparse:
+                return sparse.csr_matrix(x * scale, dtype=dtype)
+            return np.ascontiguousarray(np.clip((x.astype(np.float64) - origin) * scale, -limit, limit), dtype=dtype)
+
+        return np.ascontiguousarray((centres - origin) * scale, dtype=dtype), to_units, scale
+
+    def _check_rows(self, X: Any) -> Any:
+        """Rows to predict: validated in memory, or a stream."""
+        check_is_fitted(self)
+        source = stored_rows(X)
+        if source is not None:
+            self._check_stored(source, reset=False)
+            return source
+        return validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=False, reset=False
+        )
+
+    def predict(self, X: Any) -> NDArray[np.int32]:
+        """The nearest cluster of each row.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), or Chunks
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._nearest(self._check_rows(X))
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
+        """`fit`, and the cluster of each row."""
+        return self.fit(X, sample_weight=sample_weight).labels_
+
+    def transform(self, X: Any) -> NDArray[Any]:
+        """Distance of each row to each centre.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), or Chunks
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_clusters)
+        """
+        X = self._check_rows(X)
+        centres, to_units, scale = self._units(sparse.issparse(X))
+        data = Chunks(X, n_jobs=self.n_jobs)
+        out = np.empty((data.n_units, len(centres)), dtype=centres.dtype)
+
+        def visit(block: Block) -> int:
+            distances = squared_distances(to_units(block.columns[0]), centres)
+            out[block.first : block.first + len(block)] = np.sqrt(distances) / scale
+            return 0
+
+        data.map_sum(visit)
+        return out
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Minus the weighted sum of squared distances of rows to their nearest centres.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), or Chunks
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        nearest = self.transform(X).min(axis=1).astype(np.float64)
+        weights = check_sample_weight(sample_weight, len(nearest))
+        return -float(np.sum(nearest**2) if weights is None else weights @ nearest**2)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

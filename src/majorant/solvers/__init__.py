@@ -1,0 +1,1 @@
+"""Which sub-problem is solved?"""

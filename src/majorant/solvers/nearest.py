@@ -1,0 +1,91 @@
+"""Nearest centres, and moments of rows about them, for dense and for sparse rows.
+
+Moments of the rows of each centre are taken about that centre, ``[sum w, sum w (x - c), sum w |x - c|^2]``, so that a
+tight cluster far from the origin loses no digits.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from majorant import _kernels
+
+
+def assign(
+    x: Any,
+    weights: NDArray[np.float64] | None,
+    centres: NDArray[Any],
+    labels: NDArray[np.int32],
+    *,
+    with_moments: bool = True,
+) -> tuple[NDArray[np.float64] | None, int]:
+    """Write the nearest centre of every row into `labels`; the first one wins a tie.
+
+    Parameters
+    ----------
+    x : ndarray or CSR matrix of shape (n_rows, n_features)
+    weights : ndarray of shape (n_rows,), optional
+    centres : ndarray of shape (n_centres, n_features), of the dtype of `x`
+    labels : ndarray of shape (n_rows,)
+        Read, to count changes, and overwritten.
+
+    Returns
+    -------
+    moments : ndarray of shape (n_centres, n_features + 2), or None
+    n_changed : int
+        Labels that changed.
+    """
+    if sparse.issparse(x):
+        found = squared_distances(x, centres).argmin(axis=1).astype(np.int32)
+        changed = int(np.count_nonzero(found != labels))
+        labels[:] = found
+        return (moments(x, weights, centres, labels) if with_moments else None), changed
+    out = np.empty((len(centres), x.shape[1] + 2)) if with_moments else None
+    return out, int(_kernels.assign(x, weights, centres, out, labels))
+
+
+def squared_distances(x: Any, centres: NDArray[Any]) -> NDArray[Any]:
+    """Squared Euclidean distances, shape (n_rows, n_centres)."""
+    if sparse.issparse(x):
+        out = np.asarray(x @ (-2.0 * centres.T))
+        out += row_squares(x)[:, None]
+        out += np.einsum("kl,kl->k", centres, centres)
+        return np.maximum(out, 0.0, out=out)
+    out = np.empty((len(x), len(centres)), dtype=x.dtype)
+    _kernels.distances(x, centres, out)
+    return out
+
+
+def row_squares(x: Any) -> NDArray[Any]:
+    """Squared length of each row of a CSR matrix."""
+    return np.asarray(x.multiply(x).sum(axis=1)).ravel()
+
+
+def moments(
+    x: Any, weights: NDArray[np.float64] | None, centres: NDArray[Any], q: NDArray[Any]
+) -> NDArray[np.float64]:
+    """Moments about each centre of the rows that hard (n_rows,) or soft (n_rows, n_centres) labels give it."""
+    k, d = centres.shape
+    out = np.empty((k, d + 2))
+    if q.ndim == 1 and not sparse.issparse(x):
+        _kernels.moments(x, weights, centres, q.astype(np.int32, copy=False), out)
+        return out
+    if q.ndim == 1:
+        shares = sparse.csr_matrix((np.ones(len(q)), (np.arange(len(q)), q)), shape=(len(q), k))
+    else:
+        shares = q.astype(np.float64, copy=False)
+    if weights is not None:
+        shares = shares.multiply(weights[:, None]).tocsr() if sparse.issparse(shares) else shares * weights[:, None]
+    mass = np.asarray(shares.sum(axis=0)).ravel()
+    sums = shares.T @ x
+    sums = np.asarray(sums.todense() if sparse.issparse(sums) else sums, dtype=np.float64)
+    distances = squared_distances(x, centres)
+    spread = shares.multiply(distances) if sparse.issparse(shares) else shares * distances
+    out[:, 0] = mass
+    out[:, 1:-1] = sums - mass[:, None] * centres
+    out[:, -1] = np.asarray(spread.sum(axis=0)).ravel()
+    return out

@@ -1,0 +1,51 @@
+"""Many starts, one answer, and the record of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from majorant._progress import report_start
+from majorant.engine.loop import Solution
+from majorant.engine.problem import FirstLatent
+from majorant.evidence.records import StartRecord
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a fit begins: parameters, or latent values.
+
+    Attributes
+    ----------
+    source : str
+        What kind of start it is, in words.
+    theta : object, optional
+        Parameters.
+    latent : callable, optional
+        Latent values, as a function of a block.
+    seed : int
+        Seed of whatever the fit draws on its way.
+    """
+
+    source: str
+    theta: Any = None
+    latent: FirstLatent | None = None
+    seed: int = 0
+
+
+def best_of(
+    starts: Iterable[Start], fit: Callable[[Start], Solution[Any]], *, verbose: int = 0
+) -> tuple[Solution[Any], tuple[StartRecord, ...]]:
+    """Fit from every start in turn; of equal objectives the first is kept."""
+    best: Solution[Any] | None = None
+    records: list[StartRecord] = []
+    for start in starts:
+        solution = fit(start)
+        report_start(len(records) + 1, start.source, solution.objective, solution.result, verbose)
+        records.append(StartRecord(start.source, solution.objective, solution.n_iter, solution.converged))
+        if best is None or solution.objective < best.objective:
+            best = solution
+    if best is None:
+        raise ValueError("at least one start is needed")
+    return best, tuple(records)

@@ -1,0 +1,97 @@
+"""Seeds: where k centres may begin, as functions of the weighted empirical measure and of a seed.
+
+Every draw goes by inverse CDF along the measure's canonical order, so that weighting a row twice is writing it twice.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from majorant import _kernels
+from majorant.engine.measure import Measure
+from majorant.solvers.nearest import squared_distances
+
+
+def plus_plus(
+    measure: Measure, n_seeds: int, random: np.random.Generator, n_trials: int | None = None
+) -> NDArray[Any]:
+    """Greedy k-means++ seeds.
+
+    Each seed is a point drawn with probability proportional to weight times squared distance to the seeds before it; of
+    `n_trials` such candidates the one that leaves the least total is taken.
+
+    Parameters
+    ----------
+    measure : Measure
+    n_seeds : int
+    random : numpy.random.Generator
+    n_trials : int, optional
+        By default ``2 + floor(log(n_seeds))``.
+
+    Returns
+    -------
+    ndarray of shape (n_seeds, n_features)
+        Points of the measure; with fewer distinct points than seeds some repeat.
+
+    References
+    ----------
+    .. [1] D. Arthur, S. Vassilvitskii, "k-means++: the advantages of careful seeding", SODA 2007, section 2.2.
+    """
+    trials = 2 + int(np.log(n_seeds)) if n_trials is None else n_trials
+    uniforms = random.random((n_seeds, trials))
+    if sparse.issparse(measure.points):
+        return _rows(measure.points, _plus_plus_sparse(measure, uniforms))
+    chosen = np.empty(n_seeds, dtype=np.int64)
+    _kernels.plus_plus(measure.points, measure.weights, uniforms, chosen)
+    return _rows(measure.points, chosen)
+
+
+def random_rows(measure: Measure, n_seeds: int, random: np.random.Generator) -> NDArray[Any]:
+    """Distinct points drawn by weight (Forgy's start); with fewer distinct points than seeds some repeat."""
+    left = measure.weights.copy()
+    chosen = np.empty(n_seeds, dtype=np.int64)
+    for j in range(n_seeds):
+        if not left.any():
+            left = measure.weights.copy()
+        chosen[j] = _inverse_cdf(left, random.random())
+        left[chosen[j]] = 0.0
+    return _rows(measure.points, chosen)
+
+
+def random_partition(measure: Measure, n_parts: int, random: np.random.Generator) -> NDArray[np.int32]:
+    """A part for every point, uniformly at random."""
+    return random.integers(0, n_parts, measure.n_points).astype(np.int32)
+
+
+def _inverse_cdf(mass: NDArray[np.float64], u: float) -> int:
+    cumulative = np.cumsum(mass)
+    at = int(np.searchsorted(cumulative, u * cumulative[-1], side="right"))
+    return min(at, int(np.flatnonzero(mass)[-1]))
+
+
+def _plus_plus_sparse(measure: Measure, uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+    points, weights = measure.points, measure.weights
+    nearest = np.full(measure.n_points, np.inf)
+    mass = weights
+    chosen = np.empty(len(uniforms), dtype=np.int64)
+    for j, draws in enumerate(uniforms):
+        if not mass.any():
+            mass = weights
+        candidates = [_inverse_cdf(mass, u) for u in (draws if j else draws[:1])]
+        to_candidates = squared_distances(points, _rows(points, candidates)).astype(np.float64)
+        left = np.minimum(nearest[:, None], to_candidates)
+        best = int(np.argmin(weights @ left))
+        chosen[j] = candidates[best]
+        nearest = left[:, best]
+        nearest[candidates[best]] = 0.0
+        mass = weights * nearest
+    return chosen
+
+
+def _rows(points: Any, chosen: Any) -> NDArray[Any]:
+    rows = points[chosen]
+    return np.asarray(rows.todense() if sparse.issparse(rows) else rows)
