@@ -35,10 +35,15 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _UsageError as error:
-        message = str(getattr(error, "format_message", error.__str__)())
-        hint = "majorant COMMAND --help shows what each command takes."
-        raise CommandError(message[:1].lower() + message[1:], hint) from error
+        raise _told(error) from error
     return status if isinstance(status, int) else 0
+
+
+def _told(error: Exception) -> CommandError:
+    """The parser's complaint in our manner."""
+    message = str(getattr(error, "format_message", error.__str__)())
+    command = getattr(getattr(error, "ctx", None), "command_path", "majorant")
+    return CommandError(message[:1].lower() + message[1:], f"{command} --help shows what it takes.")
 
 
 def _show_version(wanted: bool) -> None:
@@ -68,7 +73,7 @@ def fit(
     features: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="Columns to use; all numeric ones by default.")
     ] = None,
-    k: Annotated[int | None, typer.Option(metavar="K", help="Number of clusters or components.")] = None,
+    k: Annotated[str | None, typer.Option(metavar="K", help="Number of clusters or components.")] = None,
     standardise: Annotated[
         bool, typer.Option("--standardise", "--standardize", help="Bring features to mean 0 and deviation 1 first.")
     ] = False,
@@ -85,6 +90,7 @@ def fit(
 ) -> None:
     """Fit a model to a table and write the run: model, report, assignments, numbers."""
     from majorant.cli.fit import FitRequest, fit_and_write
+    from majorant.cli.settings import parsed_names, parsed_size
 
     fit_and_write(
         FitRequest(
@@ -92,8 +98,8 @@ def fit(
             table=table,
             out=out,
             target=target,
-            features=() if features is None else tuple(name.strip() for name in features.split(",")),
-            k=k,
+            features=() if features is None else parsed_names(features),
+            k=None if k is None else parsed_size(k),
             standardise=standardise,
             weights=weights,
             settings=tuple(settings or ()),

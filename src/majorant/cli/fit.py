@@ -30,7 +30,7 @@ from majorant.cli.matrix import (
     row_number_columns,
 )
 from majorant.cli.runs import ASSIGNMENTS, MODEL, REPORT, SUMMARY, Recipe, Writer, check_free, write_run
-from majorant.cli.settings import allows_missing, build_estimator, find_model
+from majorant.cli.settings import allows_missing, build_estimator, find_model, joined_names
 from majorant.cli.tables import SourceTable, read_table, write_table
 from majorant.persistence import UnsavableError, save
 from majorant.registry import ModelCard
@@ -67,7 +67,7 @@ class FitRequest:
         """What repeats the run in a shell, with line breaks where it is long."""
         options: list[tuple[str, ...]] = []
         options += [("--target", self.target)] if self.target else []
-        options += [("--features", ",".join(self.features))] if self.features else []
+        options += [("--features", joined_names(self.features))] if self.features else []
         options += [("--k", str(self.k))] if self.k is not None else []
         options += [("--standardise",)] if self.standardise else []
         options += [("--weights", self.weights)] if self.weights else []
@@ -140,7 +140,8 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     table = read_table(request.table)
     others = [name for name in (request.target, request.weights) if name is not None]
     columns = Columns(choose_features(table, request.features, others), request.target, request.weights)
-    matrix = build_matrix(table, columns, allows_missing(estimator), request.drop_missing)
+    keeps_missing = allows_missing(estimator) and not request.drop_missing
+    matrix = build_matrix(table, columns, keeps_missing, request.drop_missing)
     _check_size(card, getattr(estimator, card.size_parameter), matrix, request)
     units = Standardisation.of(matrix.values, matrix.weights) if request.standardise else None
     seen = matrix.values if units is None else units.apply(matrix.values)

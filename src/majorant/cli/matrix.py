@@ -156,7 +156,7 @@ def build_matrix(table: SourceTable, columns: Columns, allows_missing: bool, dro
     if incomplete.any() and not drop_missing:
         names = [f'"{name}"' for name, where in missing.items() if where.any()]
         raise CommandError(
-            f"{counted(int(incomplete.sum()), 'row')} of {table.name} lack a value, in {listed(names)}.",
+            f"values are missing in {counted(int(incomplete.sum()), 'row')} of {table.name}, in {listed(names)}.",
             "Fill them in, leave those columns out with --features, or leave those rows out with --drop-missing.",
         )
     if incomplete.all():
@@ -187,7 +187,7 @@ def _refuse_infinite(table: SourceTable, values: dict[str, Array]) -> None:
     if names:
         rows = int(np.logical_or.reduce(list(infinite.values())).sum())
         raise CommandError(
-            f"{counted(rows, 'row')} of {table.name} hold an infinite value, in {listed(names)}.",
+            f"values are infinite in {counted(rows, 'row')} of {table.name}, in {listed(names)}.",
             "Correct them in the table, or leave those columns out with --features.",
         )
 

@@ -22,7 +22,7 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
     table = read_table(table_path)
     columns = Columns(recipe.columns.features)
     _check_columns(table, columns)
-    matrix = build_matrix(table, columns, allows_missing(estimator), drop_missing)
+    matrix = build_matrix(table, columns, allows_missing(estimator) and not drop_missing, drop_missing)
     seen = matrix.values if recipe.standardisation is None else recipe.standardisation.apply(matrix.values)
     found = assigned(estimator, feature_frame(columns.features, seen), matrix.rows, is_new=True)
     try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import csv
+import io
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -35,6 +37,25 @@ def allows_missing(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 
+def parsed_size(text: str) -> int:
+    """The number of parts that ``--k`` names."""
+    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) >= 1):
+        raise CommandError(f"--k must be a whole number of at least 1; got {text}.")
+    return int(text)
+
+
+def parsed_names(text: str) -> tuple[str, ...]:
+    """Names with commas between them; a name with a comma in it stands in double quotes."""
+    return tuple(next(csv.reader([text], skipinitialspace=True), []))
+
+
+def joined_names(names: Sequence[str]) -> str:
+    """The inverse of `parsed_names`."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return line.getvalue()
+
+
 def build_estimator(card: ModelCard, k: int | None, settings: Sequence[str], random_state: int) -> Any:
     """An estimator that is not fitted yet.
 
@@ -53,8 +74,6 @@ def build_estimator(card: ModelCard, k: int | None, settings: Sequence[str], ran
     names = sorted(estimator.get_params(deep=False))
     chosen = dict(_parsed_setting(card, setting, names) for setting in settings)
     if k is not None:
-        if k < 1:
-            raise CommandError(f"--k must be a whole number of at least 1; got {k}.")
         if card.size_parameter in chosen:
             raise CommandError(f"--k and --set {card.size_parameter}=... say the same.", "Give one of them.")
         chosen[card.size_parameter] = k

@@ -88,13 +88,17 @@ def _parsed(path: Path, content: bytes) -> pl.DataFrame:
     except CommandError as error:
         raise CommandError(f"{path} {error}") from error
     except (pl.exceptions.PolarsError, OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().split("\n")[0]
-        raise CommandError(
-            f"{path} cannot be read as {ending[1:]}: {reason}.",
-            "Every line must have as many fields as the first, in UTF-8."
-            if readers[ending] is _read_text
-            else "Check that the file is complete and that its ending says what it is.",
-        ) from error
+        reason, advice = _explained(str(error).strip().split("\n")[0])
+        raise CommandError(f"{path} cannot be read as {ending[1:]}: {reason}.", advice) from error
+
+
+def _explained(reason: str) -> tuple[str, str]:
+    """What a reader's complaint means, and what to do."""
+    if "more fields" in reason:
+        return "a line has more fields than the first one", "Put text that holds the separator in double quotes."
+    if "utf-8" in reason.lower():
+        return "it is not UTF-8 text", "Save it again with the encoding UTF-8."
+    return reason.rstrip("."), "Check that the file is complete and that its ending says what it is."
 
 
 def _read_text(content: bytes) -> pl.DataFrame:

@@ -99,13 +99,11 @@ def _check_members(members: list[zipfile.ZipInfo], file_size: int) -> None:
 def read_array(content: bytes) -> NDArray[Any]:
     """The array of a .npy member: numbers, truth values or fixed-width text, exactly as many as its header says."""
     stream = io.BytesIO(content)
-    version = np.lib.format.read_magic(stream)
-    if version == (1, 0):
-        shape, is_fortran, dtype = np.lib.format.read_array_header_1_0(stream)
-    elif version == (2, 0):
-        shape, is_fortran, dtype = np.lib.format.read_array_header_2_0(stream)
-    else:
-        raise SavedModelError(f"an array has the unknown format version {version}")
+    try:
+        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        shape, is_fortran, dtype = readers[np.lib.format.read_magic(stream)](stream)
+    except Exception as error:  # numpy evaluates the header as Python's syntax, and fails in as many ways
+        raise SavedModelError("an array has no header that numpy writes") from error
     if dtype.kind not in ARRAY_KINDS or dtype.hasobject or dtype.fields is not None:
         raise SavedModelError(f"an array holds values of type {dtype}, which majorant never saves")
     if any(n < 0 for n in shape):

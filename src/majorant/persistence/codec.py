@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -17,18 +17,19 @@ from majorant.persistence.archive import ARRAY_KINDS
 from majorant.persistence.errors import SavedModelError, UnsavableError
 
 _GENERATORS: dict[str, type[Any]] = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
+_POLICY_MODULES = ("majorant.engine.policies", "majorant.engine.biases")
 _TWISTER_LENGTH = 624
 
 
 def policy_classes() -> dict[str, type[Any]]:
-    """Classes of the engine's public names that hold parameters (bound policies and biases), by name."""
-    public = getattr(majorant.engine, "__all__", ())
-    found = {name: getattr(majorant.engine, name) for name in public}
-    return {
-        name: cls
-        for name, cls in found.items()
-        if isinstance(cls, type) and is_dataclass(cls) and cls.__module__.startswith("majorant.engine.")
-    }
+    """The engine's public bound policies and biases, by name: the only classes that a parameter may be of."""
+    found = {name: getattr(majorant.engine, name) for name in majorant.engine.__all__}
+    return {name: cls for name, cls in found.items() if isinstance(cls, type) and cls.__module__ in _POLICY_MODULES}
+
+
+def _constructor_arguments(value: Any) -> dict[str, Any]:
+    """What a policy was built from: its constructor stores each argument under its own name."""
+    return {name: getattr(value, name) for name in signature(type(value)).parameters}
 
 
 class Encoder:
@@ -63,7 +64,8 @@ class Encoder:
     def _scalar(self, value: np.generic, what: str) -> dict[str, Any]:
         if value.dtype.kind not in ARRAY_KINDS:
             raise UnsavableError(f"{what} is a single value of type {value.dtype}, which cannot be saved")
-        return {"scalar": value.dtype.str, "bytes": value.tobytes().hex()}
+        array = np.asarray(value)
+        return {"scalar": array.dtype.str, "bytes": array.tobytes().hex()}
 
     def _array(self, array: NDArray[Any], what: str) -> dict[str, Any]:
         if array.dtype.kind == "O":
@@ -87,8 +89,8 @@ class Encoder:
             raise UnsavableError(f"{what} is a random generator {kind}; only {', '.join(_GENERATORS)} can be saved")
         name = type(value).__name__
         if policy_classes().get(name) is type(value):
-            state = {f.name: self.encode(getattr(value, f.name), what) for f in fields(value) if f.init}
-            return {"policy": name, "fields": state}
+            arguments = {k: self.encode(v, what) for k, v in _constructor_arguments(value).items()}
+            return {"policy": name, "arguments": arguments}
         if callable(value):
             raise UnsavableError(
                 f"{what} is a function ({getattr(value, '__qualname__', name)}), which cannot be saved; "
@@ -138,7 +140,7 @@ class Decoder:
                 return Evidence.from_state(self.decode(state))
             case {"trace": state, **rest} if not rest:
                 return Trace.from_state(self.decode(state))
-            case {"policy": str(name), "fields": dict(state), **rest} if not rest:
+            case {"policy": str(name), "arguments": dict(state), **rest} if not rest:
                 return policy_classes()[name](**{k: self.decode(v) for k, v in state.items()})
             case {"random_state": list(state), **rest} if not rest:
                 return _twister(*(self.decode(v) for v in state))
@@ -152,11 +154,11 @@ class Decoder:
 def _scalar(dtype: np.dtype[Any], content: bytes) -> Any:
     if dtype.kind not in ARRAY_KINDS or len(content) != dtype.itemsize:
         raise SavedModelError(f"a single value of type {dtype} has {len(content)} bytes")
-    return np.frombuffer(content, dtype)[0] if content else dtype.type()
+    return np.frombuffer(content, dtype)[0]
 
 
 def _text_array(texts: list[Any], shape: list[Any]) -> NDArray[Any]:
-    if not all(type(text) is str for text in texts):
+    if not all(type(text) is str for text in texts) or not all(type(n) is int and n >= 0 for n in shape):
         raise SavedModelError("an array of text holds something else")
     array = np.empty(len(texts), dtype=object)
     array[:] = texts

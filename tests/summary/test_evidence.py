@@ -1,0 +1,85 @@
+"""The evidence in words and in a table."""
+
+from __future__ import annotations
+
+from majorant.evidence import Evidence, StartRecord
+from majorant.summary import Summary, best_sentences, bound_sentence, evidence_block, luck_sentence, optima_table
+
+
+def evidence(counts: dict[float, int], name: str = "SSE", sense: str = "min", bound: float | None = None) -> Evidence:
+    starts = tuple(StartRecord("random rows", o, 5, True) for o, n in counts.items() for _ in range(n))
+    return Evidence(starts, name, "max" if sense == "max" else "min", bound)
+
+
+def text(found: Evidence) -> str:
+    return Summary("t", "s", [evidence_block(found)]).to_text(ascii_only=False).split("\n\n", 1)[1]
+
+
+def test_mixture_as_in_the_design() -> None:
+    found = evidence({145.417: 5, 141.1981: 71, 72.7241: 3, 13.306: 1}, "log-likelihood", "max")
+    assert (
+        text(found)
+        == """\
+EVIDENCE   80 starts, 4 distinct optima, best hit 5 times, second 4.219 lower
+
+  log-likelihood       lower   starts
+         145.417                    5  ██▏
+         141.198       4.219       71  ██████████████████████████████
+          72.724      72.693        3  █▎
+          13.306     132.111        1  ▍
+
+  A single start would probably have missed the best optimum.
+  Provable bound: not computed."""
+    )
+    assert best_sentences(found) == [
+        "Best log-likelihood 145.417, reached by 5 of 80 starts.",
+        "The second optimum is 4.219 lower; 71 starts stopped there.",
+    ]
+
+
+def test_at_most_six_optima_are_listed() -> None:
+    found = evidence({100.0 + k: k + 1 for k in range(9)})
+    assert len(optima_table(found).rows) == 6
+    assert "  3 more, up to 8.00 higher, from 24 starts." in text(found)
+
+
+def test_one_start_proves_nothing() -> None:
+    found = evidence({10.0: 1})
+    assert "EVIDENCE   1 start" in text(found)
+    assert luck_sentence(found) == "Only one start was made: nothing tells whether another would end better."
+    assert best_sentences(found) == ["Best SSE 10.00, from one start."]
+
+
+def test_agreement() -> None:
+    found = evidence({10.0: 12})
+    assert luck_sentence(found) == "Every start reached the best optimum."
+    assert best_sentences(found) == ["Best SSE 10.00, reached by all 12 starts."]
+    assert "second" not in text(found)
+
+
+def test_a_lucky_majority() -> None:
+    assert "25 % of the time" in luck_sentence(evidence({10.0: 3, 11.0: 1}))
+
+
+def test_no_starts_are_said() -> None:
+    assert "Nothing was recorded" in text(Evidence((), "SSE"))
+
+
+def test_small_gaps_stay_visible() -> None:
+    assert "second 0.0013 higher" in text(evidence({12.0: 1, 12.0013: 1}))
+    assert "e-14" in text(evidence({3.2e-14: 2, 3.4e-14: 1}))
+
+
+def test_starts_at_the_limit_are_told() -> None:
+    starts = (StartRecord("a", 1.0, 5, True), StartRecord("a", 2.0, 300, False))
+    assert "1 of 2 starts stopped at the iteration limit" in text(Evidence(starts, "SSE", note="On a sample."))
+    assert "On a sample." in text(Evidence(starts, "SSE", note="On a sample."))
+
+
+def test_bounds_are_rounded_to_the_safe_side() -> None:
+    low = bound_sentence(evidence({1277.93: 1}, bound=1266.8871))
+    assert low == "Provable bound: no solution has an SSE below 1266.88; this one is within 0.88 % of it."
+    high = bound_sentence(evidence({-5.0: 1}, "log-likelihood", "max", bound=-4.99949))
+    assert high == "Provable bound: no solution has a log-likelihood above -4.999; this one is within 0.001 of it."
+    assert "within 0.01 % of it" in bound_sentence(evidence({10.0: 1}, bound=10.0 - 1e-9))
+    assert "within 0.00 of it" in bound_sentence(evidence({0.0: 1}, bound=0.0))

@@ -1,0 +1,150 @@
+"""The page: layout of the terminal, and its other renderings."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table
+from majorant.summary.text import bar, display_width, is_ascii_only, plain, shortened
+
+GROUPED = Table(
+    "components",
+    [
+        Column("", min_width=20, key="quantity"),
+        Column("", min_width=6, key="component"),
+        Column("estimate", 4, 9),
+        Column("", 4, 9, key="low"),
+        Column("95 % interval", 4, 9, spills=True, key="high"),
+    ],
+    [
+        ("weight", 1, 0.6281, 0.5426, 0.7063),
+        ("weight", 2, 0.3719, 0.2937, 0.4574),
+        ("intercept", 1, 1.5608, 1.3706, 1.7511),
+        ("intercept", 2, 0.0032, -0.005, 0.0114),
+    ],
+    grouped=True,
+)
+FIT = Facts(
+    "fit",
+    [Fact("log-likelihood", 145.417, 3), Fact("AIC", -276.834, 3)],
+    [Fact("rows", 150), Fact("parameters", 7)],
+)
+PAGE = Summary(
+    "Regression mixture, 2 components",
+    "tuned on stretchratio, 150 rows",
+    [
+        Block("FIT", "reached in 16 iterations", [FIT]),
+        Block("COMPONENTS", "", [GROUPED, "Intervals from the observed information.", "They are approximate."]),
+    ],
+    [
+        "Component 2 is 48 times narrower than component 1. It holds 58 rows, so it is no coincidence of a few rows.",
+        "Try 3.",
+    ],
+)
+TEXT = """\
+Regression mixture, 2 components
+tuned on stretchratio, 150 rows
+------------------------------------------------------------------------------
+
+FIT        reached in 16 iterations
+
+  log-likelihood     145.417      rows          150
+  AIC               -276.834      parameters      7
+
+COMPONENTS                         estimate            95 % interval
+
+  weight                      1      0.6281      0.5426      0.7063
+                              2      0.3719      0.2937      0.4574
+
+  intercept                   1      1.5608      1.3706      1.7511
+                              2      0.0032     -0.0050      0.0114
+
+  Intervals from the observed information.
+  They are approximate.
+
+LOOK OUT   Component 2 is 48 times narrower than component 1. It holds 58 rows,
+           so it is no coincidence of a few rows.
+           Try 3."""
+
+
+def test_terminal_text_to_the_letter() -> None:
+    assert PAGE.to_text(ascii_only=True) == TEXT
+    assert PAGE.to_text(ascii_only=False) == TEXT.replace("-" * 78, "─" * 78)
+    assert str(PAGE) in (TEXT, PAGE.to_text(ascii_only=False))
+
+
+def test_tables_are_data_frames_with_all_digits() -> None:
+    tables = PAGE.tables
+    assert list(tables) == ["fit", "components"]
+    assert list(tables["components"].columns) == ["quantity", "component", "estimate", "low", "high"]
+    assert tables["fit"]["value"].to_list() == [145.417, -276.834, 150.0, 7.0]
+
+
+def test_json_has_all_digits_and_no_nan() -> None:
+    nan = Table("odd", [Column("x", 2)], [[float("nan")], [1 / 3]])
+    page = Summary("t", "s", [Block("FIT", "", [Facts("f", [Fact("y", float("inf"), 2)]), nan, "So."])], ["Mind."])
+    content = json.loads(page.to_json())
+    assert content["blocks"]["fit"]["tables"]["odd"] == [{"x": None}, {"x": 1 / 3}]
+    assert content["blocks"]["fit"]["facts"] == {"y": None}
+    assert content["blocks"]["fit"]["sentences"] == ["So."]
+    assert content["look_out"] == ["Mind."]
+
+
+def test_html_and_markdown_escape_names() -> None:
+    table = Table("t", [Column("a|b"), Column("<x>", 1)], [["<script>", -1.0], ["p|q", 1234.5]])
+    page = Summary("<title>", "s", [Block("PARTS", "", [table])], ["a < b"])
+    html = page._repr_html_()
+    assert "<script>" not in html and "&lt;script&gt;" in html and "&lt;title&gt;" in html
+    assert "\u22121.0" in html and "1\u202f234.5" in html
+    assert "| a\\|b | <x> |" in page.to_markdown()
+    assert "### Look out\n\na < b" in page.to_markdown()
+
+
+def test_wide_tables_continue_below_with_their_first_column() -> None:
+    table = Table(
+        "t", [Column("cluster"), *(Column(f"feature_{i}", 3) for i in range(13))], [[k, *[0.5] * 13] for k in (1, 2)]
+    )
+    lines = table.to_lines(ascii_only=True)
+    assert max(map(len, lines)) <= 78
+    assert sum(line.startswith("  cluster") for line in lines) == lines.count("") + 1 > 1
+    assert all(f"feature_{i}" in "\n".join(lines) for i in range(13))
+
+
+def test_decimal_points_align() -> None:
+    lines = Table("t", [Column("n"), Column("x", 3)], [[1, -0.5], [20, 1234.5], [3, None]]).to_lines()
+    assert lines == ["   n          x", "   1     -0.500", "  20   1234.500", "   3"]
+
+
+def test_names_from_tables_cannot_drive_the_terminal() -> None:
+    assert plain("a\x1b[31m\nb\u202e") == "a?[31m?b?"
+    lines = Table("t", [Column("f\x1b"), Column("x")], [["\x07", 1]]).to_lines()
+    assert "\x1b" not in "".join(lines) and "\x07" not in "".join(lines)
+
+
+def test_wide_characters_count_twice() -> None:
+    assert display_width("温度a") == 5
+    assert shortened("x" * 40, 10) == "xxxxxxx..."
+    lines = Table("t", [Column("feature"), Column("x")], [["温度", 1], ["abc", 2]]).to_lines()
+    assert display_width(lines[1]) == display_width(lines[2])
+
+
+def test_bars() -> None:
+    assert bar(71, 71, 30) == "█" * 30
+    assert bar(5, 71, 30) == "██▏"
+    assert bar(1, 10_000, 30) == "▏"
+    assert bar(0, 5, 30) == bar(0, 0, 30) == ""
+    assert bar(1, 10_000, 30, ascii_only=True) == "#"
+
+
+def test_encodings_without_blocks_get_plain_characters() -> None:
+    assert is_ascii_only("ascii") and is_ascii_only("latin-1") and is_ascii_only("no-such-encoding")
+    assert not is_ascii_only("utf-8")
+
+
+def test_wrong_tables_are_refused() -> None:
+    with pytest.raises(ValueError, match="has 2 columns, but a row has 1 cells"):
+        Table("t", [Column("a"), Column("b")], [[1]])
+    with pytest.raises(ValueError, match="no column 'c' to draw as bars"):
+        Table("t", [Column("a")], [[1]], bars="c")
