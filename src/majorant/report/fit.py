@@ -39,6 +39,11 @@ class Fit:
         return dict(self.run.estimator.get_params(deep=False))
 
     @property
+    def why_certain(self) -> str:
+        """Why no better optimum can exist, as a sentence, where that needs no bound; otherwise ""."""
+        return ""
+
+    @property
     def n_rows(self) -> int:
         return int(self.run.X.shape[0])
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import html
+import unicodedata
 from collections.abc import Iterable
 
 LONGEST_NAME_IN_PROSE = 28
+REPLACEMENT = "\ufffd"
+
+
+def visible(text: str) -> str:
+    """`text` with control and direction signs replaced: one in a name could turn round the rest of its line."""
+    return "".join(
+        sign if sign in "\n\t" or unicodedata.category(sign) not in ("Cc", "Cf", "Cs") else REPLACEMENT for sign in text
+    )
 
 
 def escaped(text: object) -> str:
     """`text` as character data or as the value of an attribute."""
-    return html.escape(str(text), quote=True)
+    return html.escape(visible(str(text)), quote=True)
 
 
 def shortened(text: str, length: int) -> str:

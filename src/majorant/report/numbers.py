@@ -9,6 +9,7 @@ MINUS = "\u2212"
 NARROW_SPACE = "\u202f"
 DASH = "\u2013"
 TIMES = "\u00d7"
+MOST_DECIMALS = 6
 _SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")
 
 
@@ -41,7 +42,7 @@ def scientific(value: float, digits: int = 3) -> str:
 
 
 def objective_decimals(value: float, usual: int = 2) -> int | None:
-    """Decimals for an objective of this size: the usual ones, more for small ones, None where a power of ten is better."""
+    """Decimals for an objective of this size: more for a small one, None where a power of ten is better."""
     size = abs(value)
     if size == 0:
         return usual
@@ -50,10 +51,24 @@ def objective_decimals(value: float, usual: int = 2) -> int | None:
     return max(usual, 3 - math.floor(math.log10(size)))
 
 
-def objective(value: float, like: float | None = None) -> str:
-    """An objective; `like` is the one beside which it stands, whose decimals it takes."""
+def objective(value: float, like: float | None = None, apart: float | None = None) -> str:
+    """An objective.
+
+    Parameters
+    ----------
+    value : float
+        The objective.
+    like : float, optional
+        The one beside which it stands, whose decimals it takes.
+    apart : float, optional
+        A difference that must show, if six decimals are enough for that.
+    """
     decimals = objective_decimals(value if like is None else like)
-    return scientific(value, 5) if decimals is None else fixed(value, decimals)
+    if decimals is None:
+        return scientific(value, 5)
+    if apart is not None and apart > 0:
+        decimals = max(decimals, min(math.ceil(-math.log10(apart)), MOST_DECIMALS))
+    return fixed(value, decimals)
 
 
 def bound_below(value: float, like: float) -> str:
@@ -85,6 +100,16 @@ def distance(value: float) -> str:
     return fixed(value, max(0, 2 - math.floor(math.log10(size))))
 
 
+def between(low: float, high: float) -> str:
+    """A number strictly between two others, with three digits that count or as many as that takes."""
+    middle = low + (high - low) / 2
+    digits = next((n for n in range(3, 18) if low < float(f"{middle:.{n - 1}e}") < high), 17)
+    size = abs(float(f"{middle:.{digits - 1}e}"))
+    if size != 0 and not 1e-4 <= size < 1e9:
+        return scientific(middle, digits)
+    return fixed(middle, max(0, digits - 1 - math.floor(math.log10(size))) if size else 0)
+
+
 def percent(share: float, decimals: int = 1) -> str:
     """A share as per cents; it never reads 100 or 0 unless it is."""
     if math.isnan(share):
@@ -96,6 +121,11 @@ def percent(share: float, decimals: int = 1) -> str:
     if shown == 0 < share:
         return f"less than {fixed(least, decimals)}{NARROW_SPACE}%"
     return f"{fixed(shown, decimals)}{NARROW_SPACE}%"
+
+
+def percent_briefly(share: float, decimals: int = 1) -> str:
+    """The same with a sign for "less than"; it is markup."""
+    return percent(share, decimals).replace("less than ", f"&lt;{NARROW_SPACE}")
 
 
 def percent_in_column(share: float, decimals: int = 1) -> str:

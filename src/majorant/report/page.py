@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from calendar import month_name
 from importlib import resources
 
 from majorant import __version__
@@ -11,10 +12,6 @@ from majorant.report.kinds import KINDS
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.words.grammar import article
-
-MONTHS = (
-    "January February March April May June July August September October November December"
-).split()
 
 
 def html_report(run: Run) -> str:
@@ -76,5 +73,5 @@ def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) ->
 
 
 def _signature(run: Run) -> str:
-    when = "" if run.created is None else f" on {run.created.day} {MONTHS[run.created.month - 1]} {run.created.year}"
+    when = "" if run.created is None else f" on {run.created.day} {month_name[run.created.month]} {run.created.year}"
     return f"Written by majorant {__version__}{when}."

@@ -57,6 +57,7 @@ class Section:
         note = "".join(f"<p>{paragraph}</p>" for paragraph in self.notes)
         return (
             f'<section id="{self.name}" aria-labelledby="h-{self.name}">\n<div class="lead">\n'
-            f'<p class="label">{escaped(self.label)}</p>\n<h2 id="h-{self.name}">{self.headline}</h2>\n{block}\n</div>\n'
+            f'<p class="label">{escaped(self.label)}</p>\n'
+            f'<h2 id="h-{self.name}">{self.headline}</h2>\n{block}\n</div>\n'
             f'<div class="note">{note}</div>\n</section>'
         )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 def density(values: NDArray[np.float64], low: float, high: float, n_points: int = 70) -> NDArray[np.float64]:
     """Gaussian kernel density at `n_points` equal steps from `low` to `high`, as points (position, density).
 
-    The bandwidth is Silverman's, with a fiftieth of the range as its floor, so that a single value has a bump of its own.
+    The bandwidth is Silverman's, at least a fiftieth of the range, so that a single value has a bump of its own.
     """
     at = np.linspace(low, high, n_points)
     deviation = float(values.std()) if len(values) else 0.0

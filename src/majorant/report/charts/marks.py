@@ -27,8 +27,9 @@ def shape(component: int, x: float, y: float, radius: float) -> str:
         r, across = c(radius), c(2 * radius)
         return f"M{c(x - radius)} {c(y)}a{r} {r} 0 1 0 {across} 0a{r} {r} 0 1 0 -{across} 0z"
     if component % N_COLOURS == 1:
-        r = radius * 1.24
-        return f"M{c(x)} {c(y - r)}l{c(r)} {c(r)}l{c(-r)} {c(r)}l{c(-r)} {c(-r)}z"
+        reach = radius * 1.24
+        r, back = c(reach), c(-reach)
+        return f"M{c(x)} {c(y - reach)}l{r} {r}l{back} {r}l{back} {back}z"
     return f"M{c(x)} {c(y - 1.25 * radius)}l{c(1.2 * radius)} {c(2.1 * radius)}h{c(-2.4 * radius)}z"
 
 

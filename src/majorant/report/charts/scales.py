@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -41,7 +42,7 @@ class Log:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Powers of ten within the scale, with 2 and 5 between them if there is room, or only some if there are many."""
+        """Powers of ten within the scale: with 2 and 5 between them if there are few, only some if there are many."""
         first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
         if last - first <= 1:
             between = [m * 10.0**e for e in range(first - 1, last + 1) for m in (1.0, 2.0, 5.0)]
@@ -86,7 +87,7 @@ def tick_labels(ticks: list[float], *, group_from: int = 10_000) -> list[str]:
     if not ticks:
         return []
     largest = max(abs(t) for t in ticks)
-    step = min((b - a for a, b in zip(ticks, ticks[1:], strict=False)), default=largest or 1.0)
+    step = min((b - a for a, b in itertools.pairwise(ticks)), default=largest or 1.0)
     if largest >= 1e7 or (0 < largest < 1e-3):
         return [_in_powers(t, step) for t in ticks]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9)) if step > 0 else 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import Literal
+
+from majorant.report.html import escaped
 
 WIDE = 688
 NARROW = 340
@@ -108,7 +109,15 @@ class Canvas:
         self.path(dots_path(points), f"dot {css}")
 
     def text(
-        self, x: float, y: float, content: str, css: str = "", *, anchor: Anchor = "start", full: str = "", quiet: str = ""
+        self,
+        x: float,
+        y: float,
+        content: str,
+        css: str = "",
+        *,
+        anchor: Anchor = "start",
+        full: str = "",
+        quiet: str = "",
     ) -> None:
         """Text at a baseline.
 
@@ -128,19 +137,17 @@ class Canvas:
             More plain text behind it, less prominent.
         """
         classes = f"{css} {ANCHOR_CLASS[anchor]}".strip()
-        title = f"<title>{escape(full)}</title>" if full and full != content else ""
-        tail = f'<tspan class="quiet"> {escape(quiet)}</tspan>' if quiet else ""
+        title = f"<title>{escaped(full)}</title>" if full and full != content else ""
+        tail = f'<tspan class="quiet"> {escaped(quiet)}</tspan>' if quiet else ""
         attribute = f' class="{classes}"' if classes else ""
-        self.add(
-            f'<text{attribute} x="{coordinate(x)}" y="{coordinate(y)}">{title}{escape(content, quote=False)}{tail}</text>'
-        )
+        self.add(f'<text{attribute} x="{coordinate(x)}" y="{coordinate(y)}">{title}{escaped(content)}{tail}</text>')
 
     def render(self, label: str) -> str:
         """The ``<svg>`` element; `label` states its content for those who cannot see it."""
         definitions = f"<defs>{''.join(self._definitions)}</defs>" if self._definitions else ""
         return (
             f'<svg class="{"narrow" if self.size.narrow else "wide"}" '
-            f'viewBox="0 0 {self.width} {coordinate(self.height)}" role="img" aria-label="{escape(label)}">'
+            f'viewBox="0 0 {self.width} {coordinate(self.height)}" role="img" aria-label="{escaped(label)}">'
             f"{definitions}{''.join(self._elements)}</svg>"
         )
 

@@ -28,6 +28,12 @@ class Clustering(Fit):
         return np.asarray(self.run.estimator.labels_, dtype=np.int64)
 
     @property
+    def why_certain(self) -> str:
+        return (
+            "One cluster has its best centre at the mean of the rows, so no better one exists." if self.k == 1 else ""
+        )
+
+    @property
     def k(self) -> int:
         return int(self.centres.shape[0])
 
@@ -50,7 +56,9 @@ class Clustering(Fit):
     def spreads(self) -> NDArray[np.float64]:
         """Root mean square distance to the centre, NaN for a cluster without rows."""
         sums = np.bincount(self.labels, weights=self.squared_distances, minlength=self.k)
-        return np.sqrt(np.divide(sums, self.sizes, out=np.full(self.k, np.nan), where=self.sizes > 0))
+        means: NDArray[np.float64] = np.full(self.k, np.nan)
+        np.divide(sums, self.sizes, out=means, where=self.sizes > 0)
+        return np.sqrt(means)
 
     @property
     def spread(self) -> float:
@@ -69,16 +77,17 @@ class Clustering(Fit):
     def standard_centres(self) -> NDArray[np.float64]:
         """Centres in standard deviations from the mean of all rows, NaN on constant features."""
         shift = self.centres - self.run.X.mean(axis=0)
-        return np.divide(shift, self.deviations, out=np.full_like(shift, np.nan), where=self.deviations > 0)
+        standard: NDArray[np.float64] = np.full_like(shift, np.nan)
+        np.divide(shift, self.deviations, out=standard, where=self.deviations > 0)
+        return standard
 
     @cached_property
     def explained(self) -> NDArray[np.float64]:
         """Share of each feature's variance that lies between the clusters, NaN on constant features."""
         within = ((self.run.X - self.centres[self.labels]) ** 2).mean(axis=0)
-        ratio = np.divide(
-            within, self.deviations**2, out=np.full(self.n_features, np.nan), where=self.deviations > 0
-        )
-        return np.clip(1.0 - ratio, 0.0, 1.0)
+        unexplained: NDArray[np.float64] = np.full(self.n_features, np.nan)
+        np.divide(within, self.deviations**2, out=unexplained, where=self.deviations > 0)
+        return np.clip(1.0 - unexplained, 0.0, 1.0)
 
     @cached_property
     def ranked_features(self) -> list[int]:

@@ -14,8 +14,10 @@ FLAT = 1e-9
 
 @dataclass(frozen=True)
 class BestPair:
-    """Attributes
+    """Two features, and how well they tell the clusters apart.
 
+    Attributes
+    ----------
     first, second : int
         Columns; the first is drawn along the horizontal axis.
     wilks : float

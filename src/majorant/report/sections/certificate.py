@@ -63,7 +63,7 @@ def draw_bound(size: Size, fit: Fit, bound: float) -> Canvas:
 
 
 def _ticks(canvas: Canvas, scale: Linear, low: float, high: float) -> None:
-    ticks = [t for t in round_numbers(low, high, 4 if canvas.size.narrow else 6)]
+    ticks = list(round_numbers(low, high, 4 if canvas.size.narrow else 6))
     shelf = Shelf(8)
     for tick, label in zip(ticks, tick_labels(ticks, group_from=1000), strict=True):
         x, half = scale(tick), text_width(label) / 2
@@ -88,7 +88,9 @@ def _top_labels(
     if any_inside:
         canvas.text(canvas.width, 24, "other optima", "quiet", anchor="end")
     if n_beyond:
-        canvas.text(canvas.width, 40, f"{n_beyond} {'more ' if any_inside else ''}farther off \u2192", "quiet", anchor="end")
+        canvas.text(
+            canvas.width, 40, f"{n_beyond} {'more ' if any_inside else ''}farther off \u2192", "quiet", anchor="end"
+        )
 
 
 def _inner_labels(canvas: Canvas, fit: Fit, at_bound: float, at_fit: float) -> None:

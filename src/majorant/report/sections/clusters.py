@@ -8,7 +8,7 @@ from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, component_class, legend_mark
 from majorant.report.measures.clustering import Clustering
 from majorant.report.section import Section
-from majorant.report.words import clustering as words
+from majorant.report.words import clusters as words
 
 MOST_ROWS = 60
 
@@ -21,16 +21,22 @@ def clusters_section(clustering: Clustering) -> Section:
     return Section(
         "clusters",
         "Clusters",
-        words.sizes_headline(clustering),
+        words.headline(clustering),
         _table(clustering, shown),
-        words.sizes_notes(clustering, len(shown)),
+        words.notes(clustering, len(shown)),
         is_figure=False,
     )
 
 
 def _table(clustering: Clustering, shown: list[int]) -> str:
     silhouettes = clustering.silhouettes
-    heads = ["<th>Cluster</th>", _head("Rows"), _head("Share", "wide-only"), '<th class="bar-cell"></th>', _head("Spread")]
+    heads = [
+        "<th>Cluster</th>",
+        _head("Rows"),
+        _head("Share", "wide-only"),
+        '<th class="bar-cell"></th>',
+        _head("Spread"),
+    ]
     if silhouettes is not None:
         heads += [_head("Silhouette"), _head("Misfits")]
     body = "".join(_row(clustering, j) for j in shown)

@@ -75,16 +75,14 @@ def draw_history(size: Size, history: History, objective_name: str) -> Canvas:
     bottom_title(canvas, "iteration", size.width, BOTTOM + 38, 120)
     left_title(canvas, f"{objective_name} above the lowest of the fit", 16, size.width)
 
-    def points(values: NDArray[np.float64], keep: NDArray[np.bool_]) -> list[Point]:
-        return [
-            (x_scale(float(history.iterations[i])), y_scale(float(values[i])))
-            for i in shown
-            if np.isfinite(values[i]) and keep[i]
-        ]
+    def points(values: NDArray[np.float64], kept: NDArray[np.bool_]) -> list[Point]:
+        drawn = [i for i in shown if kept[i]]
+        return [(x_scale(float(history.iterations[i])), y_scale(float(values[i]))) for i in drawn]
 
-    everywhere = np.ones(len(objective), dtype=np.bool_)
-    _band(canvas, points, objective, bound, history.exploring)
-    lower, upper = points(objective, everywhere), points(bound, everywhere)
+    both_known = history.exploring & np.isfinite(objective) & np.isfinite(bound)
+    if both_known.sum() >= 2:
+        canvas.polygon([*points(bound, both_known), *reversed(points(objective, both_known))], "fill-mid band")
+    lower, upper = points(objective, np.isfinite(objective)), points(bound, np.isfinite(bound))
     canvas.polyline(upper, "bound-line")
     canvas.polyline(lower, "objective-line")
     if len(objective) <= MOST_WITH_DOTS:
@@ -93,12 +91,6 @@ def draw_history(size: Size, history: History, objective_name: str) -> Canvas:
         canvas.dots(lower, "stroke-ink")
     _label_lines(canvas, lower, upper)
     return canvas
-
-
-def _band(canvas: Canvas, points, objective, bound, exploring) -> None:  # type: ignore[no-untyped-def]
-    inside = exploring & np.isfinite(objective) & np.isfinite(bound)
-    if inside.sum() >= 2:
-        canvas.polygon([*points(bound, inside), *reversed(points(objective, inside))], "fill-mid band")
 
 
 def _thinned(n: int) -> NDArray[np.int64]:

@@ -52,8 +52,12 @@ class Layout:
     @classmethod
     def of(cls, size: Size) -> Layout:
         if size.narrow:
-            return cls(far=12, near=212, axis_start=0, best=254, best_low=231, best_high=277, label_room=330, label_height=22)
-        return cls(far=188, near=540, axis_start=168, best=594, best_low=565, best_high=623, label_room=156, label_height=0)
+            return cls(
+                far=12, near=212, axis_start=0, best=254, best_low=231, best_high=277, label_room=330, label_height=22
+            )
+        return cls(
+            far=188, near=540, axis_start=168, best=594, best_low=565, best_high=623, label_room=156, label_height=0
+        )
 
 
 def evidence_section(fit: Fit) -> Section:
@@ -70,7 +74,7 @@ def evidence_section(fit: Fit) -> Section:
         "Evidence",
         words.headline(evidence),
         _figures(evidence, len({s.source for s in evidence.starts})) + drawing,
-        words.notes(evidence, fit.objective, stacking.unit),
+        words.notes(evidence, fit.objective, stacking.unit, fit.why_certain),
     )
 
 
@@ -141,7 +145,7 @@ def _figures(evidence: Evidence, n_kinds: int) -> str:
             (
                 "Gap to the second",
                 none if second is None else numbers.distance(second),
-                "" if share is None else numbers.percent(share, 2),
+                "" if share is None else numbers.percent_briefly(share, 2),
             ),
         ),
         "four-figures",
@@ -177,7 +181,7 @@ def _label_optima(canvas: Canvas, layout: Layout, evidence: Evidence, scale: Log
     width = canvas.width
     canvas.text(width, 42, "at best", "quiet", anchor="end")
     shelf = Shelf()
-    best = numbers.objective(evidence.best)
+    best = numbers.objective(evidence.best, apart=evidence.gap_to_second)
     half = max(text_width(best, bold=True), text_width(_n_starts(evidence.n_hits))) / 2
     end = min(layout.best + half, width - text_width("at best") - 10)
     shelf.take(end - 2 * half, end)
@@ -191,7 +195,7 @@ def _label_optima(canvas: Canvas, layout: Layout, evidence: Evidence, scale: Log
     for optimum in [*others[:1], *sorted(others[1:], key=lambda o: -o.n_hits)]:
         if optimum.distance <= 0:
             continue
-        x, text = scale(optimum.distance), numbers.objective(optimum.objective, evidence.best)
+        x, text = scale(optimum.distance), numbers.objective(optimum.objective, evidence.best, evidence.gap_to_second)
         half = text_width(text) / 2
         centre = max(x, half)
         if optimum is others[0]:

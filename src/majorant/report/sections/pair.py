@@ -18,7 +18,7 @@ from majorant.report.measures.pair import BestPair
 from majorant.report.measures.silhouettes import thinned_rows
 from majorant.report.section import Section
 from majorant.report.sections.profiles import largest_clusters
-from majorant.report.words import clustering as words
+from majorant.report.words import pair as words
 
 MOST_POINTS = 1500
 MOST_PANELS = 12
@@ -65,9 +65,9 @@ def pair_section(clustering: Clustering) -> Section | None:
     return Section(
         "pair",
         "Best pair of features",
-        words.pair_headline(clustering),
+        words.headline(clustering),
         figure("pair", label, draw),
-        words.pair_notes(clustering, len(data.x), len(panels)),
+        words.notes(clustering, len(data.x), len(panels)),
     )
 
 

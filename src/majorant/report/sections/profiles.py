@@ -8,10 +8,10 @@ from majorant.report import numbers
 from majorant.report.charts.labels import Shelf, shorten, spread, text_width
 from majorant.report.charts.marks import N_COLOURS, mark
 from majorant.report.charts.scales import Linear, padded, signed_labels
-from majorant.report.charts.svg import Canvas, Size, figure
+from majorant.report.charts.svg import Canvas, Size, dots_path, figure
 from majorant.report.measures.clustering import Clustering
 from majorant.report.section import Section
-from majorant.report.words import clustering as words
+from majorant.report.words import profiles as words
 
 MOST_FEATURES = 20
 MOST_FEATURES_IN_PANELS = 12
@@ -20,8 +20,8 @@ AXIS_TITLE = "standard deviations from the mean of all rows"
 
 
 def profiles_section(clustering: Clustering) -> Section | None:
-    """None with fewer than two clusters or where no feature varies."""
-    if len(clustering.used) < 2 or not clustering.ranked_features:
+    """None with fewer than two clusters, one feature (which has a section of its own) or none that varies."""
+    if len(clustering.used) < 2 or clustering.n_features < 2 or not clustering.ranked_features:
         return None
     one_plot = clustering.k <= N_COLOURS
     features = clustering.ranked_features[: MOST_FEATURES if one_plot else MOST_FEATURES_IN_PANELS]
@@ -39,9 +39,9 @@ def profiles_section(clustering: Clustering) -> Section | None:
     return Section(
         "profiles",
         "Profiles",
-        words.profiles_headline(clustering, features),
+        words.headline(clustering, features),
         figure("profiles", label, draw),
-        words.profiles_notes(clustering, len(features), len(clusters)),
+        words.notes(clustering, len(features), len(clusters)),
     )
 
 
@@ -87,6 +87,7 @@ def draw_profile_panels(size: Size, clustering: Clustering, features: list[int],
     step, head, foot = 17.0, 26.0, 34.0
     panel_width = (size.width - room - gap * (n_across - 1)) / n_across
     height = step * len(features) + 6
+    backdrop = _backdrop(canvas, clustering, features, panel_width, step)
     for i, cluster in enumerate(clusters):
         row, column = divmod(i, n_across)
         x1, y1 = room + column * (panel_width + gap), row * (height + head + foot) + head
@@ -100,13 +101,7 @@ def draw_profile_panels(size: Size, clustering: Clustering, features: list[int],
                 name = clustering.run.feature_names[feature]
                 canvas.text(0, y + 4, shorten(name, room - 12), "clear", full=name)
         centres = clustering.standard_centres
-        greys = [
-            (scale(float(centres[j, f])), y)
-            for j in clustering.used
-            if j != cluster
-            for f, y in zip(features, ys, strict=True)
-        ]
-        canvas.dots(greys, "stroke-hair small")
+        canvas.add(f'<use href="#{backdrop}" x="{x1:.1f}" y="{y1:.1f}"/>')
         for y, feature in zip(ys, features, strict=True):
             mark(canvas, 0, "1", scale(float(centres[cluster, feature])), y, 4.2)
     n_down = -(-len(clusters) // n_across)
@@ -114,6 +109,15 @@ def draw_profile_panels(size: Size, clustering: Clustering, features: list[int],
     canvas.text(size.width, bottom + 10, AXIS_TITLE, anchor="end")
     canvas.height = bottom + 18
     return canvas
+
+
+def _backdrop(canvas: Canvas, clustering: Clustering, features: list[int], panel_width: float, step: float) -> str:
+    """The centres of all clusters in grey, defined once and used in every panel."""
+    scale, centres = _scale(clustering, features, 8, panel_width - 8), clustering.standard_centres
+    points = [
+        (scale(float(centres[j, f])), 3 + step * (r + 0.5)) for j in clustering.used for r, f in enumerate(features)
+    ]
+    return canvas.define("centres", f'<path id="{{id}}" class="dot stroke-hair small" d="{dots_path(points)}"/>')
 
 
 def _scale(clustering: Clustering, features: list[int], x1: float, x2: float) -> Linear:

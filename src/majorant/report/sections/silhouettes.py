@@ -16,7 +16,7 @@ from majorant.report.charts.svg import Canvas, Size, coordinate, figure
 from majorant.report.measures.clustering import Clustering
 from majorant.report.measures.silhouettes import Silhouettes
 from majorant.report.section import Section
-from majorant.report.words import clustering as words
+from majorant.report.words import silhouettes as words
 
 TOP, BOTTOM = 34.0, 194.0
 LEFT = 34.0
@@ -50,9 +50,9 @@ def silhouettes_section(clustering: Clustering) -> Section | None:
     return Section(
         "silhouettes",
         "Silhouettes",
-        words.silhouettes_headline(silhouettes),
+        words.headline(silhouettes),
         figure("silhouettes", label, lambda size: draw_silhouettes(size, silhouettes, clustering.k)),
-        words.silhouettes_notes(silhouettes, clustering.k),
+        words.notes(silhouettes, clustering.k),
     )
 
 
@@ -88,13 +88,11 @@ def draw_silhouettes(size: Size, silhouettes: Silhouettes, k: int) -> Canvas:
 
 
 def _name_blocks(canvas: Canvas, blocks: list[Block]) -> None:
-    """Names over the blocks: all with their means if all have room, otherwise all full, otherwise the numbers that fit."""
+    """Names over the blocks, with means if all have room; where not all names have room, the numbers that fit."""
     means = [f"mean {numbers.fixed(b.mean, 2)}" for b in blocks]
     full = [f"Cluster {b.cluster + 1}" for b in blocks]
     widths = [text_width(name, bold=True) for name in full]
-    with_means = all(
-        w + 8 + text_width(m) <= b.width for w, m, b in zip(widths, means, blocks, strict=True)
-    )
+    with_means = all(w + 8 + text_width(m) <= b.width for w, m, b in zip(widths, means, blocks, strict=True))
     all_full = all(w <= b.width for w, b in zip(widths, blocks, strict=True))
     shelf = Shelf(6)
     for block, name, mean, width in zip(blocks, full, means, widths, strict=True):

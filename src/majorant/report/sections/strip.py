@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,9 +15,9 @@ from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.clustering import Clustering
 from majorant.report.measures.silhouettes import thinned_rows
-from majorant.report.numbers import distance
+from majorant.report.numbers import between
 from majorant.report.section import Section
-from majorant.report.words import clustering as words
+from majorant.report.words import pair as words
 
 MOST_ROWS = 600
 BASE, REACH = 150.0, 100.0
@@ -35,7 +37,7 @@ def strip_section(clustering: Clustering) -> Section | None:
     return Section(
         "pair",
         "The one feature",
-        words.strip_headline([distance(cut) for cut in cuts], name),
+        words.strip_headline(cuts, name),
         figure(
             "strip",
             f"Density of each cluster along {name}",
@@ -45,12 +47,12 @@ def strip_section(clustering: Clustering) -> Section | None:
     )
 
 
-def cut_points(values: NDArray[np.float64], labels: NDArray[np.int64], clusters: list[int]) -> list[float]:
-    """Midpoints between neighbouring clusters; none if two clusters overlap."""
+def cut_points(values: NDArray[np.float64], labels: NDArray[np.int64], clusters: list[int]) -> list[str]:
+    """Numbers that part neighbouring clusters; none if two clusters overlap."""
     spans = sorted((float(values[labels == j].min()), float(values[labels == j].max())) for j in clusters)
-    if any(b[0] <= a[1] for a, b in zip(spans, spans[1:], strict=False)):
+    if any(b[0] <= a[1] for a, b in itertools.pairwise(spans)):
         return []
-    return [(a[1] + b[0]) / 2 for a, b in zip(spans, spans[1:], strict=False)]
+    return [between(a[1], b[0]) for a, b in itertools.pairwise(spans)]
 
 
 def draw_strip(
@@ -68,7 +70,9 @@ def draw_strip(
     shelf = Shelf(6)
     for j, curve in curves.items():
         colour = component_class(j, k)
-        points = [(scale(at), BASE - REACH * height / tallest) for at, height in curve.tolist() if height > 1e-3 * tallest]
+        points = [
+            (scale(at), BASE - REACH * height / tallest) for at, height in curve.tolist() if height > 1e-3 * tallest
+        ]
         canvas.polygon([(points[0][0], BASE), *points, (points[-1][0], BASE)], f"fill-{colour} band")
         canvas.polyline(points, f"stroke-{colour} curve")
         mine = values[labels == j].tolist()

@@ -37,7 +37,10 @@ class History:
         objective = trace["objective"]
         kept = np.isfinite(objective)
         return cls(
-            np.flatnonzero(kept) + 1, objective[kept], trace["bound"][kept], np.nan_to_num(trace["exploring"][kept]) == 1
+            np.flatnonzero(kept) + 1,
+            objective[kept],
+            trace["bound"][kept],
+            np.nan_to_num(trace["exploring"][kept]) == 1,
         )
 
     @property
@@ -83,11 +86,13 @@ def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
     if drawn and history.has_bound:
         texts.append(
             "Each iteration minimises a bound <b>(open, dashed)</b> that lies above the objective <b>(filled)</b>. "
-            "Both are shown by how far they are above the lowest objective of the fit; what is at the lowest is off the scale."
+            "Both are shown by how far they are above the lowest objective of the fit; "
+            "what is at the lowest is off the scale."
         )
     elif drawn:
         texts.append(
-            "The objective after each iteration, by how far it is above the lowest; what is at the lowest is off the scale."
+            "The objective after each iteration, by how far it is above the lowest; "
+            "what is at the lowest is off the scale."
         )
     else:
         texts.append("There are too few iterations to draw.")

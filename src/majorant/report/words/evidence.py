@@ -9,6 +9,8 @@ from majorant.report.words.grammar import article, capital, chance, counted, in_
 
 CLOSE = 0.01
 NEARLY_ALL = 0.9
+TIGHT = 0.2
+CONCLUSION = "<b>What to conclude:</b> "
 
 
 def hit_rate(evidence: Evidence) -> float:
@@ -48,7 +50,9 @@ def headline(evidence: Evidence) -> str:
     if n == 1:
         return "Only one start was made, so nothing can be said about luck."
     if evidence.n_distinct == 1:
-        return "Both starts reached the same optimum." if n == 2 else f"All {in_prose(n)} starts reached the same optimum."
+        return (
+            "Both starts reached the same optimum." if n == 2 else f"All {in_prose(n)} starts reached the same optimum."
+        )
     if hits == 1:
         return f"Only one of {in_prose(n)} starts reached the best optimum; {luck(evidence)}."
     return f"{opening(hits)} of {in_prose(n)} starts reached the best optimum; {luck(evidence)}."
@@ -68,7 +72,7 @@ def agreement(evidence: Evidence) -> str:
     return f"<strong>{found}</strong>; {luck(evidence)}."
 
 
-def notes(evidence: Evidence, objective: float, dots_for: int) -> list[str]:
+def notes(evidence: Evidence, objective: float, dots_for: int, why_certain: str = "") -> list[str]:
     """How to read the figure, what to conclude, what to look out for.
 
     Parameters
@@ -79,11 +83,13 @@ def notes(evidence: Evidence, objective: float, dots_for: int) -> list[str]:
         Where the fit ended, which may be better than the best start.
     dots_for : int
         How many starts one dot stands for.
+    why_certain : str
+        Why no better optimum can exist, where that is plain.
     """
     return [
         _how_to_read(evidence, dots_for),
         *_optima(evidence),
-        _conclusion(evidence),
+        f"{CONCLUSION}{why_certain[:1].lower()}{why_certain[1:]}" if why_certain else _conclusion(evidence),
         *_after_the_starts(evidence, objective),
         *([f'<span class="quiet">{escaped(capital(evidence.note.rstrip(".")))}.</span>'] if evidence.note else []),
     ]
@@ -91,11 +97,12 @@ def notes(evidence: Evidence, objective: float, dots_for: int) -> list[str]:
 
 def figure_label(evidence: Evidence) -> str:
     """What the figure shows, as text."""
+    best = f"{evidence.objective_name} of {numbers.objective(evidence.best)}"
     if evidence.n_starts == 1:
-        return f"One start, which reached {article(evidence.objective_name)} {evidence.objective_name} of {numbers.objective(evidence.best)}"
+        return f"One start, which reached {article(best)} {best}"
     return (
         f"Dot plot of the {evidence.objective_name} reached by each of {evidence.n_starts} starts: "
-        f"{evidence.n_hits} reached the best, {numbers.objective(evidence.best)}"
+        f"{evidence.n_hits} reached the best, {article(best)} {best}"
     )
 
 
@@ -135,24 +142,26 @@ def _both(evidence: Evidence, distance: float) -> str:
 
 
 def _conclusion(evidence: Evidence) -> str:
-    lead = "<b>What to conclude:</b> "
     n, rate = evidence.n_starts, hit_rate(evidence)
     if n == 1:
-        return f"{lead}nothing yet. More starts would show whether this optimum is reached again or a better one exists."
+        return (
+            f"{CONCLUSION}nothing yet. "
+            "More starts would show whether this optimum is reached again or a better one is found."
+        )
     if evidence.n_distinct == 1:
         if n < 5:
-            return f"{lead}nothing better was found, but {counted(n, 'start')} are few to judge by."
+            return f"{CONCLUSION}nothing better was found, but {counted(n, 'start')} are few to judge by."
         return (
-            f"{lead}nothing better was found, and the answer did not depend on where a start began. "
+            f"{CONCLUSION}nothing better was found, and the answer did not depend on where a start began. "
             "An optimum that no start came near is not ruled out."
         )
     if evidence.n_hits == 1:
         return (
-            f"{lead}nothing better was found, but the best was met only once. "
+            f"{CONCLUSION}nothing better was found, but the best was met only once. "
             "A still better optimum may exist; more starts would tell."
         )
     miss = (1 - rate) ** 10
-    finds = f"{lead}judging by these starts, one start finds the best about {chance(rate)}"
+    finds = f"{CONCLUSION}judging by these starts, one start finds the best about {chance(rate)}"
     if miss >= 0.005:
         return f"{finds}; ten starts would all miss it {one_in(miss) if miss < 0.18 else 'about ' + chance(miss)}."
     return f"{finds}; ten starts would hardly ever all miss it."
@@ -171,9 +180,10 @@ def certificate_headline(room: float | None) -> str:
         return "The proved bound is too loose to say how good this fit is."
     if room == 0:
         return "No better fit exists, and that is proved, not estimated."
-    if room <= 0.2:
-        return f"This fit is within {numbers.percent_at_most(room)} of the best possible, and that is proved, not estimated."
-    return f"A fit up to {numbers.percent_at_most(room)} better is not ruled out: the proved bound is loose."
+    within = f"within {numbers.percent_at_most(room)} of the best possible"
+    if room <= TIGHT:
+        return f"This fit is {within}, and that is proved, not estimated."
+    return f"The proved bound is loose: this fit is only known to be {within}."
 
 
 def certificate_notes(evidence: Evidence, objective: float, room: float | None, parts: str) -> list[str]:
@@ -190,6 +200,8 @@ def certificate_notes(evidence: Evidence, objective: float, room: float | None, 
     first += f" The fit reached {numbers.objective(objective)}."
     if room == 0.0:
         return [first, "The two agree to the last digit shown: this is the best possible."]
-    between = "The best possible lies between the two. <b>The bound may be what is loose:</b> nothing here says that a better fit exists."
-    return [first, between]
-
+    return [
+        first,
+        "The best possible lies between the two. <b>The bound may be what is loose:</b> "
+        "nothing here says that a better fit exists.",
+    ]

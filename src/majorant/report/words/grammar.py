@@ -6,10 +6,28 @@ from collections.abc import Sequence
 
 from majorant.report.numbers import integer
 
-_SMALL = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen"
-).split()
+_SMALL = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+]
 _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 
 
@@ -59,7 +77,12 @@ def chance(share: float) -> str:
     """A share of tries in words: "two times in five", "one time in 290"."""
     simple = ((0.9, "nine times in ten"), (0.8, "four times in five"), (0.75, "three times in four"))
     middle = ((2 / 3, "two times in three"), (0.6, "three times in five"), (0.5, "one time in two"))
-    low = ((0.4, "two times in five"), (1 / 3, "one time in three"), (0.25, "one time in four"), (0.2, "one time in five"))
+    low = (
+        (0.4, "two times in five"),
+        (1 / 3, "one time in three"),
+        (0.25, "one time in four"),
+        (0.2, "one time in five"),
+    )
     if share >= 0.95:
         return "more than nine times in ten"
     if share < 0.18:
@@ -71,8 +94,10 @@ def one_in(share: float) -> str:
     """A small share in words: "one time in 290"; two digits that count."""
     if share <= 1e-4:
         return "less than one time in " + integer(10_000)
-    times = round(1 / share)
-    return f"one time in {in_prose(times) if times < 100 else integer(round(times, -1 if times < 1000 else -2))}"
+    times = 1 / share
+    if round(times) < 100:
+        return f"one time in {in_prose(round(times))}"
+    return f"one time in {integer(int(round(times, -1 if times < 1000 else -2)))}"
 
 
 def article(noun: str) -> str:

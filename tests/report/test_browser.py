@@ -1,0 +1,97 @@
+"""The page in a real browser: no sideways scrolling, no messages on the console, both schemes, printable."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from majorant.report import html_report
+
+from .test_page import run_of
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--hide-scrollbars",
+    "--allow-file-access-from-files",
+)
+WIDTHS = (360, 1440)
+CASES = ("usual", "400 rows in 12 by 30", "huge numbers", "hundreds of starts")
+WRAPPER = """<!doctype html><body>{frames}<pre id="widths"></pre><script>
+addEventListener("load", () => {{
+  const widths = [...document.querySelectorAll("iframe")].map(
+    f => f.contentDocument.documentElement.scrollWidth + "/" + f.width);
+  document.getElementById("widths").textContent = widths.join(" ");
+}});
+</script></body>"""
+
+pytestmark = pytest.mark.skipif(
+    BROWSER is None, reason="no chromium, chromium-browser or google-chrome on this machine"
+)
+
+
+def browse(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    profile = tmp_path / "profile"
+    shutil.rmtree(profile, ignore_errors=True)
+    return subprocess.run(
+        [str(BROWSER), *FLAGS, f"--user-data-dir={profile}", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> list[Path]:
+    """The pages of several cases, written to files."""
+    paths = []
+    for case in CASES:
+        path = tmp_path / f"{case.replace(' ', '-')}.html"
+        path.write_text(html_report(run_of(case)), encoding="utf-8")
+        paths.append(path)
+    return paths
+
+
+def test_no_page_is_wider_than_its_window(tmp_path: Path, pages: list[Path]) -> None:
+    frames = "".join(f'<iframe src="{p.name}" width="{w}" height="600"></iframe>' for p in pages for w in WIDTHS)
+    wrapper = tmp_path / "wrapper.html"
+    wrapper.write_text(WRAPPER.format(frames=frames), encoding="utf-8")
+    shown = browse(tmp_path, "--virtual-time-budget=3000", "--dump-dom", wrapper.as_uri()).stdout
+    pairs = [pair.split("/") for pair in shown.split('id="widths">')[1].split("<")[0].split()]
+    assert len(pairs) == len(pages) * len(WIDTHS)
+    assert [int(seen) for seen, _ in pairs] == [int(window) for _, window in pairs]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pages_are_drawn_in_both_schemes(tmp_path: Path, pages: list[Path], scheme: str) -> None:
+    image = tmp_path / "page.png"
+    flags = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
+    for width in WIDTHS:
+        done = browse(
+            tmp_path,
+            *flags,
+            "--enable-logging=stderr",
+            f"--window-size={width},900",
+            f"--screenshot={image}",
+            pages[0].as_uri(),
+        )
+        assert "CONSOLE" not in done.stderr
+        assert image.stat().st_size > 5_000
+        image.unlink()
+
+
+def test_a_page_can_be_printed(tmp_path: Path, pages: list[Path]) -> None:
+    document = tmp_path / "page.pdf"
+    browse(tmp_path, f"--print-to-pdf={document}", pages[0].as_uri())
+    assert document.read_bytes().startswith(b"%PDF")

@@ -1,0 +1,124 @@
+import pytest
+
+from majorant.evidence.records import Evidence
+from majorant.report.fit import room_left
+from majorant.report.words import evidence as words
+from majorant.report.words.grammar import article, chance, in_words, listed, one_in
+
+from .stand_in import starts_at
+
+LOOSE = "The proved bound is loose: this fit is only known to be within {}\u202f% of the best possible."
+
+
+@pytest.mark.parametrize(
+    ("objectives", "headline"),
+    [
+        ([10.0], "Only one start was made, so nothing can be said about luck."),
+        ([10.0] * 2, "Both starts reached the same optimum."),
+        ([10.0] * 30, "All 30 starts reached the same optimum."),
+        (
+            [10.0] * 25 + [20.0] * 5,
+            "Twenty-five of 30 starts reached the best optimum; the others stopped short of it.",
+        ),
+        ([10.0, 20.0], "Only one of two starts reached the best optimum; the other stopped short of it."),
+        (
+            [10.0] * 4 + [20.0] * 16,
+            "Four of 20 starts reached the best optimum; a single start would probably have missed it.",
+        ),
+        (
+            [10.0] + [20.0] * 29,
+            "Only one of 30 starts reached the best optimum; a single start would probably have missed it.",
+        ),
+        ([10.0] * 12 + [10.05] * 18, "Twelve of 30 starts reached the best optimum; nearly all the others came close."),
+        (
+            [0.0] * 2 + [1.0] * 4,
+            "Two of six starts reached the best optimum; a single start would probably have missed it.",
+        ),
+    ],
+)
+def test_headline(objectives: list[float], headline: str) -> None:
+    evidence = starts_at(objectives)
+    assert words.headline(evidence) == headline
+    assert len(headline.split()) <= 20
+
+
+@pytest.mark.parametrize(
+    ("objectives", "said"),
+    [
+        ([10.0], "More starts would show"),
+        ([10.0] * 3, "three starts are few to judge by"),
+        ([10.0] * 30, "An optimum that no start came near is not ruled out"),
+        ([10.0] + [20.0] * 9, "the best was met only once"),
+        (
+            [10.0] * 4 + [20.0] * 6,
+            "one start finds the best about two times in five; ten starts would all miss it one time in 170",
+        ),
+        ([10.0] * 9 + [20.0], "hardly ever all miss it"),
+    ],
+)
+def test_conclusion(objectives: list[float], said: str) -> None:
+    assert said in " ".join(words.notes(starts_at(objectives), 10.0, 1))
+
+
+def test_the_note_of_the_evidence_is_escaped_and_a_gain_after_the_starts_is_told() -> None:
+    notes = " ".join(words.notes(starts_at([10.0] * 5, note="starts on <20> rows"), 10.0, 1))
+    assert "Starts on &lt;20&gt; rows." in notes
+    assert "gained another 2.00" in " ".join(words.notes(starts_at([10.0] * 5), 8.0, 1))
+
+
+def test_starts_that_did_not_come_to_rest_are_told() -> None:
+    assert "Five of five starts stopped at the limit" in words.notes(starts_at([1.0] * 5, converged=False), 1.0, 1)[0]
+
+
+def test_a_certain_optimum_takes_the_place_of_a_guess() -> None:
+    notes = " ".join(words.notes(starts_at([1.0]), 1.0, 1, "One cluster is the mean."))
+    assert "one cluster is the mean." in notes
+    assert "nothing yet" not in notes
+
+
+@pytest.mark.parametrize(
+    ("bound", "objective", "sense", "headline"),
+    [
+        (
+            1266.8812,
+            1277.93,
+            "min",
+            "This fit is within 0.88\u202f% of the best possible, and that is proved, not estimated.",
+        ),
+        (10.0, 10.0, "min", "No better fit exists, and that is proved, not estimated."),
+        (10.1, 10.0, "min", "No better fit exists, and that is proved, not estimated."),
+        (5.0, 10.0, "min", LOOSE.format(100)),
+        (0.0, 10.0, "min", "The proved bound is too loose to say how good this fit is."),
+        (-50.0, -100.0, "max", LOOSE.format("50.0")),
+    ],
+)
+def test_certificate(bound: float, objective: float, sense: str, headline: str) -> None:
+    evidence = starts_at([objective], lower_bound=bound, sense=sense)
+    room = room_left(objective, evidence)
+    assert words.certificate_headline(room) == headline
+    notes = " ".join(words.certificate_notes(evidence, objective, room, "three clusters"))
+    assert ("below" if sense == "min" else "above") in notes
+    assert ("may be what is loose" in notes) == (room != 0.0)
+
+
+@pytest.mark.parametrize(
+    ("n", "text"), [(0, "zero"), (12, "twelve"), (39, "thirty-nine"), (80, "eighty"), (100, "100")]
+)
+def test_numbers_in_words(n: int, text: str) -> None:
+    assert in_words(n) == text
+
+
+def test_small_words() -> None:
+    assert listed(["a"]) == "a"
+    assert listed(["a", "b", "c"]) == "a, b and c"
+    assert article("SSE") == "an"
+    assert article("log-likelihood") == "a"
+    assert chance(0.43) == "two times in five"
+    assert chance(0.05) == "one time in 20"
+    assert one_in(1 / 287) == "one time in 290"
+    assert one_in(1e-9) == "less than one time in 10\u202f000"
+
+
+def test_every_start_is_counted_once_however_many_there_are() -> None:
+    evidence: Evidence = starts_at([1.0 + 0.01 * (i % 7) for i in range(500)])
+    assert words.hit_rate(evidence) == pytest.approx(72 / 500)

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.metrics import silhouette_score
+
+from majorant.report.measures.clustering import Clustering
+from majorant.report.measures.pair import find_best_pair, linear_placement
+from majorant.report.measures.silhouettes import measure_silhouettes, thinned_rows
+from majorant.report.sections.strip import cut_points
+
+from .stand_in import CARD, clustered_run, make_run
+
+
+def wine() -> tuple[np.ndarray, np.ndarray]:
+    data = load_wine()
+    return (data.data - data.data.mean(axis=0)) / data.data.std(axis=0), data.target.astype(np.int64)
+
+
+def test_spread_and_variance_are_those_of_the_definition() -> None:
+    clustering = Clustering(clustered_run(200, 4, 3), CARD)
+    X, labels = clustering.run.X, clustering.labels
+    within = sum(((X[labels == j] - X[labels == j].mean(axis=0)) ** 2).sum() for j in range(3))
+    assert clustering.variance_explained == pytest.approx(1 - within / ((X - X.mean(axis=0)) ** 2).sum())
+    first = X[labels == 0]
+    assert clustering.spreads[0] == pytest.approx(np.sqrt(((first - first.mean(axis=0)) ** 2).sum(axis=1).mean()))
+    total = ((X - X.mean(axis=0)) ** 2).sum(axis=0)
+    between = sum((labels == j).sum() * (X[labels == j].mean(axis=0) - X.mean(axis=0)) ** 2 for j in range(3))
+    assert np.allclose(clustering.explained, between / total)
+
+
+def test_constant_columns_explain_nothing() -> None:
+    X = np.column_stack([np.arange(6.0), np.full(6, 0.1), np.zeros(6)])
+    clustering = Clustering(make_run(X, np.array([0, 0, 0, 1, 1, 1]), 2), CARD)
+    assert clustering.ranked_features == [0]
+    assert np.isnan(clustering.explained[1:]).all()
+
+
+def test_silhouettes_of_all_rows() -> None:
+    X, labels = wine()
+    found = measure_silhouettes(X, labels, np.bincount(labels))
+    assert found is not None
+    assert not found.sampled
+    assert found.mean == pytest.approx(silhouette_score(X, labels))
+    assert int(found.misfits.sum()) == int((found.values < 0).sum())
+
+
+def test_silhouettes_of_many_rows_are_those_of_a_sample() -> None:
+    rng = np.random.default_rng(0)
+    labels = np.sort(rng.integers(3, size=9000))
+    X = rng.normal(size=(9000, 2)) + 4.0 * labels[:, None]
+    found = measure_silhouettes(X, labels, np.bincount(labels))
+    assert found is not None
+    assert found.sampled
+    assert len(found.values) <= 2000
+    assert found.mean == pytest.approx(silhouette_score(X[::3], labels[::3]), abs=0.02)
+
+
+def test_silhouettes_need_two_clusters_and_a_cluster_with_two_rows() -> None:
+    X = np.arange(4.0)[:, None]
+    for labels in ([0, 0, 0, 0], [0, 1, 2, 3]):
+        assert measure_silhouettes(X, np.array(labels), np.bincount(labels)) is None
+
+
+def test_thinned_rows_keep_every_cluster_and_stay_below_the_limit() -> None:
+    labels = np.repeat(np.arange(50), [5000, *[3] * 48, 1])
+    sizes = np.bincount(labels)
+    rows = thinned_rows(labels, sizes, 500)
+    assert len(rows) <= 500
+    assert len(np.unique(rows)) == len(rows)
+    assert set(labels[rows]) == set(range(50))
+    assert np.array_equal(rows, thinned_rows(labels, sizes, 500))
+
+
+def test_the_best_pair_has_the_smallest_ratio_of_determinants() -> None:
+    X, labels = wine()
+    found = find_best_pair(X, labels, 3, np.ones(13))
+    assert found is not None
+    total, within = np.cov(X.T), np.zeros((13, 13))
+    for j in range(3):
+        within += np.cov(X[labels == j].T) * ((labels == j).sum() - 1) / (len(X) - 1)
+    ratios = {
+        (a, b): np.linalg.det(within[np.ix_([a, b], [a, b])]) / np.linalg.det(total[np.ix_([a, b], [a, b])])
+        for a in range(13)
+        for b in range(a + 1, 13)
+    }
+    assert found.n_tried == 78
+    assert tuple(sorted((found.first, found.second))) == min(ratios, key=ratios.__getitem__)
+    assert found.wilks == pytest.approx(min(ratios.values()))
+
+
+def test_linear_placement_is_a_linear_discriminant() -> None:
+    X, labels = wine()
+    reference = LinearDiscriminantAnalysis(solver="lsqr").fit(X[:, :2], labels)
+    assert np.array_equal(linear_placement(X[:, :2], labels, 3), reference.predict(X[:, :2]))
+
+
+def test_a_pair_needs_two_columns_that_are_no_copies() -> None:
+    x = np.arange(10.0)
+    labels = (x > 4).astype(np.int64)
+    assert find_best_pair(np.column_stack([x, 2 * x]), labels, 2, np.ones(2)) is None
+    assert find_best_pair(x[:, None], labels, 2, np.ones(1)) is None
+
+
+def test_cut_points() -> None:
+    values = np.array([0.0, 1.0, 5.0, 6.0])
+    assert cut_points(values, np.array([1, 1, 0, 0]), [0, 1]) == ["3.00"]
+    assert cut_points(values, np.array([1, 0, 1, 0]), [0, 1]) == []
