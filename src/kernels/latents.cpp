@@ -1,67 +1,109 @@
 #include "latents.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <vector>
 
 namespace majorant::MAJORANT_ISA {
 
 template <class T>
 void row_minimum(int64_t n, int64_t states, const T* energies, T* least, int32_t* argument) {
+    using V = Vector<T>;
+    constexpr int64_t lanes = V::lanes;
+    typename V::index lane;
+    for (int v = 0; v < lanes; v++) lane[v] = v;
+    const int64_t whole = states / lanes * lanes;
     for (int64_t i = 0; i < n; i++) {
         const T* row = energies + i * states;
         T best = row[0];
-        int32_t at = 0;
-        for (int64_t z = 1; z < states; z++) {
+        int64_t at = 0;
+        if (whole) {
+            auto low = V::load(row);
+            auto where = lane;
+            for (int64_t z = lanes; z < whole; z += lanes) {
+                const auto value = V::load(row + z);
+                const auto lower = value < low;
+                low = lower ? value : low;
+                where = lower ? lane + typename V::Index(z) : where;
+            }
+            best = low[0];
+            at = where[0];
+            for (int v = 1; v < lanes; v++) {
+                const bool wins = (low[v] < best) | ((low[v] == best) & (where[v] < at));
+                best = wins ? low[v] : best;
+                at = wins ? int64_t(where[v]) : at;
+            }
+        }
+        for (int64_t z = whole; z < states; z++) {
             const bool lower = row[z] < best;
             best = lower ? row[z] : best;
-            at = lower ? int32_t(z) : at;
+            at = lower ? z : at;
         }
         least[i] = best;
-        argument[i] = at;
+        argument[i] = int32_t(at);
     }
 }
+
+namespace {
+
+// exp(x) for x <= 0 to about 1e-15, zero below -700 and for NaN (no weight times an absent state); without branches, so
+// that a loop of it becomes vector code.
+inline double exp_of_negative(double x) {
+    const double clipped = x > -700.0 ? x : -700.0;
+    const int32_t power = int32_t(clipped * 1.4426950408889634 - 0.5);  // truncation rounds a negative number to nearest
+    const double f = clipped - double(power) * 0.6931471805599453;
+    double value = 1.0 / 479001600.0;
+    constexpr double factorials[] = {39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0,
+                                     120.0,      24.0,      6.0,      2.0,     1.0,    1.0};
+#pragma GCC unroll 12
+    for (double factorial : factorials) value = value * f + 1.0 / factorial;
+    const double scale = std::bit_cast<double>(int64_t(power + 1023) << 52);
+    return value * scale * double(x > -700.0);
+}
+
+}  // namespace
 
 template <class T>
 double draw(int64_t n, int64_t states, const T* energies, const double* w, const T* least, const int32_t* argument,
             double price, const double* uniforms, int32_t* z, int64_t* moved) {
-    // Below exp(-40) a state is out of reach of a 53-bit uniform.
-    constexpr double reach = 40.0;
-    std::vector<int32_t> states_in_reach(states);
-    std::vector<double> cumulative(states);
+    constexpr double reach = -37.0;  // exp of less is out of reach of a 53-bit uniform
+    constexpr int64_t lanes = Vector<double>::lanes;
+    std::vector<double> mass(states + lanes);
+    std::vector<int32_t> candidates(states);
     double excess = 0.0;
     int64_t changes = 0;
     for (int64_t i = 0; i < n; i++) {
         const T* row = energies + i * states;
-        const double wi = weight(w, i), scale = price * wi;
-        const T limit = scale > 0 ? T(least[i] + reach / scale) : infinity<T>;
-        int64_t m = 0;
-        for (int64_t s = 0; s < states; s++) {
-            states_in_reach[m] = int32_t(s);
-            m += row[s] <= limit;
-        }
+        const double wi = weight(w, i), scale = price * wi, low = double(least[i]);
         int32_t chosen = argument[i];
-        if (m > 1) {
-            double total = 0.0;
-            int64_t finite = 0;
-            for (int64_t c = 0; c < m; c++) {
-                const double regret = double(row[states_in_reach[c]]) - double(least[i]);
-                if (!(regret < infinity<double>)) continue;
-                total += std::exp(-scale * regret);
-                cumulative[finite] = total;
-                states_in_reach[finite++] = states_in_reach[c];
-            }
-            const double u = uniforms[i] * total;
-            for (int64_t c = 0; c < finite; c++)
-                if (u < cumulative[c] || c + 1 == finite) {
-                    chosen = states_in_reach[c];
-                    break;
+        // The inverse CDF takes states in any order: the best one, which most rows keep, comes first with mass one.
+        int64_t in_reach = 0, m = 0;
+        for (int64_t s = 0; s < states; s++) in_reach += -scale * (double(row[s]) - low) > reach;
+        for (int64_t s = 0; in_reach > 1 && s < states; s++) {
+            const double exponent = -scale * (double(row[s]) - low);
+            mass[m] = exponent;
+            candidates[m] = int32_t(s);
+            m += (exponent > reach) & (s != chosen);
+        }
+        if (m > 0) {
+            const int64_t whole = (m + lanes - 1) / lanes * lanes;
+            std::fill(mass.begin() + m, mass.begin() + whole, -infinity<double>);
+            double total = 1.0;
+            for (int64_t c = 0; c < whole; c += lanes)
+                for (int64_t v = 0; v < lanes; v++) {
+                    mass[c + v] = exp_of_negative(mass[c + v]);
+                    total += mass[c + v];
                 }
+            double rest = uniforms[i] * total - 1.0;
+            for (int64_t c = 0; c < m && rest >= 0; c++) {
+                rest -= mass[c];
+                chosen = candidates[c];
+            }
         }
         z[i] = chosen;
         if (chosen != argument[i]) {
             changes++;
-            excess += wi * (double(row[chosen]) - double(least[i]));
+            excess += wi * (double(row[chosen]) - low);
         }
     }
     *moved = changes;

@@ -64,7 +64,7 @@ def entropies(q: Latent) -> NDArray[np.float64]:
 def expected(q: Latent, table: NDArray[Any]) -> NDArray[Any]:
     """Expectation of a table (rows, n_states) under the latent values, one number a unit; absent states count nothing."""
     if q.ndim == 1:
-        return np.take_along_axis(table, q[:, None], axis=1)[:, 0]
+        return np.asarray(table[np.arange(len(q)), q])
     values: NDArray[Any] = np.sum(q * np.where(q > 0, table, 0.0), axis=1)
     return values
 

@@ -145,11 +145,13 @@ def _canonical_csr(rows: Any) -> Any:
 
 
 def _sort_sparse_rows(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """An order of CSR rows that depends on nothing but what they hold."""
-    indices, data, edges = rows.indices.astype(np.int64), rows.data, rows.indptr
-    keys = [
-        (indices[a:b].tobytes(), data[a:b].tobytes()) for a, b in zip(edges[:-1], edges[1:], strict=True)
-    ]
+    """Lexicographic order of CSR rows by where their entries are, then by the entries."""
+    # Bytes that sort as the numbers do, so that float32 rows keep the order of the float64 rows they came from.
+    bits = rows.data.astype(np.float64).view(np.uint64)
+    negative = bits >> np.uint64(63) == 1
+    entries = np.where(negative, ~bits, bits | np.uint64(1 << 63)).astype(">u8")
+    columns, edges = rows.indices.astype(">i8"), rows.indptr
+    keys = [(columns[a:b].tobytes(), entries[a:b].tobytes()) for a, b in zip(edges[:-1], edges[1:], strict=True)]
     order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
     is_new = np.ones(len(keys), dtype=np.uint8)
     is_new[1:] = [keys[a] != keys[b] for a, b in zip(order[:-1], order[1:], strict=True)]

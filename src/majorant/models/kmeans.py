@@ -292,7 +292,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             n = self._check_stored(source, reset=True)
         if n < self.n_clusters:
             raise ValueError(
-                f"n_samples={n} is less than n_clusters={self.n_clusters}: ask for at most as many clusters as there are rows"
+                f"n_samples={n} should be >= n_clusters={self.n_clusters}: ask for at most as many clusters as there are rows"
             )
         weights = check_sample_weight(sample_weight, n)
         if source is None:
@@ -346,7 +346,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         n_init = (1 if given else 10) if self.n_init == "auto" else int(self.n_init)
         if given and n_init > 1:
             warnings.warn(
-                f"init gives the centres, so every start would be the same: one is made, not n_init={n_init}",
+                f"Explicit initial center position passed: performing only one init, as all n_init={n_init} would be equal",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -372,11 +372,17 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
 
     def _given_centres(self, centres: Any, measure: Measure) -> NDArray[Any]:
         centres = check_array(centres, dtype=np.float64, ensure_min_samples=0)
-        expected = (self.n_clusters, len(measure.origin))
-        if centres.shape != expected:
-            raise ValueError(
-                f"The shape of the initial centers {centres.shape} does not match (n_clusters, n_features) = {expected}"
-            )
+        for got, expected, of in zip(
+            centres.shape,
+            (self.n_clusters, len(measure.origin)),
+            ("number of clusters", "number of features of the data"),
+            strict=True,
+        ):
+            if got != expected:
+                raise ValueError(
+                    f"The shape of the initial centers {centres.shape} does not match the {of}, {expected}: "
+                    "init must be (n_clusters, n_features)"
+                )
         return np.ascontiguousarray((centres - measure.origin) * measure.scale, dtype=measure.points.dtype)
 
     def _fit_rows(self, rows: Rows, starts: Iterator[Start]) -> None:
