@@ -158,14 +158,15 @@ def _fit_estimator(card: ModelCard, estimator: Any, frame: pl.DataFrame, matrix:
     targets = () if matrix.target is None else (matrix.target,)
     weights = {} if matrix.weights is None else {"sample_weight": matrix.weights}
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+        warnings.simplefilter("always")
         try:
             estimator.fit(frame, *targets, **weights)
         except (ValueError, TypeError) as error:
             raise CommandError(f"{card.title} refused: {' '.join(str(error).split())}") from error
         except MemoryError as error:
             raise CommandError("there is not enough memory for this table.", "Fit fewer rows or columns.") from error
-    return list(dict.fromkeys(" ".join(str(w.message).split()) for w in caught if issubclass(w.category, UserWarning)))
+    telling = [w for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
+    return list(dict.fromkeys(" ".join(str(w.message).split()) for w in telling))
 
 
 def _check_size(card: ModelCard, size: Any, matrix: Matrix, request: FitRequest) -> None:

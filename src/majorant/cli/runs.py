@@ -149,7 +149,7 @@ def _replace_files(folder: Path, draft: Path, writers: Mapping[str, Writer]) -> 
 
 
 def _existing_parent(folder: Path) -> Path:
-    return next(p for p in folder.absolute().parents if p.exists())
+    return next((p for p in folder.parents if p.exists()), folder)
 
 
 @contextmanager

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import io
-from collections.abc import Mapping
+import zipfile
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import polars as pl
@@ -17,6 +17,7 @@ from majorant.persistence import replacing
 
 READABLE = ".csv, .tsv, .parquet, .arrow, .feather or .npz"
 _SEPARATORS = (",", ";", "\t", "|")
+_LONGEST_HEADER = 10_000_000
 _MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
 
 
@@ -54,40 +55,31 @@ def read_table(path: Path) -> SourceTable:
     if path.is_dir():
         raise CommandError(f"{path} is a folder; a table is one file, {READABLE}.")
     try:
-        content = path.read_bytes()
+        with path.open("rb") as stream:
+            frame = _parsed(path, stream)
+            stream.seek(0)
+            checksum = hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError:
         raise CommandError(f"there is no file {path}.", "Check the path of the table.") from None
     except OSError as error:
         raise CommandError(f"{path} cannot be opened: {error.strerror}.") from error
-    frame = _parsed(path, content)
     if frame.width == 0 or frame.height == 0:
         raise CommandError(f"{path} has no rows.", "A table needs a line of column names and at least one row.")
-    return SourceTable(path, frame, hashlib.sha256(content).hexdigest())
+    return SourceTable(path, frame, checksum)
 
 
-def _parsed(path: Path, content: bytes) -> pl.DataFrame:
+def _parsed(path: Path, stream: BinaryIO) -> pl.DataFrame:
     ending = path.suffix.lower()
-    readers = {
-        ".csv": _read_text,
-        ".txt": _read_text,
-        ".tsv": _read_text,
-        ".tab": _read_text,
-        ".parquet": lambda c: pl.read_parquet(io.BytesIO(c)),
-        ".pq": lambda c: pl.read_parquet(io.BytesIO(c)),
-        ".arrow": _read_arrow,
-        ".feather": _read_arrow,
-        ".ipc": _read_arrow,
-        ".npz": _read_arrays,
-    }
-    if ending not in readers:
+    if ending not in _READERS:
         raise CommandError(f'a table cannot be read from "{path.name}".', f"The name must end in {READABLE}.")
-    if not content:
+    if not stream.read(1):
         raise CommandError(f"{path} is empty.", "A table needs a line of column names and at least one row.")
+    stream.seek(0)
     try:
-        return readers[ending](content)
+        return _READERS[ending](stream)
     except CommandError as error:
         raise CommandError(f"{path} {error}") from error
-    except (pl.exceptions.PolarsError, OSError, ValueError, KeyError) as error:
+    except (pl.exceptions.PolarsError, OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         reason, advice = _explained(str(error).strip().split("\n")[0])
         raise CommandError(f"{path} cannot be read as {ending[1:]}: {reason}.", advice) from error
 
@@ -101,11 +93,12 @@ def _explained(reason: str) -> tuple[str, str]:
     return reason.rstrip("."), "Check that the file is complete and that its ending says what it is."
 
 
-def _read_text(content: bytes) -> pl.DataFrame:
-    first = content.split(b"\n", 1)[0].decode("utf-8", errors="replace")
-    separator = max(_SEPARATORS, key=first.count)
+def _read_text(stream: BinaryIO) -> pl.DataFrame:
+    first = stream.readline(_LONGEST_HEADER)
+    separator = max(_SEPARATORS, key=lambda character: first.count(character.encode()))
+    stream.seek(0)
     frame = pl.read_csv(
-        io.BytesIO(content), separator=separator, infer_schema_length=None, null_values=_MISSING, try_parse_dates=False
+        stream, separator=separator, infer_schema_length=None, null_values=_MISSING, try_parse_dates=False
     )
     for name in frame.columns:
         if name.rpartition("_duplicated_")[0] in frame.columns:
@@ -121,14 +114,18 @@ def _number_if_it_is_one(column: pl.Series) -> pl.Series:
     return numbers if numbers.null_count() == column.null_count() else column
 
 
-def _read_arrow(content: bytes) -> pl.DataFrame:
-    if content.startswith(b"ARROW1"):
-        return pl.read_ipc(io.BytesIO(content))
-    return pl.read_ipc_stream(io.BytesIO(content))
+def _read_parquet(stream: BinaryIO) -> pl.DataFrame:
+    return pl.read_parquet(stream)
 
 
-def _read_arrays(content: bytes) -> pl.DataFrame:
-    with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+def _read_arrow(stream: BinaryIO) -> pl.DataFrame:
+    is_file_format = stream.read(6) == b"ARROW1"
+    stream.seek(0)
+    return pl.read_ipc(stream) if is_file_format else pl.read_ipc_stream(stream)
+
+
+def _read_arrays(stream: BinaryIO) -> pl.DataFrame:
+    with np.load(stream, allow_pickle=False) as arrays:
         if "X" not in arrays.files:
             raise CommandError(f'has no array "X"; it has {", ".join(arrays.files) or "none"}.')
         values = arrays["X"]
@@ -138,6 +135,20 @@ def _read_arrays(content: bytes) -> pl.DataFrame:
     if len(names) != values.shape[1] or len(set(names)) != len(names) or not all(isinstance(n, str) for n in names):
         raise CommandError(f'must hold "names" as {values.shape[1]} different texts, one a column of "X".')
     return pl.DataFrame({name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)})
+
+
+_READERS: dict[str, Callable[[BinaryIO], pl.DataFrame]] = {
+    ".csv": _read_text,
+    ".txt": _read_text,
+    ".tsv": _read_text,
+    ".tab": _read_text,
+    ".parquet": _read_parquet,
+    ".pq": _read_parquet,
+    ".arrow": _read_arrow,
+    ".feather": _read_arrow,
+    ".ipc": _read_arrow,
+    ".npz": _read_arrays,
+}
 
 
 def check_writable_ending(path: Path) -> None:

@@ -1,0 +1,193 @@
+"""What fit does with columns, rows, weights, folders and options."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import majorant as mj
+from majorant.cli import fit as fit_module
+from majorant.cli.fit import FitRequest
+from majorant.cli.matrix import Standardisation
+from majorant.cli.settings import joined_names, parsed_names
+from majorant.persistence import load, load_with_extra
+
+Majorant = Callable[..., Any]
+FIT = ["fit", "kmeans", "plants.csv", "--k", "2", "--out", "run"]
+
+
+def test_left_out_columns_and_rows_are_named(majorant: Majorant, table: Path) -> None:
+    answer = majorant(*FIT, "--drop-missing")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.startswith(
+        "Table    plants.csv, 11 rows used, 1 left out\n"
+        "         columns left out, not numeric: name\n"
+        '         "id" looks like a row number but is used; --features can leave it out\n'
+        "Model    k-means, 2 clusters, 3 features\n"
+    )
+    rows = pl.read_csv("run/assignments.csv")["row"].to_list()
+    assert rows == [1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12]
+    assert "1 row" in majorant("predict", "run", "plants.csv", "--out", "p.csv").err
+    again = majorant("predict", "run", "plants.csv", "--out", "p.csv", "--drop-missing")
+    assert again.out == "Wrote    p.csv, 11 rows, 1 left out\n"
+    assert pl.read_csv("p.csv").equals(pl.read_csv("run/assignments.csv"))
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "arrow", "feather", "npz"])
+def test_every_kind_of_table_gives_the_same_run(majorant: Majorant, tmp_path: Path, ending: str) -> None:
+    X = np.random.default_rng(1).normal(size=(30, 2))
+    frame = pl.DataFrame({"a": X[:, 0], "b": X[:, 1]})
+    path = tmp_path / f"t.{ending}"
+    writers: dict[str, Callable[[], object]] = {
+        "csv": lambda: frame.write_csv(path, separator=";"),
+        "tsv": lambda: frame.write_csv(path, separator="\t"),
+        "parquet": lambda: frame.write_parquet(path),
+        "arrow": lambda: frame.write_ipc_stream(path),
+        "feather": lambda: frame.write_ipc(path),
+        "npz": lambda: np.savez(path, X=X, names=np.array(["a", "b"])),
+    }
+    writers[ending]()
+    assert majorant("fit", "kmeans", path.name, "--k", "3", "--out", "run", "--no-report", "--quiet") == (0, "", "")
+    expected = mj.KMeans(3, random_state=0).fit(X)
+    model = load("run/model.majorant")
+    np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
+    assert list(model.feature_names_in_) == ["a", "b"]
+
+
+def test_text_that_is_a_number_counts_as_one(majorant: Majorant, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('a,b,"c, d"\n1, 2,true\n2,NA,false\n3, 4.5,true\n')
+    answer = majorant("fit", "kmeans", "t.csv", "--features", 'b,"c, d"', "--k", "2", "--drop-missing", "--out", "run")
+    assert answer.status == 0
+    assert load_with_extra("run/model.majorant")[1]["features"] == ["b", "c, d"]
+
+
+def test_weights_count_as_repeats(majorant: Majorant, tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    X, w = rng.normal(size=(20, 2)), rng.integers(1, 4, size=20)
+    pl.DataFrame({"a": X[:, 0], "b": X[:, 1], "w": w}).write_csv("weighted.csv")
+    repeated = np.repeat(X, w, axis=0)
+    pl.DataFrame({"a": repeated[:, 0], "b": repeated[:, 1]}).write_csv("repeated.csv")
+    options = ["--k", "3", "--standardise", "--no-report", "--set", "n_init=30"]
+    assert majorant("fit", "kmeans", "weighted.csv", "--weights", "w", "--out", "a", *options).status == 0
+    assert majorant("fit", "kmeans", "repeated.csv", "--out", "b", *options).status == 0
+    a, b = load("a/model.majorant"), load("b/model.majorant")
+    assert a.inertia_ == pytest.approx(b.inertia_)
+    np.testing.assert_allclose(a.cluster_centers_, b.cluster_centers_, atol=1e-9)
+
+
+def test_an_existing_run_is_replaced_only_by_force(majorant: Majorant, table: Path) -> None:
+    options = ["--features", "height"]
+    assert majorant(*FIT, *options).status == 0
+    Path("run/notes.txt").write_text("mine")
+    before = Path("run/model.majorant").read_bytes()
+    refused = majorant(*FIT, *options)
+    assert refused.status == 2
+    assert refused.err.startswith("majorant: run is there already and is not empty.\n")
+    assert Path("run/model.majorant").read_bytes() == before
+    assert majorant(*FIT, "--features", "height,id", "--force", "--no-report").status == 0
+    # the report was the earlier run's
+    assert sorted(p.name for p in Path("run").iterdir()) == [
+        "assignments.csv",
+        "model.majorant",
+        "notes.txt",
+        "summary.json",
+    ]
+    assert Path("run/notes.txt").read_text() == "mine" and Path("run/model.majorant").read_bytes() != before
+
+
+def test_an_empty_folder_is_used(majorant: Majorant, table: Path) -> None:
+    Path("run").mkdir()
+    assert majorant(*FIT, "--features", "height", "--no-report").status == 0
+    assert sorted(p.name for p in Path().iterdir()) == ["plants.csv", "run"]
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), RuntimeError("boom"), KeyboardInterrupt()])
+def test_nothing_is_left_when_writing_fails(
+    majorant: Majorant, table: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    def fail(*arguments: object) -> None:
+        raise error
+
+    monkeypatch.setattr(fit_module, "_write_json", fail)
+    answer = majorant(*FIT[:-1], "deep/er/run", "--features", "height")
+    assert answer.status == {OSError: 2, RuntimeError: 1, KeyboardInterrupt: 130}[type(error)]
+    assert answer.out == ""
+    assert [p.name for p in table.parent.iterdir()] == ["plants.csv"]
+
+
+def test_settings_reach_the_model(majorant: Majorant, table: Path) -> None:
+    settings = [
+        "--set",
+        "tol=1e-6",
+        "--set",
+        "init=random",
+        "--set",
+        "n_init=4",
+        "--set",
+        "n_jobs=None",
+        "--random-state",
+        "7",
+    ]
+    assert majorant(*FIT, "--features", "height", "--no-report", *settings).status == 0
+    parameters = load("run/model.majorant").get_params()
+    assert {k: parameters[k] for k in ("tol", "init", "n_init", "n_jobs", "random_state", "n_clusters")} == {
+        "tol": 1e-6,
+        "init": "random",
+        "n_init": 4,
+        "n_jobs": None,
+        "random_state": 7,
+        "n_clusters": 2,
+    }
+    content = json.loads(Path("run/summary.json").read_text())
+    command = content["command"].replace("\\\n", "")
+    assert shlex.split(command)[1:4] == ["fit", "kmeans", "plants.csv"]
+    assert majorant(*shlex.split(command)[1:], "--force").status == 0
+    again = json.loads(Path("run/summary.json").read_text())
+    assert {**content, "seconds": 0} == {**again, "seconds": 0}
+
+
+def test_warnings_of_the_model_become_look_out(majorant: Majorant, table: Path) -> None:
+    answer = majorant(*FIT, "--features", "height", "--no-report", "--set", "init=[[1.0],[9.0]]", "--set", "n_init=5")
+    assert answer.status == 0 and answer.err == ""
+    assert "\nLook out: " in answer.out
+    assert json.loads(Path("run/summary.json").read_text())["look_out"]
+
+
+def test_models_and_version(majorant: Majorant) -> None:
+    assert majorant("models").out.startswith("kmeans   k-means: ")
+    assert majorant("--version").out == f"majorant {mj.__version__}\n"
+
+
+def test_demo_keeps_what_is_there(majorant: Majorant, tmp_path: Path) -> None:
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "wine.csv").write_text("mine")
+    answer = majorant("demo")
+    assert answer.status == 2 and "is there already and is another table." in answer.err
+    assert (tmp_path / "demo" / "wine.csv").read_text() == "mine"
+    assert majorant("demo", "--out", "other").status == 0
+    assert majorant("demo", "--out", "other").status == 2
+    assert majorant("demo", "--out", "other", "--force").status == 0
+
+
+def test_commands_are_written_for_a_shell() -> None:
+    request = FitRequest("kmeans", Path("my table.csv"), Path("run"), features=("a b", "c,d"), settings=("x=[1, 2]",))
+    arguments = shlex.split(request.command().replace("\\\n", ""))
+    assert arguments[3] == "my table.csv" and 'a b,"c,d"' in arguments and "x=[1, 2]" in arguments
+    assert parsed_names(joined_names(request.features)) == request.features
+    assert max(map(len, request.command().splitlines())) <= 80
+
+
+def test_standardisation_of_constant_and_missing_values() -> None:
+    values = np.array([[1e8 + 1, 5.0, np.nan], [1e8 + 3, 5.0, 1.0], [1e8 + 5, 5.0, 3.0]])
+    units = Standardisation.of(values)
+    seen = units.apply(values)
+    np.testing.assert_allclose(seen[:, 0], [-(1.5**0.5), 0.0, 1.5**0.5], rtol=1e-6)
+    np.testing.assert_array_equal(seen[:, 1], 0.0)
+    np.testing.assert_allclose(seen[1:, 2], [-1.0, 1.0])

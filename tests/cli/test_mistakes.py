@@ -1,0 +1,203 @@
+"""Mistakes: one clear sentence, what to do, exit status 2, and nothing written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import majorant as mj
+from majorant.cli import runs
+
+Majorant = Callable[..., Any]
+
+FIT = ["fit", "kmeans", "plants.csv", "--out", "run"]
+HEIGHT = [*FIT, "--features", "height"]
+
+MISTAKES = {
+    "no file": (
+        ["fit", "kmeans", "plant.csv", "--out", "run"],
+        "majorant: there is no file plant.csv. Check the path of the table.",
+    ),
+    "wrong model": (
+        ["fit", "k-means", "plants.csv", "--out", "run"],
+        'majorant: there is no model "k-means". Did you mean "kmeans"? Models: kmeans.',
+    ),
+    "wrong column": (
+        [*FIT, "--features", "height,widht"],
+        'majorant: no column "widht" in plants.csv. Did you mean "width"? Columns: id, name, height, width.',
+    ),
+    "text column": (
+        [*FIT, "--features", "height,name"],
+        'majorant: column "name" of plants.csv is not numeric: it holds text such as "n0".',
+    ),
+    "missing values": (FIT, 'majorant: values are missing in 1 row of plants.csv, in "width".'),
+    "too many clusters": (
+        [*HEIGHT, "--k", "13"],
+        "majorant: plants.csv has 12 usable rows, too few for 13 clusters. Set --k to 12 or less.",
+    ),
+    "k of zero": ([*HEIGHT, "--k", "0"], "majorant: --k must be a whole number of at least 1; got 0."),
+    "k of words": ([*HEIGHT, "--k", "two"], "majorant: --k must be a whole number of at least 1; got two."),
+    "range of k": ([*HEIGHT, "--k", "1:6"], "majorant: --k must be a whole number of at least 1; got 1:6."),
+    "wrong parameter": (
+        [*HEIGHT, "--k", "2", "--set", "n_intt=3"],
+        'majorant: k-means has no parameter "n_intt". Did you mean "n_init"?',
+    ),
+    "no value": ([*HEIGHT, "--k", "2", "--set", "tol"], 'majorant: --set takes name=value; got "tol".'),
+    "wrong value": ([*HEIGHT, "--k", "2", "--set", "max_iter=many"], "majorant: k-means refused: max_iter "),
+    "k twice": (
+        [*HEIGHT, "--k", "2", "--set", "n_clusters=3"],
+        "majorant: --k and --set n_clusters=... say the same.",
+    ),
+    "target": ([*HEIGHT, "--k", "2", "--target", "width"], "majorant: k-means has no target: leave --target out"),
+    "feature twice": ([*FIT, "--features", "height,height"], 'majorant: "height" is asked for twice.'),
+    "weights as feature": ([*HEIGHT, "--weights", "height"], 'majorant: "height" cannot be a feature and '),
+    "text weights": ([*HEIGHT, "--weights", "name"], 'majorant: column "name" of plants.csv is not numeric'),
+    "unknown option": ([*HEIGHT, "--formula", "x"], "majorant: no such option: --formula"),
+    "unknown command": (["compare", "a", "b"], "majorant: no such command 'compare'."),
+    "no output": (["fit", "kmeans", "plants.csv"], "majorant: missing option '--out'"),
+    "output in a file": (
+        ["fit", "kmeans", "plants.csv", "--out", "plants.csv"],
+        "majorant: plants.csv is a file; --out names a folder.",
+    ),
+    "output under a file": (
+        ["fit", "kmeans", "plants.csv", "--out", "plants.csv/run"],
+        "majorant: plants.csv/run cannot be made:",
+    ),
+    "a folder for a table": (["fit", "kmeans", ".", "--out", "run"], "majorant: . is a folder; a table is one file"),
+    "not a run": (["report", "plants.csv"], "majorant: plants.csv is not a run: it is not a folder."),
+    "not a run either": (
+        ["predict", ".", "plants.csv", "--out", "p.csv"],
+        "majorant: . is not a run: it holds no model",
+    ),
+    "odd prediction": (
+        ["predict", ".", "plants.csv", "--out", "p.xlsx"],
+        'majorant: a table cannot be written to "p.xlsx".',
+    ),
+    "no demo": (["demo", "nothing"], 'majorant: there is no model "nothing".'),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistake(majorant: Majorant, table: Path, name: str) -> None:
+    arguments, words = MISTAKES[name]
+    answer = majorant(*arguments)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.words.startswith(words)
+    assert "Traceback" not in answer.err and max(map(len, answer.err.splitlines())) <= 80
+    assert [p.name for p in table.parent.iterdir()] == ["plants.csv"]
+
+
+@pytest.mark.parametrize("name", ["no file", "wrong column", "too many clusters", "unknown option"])
+def test_mistake_in_a_real_process(process: Majorant, table: Path, name: str) -> None:
+    arguments, words = MISTAKES[name]
+    answer = process(*arguments, cwd=table.parent)
+    assert (answer.status, answer.out) == (2, "")
+    assert answer.words.startswith(words)
+
+
+def test_debug_shows_the_traceback(majorant: Majorant) -> None:
+    for arguments in (["--debug", *FIT], [*FIT, "--debug"]):
+        answer = majorant(*arguments)
+        assert answer.status == 2 and answer.words.startswith("Traceback")
+        assert answer.words.endswith("majorant: there is no file plants.csv. Check the path of the table.")
+
+
+def test_own_faults_are_told_apart(majorant: Majorant, table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*arguments: object) -> None:
+        raise ZeroDivisionError("oops")
+
+    monkeypatch.setattr(runs, "load_with_extra", fail)
+    (table.parent / "run").mkdir()
+    (table.parent / "run" / "model.majorant").touch()
+    answer = majorant("report", "run")
+    assert answer.status == 1
+    assert answer.words.startswith("majorant: unexpected ZeroDivisionError: oops This is a fault of majorant")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("t.csv", b"", "t.csv is empty."),
+        ("t.csv", b"a,b", "t.csv has no rows."),
+        ("t.csv", b"a,b\n1,2,3", "t.csv cannot be read as csv: a line has more fields than the first one."),
+        ("t.csv", b"a,b\n\xff\xfe,1", "t.csv cannot be read as csv: it is not UTF-8 text."),
+        ("t.csv", b"a,a\n1,2", 't.csv has two columns "a": rename one of them.'),
+        ("t.csv", b"a,b\nx,y", "t.csv has no numeric columns."),
+        ("t.csv", b"a,b\n1,inf\n2,3", 'values are infinite in 1 row of t.csv, in "b".'),
+        ("t.csv", b"a\n\n", "t.csv has no"),
+        ("t.parquet", b"PAR1 is not enough", "t.parquet cannot be read as parquet:"),
+        ("t.arrow", b"nonsense", "t.arrow cannot be read as arrow:"),
+        ("t.npz", b"nonsense", "t.npz cannot be read as npz:"),
+        ("t.xlsx", b"nonsense", 'a table cannot be read from "t.xlsx".'),
+        ("t.csv", b"a\n1\n1\n2", "t.csv has 2 different rows, too few for 3 clusters."),
+    ],
+)
+def test_unreadable_tables(majorant: Majorant, tmp_path: Path, name: str, content: bytes, words: str) -> None:
+    (tmp_path / name).write_bytes(content)
+    answer = majorant("fit", "kmeans", name, "--k", "3", "--out", "run")
+    assert answer.status == 2
+    assert answer.words.startswith(f"majorant: {words}")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "words"),
+    [
+        ({"Y": np.zeros((3, 2))}, 't.npz has no array "X"; it has Y.'),
+        ({"X": np.zeros(3)}, 't.npz must hold "X" as numbers with two dimensions; it is float64, (3,).'),
+        ({"X": np.zeros((3, 2)), "names": np.array(["a", "a"])}, 't.npz must hold "names" as 2 different texts'),
+    ],
+)
+def test_wrong_arrays(majorant: Majorant, tmp_path: Path, arrays: dict[str, np.ndarray], words: str) -> None:
+    np.savez(tmp_path / "t.npz", **arrays)
+    answer = majorant("fit", "kmeans", "t.npz", "--k", "2", "--out", "run")
+    assert (answer.status, answer.words.startswith(f"majorant: {words}")) == (2, True)
+
+
+@pytest.mark.parametrize(("weights", "smallest"), [("-1,1,1", "-1"), ("0,0,0", "0")])
+def test_wrong_weights(majorant: Majorant, tmp_path: Path, weights: str, smallest: str) -> None:
+    rows = zip("123", weights.split(","), strict=True)
+    (tmp_path / "t.csv").write_text("a,w\n" + "".join(f"{a},{w}\n" for a, w in rows))
+    answer = majorant("fit", "kmeans", "t.csv", "--k", "2", "--weights", "w", "--out", "run")
+    assert answer.status == 2 and "must be at least 0 and not all 0" in answer.words
+    assert f"the smallest is {smallest}." in answer.words
+
+
+def test_prediction_needs_the_same_columns(majorant: Majorant, table: Path) -> None:
+    assert majorant(*FIT, "--features", "height,id", "--k", "2", "--no-report").status == 0
+    pl.DataFrame({"height": [1.0], "x": [2.0]}).write_csv("one.csv")
+    pl.DataFrame({"x": [2.0]}).write_csv("none.csv")
+    one = majorant("predict", "run", "one.csv", "--out", "p.csv")
+    assert (one.status, one.words) == (2, 'majorant: no column "id" in one.csv. Columns: height, x.')
+    none = majorant("predict", "run", "none.csv", "--out", "p.csv")
+    assert none.status == 2 and none.words.startswith("majorant: none.csv lacks 2 of the 2 columns that the model was")
+    table.with_name("p.csv").touch()
+    there = majorant("predict", "run", "plants.csv", "--out", "p.csv")
+    assert (there.status, there.words[:35]) == (2, "majorant: p.csv is there already. C")
+
+
+def test_reports_need_the_same_table(majorant: Majorant, table: Path) -> None:
+    assert majorant(*HEIGHT, "--k", "2", "--no-report").status == 0
+    content = table.read_bytes()
+    table.write_bytes(content + b"13,x,1,1")
+    changed = majorant("report", "run")
+    assert changed.status == 2 and "has changed since the fit." in changed.words
+    table.rename("moved.csv")
+    gone = majorant("report", "run")
+    assert gone.status == 2 and gone.words.startswith("majorant: the table of this run, plants.csv, is no longer at")
+
+
+def test_damaged_and_foreign_models(majorant: Majorant, table: Path) -> None:
+    assert majorant(*HEIGHT, "--k", "2", "--no-report").status == 0
+    model = table.parent / "run" / "model.majorant"
+    model.write_bytes(model.read_bytes()[:-30])
+    damaged = majorant("report", "run")
+    assert damaged.status == 2 and "is not a model" in damaged.words
+    mj.KMeans(2, random_state=0).fit([[0.0], [1.0], [2.0]]).save(model)
+    foreign = majorant("report", "run")
+    assert foreign.status == 2 and "was saved by Python, not by majorant fit." in foreign.err.replace(" ", " ")

@@ -1,0 +1,147 @@
+"""The main job, in real processes: demo, fit, predict, report."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.datasets import load_wine
+
+import majorant as mj
+from majorant.persistence import load, load_with_extra
+
+Process = Callable[..., Any]
+FILES = ["assignments.csv", "model.majorant", "report.html", "summary.json"]
+
+
+@pytest.fixture(scope="module")
+def demo(process: Process, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A finished demo: its folder and what it printed."""
+    folder = tmp_path_factory.mktemp("work")
+    done = process("demo", cwd=folder)
+    assert (done.status, done.err) == (0, "")
+    return folder, done.out
+
+
+def test_demo_writes_a_run(demo: tuple[Path, str]) -> None:
+    folder, _ = demo
+    assert sorted(p.name for p in folder.iterdir()) == ["demo"]
+    assert sorted(p.name for p in (folder / "demo").iterdir()) == ["run", "wine.csv"]
+    assert sorted(p.name for p in (folder / "demo" / "run").iterdir()) == FILES
+    table = pl.read_csv(folder / "demo" / "wine.csv")
+    np.testing.assert_array_equal(table.to_numpy(), load_wine().data)
+    page = (folder / "demo" / "run" / "report.html").read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html>") and "wine.csv" in page and "--standardise" in page
+
+
+def test_the_screen_says_what_was_found(demo: tuple[Path, str]) -> None:
+    _, out = demo
+    lines = out.splitlines()
+    assert lines[0].startswith("$ majorant fit kmeans demo/wine.csv --k 3 --standardise")
+    assert "Table    wine.csv, 178 rows used, 0 left out" in lines
+    assert "Model    k-means, 3 clusters, 13 features, standardised" in lines
+    assert any(line.startswith("Best SSE 1277.93, reached by") for line in lines)
+    assert "  Features in standard deviations from their mean." in lines
+    assert "Next     majorant predict demo/run NEW.csv --out predicted.csv" in lines
+    assert any(line.startswith("EVIDENCE   ") for line in lines)
+    assert lines[-1] == "Open demo/run/report.html in a browser."
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_model_is_the_one_of_python(demo: tuple[Path, str]) -> None:
+    X = load_wine().data
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    model = mj.KMeans(3, random_state=0).fit(X)
+    again = load(demo[0] / "demo" / "run" / "model.majorant")
+    np.testing.assert_allclose(again.cluster_centers_, model.cluster_centers_, rtol=1e-9, atol=1e-9)
+    assert list(again.feature_names_in_) == list(load_wine().feature_names)
+
+
+def test_assignments_hold_one_row_a_row(demo: tuple[Path, str]) -> None:
+    run = demo[0] / "demo" / "run"
+    model, extra = load_with_extra(run / "model.majorant")
+    with (run / "assignments.csv").open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    assert [int(r["row"]) for r in rows] == list(range(1, 179))
+    assert [int(r["cluster"]) - 1 for r in rows] == model.labels_.tolist()
+    assert sum(float(r["distance"]) ** 2 for r in rows) == pytest.approx(model.inertia_)
+    assert extra["table_path"] == "../wine.csv"
+
+
+def test_summary_json_holds_the_screen(demo: tuple[Path, str]) -> None:
+    run = demo[0] / "demo" / "run"
+    content = json.loads((run / "summary.json").read_text(encoding="utf-8"))
+    model = load(run / "model.majorant")
+    assert content["evidence"]["best"] == pytest.approx(model.inertia_)
+    assert content["evidence"]["starts"] == model.evidence_.n_starts
+    assert content["evidence"]["hits"] == model.evidence_.n_hits
+    assert content["table"]["rows_used"] == 178
+    assert len(content["summary"]["blocks"]["clusters"]["tables"]["clusters"]) == 3
+    assert content["command"].startswith("majorant fit kmeans demo/wine.csv --k 3")
+
+
+def test_predict_repeats_the_assignments(process: Process, demo: tuple[Path, str], tmp_path: Path) -> None:
+    run = demo[0] / "demo" / "run"
+    done = process("predict", str(run), str(demo[0] / "demo" / "wine.csv"), "--out", "p.csv", cwd=tmp_path)
+    assert (done.status, done.err, done.out) == (0, "", "Wrote    p.csv, 178 rows, 0 left out\n")
+    ours, theirs = pl.read_csv(tmp_path / "p.csv"), pl.read_csv(run / "assignments.csv")
+    assert ours.columns == theirs.columns
+    np.testing.assert_allclose(ours.to_numpy(), theirs.to_numpy())
+
+
+def test_report_is_written_again(process: Process, demo: tuple[Path, str], tmp_path: Path) -> None:
+    run = demo[0] / "demo" / "run"
+    before = (run / "report.html").read_bytes()
+    (run / "report.html").unlink()
+    done = process("report", str(run), cwd=tmp_path)
+    assert (done.status, done.err) == (0, "")
+    assert (run / "report.html").read_bytes() == before
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_stopping_leaves_nothing(command: list[str], tmp_path: Path, number: signal.Signals) -> None:
+    rows = np.random.default_rng(0).normal(size=(3000, 4))
+    np.savez(tmp_path / "big.npz", X=rows)
+    arguments = ["fit", "kmeans", "big.npz", "--k", "20", "--set", "n_init=1000000", "--out", "deep/run"]
+    running = subprocess.Popen(
+        [*command, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(4)
+    assert running.poll() is None
+    os.kill(running.pid, number)
+    out, err = running.communicate(timeout=30)
+    assert (running.returncode, out, err) == (130, "", "majorant: stopped.\n")
+    assert [p.name for p in tmp_path.iterdir()] == ["big.npz"]
+
+
+def test_help_is_quick_and_plain(process: Process, tmp_path: Path) -> None:
+    seconds = []
+    for _ in range(3):
+        began = time.perf_counter()
+        done = process("--help", cwd=tmp_path)
+        seconds.append(time.perf_counter() - began)
+        assert done.status == 0 and "demo" in done.out and "╭" not in done.out
+    assert min(seconds) < 1.0
+
+
+def test_a_closed_pipe_is_no_fault(command: list[str], tmp_path: Path) -> None:
+    line = " ".join([*command, "models", "|", "true"])
+    done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_without_typer_one_line_says_what_to_install(command: list[str], tmp_path: Path) -> None:
+    code = "import sys; sys.modules['typer'] = None; from majorant.cli import main; raise SystemExit(main(['models']))"
+    done = subprocess.run([command[0], "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stdout == ""
+    assert done.stderr == 'majorant: the command line needs a few more packages: pip install "majorant[cli]"\n'
