@@ -68,6 +68,13 @@ def test_text_that_is_a_number_counts_as_one(majorant: Majorant, tmp_path: Path)
     assert load_with_extra("run/model.majorant")[1]["features"] == ["b", "c, d"]
 
 
+def test_row_names_without_a_header(majorant: Majorant, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text('"",a\n1,2.5\n2,3\n3,9\n')
+    answer = majorant("fit", "kmeans", "t.csv", "--k", "2", "--out", "run")
+    assert (answer.status, answer.err) == (0, "")
+    assert '"" looks like a row number but is used' in answer.out
+
+
 def test_weights_count_as_repeats(majorant: Majorant, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     X, w = rng.normal(size=(20, 2)), rng.integers(1, 4, size=20)

@@ -134,6 +134,13 @@ def test_help_is_quick_and_plain(process: Process, tmp_path: Path) -> None:
     assert min(seconds) < 1.0
 
 
+def test_terminals_without_blocks_get_plain_characters(command: list[str], tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*command, "demo"], cwd=tmp_path, capture_output=True, env=environment, timeout=60)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"-" * 78 in done.stdout and b"?" not in done.stdout
+
+
 def test_a_closed_pipe_is_no_fault(command: list[str], tmp_path: Path) -> None:
     line = " ".join([*command, "models", "|", "true"])
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, text=True, timeout=60)

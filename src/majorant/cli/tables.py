@@ -6,8 +6,9 @@ import hashlib
 import zipfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -17,7 +18,7 @@ from majorant.persistence import replacing
 
 READABLE = ".csv, .tsv, .parquet, .arrow, .feather or .npz"
 _SEPARATORS = (",", ";", "\t", "|")
-_LONGEST_HEADER = 10_000_000
+_LONGEST_HEADER = 1_000_000
 _MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
 
 
@@ -55,7 +56,8 @@ def read_table(path: Path) -> SourceTable:
     if path.is_dir():
         raise CommandError(f"{path} is a folder; a table is one file, {READABLE}.")
     try:
-        with path.open("rb") as stream:
+        # unbuffered: polars reads from where the file itself stands, not from where Python's buffer does
+        with path.open("rb", buffering=0) as stream:
             frame = _parsed(path, stream)
             stream.seek(0)
             checksum = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -68,7 +70,7 @@ def read_table(path: Path) -> SourceTable:
     return SourceTable(path, frame, checksum)
 
 
-def _parsed(path: Path, stream: BinaryIO) -> pl.DataFrame:
+def _parsed(path: Path, stream: FileIO) -> pl.DataFrame:
     ending = path.suffix.lower()
     if ending not in _READERS:
         raise CommandError(f'a table cannot be read from "{path.name}".', f"The name must end in {READABLE}.")
@@ -93,7 +95,7 @@ def _explained(reason: str) -> tuple[str, str]:
     return reason.rstrip("."), "Check that the file is complete and that its ending says what it is."
 
 
-def _read_text(stream: BinaryIO) -> pl.DataFrame:
+def _read_text(stream: FileIO) -> pl.DataFrame:
     first = stream.readline(_LONGEST_HEADER)
     separator = max(_SEPARATORS, key=lambda character: first.count(character.encode()))
     stream.seek(0)
@@ -101,8 +103,9 @@ def _read_text(stream: BinaryIO) -> pl.DataFrame:
         stream, separator=separator, infer_schema_length=None, null_values=_MISSING, try_parse_dates=False
     )
     for name in frame.columns:
-        if name.rpartition("_duplicated_")[0] in frame.columns:
-            raise CommandError(f'has two columns "{name.rpartition("_duplicated_")[0]}": rename one of them.')
+        original, renamed, _ = name.rpartition("_duplicated_")
+        if renamed and original in frame.columns:
+            raise CommandError(f'has two columns "{original}": rename one of them.')
     return frame.with_columns([_number_if_it_is_one(frame[c]) for c in frame.columns if frame[c].dtype == pl.String])
 
 
@@ -114,17 +117,17 @@ def _number_if_it_is_one(column: pl.Series) -> pl.Series:
     return numbers if numbers.null_count() == column.null_count() else column
 
 
-def _read_parquet(stream: BinaryIO) -> pl.DataFrame:
+def _read_parquet(stream: FileIO) -> pl.DataFrame:
     return pl.read_parquet(stream)
 
 
-def _read_arrow(stream: BinaryIO) -> pl.DataFrame:
+def _read_arrow(stream: FileIO) -> pl.DataFrame:
     is_file_format = stream.read(6) == b"ARROW1"
     stream.seek(0)
     return pl.read_ipc(stream) if is_file_format else pl.read_ipc_stream(stream)
 
 
-def _read_arrays(stream: BinaryIO) -> pl.DataFrame:
+def _read_arrays(stream: FileIO) -> pl.DataFrame:
     with np.load(stream, allow_pickle=False) as arrays:
         if "X" not in arrays.files:
             raise CommandError(f'has no array "X"; it has {", ".join(arrays.files) or "none"}.')
@@ -137,7 +140,7 @@ def _read_arrays(stream: BinaryIO) -> pl.DataFrame:
     return pl.DataFrame({name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)})
 
 
-_READERS: dict[str, Callable[[BinaryIO], pl.DataFrame]] = {
+_READERS: dict[str, Callable[[FileIO], pl.DataFrame]] = {
     ".csv": _read_text,
     ".txt": _read_text,
     ".tsv": _read_text,
