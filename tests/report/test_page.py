@@ -1,4 +1,5 @@
 import datetime
+import html
 from dataclasses import replace
 
 import numpy as np
@@ -165,6 +166,23 @@ def test_date_and_command_are_printed_when_given() -> None:
     assert "on 27 November 2026." in source
     assert "majorant fit kmeans t.csv \\\n    --k 3" in source
     assert "Fitted(n_clusters=3, random_state=0).fit(X)" in html_report(run_of("usual"))
+
+
+def test_the_call_that_repeats_a_fit_can_be_typed() -> None:
+    X = clustered_run(60, 2, 2).X
+    model = KMeans(2, init="random", n_init=3, tol=1e-5, max_iter=50, random_state=0, algorithm="elkan").fit(X)
+    source = html_report(Run(model, X, ("a", "b"), "t", ""))
+    call = html.unescape(source.split("<pre>")[1].split("</pre>")[0])
+    assert call.startswith("KMeans(\n    n_clusters=2,\n    init='random',\n")
+    assert eval(call.removesuffix(".fit(X)"), {"KMeans": KMeans}).get_params() == model.get_params()
+
+
+def test_nothing_better_than_zero_is_looked_for() -> None:
+    assert "so nothing better exists" in html_report(run_of("two rows"))
+
+
+def test_signs_that_turn_a_line_round_do_not_reach_the_page() -> None:
+    assert "\u202e" not in html_report(run_of("usual"))
 
 
 def test_an_unknown_kind_or_estimator_is_refused() -> None:

@@ -29,9 +29,11 @@ class Clustering(Fit):
 
     @property
     def why_certain(self) -> str:
-        return (
-            "One cluster has its best centre at the mean of the rows, so no better one exists." if self.k == 1 else ""
-        )
+        if self.k == 1:
+            return "One cluster has its best centre at the mean of the rows, so no better one exists."
+        if self.objective == 0:
+            return "Every row lies at the centre of its cluster, so nothing better exists."
+        return ""
 
     @property
     def k(self) -> int:

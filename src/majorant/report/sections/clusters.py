@@ -52,7 +52,7 @@ def _row(clustering: Clustering, j: int) -> str:
     colour = component_class(j, clustering.k)
     coloured = clustering.k <= N_COLOURS
     width = 100 * size / int(clustering.sizes.max())
-    bar = f'<span class="bar fill-{colour}" style="width:{width:.1f}%"></span>'
+    bar = f'<span class="bar fill-{colour}" style="width:{width:.1f}%"></span>' if size else ""
     cells = [
         f"<td>{legend_mark(j) if coloured else ''}{j + 1}</td>",
         _cell(numbers.integer(size)),

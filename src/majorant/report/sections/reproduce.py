@@ -15,6 +15,7 @@ from majorant.report.section import Section
 from majorant.report.words import reproduce as words
 
 LONGEST_VALUE = 40
+LONGEST_LINE = 76
 
 
 def reproduce_section(fit: Fit) -> Section:
@@ -36,14 +37,30 @@ def reproduce_section(fit: Fit) -> Section:
 
 def python_call(estimator: Any, params: Mapping[str, Any]) -> str:
     """The call that makes and fits the estimator, with the settings that are not the defaults."""
-    defaults = {name: p.default for name, p in inspect.signature(type(estimator)).parameters.items()}
-    changed = [f"{name}={setting(v)}" for name, v in params.items() if repr(v) != repr(defaults.get(name, ...))]
-    return f"{type(estimator).__name__}({', '.join(changed)}).fit(X)"
+    signature = inspect.signature(type(estimator)).parameters
+    order = [*signature, *(name for name in params if name not in signature)]
+    changed = [
+        f"{name}={_as_code(params[name])}"
+        for name in order
+        if name in params and not _is_default(params[name], signature.get(name))
+    ]
+    name = type(estimator).__name__
+    call = f"{name}({', '.join(changed)}).fit(X)"
+    if len(call) <= LONGEST_LINE:
+        return call
+    return f"{name}(\n" + "".join(f"    {setting},\n" for setting in changed) + ").fit(X)"
 
 
 def setting(value: Any) -> str:
     """A setting as text, arrays by their shape."""
+    return shortened(value if isinstance(value, str) else _as_code(value), LONGEST_VALUE)
+
+
+def _is_default(value: Any, parameter: inspect.Parameter | None) -> bool:
+    return parameter is not None and repr(value) == repr(parameter.default)
+
+
+def _as_code(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        return f"array of shape {value.shape}"
-    text = value if isinstance(value, str) else repr(value)
-    return shortened(" ".join(str(text).split()), LONGEST_VALUE)
+        return f"<array of shape {value.shape}>"
+    return " ".join(repr(value).split())

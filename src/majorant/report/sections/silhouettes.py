@@ -66,13 +66,13 @@ def draw_silhouettes(size: Size, silhouettes: Silhouettes, k: int) -> Canvas:
     clusters = np.flatnonzero(np.bincount(silhouettes.labels, minlength=k))
     gap = 10.0 if len(clusters) <= 3 else 4.0 if len(clusters) <= 20 else 1.5
     pitch = (size.width - LEFT - gap * (len(clusters) - 1)) / len(silhouettes.values)
-    loosest = words.loosest(silhouettes)
+    named = words.spoken_of(silhouettes)
     blocks: list[Block] = []
     counts = Shelf(10)
     x = LEFT
     for j in clusters.tolist():
         values = np.sort(silhouettes.values[silhouettes.labels == j])[::-1]
-        block = Block(j, x, pitch * len(values), float(silhouettes.cluster_means[j]), component_class(j, k, loosest))
+        block = Block(j, x, pitch * len(values), float(silhouettes.cluster_means[j]), component_class(j, k, named))
         blocks.append(block)
         canvas.path(_bars(values, x, pitch, scale), f"fill-{block.colour} bars")
         canvas.line(x, scale(block.mean), block.end, scale(block.mean), "mean-line")

@@ -8,7 +8,7 @@ from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.clustering import Clustering
 from majorant.report.words import evidence as evidence_words
-from majorant.report.words.grammar import counted, in_prose, listed, opening, verb
+from majorant.report.words.grammar import capital, counted, in_prose, listed, opening, verb
 
 MOST_SIZES_IN_LEDE = 6
 
@@ -33,7 +33,7 @@ def title(clustering: Clustering) -> str:
     """The title of the page, as markup."""
     name = clustering.run.table_name
     stem = name.rsplit(".", 1)[0] or name
-    rows = counted(clustering.n_rows, "row", words=False)
+    rows = capital(counted(clustering.n_rows, "row"))
     return f"{rows} of <i>{escaped(shortened(stem, 60))}</i> in {parts(clustering)}"
 
 
@@ -68,7 +68,7 @@ def _sizes(clustering: Clustering) -> str:
     if len(sizes) <= MOST_SIZES_IN_LEDE and len(set(sizes)) > 1:
         return f"{listed([numbers.integer(n) for n in sizes])} rows"
     if len(set(sizes)) == 1:
-        return f"{counted(sizes[0], 'row', words=False)} each"
+        return f"{counted(sizes[0], 'row')} each"
     return f"{numbers.integer(min(sizes))} to {numbers.integer(max(sizes))} rows"
 
 

@@ -5,35 +5,41 @@ from __future__ import annotations
 import numpy as np
 
 from majorant.report import numbers
+from majorant.report.charts.marks import N_COLOURS
 from majorant.report.measures.silhouettes import Silhouettes
 from majorant.report.words.grammar import in_prose, opening
 
+ALIKE = 0.05
 
-def loosest(silhouettes: Silhouettes) -> int:
-    """The cluster with the smallest mean silhouette."""
-    return int(np.nanargmin(silhouettes.cluster_means))
+
+def spoken_of(silhouettes: Silhouettes) -> int | None:
+    """The cluster that the headline names: the one with most of the misfits, otherwise the loosest if one is."""
+    misfits = silhouettes.misfits
+    if misfits.max() > misfits.sum() / 2:
+        return int(misfits.argmax())
+    means = silhouettes.cluster_means
+    alike = misfits.sum() == 0 and np.nanmax(means) - np.nanmin(means) < ALIKE
+    return None if alike else int(np.nanargmin(means))
 
 
 def headline(silhouettes: Silhouettes) -> str:
     """One sentence on rows that would suit another cluster better."""
-    misfits = silhouettes.misfits
+    misfits, named = silhouettes.misfits, spoken_of(silhouettes)
     n, total = int(misfits.sum()), len(silhouettes.values)
-    loose = loosest(silhouettes) + 1
     of = f"{numbers.integer(total)} {'sampled ' if silhouettes.sampled else ''}rows"
-    if n == 0:
-        none = f"None of {of} would suit another cluster better"
-        if np.nanmax(silhouettes.cluster_means) - np.nanmin(silhouettes.cluster_means) < 0.05:
-            return f"{none}; the clusters hold together about equally well."
-        return f"{none}; cluster {loose} is the loosest."
-    where = int(misfits.argmax())
-    subject = f"{opening(n)} of {of} would suit another cluster better"
+    subject = f"{opening(n) if n else 'None'} of {of} would suit another cluster better"
+    if named is None:
+        return f"{subject}; the clusters hold together about equally well."
+    cluster, n_there = f"cluster {named + 1}", int(misfits[named])
     if n == 1:
-        return f"{subject}; it is in cluster {where + 1}."
-    if misfits[where] == n:
-        return f"{subject}; {'both' if n == 2 else 'all of them'} are in cluster {where + 1}."
-    if misfits[where] > n / 2:
-        return f"{subject}; {numbers.integer(int(misfits[where]))} of them are in cluster {where + 1}."
-    return f"{subject}, in {in_prose(int((misfits > 0).sum()))} clusters; cluster {loose} is the loosest."
+        return f"{subject}; it is in {cluster}."
+    if n and n_there == n:
+        return f"{subject}; {'both' if n == 2 else 'all of them'} are in {cluster}."
+    if n_there > n / 2:
+        return f"{subject}; {numbers.integer(n_there)} of them are in {cluster}."
+    if n:
+        subject += f", in {in_prose(int((misfits > 0).sum()))} clusters"
+    return f"{subject}; {cluster} is the loosest."
 
 
 def notes(silhouettes: Silhouettes, n_clusters: int) -> list[str]:
@@ -42,12 +48,14 @@ def notes(silhouettes: Silhouettes, n_clusters: int) -> list[str]:
         "<b>One thin bar a row</b>, sorted within its cluster; the width of a block is the cluster\u2019s size. "
         "The dashed line is its mean. Bars below zero are rows that another cluster would suit better."
     ]
-    if n_clusters > 3:
-        texts.append(f"The loosest cluster, {loosest(silhouettes) + 1}, is in colour.")
+    named = spoken_of(silhouettes)
+    if n_clusters > N_COLOURS and named is not None:
+        texts.append(f"Cluster {named + 1} is in colour.")
     if silhouettes.sampled:
         texts.append(f"Drawn from {sample(silhouettes)}.")
     return texts
 
 
 def sample(silhouettes: Silhouettes) -> str:
+    """Which rows were drawn."""
     return f"{numbers.integer(len(silhouettes.values))} rows, equally spaced within each cluster"
