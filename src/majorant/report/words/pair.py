@@ -8,7 +8,7 @@ from majorant.report.html import column_name
 from majorant.report.measures.clustering import Clustering
 from majorant.report.measures.pair import BestPair
 from majorant.report.words.clustering import feature_name, parts, shown_of
-from majorant.report.words.grammar import counted, in_words, listed
+from majorant.report.words.grammar import counted, in_prose, listed
 
 MOST_CUTS = 4
 
@@ -55,7 +55,7 @@ def strip_headline(cuts: list[str], name: str) -> str:
         return f"The clusters overlap on {column}."
     if len(cuts) == 1:
         return f"A cut at {cuts[0]} on {column} parts the clusters exactly."
-    shown = listed(cuts) if len(cuts) <= MOST_CUTS else f"{in_words(len(cuts))} points"
+    shown = listed(cuts) if len(cuts) <= MOST_CUTS else f"{in_prose(len(cuts))} points"
     return f"Cuts at {shown} on {column} part the clusters exactly."
 
 
