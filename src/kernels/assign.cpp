@@ -134,7 +134,10 @@ struct ByColumn {
                 for (int64_t l = 0; l < whole; l += V::lanes) {
                     vec value[rows];
 #pragma GCC unroll 16
-                    for (int r = 0; r < rows; r++) value[r] = V::load(row[r] + l);
+                    for (int r = 0; r < rows; r++) {
+                        value[r] = V::load(row[r] + l);
+                        if (j == 0) __builtin_prefetch(row[r] + rows * d + l);  // long rows leave their page too soon
+                    }
 #pragma GCC unroll 16
                     for (int q = 0; q < width; q++) {
                         const vec c = V::load(packed.data() + (j + q) * d + l);
@@ -159,9 +162,9 @@ struct ByColumn {
     }
 };
 
-// Adds one row to the moments of its centre, about that centre; returns the squared distance.
+// Adds one row to the moments of its centre, about that centre.
 template <class T>
-inline T add_row(int64_t d, const T* x, const T* c, double w, double* moments) {
+inline void add_row(int64_t d, const T* x, const T* c, double w, double* moments) {
     T square = 0;
     double* sum = moments + 1;
     for (int64_t l = 0; l < d; l++) {
@@ -171,7 +174,6 @@ inline T add_row(int64_t d, const T* x, const T* c, double w, double* moments) {
     }
     moments[0] += w;
     moments[d + 1] += w * double(square);
-    return square;
 }
 
 template <class T>
@@ -184,10 +186,80 @@ inline T squared_distance(int64_t d, const T* x, const T* c) {
     return square;
 }
 
+// Adds rows of one centre to its moments, a vector of columns at a time: sums stay in registers over up to `group` rows.
+constexpr int64_t group = 16;
+
+template <class T>
+void add_group(int64_t m, int64_t d, const T* const* rows, const T* w, const T* c, double* moments) {
+    using V = Vector<T>;
+    constexpr int unroll = 4;
+    constexpr int64_t width = unroll * V::lanes;
+    const int64_t whole = d / width * width;
+    double mass = 0.0, squares[V::lanes] = {};
+    for (int64_t r = 0; r < m; r++) mass += w[r];
+    for (int64_t l = 0; l < whole; l += width) {
+        typename V::type centre[unroll], sum[unroll] = {}, square[unroll] = {};
+#pragma GCC unroll 4
+        for (int u = 0; u < unroll; u++) centre[u] = V::load(c + l + u * V::lanes);
+        for (int64_t r = 0; r < m; r++) {
+            const T* row = rows[r] + l;
+            const auto wr = V::broadcast(w[r]);
+#pragma GCC unroll 4
+            for (int u = 0; u < unroll; u++) {
+                const auto difference = V::load(row + u * V::lanes) - centre[u];
+                const auto weighted = difference * wr;
+                sum[u] += weighted;
+                square[u] += weighted * difference;
+            }
+        }
+        for (int u = 0; u < unroll; u++)
+            for (int v = 0; v < V::lanes; v++) {
+                moments[1 + l + u * V::lanes + v] += double(sum[u][v]);
+                squares[v] += double(square[u][v]);
+            }
+    }
+    for (int64_t l = whole; l < d; l++)
+        for (int64_t r = 0; r < m; r++) {
+            const T difference = rows[r][l] - c[l];
+            moments[1 + l] += double(w[r] * difference);
+            squares[0] += double(w[r] * difference * difference);
+        }
+    moments[0] += mass;
+    for (double square : squares) moments[d + 1] += square;
+}
+
+// Adds the rows of a strip to the moments of their centres, rows of one centre together.
+template <class T>
+void add_strip(int64_t m, int64_t d, int64_t k, const T* x, const double* w, const T* centres, const int32_t* labels,
+               std::vector<int32_t>& head, double* moments) {
+    int32_t next[strip];
+    std::fill(head.begin(), head.begin() + k, -1);
+    for (int64_t r = m - 1; r >= 0; r--) {  // a linked list of rows for each centre, in order
+        next[r] = head[labels[r]];
+        head[labels[r]] = int32_t(r);
+    }
+    for (int64_t r = 0; r < m; r++) {
+        const int32_t j = labels[r];
+        const T* rows[group];
+        T weights[group];
+        for (int32_t at = head[j]; at >= 0;) {
+            int64_t g = 0;
+            for (; at >= 0 && g < group; at = next[at], g++) {
+                rows[g] = x + at * d;
+                weights[g] = T(weight(w, at));
+            }
+            add_group(g, d, rows, weights, centres + j * d, moments + j * (d + 2));
+        }
+        head[j] = -1;
+    }
+}
+
 template <class T, class Search>
 int64_t run(const Search& search, int64_t n, int64_t d, int64_t k, const T* x, const double* w, const T* centres,
             double* moments, int32_t* labels, T* nearest) {
     if (moments) std::fill(moments, moments + k * (d + 2), 0.0);
+    const bool grouped = d >= 64 && k <= strip;
+    std::vector<int32_t> head(grouped ? k : 0);
     int64_t changed = 0;
     int32_t found[strip];
     for (int64_t first = 0; first < n; first += strip) {
@@ -195,17 +267,18 @@ int64_t run(const Search& search, int64_t n, int64_t d, int64_t k, const T* x, c
         const T* rows = x + first * d;
         search.find(m, rows, found);
         for (int64_t r = 0; r < m; r++) {
-            const int32_t j = found[r];
-            const int64_t i = first + r;
-            changed += labels[i] != j;
-            labels[i] = j;
-            if (moments) {
-                const T square = add_row(d, rows + r * d, centres + j * d, weight(w, i), moments + j * (d + 2));
-                if (nearest) nearest[i] = square;
-            } else if (nearest) {
-                nearest[i] = squared_distance(d, rows + r * d, centres + j * d);
-            }
+            changed += labels[first + r] != found[r];
+            labels[first + r] = found[r];
         }
+        if (moments && grouped) {
+            add_strip(m, d, k, rows, w ? w + first : nullptr, centres, found, head, moments);
+        } else if (moments) {
+            for (int64_t r = 0; r < m; r++)
+                add_row(d, rows + r * d, centres + found[r] * d, weight(w, first + r), moments + found[r] * (d + 2));
+        }
+        if (nearest)
+            for (int64_t r = 0; r < m; r++)
+                nearest[first + r] = squared_distance(d, rows + r * d, centres + found[r] * d);
     }
     return changed;
 }

@@ -1,7 +1,7 @@
 // The kernels, and the table through which one instruction set's build of them is reached.
 //
 // Kernels are serial, know no Python, allocate only small buffers and take plain C-contiguous arrays: one block of rows.
-// Every sum over rows is a double. Data are float or double (T). Weights may be null: every row then weighs one.
+// Sums over rows are doubles, of partial sums over at most 16 rows in the data's own type. Data are float or double (T). Weights may be null: every row then weighs one.
 #pragma once
 #include <cstdint>
 
