@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 
 import majorant as mj
-from majorant.cli import fit as fit_module
-from majorant.cli.fit import FitRequest
+from majorant.cli import outcome
 from majorant.cli.matrix import Standardisation
+from majorant.cli.request import FitRequest
 from majorant.cli.settings import joined_names, parsed_names
 from majorant.persistence import load, load_with_extra
 
@@ -122,7 +122,7 @@ def test_nothing_is_left_when_writing_fails(
     def fail(*arguments: object) -> None:
         raise error
 
-    monkeypatch.setattr(fit_module, "_write_json", fail)
+    monkeypatch.setattr(outcome, "_write_json", fail)
     answer = majorant(*FIT[:-1], "deep/er/run", "--features", "height")
     assert answer.status == {OSError: 2, RuntimeError: 1, KeyboardInterrupt: 130}[type(error)]
     assert answer.out == ""

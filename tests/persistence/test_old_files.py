@@ -1,6 +1,6 @@
 """Files of every format that was ever written must load for ever.
 
-data/kmeans-format-1.majorant is ``KMeans(2, random_state=0, n_init=3, bounds=GibbsLimit(eta=0.2))``, fitted to ``ROWS``.
+data/kmeans-format-1.majorant is ``KMeans(2, random_state=0, n_init=3, bounds=GibbsLimit(eta=0.2)).fit(ROWS)``.
 A new format adds a file and a line here; no file is ever written again.
 """
 

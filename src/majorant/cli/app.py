@@ -89,7 +89,8 @@ def fit(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Fit a model to a table and write the run: model, report, assignments, numbers."""
-    from majorant.cli.fit import FitRequest, fit_and_write
+    from majorant.cli.outcome import fit_and_write
+    from majorant.cli.request import FitRequest
     from majorant.cli.settings import parsed_names, parsed_size
 
     fit_and_write(

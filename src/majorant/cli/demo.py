@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from majorant.cli.errors import CommandError
-from majorant.cli.fit import FitRequest, fit_and_write
+from majorant.cli.outcome import fit_and_write
+from majorant.cli.request import FitRequest
 from majorant.cli.runs import REPORT, check_free
 from majorant.cli.settings import find_model, known_models
 from majorant.datasets import wine_csv

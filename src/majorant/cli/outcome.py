@@ -1,0 +1,142 @@
+"""The second half of ``majorant fit``: the run's folder and what the terminal shows."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import majorant
+from majorant.cli import messages
+from majorant.cli.assignments import assigned, feature_frame
+from majorant.cli.errors import CommandError
+from majorant.cli.fit import FittedRun, fit
+from majorant.cli.matrix import row_number_columns
+from majorant.cli.request import FitRequest
+from majorant.cli.runs import ASSIGNMENTS, MODEL, REPORT, SUMMARY, Recipe, Writer, check_free, write_run
+from majorant.cli.settings import find_model
+from majorant.cli.tables import write_table
+from majorant.persistence import UnsavableError, save
+
+_WHAT = {
+    REPORT: "the full report, open it in a browser",
+    MODEL: "the fitted model",
+    ASSIGNMENTS: "one row for each row of the table",
+    SUMMARY: "every number on this screen",
+}
+
+
+def fit_and_write(request: FitRequest) -> FittedRun:
+    """Fit, write the run's folder, and show what came out."""
+    card = find_model(request.model)
+    check_free(request.out, request.force)
+    run = fit(request, card)
+    write_run(request.out, _writers(run))
+    if not request.quiet:
+        print("\n".join(screen(run)))
+    return run
+
+
+def screen(run: FittedRun) -> list[str]:
+    """What the terminal shows of a run."""
+    evidence = run.estimator.evidence_
+    use = messages.TableUse(
+        run.table.name,
+        len(run.matrix.rows),
+        run.matrix.n_left_out,
+        run.ignored,
+        row_number_columns(run.table, run.columns.features),
+    )
+    standardised = run.standardisation is not None
+    lines = use.lines()
+    lines += messages.model_lines(run.card.title, run.size, run.card.part, len(run.columns.features), standardised)
+    lines += messages.starts_lines(evidence, run.seconds)
+    lines += ["", *messages.result_lines(evidence)]
+    parts = run.summary.block_of(f"{run.card.part}s")
+    if parts is not None:
+        lines += messages.parts_lines(parts, standardised)
+    if run.look_out:
+        lines += ["", *messages.look_out_lines(run.look_out)]
+    out = run.request.out
+    lines += ["", *messages.wrote_lines({out / name: what for name, what in _WHAT.items() if name in _writers(run)})]
+    lines += ["", *messages.labelled("Next", f"majorant predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
+    return lines
+
+
+def _writers(run: FittedRun) -> Mapping[str, Writer]:
+    """How each file of the run is written."""
+    recipe = _recipe(run)
+    writers: dict[str, Writer] = {
+        MODEL: lambda path: _save(run, path, recipe),
+        ASSIGNMENTS: lambda path: write_table(
+            assigned(run.estimator, feature_frame(run.columns.features, run.seen), run.matrix.rows, is_new=False), path
+        ),
+        SUMMARY: lambda path: _write_json(path, numbers(run)),
+    }
+    if run.request.report:
+        from majorant.cli.report import write_report
+
+        writers[REPORT] = lambda path: write_report(path, run.estimator, recipe, run.matrix)
+    return writers
+
+
+def _save(run: FittedRun, path: Path, recipe: Recipe) -> None:
+    try:
+        save(run.estimator, path, extra=recipe.to_state())
+    except UnsavableError as error:
+        raise CommandError(f"the model cannot be saved: {error}.") from error
+
+
+def _write_json(path: Path, content: Mapping[str, Any]) -> None:
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _recipe(run: FittedRun) -> Recipe:
+    request = run.request
+    return Recipe(
+        run.columns,
+        run.standardisation,
+        request.drop_missing,
+        os.path.relpath(request.table.absolute(), request.out.absolute()),
+        run.table.name,
+        run.table.checksum,
+        request.command(),
+        datetime.date.today().isoformat(),
+    )
+
+
+def numbers(run: FittedRun) -> dict[str, Any]:
+    """What summary.json holds: every number on the screen, with all digits."""
+    evidence = run.estimator.evidence_
+    units = run.standardisation
+    return {
+        "majorant": majorant.__version__,
+        "command": run.request.command(),
+        "table": {
+            "name": run.table.name,
+            "sha256": run.table.checksum,
+            "rows_used": len(run.matrix.rows),
+            "rows_left_out": run.matrix.n_left_out,
+            "columns_left_out": run.ignored,
+        },
+        "model": {"name": run.card.name, "title": run.card.title, run.card.size_parameter: run.size},
+        "features": list(run.columns.features),
+        "standardisation": None if units is None else {"means": units.means.tolist(), "scales": units.scales.tolist()},
+        "seconds": run.seconds,
+        "evidence": {
+            "objective": evidence.objective_name,
+            "best": evidence.best,
+            "starts": evidence.n_starts,
+            "hits": evidence.n_hits,
+            "distinct_optima": evidence.n_distinct,
+            "gap_to_second": evidence.gap_to_second,
+            "optima": [{"objective": o.objective, "starts": o.n_hits, "distance": o.distance} for o in evidence.optima],
+            "bound": evidence.lower_bound,
+        },
+        "summary": run.summary.to_dict(),
+        "look_out": list(run.look_out),
+    }

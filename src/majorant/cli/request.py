@@ -1,0 +1,51 @@
+"""What did the user ask of ``majorant fit``?"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from majorant.cli.settings import joined_names
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What the user asked for; the names are those of the options."""
+
+    model: str
+    table: Path
+    out: Path
+    target: str | None = None
+    features: tuple[str, ...] = ()
+    k: int | None = None
+    standardise: bool = False
+    weights: str | None = None
+    settings: tuple[str, ...] = ()
+    random_state: int = 0
+    drop_missing: bool = False
+    force: bool = False
+    report: bool = True
+    quiet: bool = False
+
+    def command(self) -> str:
+        """What repeats the run in a shell, with line breaks where it is long."""
+        options: list[tuple[str, ...]] = []
+        options += [("--target", self.target)] if self.target else []
+        options += [("--features", joined_names(self.features))] if self.features else []
+        options += [("--k", str(self.k))] if self.k is not None else []
+        options += [("--standardise",)] if self.standardise else []
+        options += [("--weights", self.weights)] if self.weights else []
+        options += [("--set", setting) for setting in self.settings]
+        options += [("--drop-missing",)] if self.drop_missing else []
+        options += [("--random-state", str(self.random_state))]
+        options += [("--no-report",)] if not self.report else []
+        options += [("--out", str(self.out))]
+        lines = [shlex.join(["majorant", "fit", self.model, str(self.table)])]
+        for option in options:
+            joined = f"{lines[-1]} {shlex.join(option)}"
+            if len(joined) <= 76:
+                lines[-1] = joined
+            else:
+                lines.append(f"      {shlex.join(option)}")
+        return " \\\n".join(lines)
