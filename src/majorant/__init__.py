@@ -16,7 +16,7 @@ from majorant.engine import (
     minimize,
 )
 from majorant.engine.storage import open_rows
-from majorant.evidence import Evidence
+from majorant.evidence import Evidence, Stability, stability
 from majorant.models import KMeans
 
 __version__ = "0.1.0"
@@ -33,9 +33,11 @@ __all__ = [
     "PairConstraints",
     "RandomWalk",
     "Solution",
+    "Stability",
     "Tempered",
     "Tightest",
     "Trace",
     "minimize",
     "open_rows",
+    "stability",
 ]

@@ -1,0 +1,410 @@
+"""Would another seed, or another sample of rows, have given the same answer?"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils import resample as resampled
+from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.validation import has_fit_parameter
+
+from majorant._frames import data_frame
+from majorant._validation import check_choice, check_integer, check_sample_weight
+from majorant.engine.chunks import Block, Chunks
+from majorant.evidence.records import SAME_OPTIMUM
+from majorant.registry import card_of
+
+PLACES = ("cluster_centers_", "means_")
+"""Fitted attributes, (n_parts, n_features), that say where a model's parts lie among the rows."""
+
+CLOSE, LOOSE = 0.9, 0.6
+"""Adjusted Rand indices from which labels are called nearly the same, and from which they are called similar."""
+
+WIDTH = 80
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How some refits agree with the original fit.
+
+    Attributes
+    ----------
+    objectives : ndarray of shape (n_runs,)
+        Objective of each refit, on the rows that it was fitted to.
+    shifts : ndarray of shape (n_runs,)
+        Root mean square difference between the matched parts' places, in standard deviations of the columns; NaN for
+        a model whose parts have no place.
+    rand : ndarray of shape (n_runs,)
+        Adjusted Rand index between the labels of all rows by the refit and by the original fit: 1 for the same
+        partition, near 0 for an unrelated one.
+    rows : ndarray of shape (n_rows,)
+        Share of refits that give the row to the same part, after the parts were matched.
+    """
+
+    objectives: NDArray[np.float64]
+    shifts: NDArray[np.float64]
+    rand: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+    @property
+    def n_runs(self) -> int:
+        return len(self.rand)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Agreement of refits with the original fit.
+
+    Attributes
+    ----------
+    model : str
+        The model and its size, "k-means, n_clusters = 3".
+    part : str
+        What the model's parts are called ("cluster").
+    n_parts : int
+    objective_name : str
+    sense : {"min", "max"}
+        Whether the objective is better when lower or when higher.
+    objective : float
+        Objective of the original fit.
+    seeds : Agreement
+        Refits to the same rows under other seeds.
+    resamples : Agreement or None
+        Refits to bootstrap resamples of the rows, under other seeds too. Their objectives belong to other rows and
+        compare with nothing.
+    """
+
+    model: str
+    part: str
+    n_parts: int
+    objective_name: str
+    sense: Literal["min", "max"]
+    objective: float
+    seeds: Agreement
+    resamples: Agreement | None
+
+    @property
+    def best(self) -> float:
+        """The best objective of the original fit and of all other seeds."""
+        values = [self.objective, *self.seeds.objectives]
+        return float(min(values) if self.sense == "min" else max(values))
+
+    @property
+    def n_at_best(self) -> int:
+        """Number of other seeds that reached the best objective, to 1e-6 of its size."""
+        return int(np.sum(self._distances(self.seeds.objectives) <= SAME_OPTIMUM * abs(self.best)))
+
+    @property
+    def share_at_best(self) -> float:
+        """Share of other seeds that reached the best objective."""
+        return self.n_at_best / self.seeds.n_runs
+
+    @property
+    def original_at_best(self) -> bool:
+        """Whether the original fit reached the best objective."""
+        return bool(self._distances(np.array([self.objective]))[0] <= SAME_OPTIMUM * abs(self.best))
+
+    @property
+    def spread(self) -> float:
+        """How much worse than the best the worst seed ended, as a share of the best's size."""
+        worst = float(self._distances(self.seeds.objectives).max())
+        if worst == 0:
+            return 0.0
+        return worst / abs(self.best) if self.best else float("inf")
+
+    def _distances(self, objectives: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.abs(objectives - self.best)
+
+    def to_frame(self) -> Any:
+        """One row a refit, as a data frame (pandas if installed, otherwise polars)."""
+        groups = [("seed", self.seeds)] + ([] if self.resamples is None else [("resample", self.resamples)])
+        return data_frame(
+            {
+                "varied": [varied for varied, group in groups for _ in range(group.n_runs)],
+                "objective": np.concatenate([group.objectives for _, group in groups]),
+                "shift": np.concatenate([group.shifts for _, group in groups]),
+                "rand": np.concatenate([group.rand for _, group in groups]),
+            }
+        )
+
+    def __str__(self) -> str:
+        columns = [self.seeds] + ([] if self.resamples is None else [self.resamples])
+        n = len(self.seeds.rows)
+
+        def line(words: str, *values: str) -> str:
+            return f"  {words:<46}" + "".join(f"{value:>15}" for value in values)
+
+        lines = [
+            textwrap.shorten(f"Stability of {self.model}", WIDTH, placeholder="..."),
+            line("", "other seeds", "resamples")[: 48 + 15 * len(columns)],
+            line("refits", *(str(c.n_runs) for c in columns)),
+            line(f"reached the best {self.objective_name}", f"{self.n_at_best} of {self.seeds.n_runs}"),
+            line(f"worst {self.objective_name}, relative to the best", _percent(self.spread)),
+        ]
+        if not np.isnan(self.seeds.shifts).any():
+            lines.append(
+                line(
+                    f"{self.part}s moved, median (sd of the columns)", *(f"{np.median(c.shifts):.3f}" for c in columns)
+                )
+            )
+            lines.append(line("  largest", *(f"{c.shifts.max():.3f}" for c in columns)))
+        lines.append(line("labels, adjusted Rand index, median", *(_below(np.median(c.rand)) for c in columns)))
+        lines.append(line("  worst", *(_below(c.rand.min()) for c in columns)))
+        always = [f"{int(np.sum(c.rows == 1))} of {n}" for c in columns]
+        lines.append(line(f"rows in the same {self.part} in every refit", *always))
+        return "\n".join([*lines, "", *textwrap.wrap(self.conclusion, WIDTH, break_on_hyphens=False)])
+
+    @property
+    def conclusion(self) -> str:
+        """What the numbers allow to be said, in sentences."""
+        runs, of = self.seeds.n_runs, f"the best {self.objective_name} seen"
+        if self.n_at_best == runs and self.original_at_best:
+            said = [f"The seed did not matter: {_every(runs)} reached {of}, as the original fit did."]
+        elif self.original_at_best:
+            said = [
+                f"Only {self.n_at_best} of {runs} other seeds reached {of}, as the original did: one fit may miss it."
+            ]
+        else:
+            said = [f"Another seed found a better {self.objective_name} than the original fit: use more starts."]
+        if self.n_parts == 1:
+            return " ".join([*said, f"With one {self.part}, labels cannot differ."])
+        if self.resamples is not None:
+            median, worst = np.median(self.resamples.rand), self.resamples.rand.min()
+            if worst >= CLOSE:
+                said.append(f"The {self.part}s stayed nearly the same in every resample of the rows.")
+            elif median >= CLOSE:
+                said.append(f"The {self.part}s stayed nearly the same in most resamples of the rows, but not in all.")
+            elif median >= LOOSE:
+                same = f"{np.sum(self.resamples.rows == 1)} of {len(self.resamples.rows)} rows"
+                said.append(f"The {self.part}s changed when the rows were resampled; {same} kept theirs every time.")
+            else:
+                said.append(f"Resampling the rows gave other {self.part}s: another sample may well give others again.")
+        elif self.seeds.rand.min() < CLOSE:
+            said.append(f"Some seeds gave other {self.part}s than the original fit.")
+        return " ".join(said)
+
+
+def stability(
+    est: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    n_runs: int = 20,
+    resample: str | None = "bootstrap",
+    random_state: Any = None,
+    **fit_params: Any,
+) -> Stability:
+    r"""Refit an estimator under other seeds and to resampled rows, and measure how far the answers agree.
+
+    Objectives are compared as they are. With :math:`c_k` the places of the parts of the original fit, :math:`c'_k`
+    those of a refit, :math:`s_j` the standard deviation of column j, and :math:`\pi` the matching of parts that
+    minimises it,
+
+    .. math:: \text{shift} = \Big( \frac{1}{K d} \min_\pi \sum_{k,j} (c_{kj} - c'_{\pi(k) j})^2 / s_j^2 \Big)^{1/2}
+
+    and labels are compared over all rows by the adjusted Rand index [1]_, and row by row after the matching. Agreement
+    says that the answer does not hang on the seed or on single rows; it does not say that the model is right.
+
+    Parameters
+    ----------
+    est : estimator
+        One of majorant's models, fitted or not. It is left as it is: the original fit is that of a clone.
+    X : array-like or sparse matrix of shape (n_rows, n_features), data frame, or Chunks
+    y : array-like of shape (n_rows,), optional
+        Where the model takes a target.
+    n_runs : int, default=20
+        Number of refits under other seeds, and again of refits to resamples.
+    resample : {"bootstrap", None}, default="bootstrap"
+        Whether rows are also resampled, with replacement. Where ``fit`` takes `sample_weight`, a resample is the number
+        of times that each row was drawn, given as its weight.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the refits and of the resamples; of the original fit too where the estimator has none of its own.
+    **fit_params
+        Passed to ``fit``, for instance `sample_weight`. Where ``fit`` takes no weights, arrays with one entry a row are
+        resampled with the rows.
+
+    Returns
+    -------
+    Stability
+        Numbers as attributes, ``to_frame()``, and a page by ``str()``.
+
+    Raises
+    ------
+    TypeError
+        If `est` is not one of majorant's models.
+    ValueError
+        If `n_runs` is less than 1, `resample` is unknown, or data and weights cannot be used.
+
+    References
+    ----------
+    .. [1] L. Hubert, P. Arabie, "Comparing partitions", Journal of Classification 2, 1985.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> found = mj.stability(mj.KMeans(3), load_iris().data, n_runs=5, random_state=0)
+    >>> found.n_at_best
+    5
+    >>> found.resamples.rows.shape
+    (150,)
+    """
+    card = card_of(est)
+    check_integer("n_runs", n_runs, low=1)
+    if resample is not None:
+        check_choice("resample", resample, ["bootstrap"], or_else=" or None")
+    random = check_random_state(random_state)
+    own_seed = est.get_params(deep=False).get("random_state")
+    seeds = random.randint(2**31 - 1, size=1 + 2 * n_runs).tolist()
+    original = _refit(est, seeds[0] if own_seed is None else own_seed, X, y, fit_params)
+    compare = _Comparison(original, X, y, int(getattr(est, card.size_parameter)), fit_params.get("sample_weight"))
+    attribute = card.objective_attribute
+    by_seed = [compare(_refit(est, seed, X, y, fit_params), attribute) for seed in seeds[1 : 1 + n_runs]]
+    by_rows = [
+        compare(_refit(est, seed, *_drawn(est, X, y, fit_params, random)), attribute)
+        for seed in (seeds[1 + n_runs :] if resample is not None else ())
+    ]
+    return Stability(
+        model=f"{card.title}, {card.size_parameter} = {getattr(est, card.size_parameter)}",
+        part=card.part,
+        n_parts=compare.n_parts,
+        objective_name=card.objective_name,
+        sense=original.evidence_.sense,
+        objective=float(getattr(original, card.objective_attribute)),
+        seeds=_agreement(by_seed),
+        resamples=_agreement(by_rows) if by_rows else None,
+    )
+
+
+def _refit(est: Any, seed: Any, X: Any, y: Any, fit_params: Mapping[str, Any]) -> Any:
+    copy = clone(est)
+    if "random_state" in copy.get_params(deep=False):
+        copy.set_params(random_state=seed)
+    return copy.fit(X, y, **fit_params)
+
+
+def _n_rows(X: Any) -> int:
+    if isinstance(X, Chunks):
+        return X.n_units
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def _drawn(
+    est: Any, X: Any, y: Any, fit_params: Mapping[str, Any], random: np.random.RandomState
+) -> tuple[Any, Any, dict[str, Any]]:
+    """A bootstrap resample, as (X, y, fit_params)."""
+    n = _n_rows(X)
+    if has_fit_parameter(est, "sample_weight"):
+        given = check_sample_weight(fit_params.get("sample_weight"), n)
+        weights = np.ones(n) if given is None else given
+        kept = np.flatnonzero(weights)  # rows without weight must not change the draw
+        counts = np.zeros(n)
+        counts[kept] = np.bincount(random.randint(len(kept), size=len(kept)), minlength=len(kept))
+        return X, y, {**fit_params, "sample_weight": counts * weights}
+    by_row = {name: value for name, value in fit_params.items() if np.ndim(value) > 0 and _n_rows(value) == n}
+    seed = int(random.randint(2**31 - 1))
+    drawn = {name: resampled(value, random_state=seed) for name, value in by_row.items()}
+    y = None if y is None else resampled(y, random_state=seed)
+    return resampled(X, random_state=seed), y, {**fit_params, **drawn}
+
+
+@dataclass(frozen=True)
+class _Refit:
+    objective: float
+    shift: float
+    rand: float
+    same: NDArray[np.bool_]
+
+
+def _agreement(refits: list[_Refit]) -> Agreement:
+    return Agreement(
+        np.array([r.objective for r in refits]),
+        np.array([r.shift for r in refits]),
+        np.array([r.rand for r in refits]),
+        np.mean([r.same for r in refits], axis=0),
+    )
+
+
+class _Comparison:
+    """Refits against the original fit, on all rows."""
+
+    def __init__(self, original: Any, X: Any, y: Any, n_parts: int, sample_weight: Any) -> None:
+        self.X, self.y, self.n_parts = X, y, n_parts
+        self.labels = self._labels(original)
+        self.attribute = next((a for a in PLACES if hasattr(original, a)), None)
+        if self.attribute is not None:
+            deviations = _deviations(X, check_sample_weight(sample_weight, _n_rows(X)))
+            self.varies = deviations > 0
+            self.unit = deviations[self.varies]
+            self.places = self._places(original)
+
+    def __call__(self, refit: Any, objective_attribute: str) -> _Refit:
+        from sklearn.metrics import adjusted_rand_score
+
+        labels, shift = self._labels(refit), np.nan
+        if self.attribute is None:
+            shared = np.zeros((self.n_parts, self.n_parts))
+            np.add.at(shared, (self.labels, labels), 1.0)
+            mine, other = linear_sum_assignment(shared, maximize=True)
+        else:
+            squares = ((self.places[:, None, :] - self._places(refit)[None]) ** 2).sum(axis=2)
+            mine, other = linear_sum_assignment(squares)
+            shift = float(np.sqrt(squares[mine, other].sum() / max(self.places.size, 1)))
+        name = np.empty(self.n_parts, dtype=np.intp)
+        name[other] = mine
+        rand = float(adjusted_rand_score(self.labels, labels))
+        return _Refit(float(getattr(refit, objective_attribute)), shift, rand, name[labels] == self.labels)
+
+    def _labels(self, fitted: Any) -> NDArray[np.intp]:
+        labels = fitted.classify(self.X, self.y) if hasattr(fitted, "classify") else fitted.predict(self.X)
+        return np.asarray(labels).astype(np.intp)
+
+    def _places(self, fitted: Any) -> NDArray[np.float64]:
+        places = np.asarray(getattr(fitted, str(self.attribute)), dtype=np.float64)
+        return places[:, self.varies] / self.unit
+
+
+def _deviations(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Weighted standard deviation of each column; missing values are left out, a column of one value has exactly 0."""
+    if sparse.issparse(X):
+        return np.asarray(
+            np.sqrt(mean_variance_axis(sparse.csr_matrix(X, dtype=np.float64), axis=0, weights=weights)[1])
+        )
+    chunks = X if isinstance(X, Chunks) else Chunks(np.asarray(X, dtype=np.float64))
+    first = next(chunks.source.blocks()).columns[0].astype(np.float64)
+    low, high = np.fmin.reduce(first, axis=0), np.fmax.reduce(first, axis=0)
+    middle, scale = low / 2 + high / 2, high / 2 - low / 2
+    scale = np.where(scale > 0, scale, 1.0)
+
+    def powers(block: Block) -> NDArray[np.float64]:
+        x = (block.columns[0] - middle) / scale
+        w = np.ones(len(x)) if weights is None else weights[block.first : block.first + len(x)]
+        there = np.isfinite(x)
+        x = np.where(there, x, 0.0)
+        return np.stack([w @ there, w @ x, w @ x**2])
+
+    mass, total, squares = chunks.map_sum(powers)
+    mass = np.maximum(mass, np.finfo(float).tiny)
+    return np.asarray(np.sqrt(np.maximum(squares / mass - (total / mass) ** 2, 0.0)) * scale)
+
+
+def _percent(share: float) -> str:
+    return "0 %" if share <= SAME_OPTIMUM else f"{100 * share:.2g} %" if share < 1 else f"{1 + share:.3g} times"
+
+
+def _below(value: float) -> str:
+    """Three digits, rounded so that only 1 itself is shown as 1."""
+    return f"{value:.3f}" if value == 1 or value < 0.9995 else "0.999"
+
+
+def _every(n: int) -> str:
+    return "the other seed" if n == 1 else f"all {n} other seeds"
