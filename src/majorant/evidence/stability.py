@@ -375,10 +375,9 @@ class _Comparison:
 
 def _deviations(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
     """Weighted standard deviation of each column; missing values are left out, a column of one value has exactly 0."""
-    if sparse.issparse(X):
-        return np.asarray(
-            np.sqrt(mean_variance_axis(sparse.csr_matrix(X, dtype=np.float64), axis=0, weights=weights)[1])
-        )
+    is_sparse: bool = sparse.issparse(X)
+    if is_sparse:
+        return np.asarray(np.sqrt(mean_variance_axis(X.tocsr().astype(np.float64), axis=0, weights=weights)[1]))
     chunks = X if isinstance(X, Chunks) else Chunks(np.asarray(X, dtype=np.float64))
     first = next(chunks.source.blocks()).columns[0].astype(np.float64)
     low, high = np.fmin.reduce(first, axis=0), np.fmax.reduce(first, axis=0)
