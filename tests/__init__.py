@@ -1,0 +1,1 @@
+"""Tests of majorant, in folders that mirror the source."""

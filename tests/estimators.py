@@ -1,0 +1,52 @@
+"""Every public estimator, and the few things that a test asks of any of them: a new model is tested by being public."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+import majorant as mj
+from majorant.registry import card_of
+
+ESTIMATORS: list[type[Any]] = [
+    public
+    for public in (getattr(mj, name) for name in mj.__all__)
+    if isinstance(public, type) and issubclass(public, BaseEstimator)
+]
+
+
+def make(cls: type[Any], size: int = 3, **parameters: Any) -> Any:
+    """An unfitted estimator of some size with a fixed seed."""
+    return cls(**{card_of(cls).size_parameter: size, "random_state": 0, **parameters})
+
+
+def target(cls: type[Any], n_rows: int) -> NDArray[np.float64] | None:
+    """A target of so many rows for a model that needs one."""
+    return np.arange(n_rows) % 7.0 if card_of(cls).needs_target else None
+
+
+def objective(fitted: Any) -> float:
+    """The fitted objective, by whatever name the model has for it."""
+    return float(getattr(fitted, card_of(fitted).objective_attribute))
+
+
+def labels(fitted: Any, X: Any, y: Any = None) -> NDArray[Any]:
+    """The part of every row."""
+    return np.asarray(fitted.classify(X, y) if hasattr(fitted, "classify") else fitted.predict(X))
+
+
+def partition(found: NDArray[Any]) -> NDArray[np.intp]:
+    """Labels renumbered by first appearance, so that equal partitions are equal arrays."""
+    names, first, inverse = np.unique(found, return_index=True, return_inverse=True)
+    rank = np.empty(len(names), dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(len(names))
+    return rank[inverse]
+
+
+def numbers(fitted: Any) -> dict[str, NDArray[Any]]:
+    """All numeric public fitted attributes."""
+    arrays = {name: np.asarray(value) for name, value in vars(fitted).items() if name.endswith("_") and name[0] != "_"}
+    return {name: array for name, array in arrays.items() if array.dtype.kind in "biuf"}

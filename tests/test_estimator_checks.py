@@ -1,0 +1,32 @@
+"""scikit-learn's own suite, on every public estimator at three sizes: none of its checks is expected to fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import majorant as mj
+
+from .estimators import ESTIMATORS, make
+
+VARIANTS = [
+    *(mj.KMeans(2, init=init, n_init=2) for init in ("k-means++", "random", "forgy", "random-partition")),
+    *(
+        mj.KMeans(2, n_init=2, bounds=bounds)
+        for bounds in (
+            mj.Tightest(),
+            mj.GibbsLimit(eta=0.3),
+            mj.RandomWalk(eta=0.3, n_sweeps=2),
+            mj.GrowingSubset(eta=0.3),
+            mj.Tempered(eta=0.3),
+            mj.Biased(mj.Balance(), eta=0.3),
+        )
+    ),
+    mj.KMeans(3, algorithm="elkan", n_jobs=2),
+]
+
+
+@parametrize_with_checks([*(make(cls, size) for cls in ESTIMATORS for size in (1, 2, 3)), *VARIANTS])
+def test_estimator_contract(estimator: Any, check: Any) -> None:
+    check(estimator)
