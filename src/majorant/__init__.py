@@ -1,25 +1,56 @@
 """Latent-variable models whose answer does not depend on a lucky start."""
 
-from majorant.engine import (
-    Balance,
-    Biased,
-    BoundError,
-    Chunks,
-    GibbsLimit,
-    GrowingSubset,
-    PairConstraints,
-    RandomWalk,
-    Solution,
-    Tempered,
-    Tightest,
-    Trace,
-    minimize,
-)
-from majorant.engine.storage import open_rows
-from majorant.evidence import Evidence, Stability, stability
-from majorant.models import KMeans
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from majorant.engine import (
+        Balance,
+        Biased,
+        BoundError,
+        Chunks,
+        GibbsLimit,
+        GrowingSubset,
+        PairConstraints,
+        RandomWalk,
+        Solution,
+        Tempered,
+        Tightest,
+        Trace,
+        minimize,
+    )
+    from majorant.engine.storage import open_rows
+    from majorant.evidence import Evidence
+    from majorant.evidence.stability import Stability, stability
+    from majorant.models import KMeans
+    from majorant.persistence import load
 
 __version__ = "0.1.0"
+
+# Names are imported when they are first used, so that `majorant --help` need not wait for scipy.
+_HOMES = {
+    "Balance": "engine",
+    "Biased": "engine",
+    "BoundError": "engine",
+    "Chunks": "engine",
+    "Evidence": "evidence",
+    "GibbsLimit": "engine",
+    "GrowingSubset": "engine",
+    "KMeans": "models",
+    "PairConstraints": "engine",
+    "RandomWalk": "engine",
+    "Solution": "engine",
+    "Stability": "evidence.stability",
+    "Tempered": "engine",
+    "Tightest": "engine",
+    "Trace": "engine",
+    "load": "persistence",
+    "minimize": "engine",
+    "open_rows": "engine.storage",
+    "stability": "evidence.stability",
+}
 
 __all__ = [
     "Balance",
@@ -37,7 +68,20 @@ __all__ = [
     "Tempered",
     "Tightest",
     "Trace",
+    "load",
     "minimize",
     "open_rows",
     "stability",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'majorant' has no attribute {name!r}")
+    value = getattr(import_module(f"majorant.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -91,7 +91,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
         raise ValueError("sample_weight is zero for every row: at least one weight must be positive")
     largest = weights.max()
     if not np.isfinite(largest * n_rows) or largest > 1e150:
-        raise ValueError(f"sample_weight is too large to be summed: the largest entry is {largest:g}; rescale the weights")
+        raise ValueError(f"sample_weight is too large to be summed: its largest entry is {largest:g}; scale it down")
     return None if (weights == 1.0).all() else weights
 
 

@@ -1,4 +1,4 @@
-"""Which models there are: each model file registers its card here, and the command line, the report and saving read it."""
+"""Which models there are: each model file registers its card here; the command line, report and saving read it."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ from majorant.engine.problem import Family, View
 class Balance:
     """Prefers states that hold less than an equal share of the weight.
 
-    The preference for state z is ``1 - n_z L / n``, minus the slope of ``sum_z (n_z L / n)^2 / 2``, where ``n_z`` is the
-    weight that the tightest bound gives to state z of L.
+    The preference for state z is ``1 - n_z L / n``, minus the slope of ``sum_z (n_z L / n)^2 / 2``, where ``n_z`` is
+    the weight that the tightest bound gives to state z of L.
     """
 
     def __init__(self) -> None:
@@ -54,9 +54,9 @@ class Balance:
 class PairConstraints:
     """Prefers units that belong together in one state and units that do not in different ones.
 
-    Units linked by `must_link`, directly or through others, form groups. Before every draw each group is given the state
-    of least total energy that no group it may not join has taken, groups with most to lose first; its units prefer that
-    state. As every bound is valid, a constraint is broken where it would cost more than the budget.
+    Units linked by `must_link`, directly or through others, form groups. Before every draw each group is given the
+    state of least total energy that no group it may not join has taken, groups with most to lose first; its units
+    prefer that state. As every bound is valid, a constraint is broken where it would cost more than the budget.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class PairConstraints:
         clash = np.flatnonzero(self._apart[:, 0] == self._apart[:, 1])
         if len(clash):
             a, b = self.cannot_link[clash[0]]
-            raise ValueError(f"units {a} and {b} must be linked (directly or through others) and must not: drop one pair")
+            raise ValueError(f"units {a} and {b} are to be linked (maybe through others) and kept apart: drop one pair")
         self._target: NDArray[np.intp] | None = None
 
     def __repr__(self) -> str:
@@ -115,7 +115,8 @@ class PairConstraints:
         for a, b in self._apart:
             enemies[a].append(b)
             enemies[b].append(a)
-        margin = np.partition(energies, 1, axis=1)[:, 1] - energies.min(axis=1) if energies.shape[1] > 1 else energies[:, 0]
+        ordered = np.sort(energies, axis=1)
+        margin = ordered[:, min(1, energies.shape[1] - 1)] - ordered[:, 0]
         chosen = np.full(len(energies), -1, dtype=np.intp)
         for g in np.argsort(-margin, kind="stable"):
             taken = [chosen[e] for e in enemies[g] if chosen[e] >= 0]

@@ -76,9 +76,16 @@ class Block:
 class Source(Protocol):
     """Row-aligned arrays that can be read in consecutive pieces."""
 
-    n_units: int
-    total_weight: float
-    n_blocks: int
+    @property
+    def n_units(self) -> int: ...
+
+    @property
+    def total_weight(self) -> float: ...
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of blocks, if only roughly: one, or more."""
+        ...
 
     def blocks(self) -> Iterator[Block]:
         """The blocks in order, the same ones at every call."""

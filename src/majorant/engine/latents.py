@@ -57,16 +57,14 @@ def entropies(q: Latent) -> NDArray[np.float64]:
     if q.ndim == 1:
         return np.zeros(len(q))
     safe = np.where(q > 0, q, 1.0)
-    entropy: NDArray[np.float64] = -np.sum(q * np.log(safe), axis=1, dtype=np.float64)
-    return entropy
+    return np.asarray(-np.sum(q * np.log(safe), axis=1, dtype=np.float64))
 
 
 def expected(q: Latent, table: NDArray[Any]) -> NDArray[Any]:
-    """Expectation of a table (rows, n_states) under the latent values, one number a unit; absent states count nothing."""
+    """Expectation of a table (rows, n_states) under the latent values, one number a unit."""
     if q.ndim == 1:
         return np.asarray(table[np.arange(len(q)), q])
-    values: NDArray[Any] = np.sum(q * np.where(q > 0, table, 0.0), axis=1)
-    return values
+    return np.asarray(np.sum(q * np.where(q > 0, table, 0.0), axis=1))
 
 
 def collect(

@@ -103,14 +103,14 @@ class _Run(Generic[Theta]):
         new, value = self.family.solve(bound.statistics, theta, self.data)
         b = value - bound.entropy
         if b > ceiling + self.slack(b, ceiling):
-            raise BoundError(f"the bound rose from {ceiling!r} to {b!r}: solve() must not leave its statistics' minimum")
+            raise BoundError(f"the bound rose from {ceiling!r} to {b!r}: solve() must minimise it")
         if self.callback is not None:
             self.callback(new)
         return new, b
 
     def gap(self, b: float, objective: float) -> float:
         if objective > b + self.slack(b, objective):
-            raise BoundError(f"the objective {objective!r} lies above its bound {b!r}: energies and statistics disagree")
+            raise BoundError(f"the objective {objective!r} lies above its bound {b!r}: energies contradict statistics")
         return b - objective
 
     def slack(self, b: float, other: float) -> float:
@@ -198,10 +198,10 @@ def minimize(
     """
     if (theta is None) == (latent is None):
         raise ValueError("give exactly one of theta (parameters) and latent (a function from a block to latent values)")
-    policy = Tightest() if policy is None else policy
-    run = _Run(family, data, policy, seed, callback)
+    chosen: Policy = Tightest() if policy is None else policy
+    run = _Run(family, data, chosen, seed, callback)
     with _one_blas_thread():
-        if policy.eta >= 1:
+        if chosen.eta >= 1:
             first = None if latent is None else _first_bound(run, latent)
             end = _descend(run, theta, first, tol, max_iter)
             for row in end.rows:
@@ -257,7 +257,8 @@ def _descend(run: _Run[Theta], theta: Theta | None, bound: Bound | None, tol: fl
         seen = run.sweep(new)
         objective = run.objective(new, seen)
         gap = run.gap(b, objective)
-        rows.append(dict(objective=objective, bound=b, gap=gap, changed=seen.tight.distance / n, exploring=0.0))
+        changed = seen.tight.distance / n
+        rows.append({"objective": objective, "bound": b, "gap": gap, "changed": changed, "exploring": 0.0})
         if touches and settled is not None:
             stop = settled(theta, new, seen.tight)
         else:
@@ -314,7 +315,7 @@ def _explore(
         gap = run.gap(b, objective)
         largest = max(largest, gap)
         _insert(found, objective, theta)
-        row = dict(objective=objective, bound=b, gap=gap, exploring=1.0)
+        row = {"objective": objective, "bound": b, "gap": gap, "exploring": 1.0}
         budget = (1 - eta) * gap
         if (t > 0 and gap <= explore_tol * largest) or budget <= run.slack(b, objective):
             run.trace.add(**row)
@@ -327,9 +328,7 @@ def _explore(
         share = 1.0 if excess <= budget else budget / excess
         bound = drawn if share == 1.0 else share * drawn + (1 - share) * seen.tight
         ceiling = objective + bound.excess
-        run.trace.add(
-            **row, budget=budget, used=bound.excess, blend=share, changed=bound.distance / n, price=price
-        )
+        run.trace.add(**row, budget=budget, used=bound.excess, blend=share, changed=bound.distance / n, price=price)
         price *= float(np.clip(excess / budget, 0.5, 2.0)) / (1 - 0.5 * eta)
     return found, largest, False
 
@@ -356,7 +355,7 @@ def _first_bound(run: _Run[Theta], latent: FirstLatent) -> Bound:
 
 
 def _hot_bound(run: _Run[Theta], theta: Theta, heat: float) -> Bound:
-    """The bound of hot latents at `theta`: their temperature is 1 / heat times the mean regret of the second-best state."""
+    """The bound of hot latents at `theta`: of a temperature of 1 / heat mean regrets of the second-best state."""
     family = run.family
     run.passes += 2
 

@@ -1,12 +1,13 @@
 """The weighted empirical measure of some rows: what a fit may depend on, and nothing else.
 
-Rows in canonical order, equal rows merged, rows of weight zero dropped, centred and scaled: so that neither the order of
-the rows, nor writing a row twice instead of weighting it, nor units, nor rows without weight can change an answer.
+Rows in canonical order, equal rows merged, rows of weight zero dropped, centred and scaled: so that neither the order
+of the rows, nor writing a row twice instead of weighting it, nor units, nor rows without weight can change an answer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -151,8 +152,8 @@ def _sort_sparse_rows(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     negative = bits >> np.uint64(63) == 1
     entries = np.where(negative, ~bits, bits | np.uint64(1 << 63)).astype(">u8")
     columns, edges = rows.indices.astype(">i8"), rows.indptr
-    keys = [(columns[a:b].tobytes(), entries[a:b].tobytes()) for a, b in zip(edges[:-1], edges[1:], strict=True)]
+    keys = [(columns[a:b].tobytes(), entries[a:b].tobytes()) for a, b in pairwise(edges)]
     order = np.array(sorted(range(len(keys)), key=keys.__getitem__), dtype=np.int64)
     is_new = np.ones(len(keys), dtype=np.uint8)
-    is_new[1:] = [keys[a] != keys[b] for a, b in zip(order[:-1], order[1:], strict=True)]
+    is_new[1:] = [keys[a] != keys[b] for a, b in pairwise(order)]
     return order, is_new

@@ -153,8 +153,8 @@ class RandomWalk(BoundPolicy):
 class GrowingSubset(BoundPolicy):
     """Units drawn at random keep their last latent value; a share that grows as the budget shrinks is inferred anew.
 
-    Made for latent SVMs, where the first latents come from the user; on other families it stays near the start. The only
-    policy that keeps latents from one pass to the next.
+    Made for latent SVMs, where the first latents come from the user; on other families it stays near the start. The
+    only policy that keeps latents from one pass to the next.
 
     References
     ----------

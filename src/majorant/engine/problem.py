@@ -25,8 +25,8 @@ class Family(Protocol[Theta]):
 
     `theta` is the family's own: the engine never looks inside, so it may carry what a solver wants to remember.
 
-    A family may also offer ``tight_pass(theta, block) -> (free energy, Bound)``, a fused kernel that is used whenever no
-    bound is proposed, and ``settled(old, new) -> bool``, asked after a step with the tightest bound.
+    A family may also offer ``tight_pass(theta, block) -> (free energy, Bound)``, a fused kernel that is used whenever
+    no bound is proposed, and ``settled(old, new) -> bool``, asked after a step with the tightest bound.
     """
 
     beta: float
@@ -163,8 +163,8 @@ class View:
 class Policy(Protocol):
     """Chooses bounds.
 
-    Every policy is a family of proposals with one parameter, the `price` of a unit of excess (1 / energy): the excess of
-    a proposal falls as the price rises, and at an infinite price it is the tightest bound.
+    Every policy is a family of proposals with one parameter, the `price` of a unit of excess (1 / energy): the excess
+    of a proposal falls as the price rises, and at an infinite price it is the tightest bound.
 
     Attributes
     ----------
@@ -174,8 +174,11 @@ class Policy(Protocol):
         Whether the first bound, which is free, is drawn from hot latents; None: for hard latents only.
     """
 
-    eta: float
-    hot_start: bool | None
+    @property
+    def eta(self) -> float: ...
+
+    @property
+    def hot_start(self) -> bool | None: ...
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int) -> None:
         """Passes over the data that a draw needs before the pass that makes it."""

@@ -44,7 +44,8 @@ class Rows:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        return np.dtype(self.measure.points.dtype)
+        dtype: np.dtype[Any] = self.measure.points.dtype
+        return dtype
 
 
 def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | None) -> Rows:
@@ -86,9 +87,7 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None) -> Rows:
     def standard(x: NDArray[Any]) -> NDArray[Any]:
         return np.ascontiguousarray((x.astype(np.float64) - origin) * scale, dtype=source.dtype)
 
-    sample = empirical_measure(
-        np.concatenate(seen.sample), None if source.weights is None else source.weights[drawn]
-    )
+    sample = empirical_measure(np.concatenate(seen.sample), None if source.weights is None else source.weights[drawn])
     # The sample in the units of the stream: seeds found on it must mean the same there.
     points = np.ascontiguousarray((sample.restore(sample.points) - origin) * scale, dtype=source.dtype)
     measure = Measure(points, sample.weights, sample.positions, origin, scale)

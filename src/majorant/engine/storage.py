@@ -77,7 +77,8 @@ class NpyRows(StoredRows):
         super().__init__(array.shape[0], array.shape[1], array.dtype)
         self._array = array
         # Reading the file keeps pages out of this process; a view, or pages that were written to, go by the mapping.
-        self._readable = isinstance(array.base, mmap.mmap) and array.mode == "r" and array.flags.c_contiguous
+        owner: Any = array.base
+        self._readable = isinstance(owner, mmap.mmap) and array.mode == "r" and array.flags.c_contiguous
 
     def pieces(self) -> Iterator[NDArray[Any]]:
         array = self._array
@@ -110,7 +111,7 @@ class ArrowRows(StoredRows):
                 raise ValueError(f"no column {name!r} in {path.name}; its columns are {', '.join(schema.names)}")
             kind = schema.field(name).type
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-                raise TypeError(f"column {name!r} of {path.name} holds {kind}, not numbers: leave it out with columns=[...]")
+                raise TypeError(f"column {name!r} of {path.name} holds {kind}, not numbers: name others in columns")
         if not names:
             raise ValueError(f"{path.name} has no columns to read")
         single = all(schema.field(name).type in (pa.float32(), pa.float16()) for name in names)
@@ -126,8 +127,7 @@ class ArrowRows(StoredRows):
             else:
                 batches = (file.get_batch(i).select(names) for i in range(file.num_record_batches))
             for batch in batches:
-                columns = [c.cast(self.dtype.name.replace("float64", "double").replace("float32", "float")) for c in batch]
-                yield np.column_stack([c.to_numpy(zero_copy_only=False) for c in columns])
+                yield np.column_stack([c.to_numpy(zero_copy_only=False).astype(self.dtype) for c in batch])
 
 
 def _pyarrow() -> Any:

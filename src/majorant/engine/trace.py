@@ -89,6 +89,6 @@ class Trace:
         lengths = {len(c) for c in columns.values()}
         if len(lengths) != 1:
             raise ValueError(f"the columns of a trace must have one length; got {sorted(lengths)}")
-        return cls([
-            {name: float(c[i]) for name, c in columns.items() if not np.isnan(c[i])} for i in range(lengths.pop())
-        ])
+        return cls(
+            [{name: float(c[i]) for name, c in columns.items() if not np.isnan(c[i])} for i in range(lengths.pop())]
+        )

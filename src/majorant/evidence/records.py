@@ -150,6 +150,5 @@ class Evidence:
         if state["sense"] not in ("min", "max"):
             raise ValueError(f"sense must be 'min' or 'max'; got {state['sense']!r}")
         bound = state["lower_bound"]
-        return cls(
-            starts, str(state["objective_name"]), state["sense"], None if bound is None else float(bound), str(state["note"])
-        )
+        bound = None if bound is None else float(bound)
+        return cls(starts, str(state["objective_name"]), state["sense"], bound, str(state["note"]))

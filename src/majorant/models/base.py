@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from os import PathLike
-from typing import TYPE_CHECKING
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence
-
-if TYPE_CHECKING:
-    from majorant.summary import Summary
+from majorant.persistence import save
+from majorant.summary import Summary
 
 
 class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -51,7 +49,5 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         path : str or path-like
             Replaced only when the new file is complete.
         """
-        from majorant.persistence import save
-
         check_is_fitted(self)
         save(self, path)

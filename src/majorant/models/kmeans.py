@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,18 +20,26 @@ from majorant.engine.chunks import Block, Chunks
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.measure import Measure, safe_scale
 from majorant.engine.policies import BoundPolicy
-from majorant.engine.problem import Bound
+from majorant.engine.problem import Bound, FirstLatent
 from majorant.engine.rows import Rows, rows_in_memory, rows_streamed
 from majorant.engine.storage import StoredRows, stored_rows
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.registry import ModelCard, register
 from majorant.solvers.nearest import assign, moments, squared_distances
+from majorant.solvers.relocation import relocate_empty
 from majorant.starts.restarts import Start, best_of
 from majorant.starts.seeding import plus_plus, random_partition, random_rows
+from majorant.summary import Block as Part
+from majorant.summary import Fact, Facts, Summary, clusters_block, counted, evidence_block
 
-if TYPE_CHECKING:
-    from majorant.summary import Summary
+ACCEPTED: dict[str, Any] = {
+    "accept_sparse": "csr",
+    "accept_large_sparse": False,
+    "dtype": [np.float64, np.float32],
+    "order": "C",
+}
+"""Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
 
 SEEDED = {"auto": "k-means++", "k-means++": "k-means++", "random": "random rows", "forgy": "random rows"}
 """Starts that are seeds, and what the evidence calls them."""
@@ -79,7 +87,7 @@ class KMeansFamily:
         dtype = next(data.source.blocks()).columns[0].dtype if theta is None else theta.dtype
         old = np.zeros((self.n_states, s.shape[1] - 2), dtype=dtype) if theta is None else theta
         if self.relocate and theta is not None and (s[:, 0] <= 0).any():
-            s = self._relocated(s, theta, data)
+            s = relocate_empty(s, theta, data)
         mass, sums, spread = s[:, :1], s[:, 1:-1], s[:, -1]
         shift = np.divide(sums, mass, out=np.zeros_like(sums), where=mass > 0)
         centres = (old + shift).astype(dtype)
@@ -95,50 +103,10 @@ class KMeansFamily:
         self.by_labels = seen.distance == 0 and not still
         return still or self.by_labels
 
-    def _relocated(self, s: NDArray[np.float64], theta: NDArray[Any], data: Chunks) -> NDArray[np.float64]:
-        """Statistics after the rows farthest from their centres have become the empty clusters."""
-        empty = np.flatnonzero(s[:, 0] <= 0)
 
-        def farthest(block: Block) -> _Farthest:
-            d = squared_distances(block.columns[0], theta)
-            label = d.argmin(axis=1)
-            distance = np.take_along_axis(d, label[:, None], axis=1)[:, 0]
-            top = np.lexsort((np.arange(len(distance)), -distance))[: len(empty)]
-            x = block.columns[0][top]
-            x = np.asarray(x.todense() if sparse.issparse(x) else x, dtype=np.float64)
-            w = np.ones(len(top)) if block.weights is None else block.weights[top]
-            return _Farthest(distance[top].astype(np.float64), label[top], w, x)
-
-        found = data.map_sum(farthest)
-        s = s.copy()
-        for z, distance, label, w, x in zip(
-            empty, found.distances, found.labels, found.weights, found.rows, strict=False
-        ):
-            if distance <= 0 or s[label, 0] - w <= 1e-12 * w:
-                continue
-            s[label] -= np.concatenate([[w], w * (x - theta[label]), [w * distance]])
-            s[z] = np.concatenate([[w], w * (x - theta[z]), [w * np.sum((x - theta[z]) ** 2)]])
-        return s
-
-
-@dataclass(frozen=True)
-class _Farthest:
-    """The rows farthest from their centres, farthest first."""
-
-    distances: NDArray[np.float64]
-    labels: NDArray[np.intp]
-    weights: NDArray[np.float64]
-    rows: NDArray[np.float64]
-
-    def __add__(self, other: _Farthest) -> _Farthest:
-        distances = np.concatenate([self.distances, other.distances])
-        top = np.argsort(-distances, kind="stable")[: max(len(self.distances), len(other.distances))]
-        return _Farthest(
-            distances[top],
-            np.concatenate([self.labels, other.labels])[top],
-            np.concatenate([self.weights, other.weights])[top],
-            np.concatenate([self.rows, other.rows])[top],
-        )
+def _rows_of(labels: NDArray[np.int32]) -> FirstLatent:
+    """Latent values of a block out of those of all units."""
+    return lambda block: labels[block.first : block.first + len(block)]
 
 
 @register(
@@ -183,8 +151,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
     max_iter : int, default=300
         Largest number of iterations of a start.
     tol : float, default=1e-4
-        A start has converged when the squared shifts of its centres sum to no more than `tol` times the mean variance of
-        the columns, or when no label changes.
+        A start has converged when the squared shifts of its centres sum to no more than `tol` times the mean variance
+        of the columns, or when no label changes.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
@@ -265,8 +233,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features), or Chunks
-            Rows. A memory-mapped array larger than 64 MB, or ``majorant.open_rows(path)``, is read block by block; starts
-            are then made on a sample.
+            Rows. A memory-mapped array larger than 64 MB, or ``majorant.open_rows(path)``, is read block by block;
+            starts are then made on a sample.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative weights, not all zero.
@@ -284,15 +252,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         random = check_random_state(self.random_state)
         source = stored_rows(X)
         if source is None:
-            X = validate_data(
-                self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=False
-            )
+            X = validate_data(self, X, **ACCEPTED)
             n = X.shape[0]
         else:
             n = self._check_stored(source, reset=True)
         if n < self.n_clusters:
             raise ValueError(
-                f"n_samples={n} should be >= n_clusters={self.n_clusters}: ask for at most as many clusters as there are rows"
+                f"n_samples={n} should be >= n_clusters={self.n_clusters}: ask for at most one cluster a row"
             )
         weights = check_sample_weight(sample_weight, n)
         if source is None:
@@ -346,7 +312,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         n_init = (1 if given else 10) if self.n_init == "auto" else int(self.n_init)
         if given and n_init > 1:
             warnings.warn(
-                f"Explicit initial center position passed: performing only one init, as all n_init={n_init} would be equal",
+                f"Explicit initial center position passed: performing only one init, not n_init={n_init} equal ones",
                 RuntimeWarning,
                 stacklevel=3,
             )
@@ -364,7 +330,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 yield Start("callable", theta=self._given_centres(centres, measure), seed=seed)
             elif self.init == "random-partition":
                 parts = random_partition(measure, k, draws)
-                yield Start("random partition", latent=lambda b, z=parts: z[b.first : b.first + len(b)], seed=seed)
+                yield Start("random partition", latent=_rows_of(parts), seed=seed)
             else:
                 source = SEEDED[str(self.init)]
                 seeding = plus_plus if source == "k-means++" else random_rows
@@ -391,7 +357,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         solution, records = best_of(starts, lambda start: self._run(rows, sample, start), verbose=self.verbose)
         note = ""
         if rows.is_sample:
-            note = f"The starts were made on {len(measure.positions)} of {rows.data.n_units} rows, and the best one went on on all."
+            note = f"Starts were made on {len(measure.positions)} of {rows.data.n_units} rows; the best went on on all."
             solution = self._run(rows, rows.data, Start("sample", theta=solution.theta))
         unit = 1.0 / measure.scale**2
         centres = measure.restore(solution.theta)
@@ -402,7 +368,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         self.n_iter_ = min(solution.n_iter, self.max_iter) if self.bounds is None else solution.n_iter
         self.evidence_ = Evidence(records, "SSE", "min", note=note).scaled(unit)
         self.trace_ = solution.trace.scaled(unit)
-        self._n_features_out = self.n_clusters
 
     def _run(self, rows: Rows, data: Chunks, start: Start) -> Solution[NDArray[Any]]:
         """One start to its end. A bound policy keeps empty clusters where they are; a last descent moves them."""
@@ -476,9 +441,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         if source is not None:
             self._check_stored(source, reset=False)
             return source
-        return validate_data(
-            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", accept_large_sparse=False, reset=False
-        )
+        return validate_data(self, X, reset=False, **ACCEPTED)
 
     def predict(self, X: Any) -> NDArray[np.int32]:
         """The nearest cluster of each row.
@@ -537,6 +500,24 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         nearest = self.transform(X).min(axis=1).astype(np.float64)
         weights = check_sample_weight(sample_weight, len(nearest))
         return -float(np.sum(nearest**2) if weights is None else weights @ nearest**2)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.cluster_centers_)
+
+    def _summary(self) -> Summary:
+        n, (k, d) = len(self.labels_), self.cluster_centers_.shape
+        features = getattr(self, "feature_names_in_", [f"x{i + 1}" for i in range(d)])
+        size = Facts("fit", [Fact("SSE", self.inertia_, 2), Fact("SSE a row", self.inertia_ / n, 4)], [Fact("rows", n)])
+        return Summary(
+            f"k-means, {counted(k, 'cluster')}",
+            f"{counted(n, 'row')}, {counted(d, 'feature')}",
+            [
+                evidence_block(self.evidence_),
+                Part("FIT", f"reached in {counted(self.n_iter_, 'iteration')}", [size]),
+                clusters_block(self.labels_, self.cluster_centers_, list(features)),
+            ],
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -54,7 +54,8 @@ def squared_distances(x: Any, centres: NDArray[Any]) -> NDArray[Any]:
         out = np.asarray(x @ (-2.0 * centres.T))
         out += row_squares(x)[:, None]
         out += np.einsum("kl,kl->k", centres, centres)
-        return np.maximum(out, 0.0, out=out)
+        np.maximum(out, 0.0, out=out)
+        return out
     out = np.empty((len(x), len(centres)), dtype=x.dtype)
     _kernels.distances(x, centres, out)
     return out
@@ -65,9 +66,7 @@ def row_squares(x: Any) -> NDArray[Any]:
     return np.asarray(x.multiply(x).sum(axis=1)).ravel()
 
 
-def moments(
-    x: Any, weights: NDArray[np.float64] | None, centres: NDArray[Any], q: NDArray[Any]
-) -> NDArray[np.float64]:
+def moments(x: Any, weights: NDArray[np.float64] | None, centres: NDArray[Any], q: NDArray[Any]) -> NDArray[np.float64]:
     """Moments about each centre of the rows that hard (n_rows,) or soft (n_rows, n_centres) labels give it."""
     k, d = centres.shape
     out = np.empty((k, d + 2))

@@ -16,9 +16,7 @@ from majorant.engine.measure import Measure
 from majorant.solvers.nearest import squared_distances
 
 
-def plus_plus(
-    measure: Measure, n_seeds: int, random: np.random.Generator, n_trials: int | None = None
-) -> NDArray[Any]:
+def plus_plus(measure: Measure, n_seeds: int, random: np.random.Generator, n_trials: int | None = None) -> NDArray[Any]:
     """Greedy k-means++ seeds.
 
     Each seed is a point drawn with probability proportional to weight times squared distance to the seeds before it; of

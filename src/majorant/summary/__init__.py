@@ -1,5 +1,6 @@
 """What does a fitted model say on one page? The parts that a model builds its summary from; they know no model."""
 
+from majorant.summary.clusters import clusters_block
 from majorant.summary.evidence import best_sentences, bound_sentence, evidence_block, luck_sentence, optima_table
 from majorant.summary.numbers import NumberFormat, counted, html_number, number_format, percent
 from majorant.summary.summary import Block, Fact, Facts, Summary
@@ -15,6 +16,7 @@ __all__ = [
     "Table",
     "best_sentences",
     "bound_sentence",
+    "clusters_block",
     "counted",
     "evidence_block",
     "html_number",

@@ -1,0 +1,80 @@
+"""Empty clusters, and the rows that they are moved to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.solvers.nearest import squared_distances
+
+
+def relocate_empty(moments: NDArray[np.float64], centres: NDArray[Any], data: Chunks) -> NDArray[np.float64]:
+    """Moments after the rows farthest from their centres have left them to become the empty clusters.
+
+    One pass over the data. The sum of squared distances falls: a row at distance zero costs nothing, and the cluster
+    that it leaves is better off without it. A row that is all of its cluster stays.
+
+    Parameters
+    ----------
+    moments : ndarray of shape (n_centres, n_features + 2)
+        Of the rows nearest to each centre, about that centre; see `majorant.solvers.nearest`.
+    centres : ndarray of shape (n_centres, n_features)
+    data : Chunks
+
+    Returns
+    -------
+    ndarray of shape (n_centres, n_features + 2)
+    """
+    empty = np.flatnonzero(moments[:, 0] <= 0)
+
+    def visit(block: Block) -> _Farthest:
+        distances = squared_distances(block.columns[0], centres)
+        labels = distances.argmin(axis=1)
+        nearest = distances[np.arange(len(labels)), labels].astype(np.float64)
+        top = np.argsort(-nearest, kind="stable")[: len(empty)]
+        rows = block.columns[0][top]
+        rows = np.asarray(rows.todense() if sparse.issparse(rows) else rows, dtype=np.float64)
+        weights = np.ones(len(top)) if block.weights is None else block.weights[top]
+        return _Farthest(len(empty), nearest[top], labels[top], weights, rows)
+
+    found = data.map_sum(visit)
+    moments = moments.copy()
+    targets = iter(empty)
+    for distance, label, w, x in zip(found.distances, found.labels, found.weights, found.rows, strict=True):
+        if distance <= 0 or moments[label, 0] - w <= 1e-12 * w:
+            continue
+        z = next(targets)
+        moments[label] -= _moment(w, x - centres[label])
+        moments[z] = _moment(w, x - centres[z])
+    return moments
+
+
+def _moment(w: float, difference: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.concatenate([[w], w * difference, [w * (difference @ difference)]])
+
+
+@dataclass(frozen=True)
+class _Farthest:
+    """The `limit` rows farthest from their centres, farthest first; of equal ones those that come first."""
+
+    limit: int
+    distances: NDArray[np.float64]
+    labels: NDArray[np.intp]
+    weights: NDArray[np.float64]
+    rows: NDArray[np.float64]
+
+    def __add__(self, other: _Farthest) -> _Farthest:
+        distances = np.concatenate([self.distances, other.distances])
+        top = np.argsort(-distances, kind="stable")[: self.limit]
+        return _Farthest(
+            self.limit,
+            distances[top],
+            np.concatenate([self.labels, other.labels])[top],
+            np.concatenate([self.weights, other.weights])[top],
+            np.concatenate([self.rows, other.rows])[top],
+        )

@@ -1,0 +1,50 @@
+"""How are clusters set in a table? Their sizes and their centres, for any model that has labels and centres."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.summary.numbers import counted
+from majorant.summary.summary import Block
+from majorant.summary.table import Column, Table
+
+MOST_FEATURES = 20
+MOST_CENTRES = 30
+
+
+def clusters_block(labels: NDArray[np.integer], centres: NDArray[np.floating], features: Sequence[str]) -> Block:
+    """Rows and share of every cluster, then the centres, feature by feature.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_rows,)
+        Cluster of each row, from 0; on the page clusters are numbered from 1.
+    centres : ndarray of shape (n_clusters, n_features)
+    features : sequence of str
+        Names of the features.
+    """
+    k = len(centres)
+    rows = np.bincount(labels, minlength=k)
+    sizes = [(j + 1, int(rows[j]), float(rows[j] / len(labels))) for j in range(k)]
+    content: list[Table | str] = [Table("clusters", [Column("cluster"), Column("rows"), Column("share", 3)], sizes)]
+    if k > MOST_CENTRES:
+        return Block("CLUSTERS", "", (*content, f"The centres of {k} clusters are in cluster_centers_."))
+    shown = _told_apart(centres)
+    columns = [Column("centre on"), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
+    content.append(Table("centres", columns, [(features[i], *map(float, centres[:, i])) for i in shown]))
+    if len(shown) < len(features):
+        left_out = counted(len(features) - len(shown), "feature")
+        content.append(f"The features on which the centres lie farthest apart; {left_out} left out.")
+    return Block("CLUSTERS", "", tuple(content))
+
+
+def _told_apart(centres: NDArray[np.floating]) -> list[int]:
+    """The features to show, in their own order: all, or those whose centres lie farthest apart."""
+    d = centres.shape[1]
+    if d <= MOST_FEATURES:
+        return list(range(d))
+    spread = np.ptp(centres, axis=0)
+    return sorted(np.argsort(-spread, kind="stable")[:MOST_FEATURES].tolist())
