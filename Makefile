@@ -1,0 +1,60 @@
+# make demo   an environment, the package, a fit to a real table, a report
+# make test   everything: lint, types, tests
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.css' -o -name '*.pyi')
+WORKERS ?= auto
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope
+
+.PHONY: demo test lint check test-isa test-sanitizers bench clean
+
+demo: $(VENV)/installed-cli
+	$(BIN)/majorant demo --out demo --force
+
+test: lint check
+
+lint: $(VENV)/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+check: $(VENV)/installed-test
+	$(PYTEST)
+
+# The whole suite again for every other instruction set that this machine has.
+test-isa: $(VENV)/installed-test
+	set -e; for isa in $$($(BIN)/python -c "from majorant import _kernels as k; print(*[i for i in k.isas() if i != k.isa()])"); do \
+	    echo "MAJORANT_ISA=$$isa"; MAJORANT_ISA=$$isa $(PYTEST); done
+
+# The whole suite with the kernels under AddressSanitizer and UndefinedBehaviorSanitizer.
+test-sanitizers: $(VENV)-sanitizers/installed
+	ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 MAJORANT_SANITIZED=1 \
+	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+	    $(VENV)-sanitizers/bin/python -m pytest -q -n $(WORKERS) --dist loadscope
+
+bench: $(VENV)/installed-test
+	$(BIN)/python benchmarks/kmeans_lloyd.py
+
+$(BIN)/python:
+	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'majorant needs Python 3.11 or newer; this is ' + sys.version"
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/installed-cli: $(BIN)/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet ".[cli]"
+	touch $@
+
+$(VENV)/installed-test: $(BIN)/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet ".[test]"
+	touch $@ $(VENV)/installed-cli
+
+$(VENV)-sanitizers/installed: $(SOURCES)
+	$(PYTHON) -m venv $(VENV)-sanitizers
+	$(VENV)-sanitizers/bin/python -m pip install --quiet --upgrade pip
+	$(VENV)-sanitizers/bin/python -m pip install --quiet ".[test]" --config-settings=cmake.define.MAJORANT_SANITIZE=ON \
+	    --config-settings=build-dir=build/sanitizers
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(VENV)-sanitizers build demo
