@@ -60,6 +60,11 @@ def entropies(q: Latent) -> NDArray[np.float64]:
     return np.asarray(-np.sum(q * np.log(safe), axis=1, dtype=np.float64))
 
 
+def as_soft(q: Latent, n_states: int) -> Latent:
+    """Latent values as rows that sum to one."""
+    return np.eye(n_states)[q] if q.ndim == 1 else q
+
+
 def expected(q: Latent, table: NDArray[Any]) -> NDArray[Any]:
     """Expectation of a table (rows, n_states) under the latent values, one number a unit."""
     if q.ndim == 1:

@@ -68,23 +68,28 @@ class _Run(Generic[Theta]):
     draw: int = 0
     trace: Trace = field(default_factory=Trace)
 
-    def sweep(self, theta: Theta, price: float = np.inf) -> Sweep:
-        """One pass: the objective, the tightest bound and, at a finite price, a proposal."""
+    def sweep(self, theta: Theta, price: float = np.inf, *, first: bool = False) -> Sweep:
+        """One pass: the objective, the tightest bound and, at a finite price, a proposal.
+
+        Where the tightest bound is the `first` one of an exploration, the policy may keep it.
+        """
         self.passes += 1
         family, fused = self.family, getattr(self.family, "tight_pass", None)
         draws = np.isfinite(price)
 
         def visit(block: Block) -> Sweep:
-            if not draws and fused is not None:
+            if not draws and not first and fused is not None:
                 free, tight = fused(theta, block)
                 return Sweep(free, tight, tight)
             energies = family.energies(theta, block)
             free_energies, q = tightest(energies, family.beta)
             view = View(block, energies, free_energies, q, family.beta, self.seed, self.draw)
             tight = drawn = view.bound(family, theta, q)
+            if first:
+                self.policy.keep(block, q)
             if draws:
                 proposed = self.policy.propose(view, price)
-                self.policy.keep(view, proposed)
+                self.policy.keep(block, proposed)
                 drawn = view.bound(family, theta, proposed)
             return Sweep(block.total(free_energies), tight, drawn)
 
@@ -196,6 +201,8 @@ def minimize(
     --------
     See ``docs/writing_a_family.md`` for a family of one's own in 40 lines.
     """
+    if max_iter < 1:
+        raise ValueError(f"max_iter must be at least 1; got {max_iter!r}")
     if (theta is None) == (latent is None):
         raise ValueError("give exactly one of theta (parameters) and latent (a function from a block to latent values)")
     chosen: Policy = Tightest() if policy is None else policy
@@ -272,8 +279,7 @@ def _descend(run: _Run[Theta], theta: Theta | None, bound: Bound | None, tol: fl
 
 
 def _known(theta: Theta | None) -> Theta:
-    if theta is None:
-        raise ValueError("max_iter must be at least 1")
+    assert theta is not None  # there was at least one step
     return theta
 
 
@@ -294,7 +300,7 @@ def _explore(
     found: list[tuple[float, Theta]] = []
     if latent is None:
         assert theta is not None
-        seen = run.sweep(theta)
+        seen = run.sweep(theta, first=True)
         start = run.objective(theta, seen)
         found.append((start, theta))
         bound, ceiling = seen.tight, start
@@ -321,7 +327,7 @@ def _explore(
             run.trace.add(**row)
             return found, largest, True
         if not np.isfinite(price):
-            price = n / budget
+            price = run.data.total_weight / budget
             seen = run.sweep(theta, price)
         drawn = seen.drawn
         excess = max(drawn.excess, 0.0)
@@ -348,6 +354,7 @@ def _first_bound(run: _Run[Theta], latent: FirstLatent) -> Bound:
 
     def visit(block: Block) -> Bound:
         q = latent(block)
+        run.policy.keep(block, q)
         entropy = 0.0 if np.isinf(family.beta) else block.total(entropies(q)) / family.beta
         return Bound(family.statistics(block, q, None), entropy, np.nan)
 
@@ -373,6 +380,7 @@ def _hot_bound(run: _Run[Theta], theta: Theta, heat: float) -> Bound:
     def visit(block: Block) -> Bound:
         energies = family.energies(theta, block)
         q = tightest(energies, heat * coldness)[1]
+        run.policy.keep(block, q)
         entropy = 0.0 if np.isinf(family.beta) or q.ndim == 1 else block.total(entropies(q)) / family.beta
         return Bound(family.statistics(block, q, theta), entropy, np.nan)
 

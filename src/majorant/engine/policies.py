@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.engine.chunks import Chunks
-from majorant.engine.latents import Latent, tightest
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.latents import Latent, as_soft, tightest
 from majorant.engine.problem import Family, View
 
 
@@ -42,7 +42,7 @@ class BoundPolicy:
     def propose(self, view: View, price: float) -> Latent:
         raise NotImplementedError(f"{type(self).__name__} must say how it proposes latent values")
 
-    def keep(self, view: View, q: Latent) -> None:
+    def keep(self, block: Block, q: Latent) -> None:
         """Nothing to keep."""
 
     def renumbered(self, positions: NDArray[np.intp]) -> BoundPolicy:
@@ -143,8 +143,9 @@ class RandomWalk(BoundPolicy):
         z = view.best.copy()
         least = np.ascontiguousarray(view.least)
         sites = random.integers(0, rows, steps)
+        weight = rows if view.weights is None else float(view.weights.sum())
         _kernels.walk(
-            np.ascontiguousarray(view.energies), view.weights, least, rows / price, sites, random.random(steps), z
+            np.ascontiguousarray(view.energies), view.weights, least, weight / price, sites, random.random(steps), z
         )
         return z
 
@@ -162,14 +163,15 @@ class GrowingSubset(BoundPolicy):
     """
 
     def propose(self, view: View, price: float) -> Latent:
-        last = view.block.memory.get("kept latents")
-        if last is None or last.shape != view.tight.shape:
-            return view.tight
+        last, tight = view.block.memory["kept latents"], view.tight
         stays = view.noise(1)[:, 0] > price / (1 + price)
-        return np.where(stays if last.ndim == 1 else stays[:, None], last, view.tight)
+        if last.ndim == tight.ndim == 1:
+            return np.where(stays, last, tight)
+        n_states = view.energies.shape[1]
+        return np.where(stays[:, None], as_soft(last, n_states), as_soft(tight, n_states))
 
-    def keep(self, view: View, q: Latent) -> None:
-        view.block.memory["kept latents"] = q
+    def keep(self, block: Block, q: Latent) -> None:
+        block.memory["kept latents"] = q
 
 
 @runtime_checkable

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.engine.chunks import Block, Chunks
-from majorant.engine.latents import Latent, entropies, expected
+from majorant.engine.latents import Latent, as_soft, entropies, expected
 
 Theta = TypeVar("Theta")
 
@@ -155,8 +155,7 @@ class View:
         """Number of units that `q` places otherwise than the tightest bound does."""
         if q.ndim == 1:
             return float(np.count_nonzero(q != self.best))
-        tight = self.tight if self.tight.ndim == 2 else np.eye(q.shape[1])[self.tight]
-        return float(np.abs(q - tight).sum()) / 2
+        return float(np.abs(q - as_soft(self.tight, q.shape[1])).sum()) / 2
 
 
 @runtime_checkable
@@ -188,8 +187,11 @@ class Policy(Protocol):
         """Latent values of the units of a block."""
         ...
 
-    def keep(self, view: View, q: Latent) -> None:
-        """Remember, in ``view.block.memory``, what the next draw needs of this one."""
+    def keep(self, block: Block, q: Latent) -> None:
+        """Remember, in ``block.memory``, what the next draw needs of these latent values, the first or proposed ones.
+
+        Every fit begins with a call for every block, so that nothing of an earlier fit is left.
+        """
         ...
 
 
