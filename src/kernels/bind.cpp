@@ -3,6 +3,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -158,6 +159,49 @@ void bind(nb::module_& m) {
     }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("uniforms").noconvert(), nb::arg("chosen").noconvert());
 }
 
+void bind_cover(nb::module_& m) {
+    nb::class_<CoverSearch>(m, "CoverSearch")
+        .def("propose", [](CoverSearch& self, Vec<const double> centre) {
+            need(int64_t(centre.shape(0)) == self.columns(), "centre must have one entry a column");
+            nb::gil_scoped_release release;
+            self.propose(centre.data());
+        }, nb::arg("centre").noconvert())
+        .def("advance", [](CoverSearch& self, int64_t tests) {
+            nb::gil_scoped_release release;
+            return self.advance(tests);
+        }, nb::arg("tests"))
+        .def_prop_ro("lower", &CoverSearch::lower)
+        .def_prop_ro("upper", &CoverSearch::upper)
+        .def_prop_ro("tests", &CoverSearch::tests)
+        .def_prop_ro("boxes", &CoverSearch::boxes)
+        .def("write_centre", [](const CoverSearch& self, Vec<double> out) {
+            need(int64_t(out.shape(0)) == self.columns(), "out must have one entry a column");
+            std::copy(self.centre(), self.centre() + self.columns(), out.data());
+        }, nb::arg("out").noconvert());
+
+    m.def("cover_search", [](Mat<const double> x, Weights w, Vec<const double> reach, double tolerance) {
+        const size_t n = x.shape(0), d = x.shape(1);
+        need(n > 0 && d > 0 && n < (size_t(1) << 31), "x must be (n, d) with 0 < n < 2^31 and d > 0");
+        need(reach.shape(0) == n && tolerance >= 0, "reach must have n entries, tolerance must not be negative");
+        const double* weights = data(w, n);
+        nb::gil_scoped_release release;
+        return kernels->cover.search(n, d, x.data(), weights, reach.data(), tolerance);
+    }, nb::rv_policy::take_ownership, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("reach").noconvert(),
+       nb::arg("tolerance"));
+
+    m.def("cover_climb", [](Mat<const double> x, Weights w, Vec<const double> reach, Mat<double> centres, Vec<double> values,
+                            int64_t max_steps, double enough) {
+        const size_t n = x.shape(0), d = x.shape(1), starts = centres.shape(0);
+        need(n > 0 && d > 0 && reach.shape(0) == n, "reach must have n > 0 entries");
+        need(centres.shape(1) == d && values.shape(0) == starts, "centres must be (starts, d), values (starts,)");
+        const double* weights = data(w, n);
+        nb::gil_scoped_release release;
+        return kernels->cover.climb(n, d, x.data(), weights, reach.data(), starts, centres.data(), values.data(), max_steps,
+                                    enough);
+    }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("reach").noconvert(), nb::arg("centres").noconvert(),
+       nb::arg("values").noconvert(), nb::arg("max_steps"), nb::arg("enough"));
+}
+
 }  // namespace
 
 NB_MODULE(_kernels, m) {
@@ -165,6 +209,7 @@ NB_MODULE(_kernels, m) {
     m.doc() = "Compiled inner loops; see src/kernels/kernels.hpp for what each computes.";
     bind<float>(m);
     bind<double>(m);
+    bind_cover(m);
     m.def("isa", [] { return kernels->isa; }, "The instruction set in use.");
     m.def("isas", [] {
         nb::list names;

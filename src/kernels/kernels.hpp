@@ -47,10 +47,35 @@ struct Table {
                       const double* uniforms, int64_t* chosen);
 };
 
+// Branch and bound for the largest value of h(c) = sum_i w_i (reach_i - |x_i - c|^2)_+ over all c.
+struct CoverSearch {
+    virtual ~CoverSearch() = default;
+    // Climbs from c; the value that it reaches prunes from then on.
+    virtual void propose(const double* c) = 0;
+    // Goes on for about so many point-box tests; true once nothing above lower() + tolerance is left, or memory has run out.
+    virtual bool advance(int64_t tests) = 0;
+    virtual double lower() const = 0;  // h at centre()
+    virtual double upper() const = 0;  // nothing is above it, at any time
+    virtual const double* centre() const = 0;
+    virtual int64_t tests() const = 0;
+    virtual int64_t boxes() const = 0;
+    virtual int64_t columns() const = 0;
+};
+
+struct Cover {
+    CoverSearch* (*search)(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance);
+
+    // Local maxima of h: each of the centres (n_starts, d) moves to the mean of its active points until h stops growing.
+    // values get h. Stops after the first value above `enough`; returns how many starts were climbed.
+    int64_t (*climb)(int64_t n, int64_t d, const double* x, const double* w, const double* reach, int64_t n_starts,
+                     double* centres, double* values, int64_t max_steps, double enough);
+};
+
 struct Kernels {
     const char* isa;
     Table<float> f32;
     Table<double> f64;
+    Cover cover;
 };
 
 namespace baseline { extern const Kernels kernels; }

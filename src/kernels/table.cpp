@@ -1,5 +1,6 @@
 // The table of one instruction set's kernels.
 #include "assign.hpp"
+#include "cover.hpp"
 #include "isa.hpp"
 #include "kernels.hpp"
 #include "latents.hpp"
@@ -14,6 +15,6 @@ constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, dr
 #define MAJORANT_NAME(x) #x
 #define MAJORANT_STRING(x) MAJORANT_NAME(x)
 extern const Kernels kernels;
-const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>};
+const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb}};
 
 }  // namespace majorant::MAJORANT_ISA

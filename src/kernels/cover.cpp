@@ -1,0 +1,372 @@
+#include "cover.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <vector>
+
+namespace majorant::MAJORANT_ISA {
+namespace {
+
+constexpr int64_t strip = 32;  // points handled at a time: their distances stay in registers or in the nearest cache
+constexpr double unit_roundoff = 2.3e-16;
+constexpr int64_t most_members = int64_t(64) << 20;  // point numbers that live boxes may hold in all: 256 MiB
+
+int64_t padded(int64_t m) { return (m + strip - 1) / strip * strip; }
+
+// Points by column, in whole strips; padding has neither mass nor reach.
+struct Columns {
+    int64_t d, stride = 0, count = 0;
+    std::vector<double> x, mass, reach;
+
+    explicit Columns(int64_t d) : d(d) {}
+
+    void resize(int64_t m) {
+        count = m;
+        stride = padded(m);
+        if (int64_t(mass.size()) < stride) {
+            x.resize(size_t(stride) * d);
+            mass.resize(stride);
+            reach.resize(stride);
+        }
+        for (int64_t i = m; i < stride; i++) {
+            mass[i] = 0;
+            reach[i] = -1;
+            for (int64_t l = 0; l < d; l++) x[l * stride + i] = 0;
+        }
+    }
+    const double* column(int64_t l) const { return x.data() + l * stride; }
+};
+
+Columns by_column(int64_t n, int64_t d, const double* x, const double* w, const double* reach) {
+    Columns out(d);
+    out.resize(n);
+    for (int64_t i = 0; i < n; i++) {
+        out.mass[i] = weight(w, i);
+        out.reach[i] = reach[i];
+        for (int64_t l = 0; l < d; l++) out.x[l * out.stride + i] = x[i * d + l];
+    }
+    return out;
+}
+
+// h(c), and the mean of the points that are active there.
+double cover_at(const Columns& points, const double* c, double* mean) {
+    const int64_t d = points.d;
+    double total = 0, mass = 0;
+    std::fill(mean, mean + d, 0.0);
+    for (int64_t first = 0; first < points.stride; first += strip) {
+        double square[strip] = {}, active[strip];
+        for (int64_t l = 0; l < d; l++) {
+            const double *column = points.column(l) + first, at = c[l];
+            for (int64_t r = 0; r < strip; r++) {
+                const double t = column[r] - at;
+                square[r] += t * t;
+            }
+        }
+        double part = 0, part_mass = 0;
+        for (int64_t r = 0; r < strip; r++) {
+            const double height = points.reach[first + r] - square[r];
+            active[r] = height > 0 ? points.mass[first + r] : 0.0;
+            part += active[r] * height;
+            part_mass += active[r];
+        }
+        total += part;
+        if (part_mass == 0) continue;
+        mass += part_mass;
+        for (int64_t l = 0; l < d; l++) {
+            const double *column = points.column(l) + first, at = c[l];
+            double sum = 0;
+            for (int64_t r = 0; r < strip; r++) sum += active[r] * (column[r] - at);
+            mean[l] += sum;
+        }
+    }
+    for (int64_t l = 0; l < d; l++) mean[l] = c[l] + (mass > 0 ? mean[l] / mass : 0.0);
+    return total;
+}
+
+// Moves c to the mean of its active points until h no longer grows; h never falls.
+double climb(const Columns& points, double* c, double* mean, int64_t max_steps) {
+    double value = cover_at(points, c, mean);
+    std::vector<double> next(points.d);
+    for (int64_t step = 0; step < max_steps; step++) {
+        const double better = cover_at(points, mean, next.data());
+        if (!(better > value)) break;
+        const bool settled = better - value <= 1e-13 * better;
+        value = better;
+        std::copy(mean, mean + points.d, c);
+        std::copy(next.begin(), next.end(), mean);
+        if (settled) break;
+    }
+    return value;
+}
+
+// A box, the points that are active in a part of it only, and moments about its middle of those active in all of it.
+struct Box {
+    double bound = 0, mass = 0, rest = 0;  // rest: sum w (reach - |x - middle|^2)
+    int64_t split = 0;
+    std::vector<double> numbers;
+    std::vector<int32_t> members;
+
+    explicit Box(int64_t d) : numbers(3 * d, 0.0) {}
+    double* middle() { return numbers.data(); }
+    double* half() { return numbers.data() + numbers.size() / 3; }
+    double* sum() { return numbers.data() + 2 * (numbers.size() / 3); }
+
+    void move(int64_t l, double by) {
+        rest += by * (2 * sum()[l] - mass * by);
+        sum()[l] -= mass * by;
+        middle()[l] += by;
+    }
+};
+
+class Search final : public CoverSearch {
+public:
+    Search(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance)
+        : d(d), points(by_column(n, d, x, w, reach)), near_points(d), tolerance(tolerance), best_centre(d), mean(d), shift(d),
+          both(d), always(d) {
+        auto root = std::make_unique<Box>(d);
+        double square = 0;
+        for (int64_t l = 0; l < d; l++) {
+            const auto [low, high] = std::minmax_element(points.column(l), points.column(l) + n);
+            root->middle()[l] = *low / 2 + *high / 2;
+            root->half()[l] = *high / 2 - *low / 2 + 4 * unit_roundoff * (std::abs(*low) + std::abs(*high));
+            square += 4 * root->half()[l] * root->half()[l];
+        }
+        diameter = std::sqrt(square);
+        for (int64_t i = 0; i < n; i++) {
+            root->bound += std::max(points.mass[i] * points.reach[i], 0.0);
+            if (points.reach[i] > 0) root->members.push_back(int32_t(i));
+        }
+        std::copy(root->middle(), root->middle() + d, best_centre.begin());
+        for (int64_t l = 1; l < d; l++)
+            if (root->half()[l] > root->half()[root->split]) root->split = l;
+        if (!root->members.empty()) push(std::move(root));
+    }
+
+    void propose(const double* c) override {
+        std::vector<double> at(c, c + d);
+        const double value = climb(points, at.data(), mean.data(), 100);
+        n_tests += points.stride;
+        if (value > best_value) {
+            best_value = value;
+            best_centre = at;
+        }
+    }
+
+    bool advance(int64_t tests) override {
+        const int64_t until = n_tests + tests;
+        while (!finished() && n_tests < until) {
+            std::pop_heap(live.begin(), live.end(), below);
+            const auto box = std::move(live.back());
+            live.pop_back();
+            n_members -= int64_t(box->members.size());
+            expand(*box);
+        }
+        return finished();
+    }
+
+    double lower() const override { return best_value; }
+    double upper() const override {
+        const double at_most = std::max(best_value, dropped);
+        return live.empty() ? at_most : std::max(at_most, live.front()->bound);
+    }
+    const double* centre() const override { return best_centre.data(); }
+    int64_t tests() const override { return n_tests; }
+    int64_t boxes() const override { return n_boxes; }
+    int64_t columns() const override { return d; }
+
+private:
+    int64_t d;
+    Columns points, near_points;
+    double tolerance, diameter = 0, best_value = 0, dropped = 0;
+    std::vector<double> best_centre, mean, shift, both, always;
+    std::vector<double> share, maybe;
+    std::vector<std::unique_ptr<Box>> live;
+    int64_t n_tests = 0, n_boxes = 0, n_members = 0;
+
+    static bool below(const std::unique_ptr<Box>& a, const std::unique_ptr<Box>& b) { return a->bound < b->bound; }
+
+    bool finished() const {
+        return live.empty() || live.front()->bound <= best_value + tolerance || n_members > most_members;
+    }
+
+    void push(std::unique_ptr<Box> box) {
+        n_members += int64_t(box->members.size());
+        live.push_back(std::move(box));
+        std::push_heap(live.begin(), live.end(), below);
+    }
+
+    void expand(Box& box) {
+        const int64_t m = int64_t(box.members.size());
+        near_points.resize(m);
+        share.resize(near_points.stride);
+        maybe.resize(near_points.stride);
+        for (int64_t i = 0; i < m; i++) {
+            near_points.mass[i] = points.mass[box.members[i]];
+            near_points.reach[i] = points.reach[box.members[i]];
+        }
+        for (int64_t l = 0; l < d; l++) {
+            const double* from = points.column(l);
+            double* to = near_points.x.data() + l * near_points.stride;
+            for (int64_t i = 0; i < m; i++) to[i] = from[box.members[i]];
+        }
+        const int64_t l = box.split;
+        const double half = box.half()[l] / 2;
+        for (const double side : {-1.0, 1.0}) {
+            auto child = std::make_unique<Box>(d);
+            child->numbers = box.numbers;
+            child->mass = box.mass;
+            child->rest = box.rest;
+            child->move(l, side * half);
+            // Wider by what rounding may take from the middle, so that the two halves leave no crack.
+            child->half()[l] = half + 4 * unit_roundoff * diameter;
+            visit(std::move(child), box);
+        }
+    }
+
+    // Bounds h over a child and keeps it if the largest value may lie there.
+    //
+    // Over the box the height g = reach - |x - c|^2 of a point lies between low and up. Where low >= 0 its term is g itself.
+    // Where low < 0 < up, max(g, 0) <= share (g - low) with share = up / (up - low): the chord of a convex function.
+    // So h is at most one concave quadratic in c, whose largest value in the box lies at its mean clipped to the box.
+    void visit(std::unique_ptr<Box> child, const Box& parent) {
+        const double *middle = child->middle(), *half = child->half();
+        const int64_t stride = near_points.stride;
+        double mass = child->mass, rest = child->rest, at_middle = child->rest, mass_always = 0, rest_always = 0;
+        std::copy(child->sum(), child->sum() + d, both.begin());
+        std::fill(always.begin(), always.end(), 0.0);
+        n_boxes++;
+        n_tests += stride + strip;
+        for (int64_t first = 0; first < stride; first += strip) {
+            double nearest[strip] = {}, farthest[strip] = {}, square[strip] = {}, kept[strip];
+            for (int64_t l = 0; l < d; l++) {
+                const double *column = near_points.column(l) + first, at = middle[l], h = half[l];
+                for (int64_t r = 0; r < strip; r++) {
+                    const double t = std::abs(column[r] - at), more = t + h, less = t > h ? t - h : 0.0;
+                    square[r] += t * t;
+                    farthest[r] += more * more;
+                    nearest[r] += less * less;
+                }
+            }
+            double part[5] = {};
+            for (int64_t r = 0; r < strip; r++) {
+                const double w = near_points.mass[first + r], reach = near_points.reach[first + r];
+                const double up = reach - nearest[r], low = reach - farthest[r], height = reach - square[r];
+                const bool whole = low >= 0, some = up > 0 && low < 0;
+                const double slope = some ? up / (up - low) : whole ? 1.0 : 0.0;
+                const double s = w * slope, k = whole ? w : 0.0;
+                share[first + r] = s;
+                maybe[first + r] = some ? w : 0.0;
+                kept[r] = k;
+                part[0] += s;
+                part[1] += s * (whole ? height : height - low);
+                part[2] += height > 0 ? w * height : 0.0;
+                part[3] += k;
+                part[4] += k * height;
+            }
+            if (part[0] == 0) continue;
+            mass += part[0];
+            rest += part[1];
+            at_middle += part[2];
+            mass_always += part[3];
+            rest_always += part[4];
+            for (int64_t l = 0; l < d; l++) {
+                const double *column = near_points.column(l) + first, at = middle[l];
+                double of_share = 0, of_kept = 0;
+                for (int64_t r = 0; r < strip; r++) {
+                    const double t = column[r] - at;
+                    of_share += share[first + r] * t;
+                    of_kept += kept[r] * t;
+                }
+                both[l] += of_share;
+                always[l] += of_kept;
+            }
+        }
+        double bound = rest;
+        for (int64_t l = 0; l < d; l++) {
+            const double e = mass > 0 ? std::clamp(both[l] / mass, -half[l], half[l]) : 0.0;
+            shift[l] = middle[l] + e;
+            bound += e * (2 * both[l] - mass * e);
+        }
+        child->bound = std::min(bound, parent.bound);
+        if (at_middle > best_value) propose(middle);
+        if (child->bound <= best_value + tolerance) return drop(child->bound);
+        child->mass += mass_always;
+        child->rest += rest_always;
+        for (int64_t l = 0; l < d; l++) child->sum()[l] += always[l];
+        if (!contract(*child)) return;
+        for (int64_t i = 0; i < near_points.count; i++)
+            if (maybe[i] > 0) child->members.push_back(parent.members[i]);
+        if (child->members.empty()) {  // the bound is a value of h
+            propose(shift.data());
+            return drop(child->bound);
+        }
+        double widest = 0;
+        for (int64_t l = 0; l < d; l++) widest = std::max(widest, half[l]);
+        if (widest <= 64 * unit_roundoff * diameter) return drop(child->bound);
+        push(std::move(child));
+    }
+
+    void drop(double bound) { dropped = std::max(dropped, bound); }
+
+    // Where h is largest, sum over the active points of w (x - c) vanishes (the kinks of h are convex, so the largest value
+    // lies on none). False if that happens nowhere in the box; otherwise the box shrinks to where it may, and gets the
+    // edge to be split: the one along which the heights of its undecided points vary most.
+    bool contract(Box& box) {
+        double undecided = 0, best_score = -1;
+        for (int64_t i = 0; i < near_points.stride; i++) undecided += maybe[i];
+        const double slack = double(near_points.stride + 64) * unit_roundoff * (undecided + box.mass) * diameter;
+        for (int64_t l = 0; l < d; l++) {
+            const double *column = near_points.column(l), at = box.middle()[l], h = box.half()[l];
+            double sum = 0, above_left = 0, above_right = 0, score = 0;
+            for (int64_t i = 0; i < near_points.stride; i++) {
+                const double t = column[i] - at, left = t + h, right = t - h;
+                sum += maybe[i] * t;
+                above_left += maybe[i] * (left > 0 ? left : 0.0);
+                above_right += maybe[i] * (right > 0 ? right : 0.0);
+                score += share[i] * (maybe[i] > 0 ? 1 - share[i] / maybe[i] : 0.0) * std::abs(t);
+            }
+            // The sum at c = middle + e lies between least(e) and most(e): every undecided point counts, or does not.
+            const double inner = box.sum()[l];
+            const double most_left = inner + box.mass * h + above_left + slack;
+            const double most_right = inner - box.mass * h + above_right + slack;
+            const double least_left = inner + box.mass * h + (sum + undecided * h - above_left) - slack;
+            const double least_right = inner - box.mass * h + (sum - undecided * h - above_right) - slack;
+            if (most_left < 0 || least_right > 0) return false;
+            // most is convex and least concave: a secant's zero lies outside theirs.
+            double from = -h, to = h;
+            if (most_right < 0) to = -h + 2 * h * (most_left / (most_left - most_right));
+            if (least_left > 0) from = -h + 2 * h * (least_left / (least_left - least_right));
+            if (from > to) return false;
+            score *= to - from;
+            if (score > best_score) {
+                best_score = score;
+                box.split = l;
+            }
+            if (to - from < 1.9 * h) {
+                box.half()[l] = (to - from) / 2 + 4 * unit_roundoff * diameter;
+                box.move(l, (from + to) / 2);
+            }
+        }
+        return true;
+    }
+};
+
+}  // namespace
+
+CoverSearch* cover_search(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance) {
+    return new Search(n, d, x, w, reach, tolerance);
+}
+
+int64_t cover_climb(int64_t n, int64_t d, const double* x, const double* w, const double* reach, int64_t n_starts,
+                    double* centres, double* values, int64_t max_steps, double enough) {
+    const Columns points = by_column(n, d, x, w, reach);
+    std::vector<double> mean(d);
+    for (int64_t s = 0; s < n_starts; s++) {
+        values[s] = climb(points, centres + s * d, mean.data(), max_steps);
+        if (values[s] > enough) return s + 1;
+    }
+    return n_starts;
+}
+
+}  // namespace majorant::MAJORANT_ISA
