@@ -76,9 +76,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     raw = np.asarray(sample_weight)
     if raw.dtype.kind not in "biuf" and not _all_real(raw):
         raise TypeError(f"sample_weight must hold numbers; got an array of {raw.dtype}")
-    weights = np.ascontiguousarray(raw, dtype=np.float64)
-    if weights.ndim == 0:
-        weights = np.full(n_rows, float(weights))
+    weights = np.full(n_rows, float(raw)) if raw.ndim == 0 else np.ascontiguousarray(raw, dtype=np.float64)
     if weights.shape != (n_rows,):
         raise ValueError(f"sample_weight must be one number a row, shape ({n_rows},); got shape {weights.shape}")
     if not np.isfinite(weights).all():
@@ -89,7 +87,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
         raise ValueError(f"sample_weight must not be negative; entry {at} is {weights[at]:g}")
     if not weights.any():
         raise ValueError("sample_weight is zero for every row: at least one weight must be positive")
-    largest = weights.max()
+    largest = float(weights.max())
     if not np.isfinite(largest * n_rows) or largest > 1e150:
         raise ValueError(f"sample_weight is too large to be summed: its largest entry is {largest:g}; scale it down")
     return None if (weights == 1.0).all() else weights

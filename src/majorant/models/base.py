@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from os import PathLike
 
 from sklearn.base import BaseEstimator
@@ -26,6 +28,17 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
 
     evidence_: Evidence
     trace_: Trace
+
+    @contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        """A fit that fails or is interrupted leaves the estimator as it was: unfitted, or with the fit before."""
+        before = dict(vars(self))
+        try:
+            yield
+        except BaseException:
+            vars(self).clear()
+            vars(self).update(before)
+            raise
 
     def summary(self) -> Summary:
         """The fit in tables, evidence first.

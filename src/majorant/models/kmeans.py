@@ -109,6 +109,22 @@ def _rows_of(labels: NDArray[np.int32]) -> FirstLatent:
     return lambda block: labels[block.first : block.first + len(block)]
 
 
+def _square_unit(rows: Rows) -> float:
+    """The square of a standard unit in squares of X's units, if the sum of squares is a number there."""
+    with np.errstate(over="ignore", under="ignore"):
+        unit = float(np.float64(rows.measure.scale) ** -2)
+    sizes = [unit, unit * rows.scatter] if rows.scatter > 0 else [unit]
+    limits = np.finfo(np.float64)
+    if min(sizes) < limits.tiny or max(sizes) > limits.max:
+        size = "small" if min(sizes) < limits.tiny else "large"
+        reach = abs(rows.measure.points).max() / rows.measure.scale
+        raise ValueError(
+            f"the weighted sum of squares of X is too {size} for a float64 (entries deviate by up to {reach:.0e}): "
+            "rescale X or sample_weight"
+        )
+    return unit
+
+
 @register(
     ModelCard(
         name="kmeans",
@@ -248,27 +264,28 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         ValueError, TypeError
             If data, weights or parameters cannot be used; the message says what to change.
         """
-        self._check_parameters()
-        random = check_random_state(self.random_state)
-        source = stored_rows(X)
-        if source is None:
-            X = validate_data(self, X, **ACCEPTED)
-            n = X.shape[0]
-        else:
-            n = self._check_stored(source, reset=True)
-        if n < self.n_clusters:
-            raise ValueError(
-                f"n_samples={n} should be >= n_clusters={self.n_clusters}: ask for at most one cluster a row"
-            )
-        weights = check_sample_weight(sample_weight, n)
-        if source is None:
-            rows = rows_in_memory(X, weights, self.n_jobs)
-        else:
-            source.weights = weights
-            rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
-        self._warn_of_repeats(rows)
-        self._fit_rows(rows, self._starts(rows, X, random))
-        self.labels_ = self._nearest(X if source is None else source)
+        with self._all_or_nothing():
+            self._check_parameters()
+            random = check_random_state(self.random_state)
+            source = stored_rows(X)
+            if source is None:
+                X = validate_data(self, X, **ACCEPTED)
+                n = X.shape[0]
+            else:
+                n = self._check_stored(source, reset=True)
+            if n < self.n_clusters:
+                raise ValueError(
+                    f"n_samples={n} should be >= n_clusters={self.n_clusters}: ask for at most one cluster a row"
+                )
+            weights = check_sample_weight(sample_weight, n)
+            if source is None:
+                rows = rows_in_memory(X, weights, self.n_jobs)
+            else:
+                source.weights = weights
+                rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
+            self._warn_of_repeats(rows)
+            self._fit_rows(rows, self._starts(rows, X, random))
+            self.labels_ = self._nearest(X if source is None else source)
         return self
 
     def _check_parameters(self) -> None:
@@ -353,13 +370,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
 
     def _fit_rows(self, rows: Rows, starts: Iterator[Start]) -> None:
         measure = rows.measure
+        unit = _square_unit(rows)
         sample = Chunks(measure.points, weights=measure.weights) if rows.is_sample else rows.data
         solution, records = best_of(starts, lambda start: self._run(rows, sample, start), verbose=self.verbose)
         note = ""
         if rows.is_sample:
             note = f"Starts were made on {len(measure.positions)} of {rows.data.n_units} rows; the best went on on all."
             solution = self._run(rows, rows.data, Start("sample", theta=solution.theta))
-        unit = 1.0 / measure.scale**2
         centres = measure.restore(solution.theta)
         if records[0].source not in ("given centres", "callable"):
             centres = centres[self._heaviest_first(rows, solution.theta)]
