@@ -1,0 +1,614 @@
+"""What every public estimator does with input that is odd or wrong: the right answer, or an error that says what it got."""
+
+from __future__ import annotations
+
+import copy
+import multiprocessing
+import pickle
+import warnings
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+import majorant as mj
+from majorant.registry import card_of
+
+from .estimators import ESTIMATORS, labels, make, numbers, objective, partition, target
+
+NAMES = ["a", "b", "c"]
+
+
+def three_groups() -> NDArray[np.float64]:
+    """Whole numbers from 0 to 100 in three groups far apart: exact in every number type, and of one best partition."""
+    random = np.random.default_rng(7)
+    centres = np.array([[10, 20, 80], [60, 90, 15], [90, 20, 30]])
+    rows = np.repeat(centres, 15, axis=0) + random.integers(-8, 9, (45, 3))
+    return random.permutation(rows).astype(np.float64)
+
+
+ROWS = three_groups()
+N = len(ROWS)
+
+
+def with_cell(value: Any, dtype: Any = np.float64) -> NDArray[Any]:
+    rows = ROWS.astype(dtype)
+    rows[4, 1] = value
+    return rows
+
+
+def read_only(rows: NDArray[Any]) -> NDArray[Any]:
+    rows = rows.copy()
+    rows.setflags(write=False)
+    return rows
+
+
+def memory_map(path: Path) -> np.memmap[Any, Any]:
+    np.save(path / "rows.npy", ROWS)
+    mapped: np.memmap[Any, Any] = np.load(path / "rows.npy", mmap_mode="r")
+    return mapped
+
+
+SAME_NUMBERS: dict[str, Callable[[Path], Any]] = {
+    "C order": lambda _: ROWS.copy(),
+    "Fortran order": lambda _: np.asfortranarray(ROWS),
+    "strided": lambda _: np.repeat(np.repeat(ROWS, 2, axis=0), 3, axis=1)[::2, ::3],
+    "backwards": lambda _: ROWS[::-1, ::-1].copy()[::-1, ::-1],
+    "read-only": lambda _: read_only(ROWS),
+    "memory map": memory_map,
+    "big-endian": lambda _: ROWS.astype(">f8"),
+    "int8": lambda _: ROWS.astype(np.int8),
+    "uint8": lambda _: ROWS.astype(np.uint8),
+    "int64": lambda _: ROWS.astype(np.int64),
+    "big-endian int16": lambda _: ROWS.astype(">i2"),
+    "float16": lambda _: ROWS.astype(np.float16),
+    "longdouble": lambda _: ROWS.astype(np.longdouble),
+    "objects": lambda _: ROWS.astype(object),
+    "whole objects": lambda _: ROWS.astype(int).astype(object),
+    "lists": lambda _: ROWS.tolist(),
+    "matrix of rows": lambda _: list(ROWS),
+    "pandas": lambda _: pd.DataFrame(ROWS, columns=NAMES),
+    "pandas, mixed": lambda _: pd.DataFrame(ROWS, columns=NAMES).astype({"a": "int16", "b": "Int64", "c": "float64"}),
+    "pandas, odd index": lambda _: pd.DataFrame(ROWS, columns=NAMES, index=range(N, 0, -1)),
+    "polars": lambda _: pl.DataFrame(ROWS, schema=NAMES),
+    "polars, mixed": lambda _: pl.DataFrame(ROWS, schema=NAMES).with_columns(pl.col("a").cast(pl.UInt8)),
+}
+
+NEAR_NUMBERS: dict[str, Callable[[], Any]] = {
+    "float32": lambda: ROWS.astype(np.float32),
+    "csr": lambda: sparse.csr_matrix(ROWS),
+    "csc": lambda: sparse.csc_matrix(ROWS),
+    "coo": lambda: sparse.coo_matrix(ROWS),
+    "csr array": lambda: sparse.csr_array(ROWS),
+    "csr of int": lambda: sparse.csr_matrix(ROWS.astype(np.int32)),
+    "csr of float32": lambda: sparse.csr_matrix(ROWS.astype(np.float32)),
+    "csr, explicit zeros": lambda: sparse.csr_matrix((ROWS.ravel(), np.tile(range(3), N), range(0, 3 * N + 1, 3))),
+}
+
+WRONG: dict[str, tuple[Callable[[], Any], str]] = {
+    "NaN": (lambda: with_cell(np.nan), "NaN"),
+    "inf": (lambda: with_cell(np.inf), "infinity"),
+    "-inf": (lambda: with_cell(-np.inf), "infinity"),
+    "NaN in float32": (lambda: with_cell(np.nan, np.float32), "NaN"),
+    "inf in float16": (lambda: with_cell(np.inf, np.float16), "infinity"),
+    "NaN in csr": (lambda: sparse.csr_matrix(with_cell(np.nan)), "NaN"),
+    "inf in csr": (lambda: sparse.csr_matrix(with_cell(np.inf)), "infinity"),
+    "None": (lambda: with_cell(None, object), "NaN"),
+    "pd.NA": (lambda: pd.DataFrame(ROWS, columns=NAMES).astype("Int64").mask(ROWS > 95), "NaN"),
+    "pd.NA object": (lambda: with_cell(pd.NA, object), "NA|NaN"),
+    "polars null": (lambda: pl.DataFrame(ROWS, schema=NAMES).with_columns(pl.lit(None).alias("b")), "NaN"),
+    "no rows": (lambda: ROWS[:0], r"0 sample\(s\)"),
+    "no columns": (lambda: ROWS[:, :0], r"0 feature\(s\)"),
+    "one dimension": (lambda: ROWS[:, 0], "1D array"),
+    "three dimensions": (lambda: ROWS[None], "dim 3"),
+    "one number": (lambda: 3.0, "scalar array"),
+    "nothing": (lambda: None, "scalar array|None"),
+    "a word": (lambda: "rows", "rows"),
+    "words": (lambda: np.full((N, 3), "red"), "red"),
+    "one word": (lambda: with_cell("red", object), "red"),
+    "complex": (lambda: ROWS + 1j, "[Cc]omplex"),
+    "ragged": (lambda: [[1.0, 2.0], [3.0]], "inhomogeneous"),
+    "dictionary": (lambda: {"a": [1.0, 2.0]}, "dict"),
+    "pandas categories": (lambda: pd.DataFrame(ROWS, columns=NAMES).assign(b=pd.Categorical(["red"] * N)), "red"),
+    "polars categories": (
+        lambda: pl.DataFrame(ROWS, schema=NAMES).with_columns(pl.Series("b", ["red"] * N, dtype=pl.Categorical)),
+        "red",
+    ),
+    "mixed column names": (lambda: pd.DataFrame(ROWS, columns=["a", 1, "c"]), "names"),
+    "fewer rows than parts": (lambda: ROWS[:2], "n_samples=2"),
+    "one row": (lambda: ROWS[:1], "n_samples=1"),
+}
+
+DEGENERATE: dict[str, tuple[Callable[[], NDArray[Any]], int]] = {
+    "one row": (lambda: ROWS[:1], 1),
+    "one column": (lambda: ROWS[:, :1], 3),
+    "as many rows as parts": (lambda: ROWS[:3], 3),
+    "fewer rows than columns": (lambda: np.random.default_rng(0).normal(size=(5, 40)), 2),
+    "duplicates": (lambda: np.repeat(ROWS[:4], 6, axis=0), 3),
+    "fewer distinct rows than parts": (lambda: np.repeat(ROWS[:2], 6, axis=0), 3),
+    "constant column": (lambda: np.column_stack([ROWS, np.full(N, 0.1)]), 3),
+    "all rows equal": (lambda: np.full((12, 3), 0.1), 3),
+    "all zero": (lambda: np.zeros((12, 3)), 2),
+    "booleans": (lambda: ROWS > 50, 3),
+    "one far row": (lambda: with_cell(1e12), 2),
+    "largest and smallest": (lambda: with_cell(1e-300), 3),
+    "minus zero": (lambda: np.array([[0.0], [-0.0], [1.0], [1.0]]), 2),
+    "one hot": (lambda: np.eye(6), 3),
+}
+
+
+@pytest.fixture(params=ESTIMATORS, ids=lambda cls: cls.__name__)
+def model(request: pytest.FixtureRequest) -> type[Any]:
+    """Each public estimator."""
+    cls: type[Any] = request.param
+    return cls
+
+
+def fit(cls: type[Any], X: Any, size: int = 3, **fit_params: Any) -> Any:
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    return make(cls, size).fit(X, target(cls, n), **fit_params)
+
+
+def reference(cls: type[Any]) -> Any:
+    return fit(cls, ROWS)
+
+
+def assert_same_fit(fitted: Any, expected: Any) -> None:
+    """Bitwise, in all public attributes but the names of the columns."""
+    assert numbers(fitted).keys() == numbers(expected).keys()
+    for name, value in numbers(expected).items():
+        np.testing.assert_array_equal(getattr(fitted, name), value, err_msg=name)
+
+
+def assert_finite(fitted: Any) -> None:
+    for name, value in numbers(fitted).items():
+        assert np.isfinite(value).all(), name
+
+
+# Numbers in another form
+
+
+@pytest.mark.parametrize("form", SAME_NUMBERS)
+def test_the_form_of_the_numbers_does_not_matter(model: type[Any], form: str, tmp_path: Path) -> None:
+    X = SAME_NUMBERS[form](tmp_path)
+    fitted = fit(model, X)
+    assert_same_fit(fitted, reference(model))
+    np.testing.assert_array_equal(fitted.predict(X), reference(model).predict(ROWS))
+
+
+@pytest.mark.parametrize("form", NEAR_NUMBERS)
+def test_single_precision_and_sparse_rows_are_near(model: type[Any], form: str) -> None:
+    X = NEAR_NUMBERS[form]()
+    if sparse.issparse(X) and not get_tags(make(model)).input_tags.sparse:
+        with pytest.raises(TypeError, match="[Ss]parse"):
+            fit(model, X)
+        return
+    fitted = fit(model, X)
+    y = target(model, N)
+    np.testing.assert_array_equal(partition(labels(fitted, X, y)), partition(labels(reference(model), ROWS, y)))
+    assert objective(fitted) == pytest.approx(objective(reference(model)), rel=1e-5)
+
+
+def test_input_is_never_written_to(model: type[Any]) -> None:
+    X, weights = ROWS.copy(), np.linspace(1, 2, N)
+    fit(model, X, **({"sample_weight": weights} if has_fit_parameter(make(model), "sample_weight") else {})).predict(X)
+    np.testing.assert_array_equal(X, ROWS)
+    np.testing.assert_array_equal(weights, np.linspace(1, 2, N))
+
+
+# Wrong input
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_wrong_rows_are_refused_with_what_was_got(model: type[Any], case: str) -> None:
+    rows, got = WRONG[case]
+    if "NaN" in got and get_tags(make(model)).input_tags.allow_nan:
+        assert_finite(fit(model, rows()))
+        return
+    estimator = make(model)
+    with pytest.raises((ValueError, TypeError), match=got):
+        estimator.fit(rows(), target(model, N))
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in WRONG if c not in ("fewer rows than parts", "one row", "mixed column names")]
+)
+def test_wrong_rows_are_refused_by_predict(model: type[Any], case: str) -> None:
+    rows, got = WRONG[case]
+    if "NaN" in got and get_tags(make(model)).input_tags.allow_nan:
+        assert np.isfinite(reference(model).predict(rows())).all()
+        return
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X has feature names", UserWarning)
+        with pytest.raises((ValueError, TypeError), match=got):
+            reference(model).predict(rows())
+
+
+def test_other_columns_are_refused_by_predict(model: type[Any]) -> None:
+    with pytest.raises(ValueError, match=r"2 features.*3 features"):
+        reference(model).predict(ROWS[:, :2])
+    fitted = fit(model, pd.DataFrame(ROWS, columns=NAMES))
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.predict(pd.DataFrame(ROWS, columns=["a", "b", "z"]))
+
+
+def test_nothing_is_predicted_before_fit(model: type[Any]) -> None:
+    with pytest.raises(NotFittedError, match="fit"):
+        make(model).predict(ROWS)
+
+
+# Degenerate tables and extreme units
+
+
+@pytest.mark.parametrize("case", DEGENERATE)
+def test_degenerate_tables_give_numbers(model: type[Any], case: str) -> None:
+    rows, size = DEGENERATE[case]
+    X = rows()
+    distinct, which = np.unique(np.asarray(X, dtype=np.float64), axis=0, return_inverse=True)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = fit(model, X, size)
+    assert_finite(fitted)
+    assert all(issubclass(w.category, ConvergenceWarning) for w in caught), [str(w.message) for w in caught]
+    if len(distinct) < size:
+        assert any(f"{len(distinct)} distinct rows" in str(w.message) for w in caught)
+    found = labels(fitted, X, target(model, len(X)))
+    assert found.shape == (len(X),)
+    if not card_of(model).needs_target:
+        for group in range(len(distinct)):
+            assert len(set(found[which == group])) == 1, "equal rows in different parts"
+
+
+UNITS = [1e-8, 1e8, 1e-30, 1e30]
+MORE_UNITS = [1e-150, 1e150, 1e-160, 1e160, 1e-300, 1e300]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "unit"), [*((np.float64, u) for u in UNITS + MORE_UNITS), *((np.float32, u) for u in UNITS)]
+)
+def test_units_do_not_matter(model: type[Any], unit: float, dtype: type[Any]) -> None:
+    """To labels; where the objective leaves the range of the numbers, an error says so."""
+    X = (ROWS * unit).astype(dtype)
+    y = target(model, N)
+    try:
+        fitted = fit(model, X)
+    except ValueError as error:
+        assert not 1e-150 <= unit <= 1e150, "refused for no reason"
+        assert "X" in str(error) and ("large" in str(error) or "small" in str(error))
+        return
+    assert_finite(fitted)
+    np.testing.assert_array_equal(partition(labels(fitted, X, y)), partition(labels(reference(model), ROWS, y)))
+    other = fit(model, ROWS.astype(dtype))
+    np.testing.assert_array_equal(labels(other, ROWS.astype(dtype), y), labels(fitted, X, y))
+
+
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**40])
+def test_powers_of_two_change_no_bit_of_the_labels(model: type[Any], unit: float) -> None:
+    y = target(model, N)
+    np.testing.assert_array_equal(labels(fit(model, ROWS * unit), ROWS * unit, y), labels(reference(model), ROWS, y))
+
+
+@pytest.mark.parametrize("offset", [1e8, -1e8, 1e12])
+def test_the_origin_does_not_matter(model: type[Any], offset: float) -> None:
+    X, y = ROWS + offset, target(model, N)
+    fitted = fit(model, X)
+    np.testing.assert_array_equal(labels(fitted, X, y), labels(reference(model), ROWS, y))
+    assert objective(fitted) == pytest.approx(objective(reference(model)), rel=1e-9)
+
+
+# Weights
+
+
+def weighted(cls: type[Any], weights: Any) -> Any:
+    if not has_fit_parameter(make(cls), "sample_weight"):
+        pytest.skip("the model takes no weights")
+    return fit(cls, ROWS, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("weights", "got"),
+    [
+        (np.r_[-1.0, np.ones(N - 1)], "entry 0 is -1"),
+        (np.zeros(N), "zero"),
+        (np.r_[np.ones(N - 1), np.nan], f"entry {N - 1} is nan"),
+        (np.r_[np.inf, np.ones(N - 1)], "entry 0 is inf"),
+        (np.full(N, 1e308), "too large"),
+        (np.ones(N - 1), rf"\({N - 1},\)"),
+        (np.ones((N, 1)), rf"\({N}, 1\)"),
+        ([], r"\(0,\)"),
+        (["1"] * N, "<U1"),
+        ("heavy", "<U5"),
+        ([None] * N, "object"),
+        (np.ones(N) * 1j, "complex"),
+        ([1.0, [2.0]], "sample_weight|inhomogeneous"),
+    ],
+    ids=str,
+)
+def test_wrong_weights_are_refused_with_what_was_got(model: type[Any], weights: Any, got: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=got):
+        weighted(model, weights)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        np.ones(N),
+        np.ones(N, dtype=np.float32),
+        np.ones(N, dtype=np.int8),
+        np.ones(N, dtype=bool),
+        [1] * N,
+        np.ones(N, dtype=object),
+        np.ones(2 * N)[::2],
+        pd.Series(np.ones(N), index=range(N, 0, -1)),
+        pl.Series(np.ones(N)),
+        1.0,
+    ],
+    ids=["float64", "float32", "int8", "bool", "list", "objects", "strided", "pandas", "polars", "one number"],
+)
+def test_weights_of_one_are_no_weights(model: type[Any], weights: Any) -> None:
+    assert_same_fit(weighted(model, weights), reference(model))
+
+
+@pytest.mark.parametrize("weight", [2.0, 2.0**-300, 2.0**300, 0.1, 1e100, 1e-100])
+def test_equal_weights_change_no_label(model: type[Any], weight: float) -> None:
+    fitted = weighted(model, np.full(N, weight))
+    assert_finite(fitted)
+    y = target(model, N)
+    np.testing.assert_array_equal(labels(fitted, ROWS, y), labels(reference(model), ROWS, y))
+    assert objective(fitted) == pytest.approx(weight * objective(reference(model)), rel=1e-9)
+
+
+def test_rows_without_weight_change_nothing(model: type[Any]) -> None:
+    if not has_fit_parameter(make(model), "sample_weight"):
+        pytest.skip("the model takes no weights")
+    junk = np.array([[1e6, -1e6, 0.0], [3.0, 3.0, 3.0], [1e-9, 1e9, 50.0]])
+    X = np.vstack([junk[:1], ROWS[:20], junk[1:2], ROWS[20:], junk[2:]])
+    kept = np.ones(len(X))
+    kept[[0, 21, len(X) - 1]] = 0
+    y = target(model, N)
+    y_all = None if y is None else np.insert(y, [0, 20, N], 99.0)
+    fitted = make(model).fit(X, y_all, sample_weight=kept)
+    expected = numbers(reference(model))
+    for name, value in numbers(fitted).items():
+        by_row = value.shape[:1] == (len(X),)
+        np.testing.assert_array_equal(value[kept > 0] if by_row else value, expected[name], err_msg=name)
+
+
+# Targets
+
+
+def test_a_target_of_two_dimensions(model: type[Any]) -> None:
+    y = target(model, N)
+    if y is None:
+        assert_same_fit(make(model).fit(ROWS, np.ones((N, 2))), reference(model))
+        return
+    with pytest.warns(UserWarning, match="column-vector"):
+        fitted = make(model).fit(ROWS, y[:, None])
+    assert_same_fit(fitted, reference(model))
+
+
+# Life of an estimator
+
+
+def round_trips() -> dict[str, Callable[[Any, Path], Any]]:
+    def saved(fitted: Any, path: Path) -> Any:
+        from majorant.persistence import load
+
+        fitted.save(path / "model.majorant")
+        return load(path / "model.majorant")
+
+    return {
+        "pickle": lambda fitted, _: pickle.loads(pickle.dumps(fitted)),
+        "deep copy": lambda fitted, _: copy.deepcopy(fitted),
+        "save and load": saved,
+    }
+
+
+@pytest.mark.parametrize("way", round_trips())
+def test_a_fitted_model_comes_back_the_same(model: type[Any], way: str, tmp_path: Path) -> None:
+    fitted = fit(model, pd.DataFrame(ROWS, columns=NAMES))
+    again = round_trips()[way](fitted, tmp_path)
+    assert_same_fit(again, fitted)
+    assert again.get_params() == fitted.get_params()
+    assert again.evidence_ == fitted.evidence_
+    assert list(again.feature_names_in_) == NAMES
+    X = pd.DataFrame(ROWS, columns=NAMES)
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+
+
+def test_a_clone_is_unfitted_and_fits_the_same(model: type[Any]) -> None:
+    fitted = reference(model)
+    copy_ = clone(fitted)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(copy_)
+    assert_same_fit(copy_.fit(ROWS, target(model, N)), fitted)
+
+
+def test_a_refit_forgets_the_fit_before(model: type[Any]) -> None:
+    estimator = fit(model, pd.DataFrame(ROWS[:20, :2], columns=NAMES[:2]))
+    estimator.fit(ROWS, target(model, N))
+    assert vars(estimator).keys() == vars(reference(model)).keys()
+    assert_same_fit(estimator, reference(model))
+
+
+class Interrupted:
+    """Interrupts a pass over the data; counts those before it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+        passes = mj.Chunks.map_sum
+        self.count = 0
+
+        def map_sum(chunks: Any, f: Any) -> Any:
+            self.count += 1
+            if self.count == at:
+                raise KeyboardInterrupt
+            return passes(chunks, f)
+
+        monkeypatch.setattr(mj.Chunks, "map_sum", map_sum)
+
+
+@pytest.mark.parametrize("at", [1, 2, 5])
+def test_an_interrupted_first_fit_leaves_the_estimator_unfitted(
+    model: type[Any], at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    estimator = make(model)
+    before = dict(vars(estimator))
+    Interrupted(monkeypatch, at)
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(ROWS, target(model, N))
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+    assert vars(estimator) == before
+
+
+@pytest.mark.parametrize("failure", ["interrupt", "wrong rows", "wrong parameter"])
+def test_a_failed_refit_leaves_the_fit_before(model: type[Any], failure: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    estimator = fit(model, pd.DataFrame(ROWS, columns=NAMES))
+    before = dict(vars(estimator))
+    if failure == "interrupt":
+        Interrupted(monkeypatch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            estimator.fit(ROWS[:20, :2], target(model, 20))
+    elif failure == "wrong rows":
+        with pytest.raises(ValueError, match="n_samples=2"):
+            estimator.fit(ROWS[:2, :2], target(model, 2))
+    else:
+        size = card_of(model).size_parameter
+        estimator.set_params(**{size: -1})
+        with pytest.raises(ValueError, match=f"{size}.*-1"):
+            estimator.fit(ROWS[:20, :2], target(model, 20))
+        estimator.set_params(**{size: 3})
+    monkeypatch.undo()
+    assert vars(estimator).keys() == before.keys()
+    assert all(value is before[name] or value == before[name] for name, value in vars(estimator).items())
+    X = pd.DataFrame(ROWS, columns=NAMES)
+    np.testing.assert_array_equal(estimator.predict(X), reference(model).predict(ROWS))
+
+
+def test_an_interrupt_on_threads_ends_the_fit(model: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Raised by a block's work, not between passes."""
+    blocks = 0
+    visit = mj.Chunks.map_sum
+
+    def map_sum(chunks: Any, f: Any) -> Any:
+        def interrupted(block: Any) -> Any:
+            nonlocal blocks
+            blocks += 1
+            if blocks > 10:
+                raise KeyboardInterrupt
+            return f(block)
+
+        return visit(chunks, interrupted)
+
+    monkeypatch.setattr(mj.Chunks, "map_sum", map_sum)
+    estimator = make(model, 3, n_jobs=2)
+    X = np.random.default_rng(0).normal(size=(20_000, 3))
+    with pytest.raises(KeyboardInterrupt):
+        estimator.fit(X, target(model, len(X)))
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+def test_four_fits_at_once(model: type[Any]) -> None:
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    y = target(model, len(X))
+    estimators = [make(model, 4, random_state=seed % 2, n_jobs=1 + seed % 2) for seed in range(8)]
+    expected = [clone(estimator).fit(X, y) for estimator in estimators]
+    with ThreadPoolExecutor(4) as pool:
+        for fitted, alone in zip(pool.map(lambda e: e.fit(X, y), estimators), expected, strict=True):
+            assert_same_fit(fitted, alone)
+
+
+def test_predictions_on_threads_at_once(model: type[Any]) -> None:
+    fitted = reference(model)
+    with ThreadPoolExecutor(4) as pool:
+        for found in pool.map(fitted.predict, [ROWS] * 8):
+            np.testing.assert_array_equal(found, fitted.predict(ROWS))
+
+
+def test_a_fit_in_a_spawned_process(model: type[Any]) -> None:
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        fitted = pool.apply(make(model).fit, (ROWS, target(model, N)))
+    assert_same_fit(fitted, reference(model))
+
+
+# Generated tables
+
+EXTREMES = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.1,
+    2.0,
+    7.0,
+    1e8,
+    -1e8,
+    1e-8,
+    1e30,
+    1e-30,
+    1e150,
+    1e200,
+    -1e300,
+    1e308,
+    1e-300,
+    5e-324,
+]
+BROKEN = [np.nan, np.inf, -np.inf]
+DTYPES = [np.float64, np.float32, np.float16, np.int8, np.int64, np.uint8, bool, object]
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> Any:
+    """Small tables of few values, often equal rows, of one number type or of one a column."""
+    shape = draw(st.integers(1, 10)), draw(st.integers(1, 3))
+    values = draw(st.sampled_from([EXTREMES[:7], EXTREMES, EXTREMES + BROKEN]))
+    cells = st.lists(st.sampled_from(values), min_size=shape[0] * shape[1], max_size=shape[0] * shape[1])
+    table = np.array(draw(cells)).reshape(shape)
+    if draw(st.booleans()):
+        table = np.repeat(table, 2, axis=0)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        columns = [table[:, j].astype(draw(st.sampled_from(DTYPES))) for j in range(shape[1])]
+    form = draw(st.sampled_from(["array", "frame", "csr"]))
+    if form == "frame":
+        return pd.DataFrame({f"x{j}": column for j, column in enumerate(columns)})
+    array = np.column_stack([columns[0]] * shape[1]) if draw(st.booleans()) else table
+    return sparse.csr_matrix(array) if form == "csr" and array.dtype not in (object, np.float16) else array
+
+
+@settings(max_examples=250)
+@given(X=tables(), size=st.integers(1, 4), weights=st.sampled_from([None, "some zero", "extreme"]))
+@pytest.mark.parametrize("cls", ESTIMATORS, ids=lambda cls: cls.__name__)
+def test_generated_tables_give_numbers_or_a_clear_error(cls: type[Any], X: Any, size: int, weights: str | None) -> None:
+    n = X.shape[0]
+    fit_params = {}
+    if weights is not None and has_fit_parameter(make(cls), "sample_weight"):
+        values = np.arange(n) % 2.0 if weights == "some zero" else 10.0 ** (20 * (np.arange(n) % 5) - 40)
+        fit_params = {"sample_weight": values}
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.filterwarnings("ignore", "invalid value encountered in reduce")  # scikit-learn sums inf and -inf
+            fitted = fit(cls, X, size, **fit_params)
+    except (ValueError, TypeError) as error:
+        assert str(error)
+        return
+    assert_finite(fitted)
+    found = labels(fitted, X, target(cls, n))
+    assert found.shape == (n,) and found.min() >= 0 and found.max() < size
