@@ -1,0 +1,38 @@
+"""Seeds, shared data and the settings of generated examples, for every test of the repository."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+SEEDS_VARIABLE = "MAJORANT_TEST_SEEDS"
+DATA_VARIABLE = "MAJORANT_SHARED_DATA"
+
+settings.register_profile("repeatable", deadline=None, derandomize=True)
+settings.load_profile("repeatable")
+
+
+def seeds_of(text: str) -> list[int]:
+    """Seeds that a setting names: "" is 42, "all" is 0 to 99, anything else is a list such as "1,2,3"."""
+    if text == "all":
+        return list(range(100))
+    return [int(part) for part in text.split(",")] if text else [42]
+
+
+@pytest.fixture(params=seeds_of(os.environ.get(SEEDS_VARIABLE, "")))
+def seed(request: pytest.FixtureRequest) -> int:
+    """A random seed: 42, or those that the environment variable MAJORANT_TEST_SEEDS names."""
+    return int(request.param)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of benchmark data that lies beside the repository; without it the test is skipped."""
+    beside = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
+    path = Path(os.environ.get(DATA_VARIABLE) or beside)
+    if not path.is_dir():
+        pytest.skip(f"no benchmark data beside the repository; {DATA_VARIABLE} may name their folder")
+    return path
