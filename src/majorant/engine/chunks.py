@@ -70,7 +70,7 @@ class Block:
         bits.advance(words // 4)  # one Philox step makes four words
         stream = np.random.Generator(bits)
         stream.random(words % 4)
-        return stream.random((len(self), width)) + 2.0**-54
+        return np.maximum(stream.random((len(self), width)), 2.0**-54)
 
 
 class Source(Protocol):
