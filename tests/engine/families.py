@@ -4,8 +4,8 @@ A family says four things, ``energies``, ``statistics``, ``solve`` and ``penalty
 ``n_states``. It never sees a policy, a budget or a block layout. Three rules make its bounds valid:
 
 1. ``statistics`` is linear in the latent values and additive over units, and multiplies each unit by its weight;
-2. ``solve`` returns parameters and the *exact* value of ``penalty + <statistics, E>`` there, and never leaves parameters
-   for worse ones;
+2. ``solve`` returns parameters and the *exact* value of ``penalty + <statistics, E>`` there, and never leaves
+   parameters for worse ones;
 3. a constraint (a smallest variance) is a constraint of that minimum, never a constant that is added afterwards.
 
 `k_means` is the package's own; the others are written out.
@@ -124,7 +124,9 @@ class RegressionTheta:
 
 @dataclass(frozen=True)
 class RegressionMixture:
-    r"""Linear regressions with Gaussian noise, one a component; blocks have the columns (x, y), x with a constant first.
+    r"""Linear regressions with Gaussian noise, one a component.
+
+    Blocks have the columns (x, y), and the first column of x is a constant.
 
     .. math:: E_i(z) = -\log\pi_z - \log N(y_i; x_i^\top b_z, v_z),
         \qquad S = \sum_i q_i(z) [x_i, y_i] [x_i, y_i]^\top
@@ -172,8 +174,8 @@ class RegressionMixture:
 class SvmTheta:
     """Class weights (classes, d), and what the solver remembers: cutting planes and how much each one bears.
 
-    A plane ``<slope, w> + offset`` lies below the summed loss-augmented maximum whatever the latent values are, so planes
-    stay valid from one bound to the next.
+    A plane ``<slope, w> + offset`` lies below the summed loss-augmented maximum whatever the latent values are, so
+    planes stay valid from one bound to the next.
     """
 
     w: Array
@@ -190,9 +192,9 @@ class LatentSVM:
         F(w) = \tfrac\rho2 |w|^2
         + \sum_i \Big[\max_{y,z} (w_y^\top x_{iz} + [y \ne y_i]) - \max_z w_{y_i}^\top x_{iz}\Big]
 
-    Blocks have the columns (x, y): x of shape (bags, regions, d), y the classes. ``E_i(z)`` is the loss-augmented maximum
-    minus ``w_{y_i}' x_iz``. The first part does not depend on the latent values; its sum is the inner solver's, which
-    passes over the data. ``S = sum_i x_{i z_i}``, by class.
+    Blocks have the columns (x, y): x of shape (bags, regions, d), y the classes. ``E_i(z)`` is the loss-augmented
+    maximum minus ``w_{y_i}' x_iz``. The first part does not depend on the latent values; its sum is the inner solver's,
+    which passes over the data. ``S = sum_i x_{i z_i}``, by class.
 
     Parameters
     ----------

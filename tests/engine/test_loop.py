@@ -233,7 +233,7 @@ class TestWhereTheRowsLie:
     def test_a_weight_is_a_number_of_rows(self, make: Callable[[int], Problem], policy: BoundPolicy, seed: int) -> None:
         problem = make(seed)
         times = np.random.default_rng(seed).integers(1, 4, len(problem.labels))
-        options: dict[str, Any] = dict(seed=seed, max_iter=8, n_polish=1)
+        options: dict[str, Any] = {"seed": seed, "max_iter": 8, "n_polish": 1}
         weighted = problem.minimize(policy, data=problem.chunks(weights=times.astype(np.float64)), **options)
         repeated = problem.repeated(times).minimize(policy, **options)
         assert_same_run(weighted, repeated, 1e-10)
@@ -435,7 +435,7 @@ def test_growing_subset_keeps_the_latent_values_it_is_given() -> None:
     tight = problem.minimize(max_iter=1).theta
     nearest = np.linalg.norm(problem.columns[0][:, None] - tight, axis=2).argmin(axis=1)
     moved = nearest != problem.labels
-    assert 0 < np.mean(proposals[0][moved] == problem.labels[moved])
+    assert np.mean(proposals[0][moved] == problem.labels[moved]) > 0
 
 
 def test_generalized_bounds_leave_the_optimum_nearest_to_a_random_partition(shared_data: Any) -> None:
