@@ -1,4 +1,4 @@
-"""What every public estimator does with input that is odd or wrong: the right answer, or an error that says what it got."""
+"""Odd and wrong input to every public estimator: the right answer, or an error that says what it got."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def test_the_form_of_the_numbers_does_not_matter(model: type[Any], form: str, tm
 def test_single_precision_and_sparse_rows_are_near(model: type[Any], form: str) -> None:
     X = NEAR_NUMBERS[form]()
     if sparse.issparse(X) and not get_tags(make(model)).input_tags.sparse:
-        with pytest.raises(TypeError, match="[Ss]parse"):
+        with pytest.raises(TypeError, match=r"[Ss]parse"):
             fit(model, X)
         return
     fitted = fit(model, X)

@@ -32,12 +32,12 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
         """A fit that fails or is interrupted leaves the estimator as it was: unfitted, or with the fit before."""
-        before = dict(vars(self))
+        before = dict(self.__dict__)
         try:
             yield
         except BaseException:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__.clear()
+            self.__dict__.update(before)
             raise
 
     def summary(self) -> Summary:
