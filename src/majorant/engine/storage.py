@@ -63,7 +63,10 @@ class StoredRows:
                 yield Block(first, (x,), weights, self._memory[number])
                 first, number = first + len(x), number + 1
         if first != self.n_units:
-            raise ValueError(f"the data had {self.n_units} rows when they were opened and have {first} now")
+            raise self._changed(first)
+
+    def _changed(self, n_rows: int) -> ValueError:
+        return ValueError(f"the data had {self.n_units} rows when they were opened and have {n_rows} now")
 
 
 class NpyRows(StoredRows):
@@ -93,7 +96,10 @@ class NpyRows(StoredRows):
             file.seek(array.offset)
             for a in range(0, self.n_units, rows):
                 m = min(rows, self.n_units - a)
-                yield np.fromfile(file, dtype=array.dtype, count=m * self.n_features).reshape(m, self.n_features)
+                values = np.fromfile(file, dtype=array.dtype, count=m * self.n_features)
+                if len(values) < m * self.n_features:
+                    raise self._changed(a + len(values) // self.n_features)
+                yield values.reshape(m, self.n_features)
 
 
 class ArrowRows(StoredRows):
@@ -127,7 +133,14 @@ class ArrowRows(StoredRows):
             else:
                 batches = (file.get_batch(i).select(names) for i in range(file.num_record_batches))
             for batch in batches:
-                yield np.column_stack([c.to_numpy(zero_copy_only=False).astype(self.dtype) for c in batch])
+                yield np.column_stack([self._numbers(c) for c in batch])
+
+    def _numbers(self, column: Any) -> NDArray[Any]:
+        """A column as numbers, NaN where one is missing."""
+        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        if values.dtype == object:  # booleans of which some are missing
+            values = np.array([np.nan if v is None else v for v in values])
+        return values.astype(self.dtype)
 
 
 def _pyarrow() -> Any:
@@ -141,9 +154,25 @@ def _pyarrow() -> Any:
 
 def _opened(path: Path) -> Any:
     pa = _pyarrow()
-    if path.suffix == ".parquet":
-        return pa.parquet.ParquetFile(path)
-    return pa.ipc.open_file(pa.memory_map(str(path)))
+    try:
+        if path.suffix == ".parquet":
+            return pa.parquet.ParquetFile(path)
+        return pa.ipc.open_file(pa.memory_map(str(path)))
+    except pa.ArrowInvalid as error:
+        raise _unreadable(path) from error
+
+
+def _mapped_npy(path: Path) -> Any:
+    try:
+        return np.load(path, mmap_mode="r")
+    except (ValueError, EOFError) as error:  # its words would have the reader switch a guard off
+        raise _unreadable(path) from error
+
+
+def _unreadable(path: Path) -> ValueError:
+    return ValueError(
+        f"{path.name} cannot be read as a {path.suffix} file of numbers: it is damaged or of another format"
+    )
 
 
 def _count_rows(file: Any) -> int:
@@ -208,7 +237,7 @@ def open_rows(path: str | Path, columns: Sequence[str] | None = None, *, n_jobs:
     if path.suffix == ".npy":
         if columns is not None:
             raise ValueError("a .npy file has no column names: leave columns out")
-        return Chunks(NpyRows(np.load(path, mmap_mode="r")), n_jobs=n_jobs)
+        return Chunks(NpyRows(_mapped_npy(path)), n_jobs=n_jobs)
     if path.suffix in (".parquet", ".arrow", ".feather"):
         return Chunks(ArrowRows(path, columns), n_jobs=n_jobs)
     raise ValueError(f"{path.name}: rows are read from .npy, .parquet, .arrow or .feather files")
