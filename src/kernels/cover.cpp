@@ -8,9 +8,19 @@
 namespace majorant::MAJORANT_ISA {
 namespace {
 
-constexpr int64_t strip = 32;  // points handled at a time: their distances stay in registers or in the nearest cache
+using V = Vector<double>;
+using vec = V::type;
+constexpr int64_t strip = V::lanes;  // points handled at a time, one a lane
 constexpr double unit_roundoff = 2.3e-16;
 constexpr int64_t most_members = int64_t(64) << 20;  // point numbers that live boxes may hold in all: 256 MiB
+
+double sum_of(vec v) {
+    double total = 0;
+    for (int64_t r = 0; r < strip; r++) total += v[r];
+    return total;
+}
+
+vec positive(vec v) { return v > vec{} ? v : vec{}; }
 
 int64_t padded(int64_t m) { return (m + strip - 1) / strip * strip; }
 
@@ -50,46 +60,35 @@ Columns by_column(int64_t n, int64_t d, const double* x, const double* w, const 
 }
 
 // h(c), and the mean of the points that are active there.
-double cover_at(const Columns& points, const double* c, double* mean) {
+double cover_at(const Columns& points, const double* c, double* mean, std::vector<vec>& sums) {
     const int64_t d = points.d;
-    double total = 0, mass = 0;
-    std::fill(mean, mean + d, 0.0);
+    vec total{}, mass{};
+    sums.assign(d, vec{});
     for (int64_t first = 0; first < points.stride; first += strip) {
-        double square[strip] = {}, active[strip];
+        vec square{};
         for (int64_t l = 0; l < d; l++) {
-            const double *column = points.column(l) + first, at = c[l];
-            for (int64_t r = 0; r < strip; r++) {
-                const double t = column[r] - at;
-                square[r] += t * t;
-            }
+            const vec t = V::load(points.column(l) + first) - c[l];
+            square += t * t;
         }
-        double part = 0, part_mass = 0;
-        for (int64_t r = 0; r < strip; r++) {
-            const double height = points.reach[first + r] - square[r];
-            active[r] = height > 0 ? points.mass[first + r] : 0.0;
-            part += active[r] * height;
-            part_mass += active[r];
-        }
-        total += part;
-        if (part_mass == 0) continue;
-        mass += part_mass;
-        for (int64_t l = 0; l < d; l++) {
-            const double *column = points.column(l) + first, at = c[l];
-            double sum = 0;
-            for (int64_t r = 0; r < strip; r++) sum += active[r] * (column[r] - at);
-            mean[l] += sum;
-        }
+        const vec height = V::load(&points.reach[first]) - square;
+        const vec active = height > vec{} ? V::load(&points.mass[first]) : vec{};
+        if (sum_of(active) == 0) continue;
+        total += active * height;
+        mass += active;
+        for (int64_t l = 0; l < d; l++) sums[l] += active * (V::load(points.column(l) + first) - c[l]);
     }
-    for (int64_t l = 0; l < d; l++) mean[l] = c[l] + (mass > 0 ? mean[l] / mass : 0.0);
-    return total;
+    const double all = sum_of(mass);
+    for (int64_t l = 0; l < d; l++) mean[l] = c[l] + (all > 0 ? sum_of(sums[l]) / all : 0.0);
+    return sum_of(total);
 }
 
 // Moves c to the mean of its active points until h no longer grows; h never falls.
 double climb(const Columns& points, double* c, double* mean, int64_t max_steps) {
-    double value = cover_at(points, c, mean);
+    std::vector<vec> sums;
     std::vector<double> next(points.d);
+    double value = cover_at(points, c, mean, sums);
     for (int64_t step = 0; step < max_steps; step++) {
-        const double better = cover_at(points, mean, next.data());
+        const double better = cover_at(points, mean, next.data(), sums);
         if (!(better > value)) break;
         const bool settled = better - value <= 1e-13 * better;
         value = better;
@@ -123,7 +122,7 @@ class Search final : public CoverSearch {
 public:
     Search(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance)
         : d(d), points(by_column(n, d, x, w, reach)), near_points(d), tolerance(tolerance), best_centre(d), mean(d), shift(d),
-          both(d), always(d) {
+          both(d) {
         auto root = std::make_unique<Box>(d);
         double square = 0;
         for (int64_t l = 0; l < d; l++) {
@@ -179,8 +178,8 @@ private:
     int64_t d;
     Columns points, near_points;
     double tolerance, diameter = 0, best_value = 0, dropped = 0;
-    std::vector<double> best_centre, mean, shift, both, always;
-    std::vector<double> share, maybe;
+    std::vector<double> best_centre, mean, shift, both;
+    std::vector<double> share, kept, undecided, kink;  // of the point in the box: see visit
     std::vector<std::unique_ptr<Box>> live;
     int64_t n_tests = 0, n_boxes = 0, n_members = 0;
 
@@ -199,8 +198,7 @@ private:
     void expand(Box& box) {
         const int64_t m = int64_t(box.members.size());
         near_points.resize(m);
-        share.resize(near_points.stride);
-        maybe.resize(near_points.stride);
+        for (auto* one : {&share, &kept, &undecided, &kink}) one->resize(near_points.stride);
         for (int64_t i = 0; i < m; i++) {
             near_points.mass[i] = points.mass[box.members[i]];
             near_points.reach[i] = points.reach[box.members[i]];
@@ -232,71 +230,57 @@ private:
     void visit(std::unique_ptr<Box> child, const Box& parent) {
         const double *middle = child->middle(), *half = child->half();
         const int64_t stride = near_points.stride;
-        double mass = child->mass, rest = child->rest, at_middle = child->rest, mass_always = 0, rest_always = 0;
-        std::copy(child->sum(), child->sum() + d, both.begin());
-        std::fill(always.begin(), always.end(), 0.0);
+        vec masses{}, rests{}, at_middles{}, kept_masses{}, kept_rests{};
         n_boxes++;
-        n_tests += stride + strip;
+        n_tests += stride + 16;
         for (int64_t first = 0; first < stride; first += strip) {
-            double nearest[strip] = {}, farthest[strip] = {}, square[strip] = {}, kept[strip];
+            vec nearest{}, farthest{}, square{};
             for (int64_t l = 0; l < d; l++) {
-                const double *column = near_points.column(l) + first, at = middle[l], h = half[l];
-                for (int64_t r = 0; r < strip; r++) {
-                    const double t = std::abs(column[r] - at), more = t + h, less = t > h ? t - h : 0.0;
-                    square[r] += t * t;
-                    farthest[r] += more * more;
-                    nearest[r] += less * less;
-                }
+                const vec t = V::load(near_points.column(l) + first) - middle[l], size = t > vec{} ? t : -t;
+                const vec more = size + half[l], less = positive(size - half[l]);
+                square += t * t;
+                farthest += more * more;
+                nearest += less * less;
             }
-            double part[5] = {};
-            for (int64_t r = 0; r < strip; r++) {
-                const double w = near_points.mass[first + r], reach = near_points.reach[first + r];
-                const double up = reach - nearest[r], low = reach - farthest[r], height = reach - square[r];
-                const bool whole = low >= 0, some = up > 0 && low < 0;
-                const double slope = some ? up / (up - low) : whole ? 1.0 : 0.0;
-                const double s = w * slope, k = whole ? w : 0.0;
-                share[first + r] = s;
-                maybe[first + r] = some ? w : 0.0;
-                kept[r] = k;
-                part[0] += s;
-                part[1] += s * (whole ? height : height - low);
-                part[2] += height > 0 ? w * height : 0.0;
-                part[3] += k;
-                part[4] += k * height;
-            }
-            if (part[0] == 0) continue;
-            mass += part[0];
-            rest += part[1];
-            at_middle += part[2];
-            mass_always += part[3];
-            rest_always += part[4];
-            for (int64_t l = 0; l < d; l++) {
-                const double *column = near_points.column(l) + first, at = middle[l];
-                double of_share = 0, of_kept = 0;
-                for (int64_t r = 0; r < strip; r++) {
-                    const double t = column[r] - at;
-                    of_share += share[first + r] * t;
-                    of_kept += kept[r] * t;
-                }
-                both[l] += of_share;
-                always[l] += of_kept;
-            }
+            const vec w = V::load(&near_points.mass[first]), reach = V::load(&near_points.reach[first]);
+            const vec up = positive(reach - nearest), low = reach - farthest, height = reach - square;
+            const auto whole = low >= vec{};
+            const vec slope = whole ? vec{} + 1.0 : up / (up - (whole ? vec{} - 1.0 : low));
+            const vec s = w * slope, k = whole ? w : vec{}, m = whole || up <= vec{} ? vec{} : w;
+            V::store(&share[first], s);
+            V::store(&kept[first], k);
+            V::store(&undecided[first], m);
+            V::store(&kink[first], m * slope * (1.0 - slope));
+            masses += s;
+            rests += s * (height - (whole ? vec{} : low));
+            at_middles += w * positive(height);
+            kept_masses += k;
+            kept_rests += k * height;
         }
-        double bound = rest;
+        const double mass = child->mass + sum_of(masses), at_middle = child->rest + sum_of(at_middles);
+        double bound = child->rest + sum_of(rests);
         for (int64_t l = 0; l < d; l++) {
+            const double* column = near_points.column(l);
+            vec of_share{}, of_kept{};
+            for (int64_t first = 0; first < stride; first += strip) {
+                const vec t = V::load(column + first) - middle[l];
+                of_share += V::load(&share[first]) * t;
+                of_kept += V::load(&kept[first]) * t;
+            }
+            both[l] = child->sum()[l] + sum_of(of_share);
+            child->sum()[l] += sum_of(of_kept);
             const double e = mass > 0 ? std::clamp(both[l] / mass, -half[l], half[l]) : 0.0;
             shift[l] = middle[l] + e;
             bound += e * (2 * both[l] - mass * e);
         }
+        child->mass += sum_of(kept_masses);
+        child->rest += sum_of(kept_rests);
         child->bound = std::min(bound, parent.bound);
         if (at_middle > best_value) propose(middle);
         if (child->bound <= best_value + tolerance) return drop(child->bound);
-        child->mass += mass_always;
-        child->rest += rest_always;
-        for (int64_t l = 0; l < d; l++) child->sum()[l] += always[l];
         if (!contract(*child)) return;
         for (int64_t i = 0; i < near_points.count; i++)
-            if (maybe[i] > 0) child->members.push_back(parent.members[i]);
+            if (undecided[i] > 0) child->members.push_back(parent.members[i]);
         if (child->members.empty()) {  // the bound is a value of h
             propose(shift.data());
             return drop(child->bound);
@@ -313,32 +297,35 @@ private:
     // lies on none). False if that happens nowhere in the box; otherwise the box shrinks to where it may, and gets the
     // edge to be split: the one along which the heights of its undecided points vary most.
     bool contract(Box& box) {
-        double undecided = 0, best_score = -1;
-        for (int64_t i = 0; i < near_points.stride; i++) undecided += maybe[i];
-        const double slack = double(near_points.stride + 64) * unit_roundoff * (undecided + box.mass) * diameter;
+        const int64_t stride = near_points.stride;
+        vec all{};
+        for (int64_t first = 0; first < stride; first += strip) all += V::load(&undecided[first]);
+        const double mass = sum_of(all), slack = double(stride + 64) * unit_roundoff * (mass + box.mass) * diameter;
+        double best_score = -1;
         for (int64_t l = 0; l < d; l++) {
             const double *column = near_points.column(l), at = box.middle()[l], h = box.half()[l];
-            double sum = 0, above_left = 0, above_right = 0, score = 0;
-            for (int64_t i = 0; i < near_points.stride; i++) {
-                const double t = column[i] - at, left = t + h, right = t - h;
-                sum += maybe[i] * t;
-                above_left += maybe[i] * (left > 0 ? left : 0.0);
-                above_right += maybe[i] * (right > 0 ? right : 0.0);
-                score += share[i] * (maybe[i] > 0 ? 1 - share[i] / maybe[i] : 0.0) * std::abs(t);
+            vec sums{}, lefts{}, rights{}, scores{};
+            for (int64_t first = 0; first < stride; first += strip) {
+                const vec t = V::load(column + first) - at, w = V::load(&undecided[first]);
+                sums += w * t;
+                lefts += w * positive(t + h);
+                rights += w * positive(t - h);
+                scores += V::load(&kink[first]) * (t > vec{} ? t : -t);
             }
+            const double sum = sum_of(sums), above_left = sum_of(lefts), above_right = sum_of(rights);
             // The sum at c = middle + e lies between least(e) and most(e): every undecided point counts, or does not.
             const double inner = box.sum()[l];
             const double most_left = inner + box.mass * h + above_left + slack;
             const double most_right = inner - box.mass * h + above_right + slack;
-            const double least_left = inner + box.mass * h + (sum + undecided * h - above_left) - slack;
-            const double least_right = inner - box.mass * h + (sum - undecided * h - above_right) - slack;
+            const double least_left = inner + box.mass * h + (sum + mass * h - above_left) - slack;
+            const double least_right = inner - box.mass * h + (sum - mass * h - above_right) - slack;
             if (most_left < 0 || least_right > 0) return false;
             // most is convex and least concave: a secant's zero lies outside theirs.
             double from = -h, to = h;
             if (most_right < 0) to = -h + 2 * h * (most_left / (most_left - most_right));
             if (least_left > 0) from = -h + 2 * h * (least_left / (least_left - least_right));
             if (from > to) return false;
-            score *= to - from;
+            const double score = sum_of(scores) * (to - from);
             if (score > best_score) {
                 best_score = score;
                 box.split = l;
