@@ -66,38 +66,46 @@ inline double exp_of_negative(double x) {
 template <class T>
 double draw(int64_t n, int64_t states, const T* energies, const double* w, const T* least, const int32_t* argument,
             double price, const double* uniforms, int32_t* z, int64_t* moved) {
-    constexpr double reach = -37.0;  // exp of less is out of reach of a 53-bit uniform
-    constexpr int64_t lanes = Vector<double>::lanes;
-    std::vector<double> mass(states + lanes);
-    std::vector<int32_t> candidates(states);
+    constexpr double reach = 37.0;  // exp(-37) is out of reach of a 53-bit uniform
+    constexpr int64_t lanes = 8;
+    const int64_t blocks = (states + lanes - 1) / lanes, padded = blocks * lanes;
+    std::vector<double> mass(padded), block_mass(blocks);
     double excess = 0.0;
     int64_t changes = 0;
     for (int64_t i = 0; i < n; i++) {
         const T* row = energies + i * states;
         const double wi = weight(w, i), scale = price * wi, low = double(least[i]);
-        int32_t chosen = argument[i];
-        // The inverse CDF takes states in any order: the best one, which most rows keep, comes first with mass one.
-        int64_t in_reach = 0, m = 0;
-        for (int64_t s = 0; s < states; s++) in_reach += -scale * (double(row[s]) - low) > reach;
-        for (int64_t s = 0; in_reach > 1 && s < states; s++) {
-            const double exponent = -scale * (double(row[s]) - low);
-            mass[m] = exponent;
-            candidates[m] = int32_t(s);
-            m += (exponent > reach) & (s != chosen);
+        int64_t in_reach = 0;
+        for (int64_t s = 0; s < states; s++) {
+            mass[s] = double(row[s]);
+            in_reach += scale * (mass[s] - low) < reach;
         }
-        if (m > 0) {
-            const int64_t whole = (m + lanes - 1) / lanes * lanes;
-            std::fill(mass.begin() + m, mass.begin() + whole, -infinity<double>);
-            double total = 1.0;
-            for (int64_t c = 0; c < whole; c += lanes)
-                for (int64_t v = 0; v < lanes; v++) {
-                    mass[c + v] = exp_of_negative(mass[c + v]);
-                    total += mass[c + v];
-                }
-            double rest = uniforms[i] * total - 1.0;
-            for (int64_t c = 0; c < m && rest >= 0; c++) {
-                rest -= mass[c];
-                chosen = candidates[c];
+        if (in_reach <= 1) {
+            z[i] = argument[i];
+            continue;
+        }
+        std::fill(mass.begin() + states, mass.end(), infinity<double>);
+        for (int64_t s = 0; s < padded; s++) mass[s] = exp_of_negative(-scale * (mass[s] - low));
+        double total = 0.0;
+        for (int64_t c = 0; c < blocks; c++) {
+            double sum = 0.0;
+            for (int64_t v = 0; v < lanes; v++) sum += mass[c * lanes + v];
+            block_mass[c] = sum;
+            total += sum;
+        }
+        // The inverse CDF takes states in any order: the best one, which most rows keep, goes first.
+        int32_t chosen = argument[i];
+        double rest = uniforms[i] * total - mass[chosen];
+        if (rest >= 0) {
+            block_mass[chosen / lanes] -= mass[chosen];
+            mass[chosen] = 0.0;
+            int64_t c = 0;
+            for (; c + 1 < blocks && rest >= block_mass[c]; c++) rest -= block_mass[c];
+            for (int64_t s = c * lanes; s < std::min(states, (c + 1) * lanes); s++) {
+                if (!(mass[s] > 0)) continue;
+                chosen = int32_t(s);  // the last one with mass should rounding carry us past the end
+                rest -= mass[s];
+                if (rest < 0) break;
             }
         }
         z[i] = chosen;

@@ -35,29 +35,59 @@ void sort_rows(int64_t n, int64_t d, const T* x, int64_t* order, uint8_t* is_new
     }
 }
 
+template <class T>
+void column_sums(int64_t n, int64_t d, const T* x, const int64_t* order, const double* w, const double* origin,
+                 double scale, double* out) {
+    std::fill(out, out + d, 0.0);
+    for (int64_t i = 0; i < n; i++) {
+        const T* row = x + order[i] * d;
+        const double factor = weight(w, i);
+        for (int64_t l = 0; l < d; l++) out[l] += factor * ((double(row[l]) - origin[l]) * scale);
+    }
+}
+
+template <class T>
+void standard_rows(int64_t n, int64_t d, const T* x, const int64_t* order, const double* origin, double scale,
+                   const double* shift, T* out) {
+    for (int64_t i = 0; i < n; i++) {
+        const T* row = x + order[i] * d;
+        for (int64_t l = 0; l < d; l++) out[i * d + l] = T((double(row[l]) - origin[l]) * scale - shift[l]);
+    }
+}
+
 namespace {
 
 constexpr int64_t tile_rows = 64, tile_columns = 32, block_rows = 512;
 
-// Squared distances of up to tile_rows rows to each of m points, column-wise so that rows are the vector lanes.
+// Squared distances of up to tile_rows rows to each of m points. Lanes are rows, or columns where there are many.
 template <class T>
 void tile_distances(int64_t rows, int64_t d, const T* x, int64_t m, const T* const* points, T (*out)[tile_rows]) {
-    T columns[tile_columns][tile_rows];
-    for (int64_t q = 0; q < m; q++) std::fill(out[q], out[q] + tile_rows, T(0));
-    for (int64_t l0 = 0; l0 < d; l0 += tile_columns) {
-        const int64_t width = std::min(tile_columns, d - l0);
-        for (int64_t l = 0; l < width; l++) {
-            for (int64_t r = 0; r < rows; r++) columns[l][r] = x[r * d + l0 + l];
-            for (int64_t r = rows; r < tile_rows; r++) columns[l][r] = T(0);
-        }
-        for (int64_t q = 0; q < m; q++)
-            for (int64_t l = 0; l < width; l++) {
-                const T c = points[q][l0 + l];
-                for (int64_t r = 0; r < tile_rows; r++) {
-                    const T difference = columns[l][r] - c;
-                    out[q][r] += difference * difference;
+    if (d >= tile_columns) {
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t q = 0; q < m; q++) {
+                T sum = 0;
+                for (int64_t l = 0; l < d; l++) {
+                    const T difference = x[r * d + l] - points[q][l];
+                    sum += difference * difference;
                 }
+                out[q][r] = sum;
             }
+        return;
+    }
+    T columns[tile_columns][tile_rows];
+    for (int64_t l = 0; l < d; l++) {
+        for (int64_t r = 0; r < rows; r++) columns[l][r] = x[r * d + l];
+        for (int64_t r = rows; r < tile_rows; r++) columns[l][r] = T(0);
+    }
+    for (int64_t q = 0; q < m; q++) {
+        std::fill(out[q], out[q] + tile_rows, T(0));
+        for (int64_t l = 0; l < d; l++) {
+            const T c = points[q][l];
+            for (int64_t r = 0; r < tile_rows; r++) {
+                const T difference = columns[l][r] - c;
+                out[q][r] += difference * difference;
+            }
+        }
     }
 }
 
@@ -89,8 +119,13 @@ void plus_plus(int64_t n, int64_t d, int64_t k, int64_t trials, const T* x, cons
     std::vector<T> nearest(n, infinity<T>);
     std::vector<int64_t> candidates(trials);
     std::vector<const T*> points(trials);
-    std::vector<T> buffer(size_t(trials) * tile_rows);
-    auto tile = reinterpret_cast<T(*)[tile_rows]>(buffer.data());
+    // Tiles of distances to the candidates: of all rows where they cost more to compute again than to keep.
+    const int64_t n_tiles = (n + tile_rows - 1) / tile_rows, kept_tiles = d >= tile_columns ? n_tiles : 1;
+    std::vector<T> buffer(size_t(kept_tiles * trials) * tile_rows);
+    auto tile_of = [&](int64_t i) {
+        const int64_t at = kept_tiles == 1 ? 0 : i / tile_rows;
+        return reinterpret_cast<T(*)[tile_rows]>(buffer.data() + at * trials * tile_rows);
+    };
 
     double total = 0.0;
     for (int64_t i = 0; i < n; i++) {
@@ -110,6 +145,7 @@ void plus_plus(int64_t n, int64_t d, int64_t k, int64_t trials, const T* x, cons
         if (m > 1) {
             for (int64_t i = 0; i < n; i += tile_rows) {
                 const int64_t rows = std::min(tile_rows, n - i);
+                auto tile = tile_of(i);
                 tile_distances(rows, d, x + i * d, m, points.data(), tile);
                 for (int64_t q = 0; q < m; q++) {
                     double sum = 0.0;
@@ -125,10 +161,13 @@ void plus_plus(int64_t n, int64_t d, int64_t k, int64_t trials, const T* x, cons
         std::fill(blocks.begin(), blocks.end(), 0.0);
         for (int64_t i = 0; i < n; i += tile_rows) {
             const int64_t rows = std::min(tile_rows, n - i);
-            tile_distances(rows, d, x + i * d, 1, &points[best], tile);
+            auto tile = tile_of(i);
+            const bool known = m > 1 && kept_tiles == n_tiles;
+            if (!known) tile_distances(rows, d, x + i * d, 1, &points[best], tile);
+            const T* distance = tile[known ? best : 0];
             double sum = 0.0;
             for (int64_t r = 0; r < rows; r++) {
-                nearest[i + r] = std::min(nearest[i + r], tile[0][r]);
+                nearest[i + r] = std::min(nearest[i + r], distance[r]);
                 mass[i + r] = weight(w, i + r) * double(nearest[i + r]);
                 sum += mass[i + r];
             }
@@ -147,7 +186,11 @@ void plus_plus(int64_t n, int64_t d, int64_t k, int64_t trials, const T* x, cons
 }
 
 #define MAJORANT_INSTANTIATE(T)                                                                \
-    template void sort_rows<T>(int64_t, int64_t, const T*, int64_t*, uint8_t*);                \
+    template void sort_rows<T>(int64_t, int64_t, const T*, int64_t*, uint8_t*);                                    \
+    template void column_sums<T>(int64_t, int64_t, const T*, const int64_t*, const double*, const double*, double, \
+                                 double*);                                                                         \
+    template void standard_rows<T>(int64_t, int64_t, const T*, const int64_t*, const double*, double,              \
+                                   const double*, T*);                                                             \
     template void plus_plus<T>(int64_t, int64_t, int64_t, int64_t, const T*, const double*, const double*, int64_t*);
 MAJORANT_INSTANTIATE(float)
 MAJORANT_INSTANTIATE(double)

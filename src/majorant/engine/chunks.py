@@ -17,8 +17,8 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
-CACHE_BYTES = 1 << 20
-"""A block of dense rows takes about this much: it stays in the second-level cache between the steps of a pass."""
+BLOCK_BYTES = 1 << 22
+"""A block of wide rows takes about this much; one of narrow rows has the largest number of rows."""
 
 
 class Additive(Protocol):
@@ -94,7 +94,7 @@ class Source(Protocol):
 
 def block_rows(row_bytes: int) -> int:
     """Rows of a block, a function of the width of a row alone."""
-    return int(np.clip(CACHE_BYTES // max(row_bytes, 1), 512, 8192))
+    return int(np.clip(BLOCK_BYTES // max(row_bytes, 1), 64, 8192))
 
 
 class InMemory:

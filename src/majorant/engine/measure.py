@@ -86,15 +86,14 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
         rows = _canonical_csr(rows)
         order, is_new = _sort_sparse_rows(rows)
     else:
-        rows = np.ascontiguousarray(rows) + rows.dtype.type(0)  # -0.0 becomes 0.0
+        rows = np.ascontiguousarray(rows)
         order = np.empty(len(rows), dtype=np.int64)
         is_new = np.empty(len(rows), dtype=np.uint8)
         _kernels.sort_rows(rows, order, is_new)
     merged, point_of_sorted = _merge(w[order], is_new)
     positions = np.full(X.shape[0], -1, dtype=np.intp)
     positions[kept[order]] = point_of_sorted
-    points = rows[order[is_new.astype(bool)]]
-    points, origin, scale = _standard_units(points, merged)
+    points, origin, scale = _standard_units(rows, order[is_new.astype(bool)], merged)
     return Measure(points, merged, positions, origin, scale)
 
 
@@ -109,23 +108,23 @@ def _merge(w: NDArray[np.float64], is_new: NDArray[np.uint8]) -> tuple[NDArray[n
     return np.add.reduceat(w, starts), run
 
 
-def _standard_units(points: Any, weights: NDArray[np.float64]) -> tuple[Any, NDArray[np.float64], float]:
-    dtype = points.dtype
-    if sparse.issparse(points):
-        origin = np.zeros(points.shape[1])
+def _standard_units(
+    rows: Any, order: NDArray[np.int64], weights: NDArray[np.float64]
+) -> tuple[Any, NDArray[np.float64], float]:
+    """The rows named by `order`, centred and scaled, with the origin and the scale."""
+    dtype = rows.dtype
+    if sparse.issparse(rows):
+        points = rows[order]
         scale = safe_scale(np.abs(points.data).max(initial=0.0), dtype)
-        return (points if scale == 1.0 else points * dtype.type(scale)), origin, scale
-    low, high = points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+        return (points if scale == 1.0 else points * dtype.type(scale)), np.zeros(rows.shape[1]), scale
+    low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
     # Half sums cannot overflow, and a column of one value is centred to exact zeros.
-    middle = low / 2 + high / 2
-    scale = safe_scale(float(np.max(high / 2 - low / 2, initial=0.0)), dtype)
-    share = weights / weights.sum()
-    out = np.empty(points.shape, dtype=np.float64)
-    np.subtract(points, middle, out=out)
-    out *= scale
-    shift = share @ out
-    out -= shift
-    return np.ascontiguousarray(out, dtype=dtype), middle + shift / scale, scale
+    middle, scale = low / 2 + high / 2, safe_scale(float(np.max(high / 2 - low / 2, initial=0.0)), dtype)
+    shift = np.empty(rows.shape[1])
+    _kernels.column_sums(rows, order, weights / weights.sum(), middle, scale, shift)
+    points = np.empty((len(order), rows.shape[1]), dtype=dtype)
+    _kernels.standard_rows(rows, order, middle, scale, shift, points)
+    return points, middle + shift / scale, scale
 
 
 def safe_scale(largest: float, dtype: Any) -> float:

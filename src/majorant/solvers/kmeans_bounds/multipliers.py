@@ -1,0 +1,130 @@
+r"""Lower bounds from one multiplier a point: the dual of k-means as set partition.
+
+For any multipliers :math:`\lambda`, and whatever the :math:`k` centres,
+
+.. math:: \sum_i w_i \min_j |x_i - c_j|^2 \ge \sum_i w_i \lambda_i - \sum_j h(c_j) \ge \sum_i w_i \lambda_i - k H,
+          \quad h(c) = \sum_i w_i (\lambda_i - |x_i - c|^2)_+, \quad H = \max_c h(c),
+
+because :math:`\min_j D_j \ge \lambda - \sum_j (\lambda - D_j)_+`. Any number above :math:`H` keeps the bound valid.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from majorant import _kernels
+from majorant.solvers.kmeans_bounds.problem import EPSILON, Array, BoundProblem
+
+PIECE = 2_000_000
+"""Point-box tests between two looks at the keyboard."""
+
+
+@dataclass(frozen=True)
+class Cover:
+    """The largest cover, enclosed."""
+
+    upper: float
+    lower: float
+    centre: Array
+    tests: int
+
+
+@dataclass(frozen=True)
+class DualValue:
+    """Multipliers and the lower bound, in the units of the problem, that they prove."""
+
+    bound: float
+    multipliers: Array
+    cover: Cover
+
+
+def largest_cover(
+    problem: BoundProblem, multipliers: Array, tolerance: float, tests: int, known: Array | None = None
+) -> Cover:
+    r"""Encloses the largest value of :math:`h` by branch and bound.
+
+    Parameters
+    ----------
+    problem : BoundProblem
+    multipliers : ndarray of shape (n,)
+    tolerance : float
+        Width at which the search ends.
+    tests : int
+        Point-box tests after which it ends in any case, with a wider enclosure.
+    known : ndarray of shape (m, d), optional
+        Places where :math:`h` is large.
+
+    References
+    ----------
+    .. [1] H. H. Bock, "Automatische Klassifikation", 1974, for the dual view of squared error clustering.
+    .. [2] D. Aloise, P. Hansen, L. Liberti, "An improved column generation algorithm for minimum sum-of-squares
+       clustering", Math. Programming 131, 2012.
+    """
+    search = _kernels.cover_search(problem.points, problem.weights, multipliers, tolerance)
+    for centre in () if known is None else known:
+        search.propose(np.ascontiguousarray(centre))
+    while not search.advance(min(PIECE, max(tests - search.tests, 1))):
+        if search.tests >= tests:
+            break
+    centre = np.empty(problem.points.shape[1])
+    search.write_centre(centre)
+    return Cover(search.upper, search.lower, centre, search.tests)
+
+
+def dual_value(problem: BoundProblem, multipliers: Array, cover: Cover) -> DualValue:
+    """The bound that multipliers prove with an enclosure of their largest cover, less what rounding may have added."""
+    n, d = problem.points.shape
+    k = problem.n_clusters
+    mass = float(problem.weights @ np.abs(multipliers))
+    sums = (k + 1) * (n + 100 * d + 1000) * EPSILON * mass
+    differences = 8 * k * d * EPSILON * (mass * problem.scatter) ** 0.5
+    bound = float(problem.weights @ multipliers) - k * cover.upper - sums - differences
+    return DualValue(bound, multipliers, cover)
+
+
+def local_maxima(
+    problem: BoundProblem, multipliers: Array, starts: Array, enough: float = np.inf
+) -> tuple[Array, Array]:
+    r"""Climbs from each start to a local maximum of :math:`h`: centres and values, best first.
+
+    Ends early once a value above `enough` is met.
+    """
+    centres, values = starts.copy(), np.full(len(starts), -np.inf)
+    done = _kernels.cover_climb(problem.points, problem.weights, multipliers, centres, values, 100, enough)
+    order = np.argsort(-values[:done], kind="stable")
+    return centres[order], values[order]
+
+
+def water_filled(problem: BoundProblem, share: float, level: float) -> Array:
+    r"""Multipliers in closed form.
+
+    :math:`\lambda_i = d_i + \min(t_a, \theta (e_i - d_i))` with :math:`d_i, e_i` the squared distances to the nearest
+    and to the second-nearest centre, and :math:`t_a` such that the weighted increments of cluster :math:`a` sum to
+    `level`, or are all at their limit. Then :math:`h` at every centre is `level`, and the bound is the sum of squares of
+    the centres if :math:`h` is nowhere larger.
+
+    Parameters
+    ----------
+    problem : BoundProblem
+    share : float
+        :math:`\theta`, in [0, 1].
+    level : float
+        Increment of a cluster.
+    """
+    limit = share * (problem.second - problem.own)
+    order = np.lexsort((limit, problem.labels))
+    weights, sorted_limit = problem.weights[order], limit[order]
+    edges = np.searchsorted(problem.labels[order], np.arange(problem.n_clusters + 1))
+    water = np.empty(problem.n_clusters)
+    for a, (start, stop) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        w, c = weights[start:stop], sorted_limit[start:stop]
+        filled = np.cumsum(w * c)
+        if stop == start or filled[-1] <= level:
+            water[a] = np.inf
+            continue
+        still = w[::-1].cumsum()[::-1]
+        heights = (level - np.concatenate(([0.0], filled[:-1]))) / still
+        water[a] = heights[np.argmax(heights <= c)]
+    return problem.own + np.minimum(limit, water[problem.labels])

@@ -1,0 +1,133 @@
+"""The data of a k-means bound, in coordinates in which bounding is easy, and what rounding may do to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class BoundProblem:
+    """Weighted points beside centres that are thought to be good.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, d)
+        Centred, on their principal axes, with a mean square near one; C-contiguous.
+    weights : ndarray of shape (n,)
+        Positive.
+    centres : ndarray of shape (k, d)
+        Means of the points nearest to each of the given centres.
+    labels : ndarray of shape (n,)
+        The nearest of the centres.
+    own, second : ndarray of shape (n,)
+        Squared distances to the nearest and to the second-nearest centre.
+    unit : float
+        What a sum of squares in these coordinates is multiplied by to be one of the data's.
+    """
+
+    points: Array
+    weights: Array
+    centres: Array
+    labels: NDArray[np.intp]
+    own: Array
+    second: Array
+    unit: float
+
+    @property
+    def n_clusters(self) -> int:
+        return len(self.centres)
+
+    @property
+    def objective(self) -> float:
+        """Sum of squares about the centres: no less than the least possible."""
+        return float(self.weights @ self.own)
+
+    @property
+    def scatter(self) -> float:
+        """Sum of squares about the mean."""
+        return float(self.weights @ np.einsum("il,il->i", self.points, self.points))
+
+    @property
+    def coordinate_error(self) -> float:
+        r"""What rotating the rounded points may have added to the least sum of squares.
+
+        The root of the least sum of squares is a Wasserstein distance, so it moves by at most the root of the summed
+        squared displacements.
+        """
+        n_columns = self.points.shape[1]
+        moved = 8.0 * (n_columns + 4) * EPSILON * self.scatter**0.5
+        return moved * (2.0 * self.objective**0.5 + moved)
+
+    def part(self, rows: NDArray[np.intp]) -> BoundProblem:
+        """Some of the points, with the centres that the labels give them."""
+        return make_problem(self.points[rows], self.weights[rows], self.centres, rotate=False)
+
+
+def make_problem(points: NDArray[Any], weights: Array, centres: NDArray[Any], *, rotate: bool = True) -> BoundProblem:
+    """Moves points and centres to the coordinates of the bounds.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+    weights : ndarray of shape (n,)
+        Positive.
+    centres : ndarray of shape (k, d)
+        In the units of `points`. They are replaced by the means of their points, and those without points dropped and
+        made up for by the points farthest from their centres: a bound is no worse with better centres.
+    rotate : bool
+        Whether to turn to principal axes.
+    """
+    x = np.array(points, dtype=np.float64, order="C")
+    c = np.array(centres, dtype=np.float64, order="C")
+    share = weights / weights.sum()
+    mean = share @ x
+    x -= mean
+    c -= mean
+    mean_square = float(share @ np.einsum("il,il->i", x, x))
+    # A power of two changes no digit of the points.
+    scale = 2.0 ** -round(np.log2(mean_square) / 2) if mean_square > 0 else 1.0
+    x *= scale
+    c *= scale
+    if rotate and x.shape[1] > 1:
+        axes = np.linalg.eigh((x * share[:, None]).T @ x)[1][:, ::-1]
+        x = np.ascontiguousarray(x @ axes)
+        c = c @ axes
+    labels, own, second = _nearest_two(x, c)
+    for _ in range(2):
+        c = _means(x, weights, labels, own, len(c))
+        labels, own, second = _nearest_two(x, c)
+    return BoundProblem(x, weights, c, labels, own, second, 1.0 / scale**2)
+
+
+def squared_distances(x: Array, centres: Array) -> Array:
+    """Squared distances from differences, shape (n, k)."""
+    out = np.zeros((len(x), len(centres)))
+    for l in range(x.shape[1]):  # noqa: E741
+        out += np.subtract.outer(x[:, l], centres[:, l]) ** 2
+    return out
+
+
+def _nearest_two(x: Array, centres: Array) -> tuple[NDArray[np.intp], Array, Array]:
+    distances = squared_distances(x, centres)
+    rows = np.arange(len(x))
+    labels = distances.argmin(axis=1)
+    own = distances[rows, labels]
+    distances[rows, labels] = np.inf
+    return labels, own, distances.min(axis=1)
+
+
+def _means(x: Array, weights: Array, labels: NDArray[np.intp], own: Array, k: int) -> Array:
+    mass = np.bincount(labels, weights, k)
+    sums = np.column_stack([np.bincount(labels, weights * column, k) for column in x.T])
+    out = np.divide(sums, mass[:, None], out=np.zeros_like(sums), where=mass[:, None] > 0)
+    empty = np.flatnonzero(mass == 0)
+    out[empty] = x[np.argsort(-weights * own, kind="stable")[: len(empty)]]
+    return out
