@@ -372,7 +372,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         measure = rows.measure
         unit = _square_unit(rows)
         sample = Chunks(measure.points, weights=measure.weights) if rows.is_sample else rows.data
-        solution, records = best_of(starts, lambda start: self._run(rows, sample, start), verbose=self.verbose)
+        solution, records = best_of(
+            starts, lambda start: self._run(rows, sample, start), verbose=self.verbose, unit=unit
+        )
         note = ""
         if rows.is_sample:
             note = f"Starts were made on {len(measure.positions)} of {rows.data.n_units} rows; the best went on on all."

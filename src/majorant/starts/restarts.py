@@ -35,14 +35,17 @@ class Start:
 
 
 def best_of(
-    starts: Iterable[Start], fit: Callable[[Start], Solution[Any]], *, verbose: int = 0
+    starts: Iterable[Start], fit: Callable[[Start], Solution[Any]], *, verbose: int = 0, unit: float = 1.0
 ) -> tuple[Solution[Any], tuple[StartRecord, ...]]:
-    """Fit from every start in turn; of equal objectives the first is kept."""
+    """Fit from every start in turn; of equal objectives the first is kept.
+
+    What is shown and logged is the objective times `unit`: in the units of the data, where the fit has its own.
+    """
     best: Solution[Any] | None = None
     records: list[StartRecord] = []
     for start in starts:
         solution = fit(start)
-        report_start(len(records) + 1, start.source, solution.objective, solution.result, verbose)
+        report_start(len(records) + 1, start.source, solution.objective * unit, solution.result, verbose)
         records.append(StartRecord(start.source, solution.objective, solution.n_iter, solution.converged))
         if best is None or solution.objective < best.objective:
             best = solution
