@@ -1,0 +1,423 @@
+"""k-means finds what Lloyd's iteration finds, and what enumeration finds, whatever the form of the rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.cluster import KMeans as Reference
+from sklearn.exceptions import ConvergenceWarning
+
+import majorant as mj
+
+POLICIES = [
+    mj.Tightest(),
+    mj.GibbsLimit(eta=0.2),
+    mj.RandomWalk(eta=0.2, n_sweeps=5),
+    mj.GrowingSubset(eta=0.2),
+    mj.Tempered(eta=0.2),
+    mj.Biased(mj.Balance(), eta=0.2),
+    mj.Biased(mj.PairConstraints(must_link=[[0, 1], [1, 2]], cannot_link=[[0, 50]]), eta=0.2),
+]
+
+INITS = ["auto", "k-means++", "random", "forgy", "random-partition"]
+
+
+def blobs(seed: int, n: int = 300, d: int = 3, k: int = 5, spread: float = 1.0) -> NDArray[np.float64]:
+    """Overlapping round clouds: no ties, and local optima."""
+    random = np.random.default_rng(seed)
+    centres = random.normal(scale=3, size=(k, d))
+    return centres[random.integers(k, size=n)] + spread * random.normal(size=(n, d))
+
+
+def far_blobs(seed: int, n: int = 120, d: int = 3, k: int = 3) -> NDArray[np.float64]:
+    """Clouds so far apart that every sensible start ends in the one best partition."""
+    random = np.random.default_rng(seed)
+    return 40 * np.eye(k, d)[np.arange(n) % k] + random.normal(size=(n, d))
+
+
+def sse(X: NDArray[Any], labels: NDArray[Any], weights: NDArray[Any] | None = None) -> float:
+    """Weighted sum of squares about the means of the parts, in two passes."""
+    weights = np.ones(len(X)) if weights is None else weights
+    total = 0.0
+    for part in np.unique(labels):
+        x, w = X[labels == part].astype(np.float64), weights[labels == part]
+        if w.sum() > 0:
+            total += float(w @ np.sum((x - w @ x / w.sum()) ** 2, axis=1))
+    return total
+
+
+def partitions(n: int, k: int) -> Iterator[list[int]]:
+    """All ways to put n rows into at most k parts, each once."""
+
+    def extend(labels: list[int], used: int) -> Iterator[list[int]]:
+        if len(labels) == n:
+            yield labels
+            return
+        for part in range(min(used + 1, k)):
+            yield from extend([*labels, part], max(used, part + 1))
+
+    yield from extend([], 0)
+
+
+# Against scikit-learn, from the same centres
+
+
+def assert_same_as_reference(
+    X: Any, init: NDArray[Any], rtol: float = 1e-9, weights: Any = None, **parameters: Any
+) -> None:
+    k = len(init)
+    ours = mj.KMeans(k, init=init, **parameters).fit(X, sample_weight=weights)
+    theirs = Reference(k, init=init, n_init=1, **parameters).fit(X, sample_weight=weights)
+    np.testing.assert_array_equal(ours.labels_, theirs.labels_)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_, rtol=rtol, atol=rtol)
+    assert ours.inertia_ == pytest.approx(theirs.inertia_, rel=rtol)
+    assert ours.n_iter_ == theirs.n_iter_
+    assert ours.cluster_centers_.dtype == theirs.cluster_centers_.dtype
+    assert ours.labels_.dtype == theirs.labels_.dtype
+
+
+@pytest.mark.parametrize("algorithm", ["lloyd", "elkan"])
+@pytest.mark.parametrize(
+    ("n", "d", "k"), [(50, 1, 2), (300, 3, 7), (200, 17, 4), (400, 2, 40), (3000, 5, 6), (120, 70, 3)]
+)
+def test_same_iterates_as_scikit_learn(n: int, d: int, k: int, algorithm: str, seed: int) -> None:
+    X = blobs(seed, n, d)
+    assert_same_as_reference(X, X[:k], algorithm=algorithm)
+    assert_same_as_reference(X, X[:k], algorithm=algorithm, tol=0.0)
+
+
+@pytest.mark.parametrize("max_iter", [1, 2, 5])
+def test_same_iterates_as_scikit_learn_when_stopped_early(max_iter: int, seed: int) -> None:
+    X = blobs(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert_same_as_reference(X, X[:6], max_iter=max_iter)
+
+
+def test_same_iterates_as_scikit_learn_in_single_precision(seed: int) -> None:
+    X = blobs(seed).astype(np.float32)
+    assert_same_as_reference(X, X[:4], rtol=1e-5, tol=0.0)
+
+
+def test_same_iterates_as_scikit_learn_with_weights(seed: int) -> None:
+    X = blobs(seed)
+    weights = np.random.default_rng(seed).uniform(0.1, 5, len(X))
+    assert_same_as_reference(X, X[:5], weights=weights, tol=0.0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_same_iterates_as_scikit_learn_on_sparse_rows(dtype: type[Any], weighted: bool, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    X = sparse.random(400, 30, density=0.2, format="csr", random_state=seed, dtype=np.float64).astype(dtype)
+    weights = random.uniform(0.5, 2, 400) if weighted else None
+    assert_same_as_reference(X, X[:4].toarray(), rtol=1e-9 if dtype == np.float64 else 1e-4, weights=weights, tol=0.0)
+
+
+def test_sparse_rows_give_the_fit_of_dense_ones(seed: int) -> None:
+    X = far_blobs(seed) * (np.random.default_rng(seed).random((120, 3)) < 0.8)
+    dense = mj.KMeans(3, init=X[:3], tol=0.0).fit(X)
+    for form in (sparse.csr_matrix(X), sparse.csr_array(X), sparse.csc_matrix(X)):
+        fitted = mj.KMeans(3, init=X[:3], tol=0.0).fit(form)
+        np.testing.assert_array_equal(fitted.labels_, dense.labels_)
+        np.testing.assert_array_equal(fitted.predict(form), dense.predict(X))
+        np.testing.assert_allclose(fitted.cluster_centers_, dense.cluster_centers_, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(fitted.transform(form), dense.transform(X), rtol=1e-6, atol=1e-6)
+        assert fitted.inertia_ == pytest.approx(dense.inertia_, rel=1e-9)
+
+
+# Closed forms, enumeration and equivalences
+
+
+@pytest.mark.parametrize("init", INITS)
+def test_one_cluster_is_the_mean(init: str, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    X, weights = random.normal(5, 2, (200, 4)), random.uniform(0, 3, 200)
+    model = mj.KMeans(1, init=init, random_state=seed).fit(X, sample_weight=weights)
+    np.testing.assert_allclose(model.cluster_centers_[0], np.average(X, axis=0, weights=weights), rtol=1e-12)
+    assert model.inertia_ == pytest.approx(sse(X, np.zeros(200), weights), rel=1e-12)
+    assert not model.labels_.any()
+    assert model.evidence_.n_hits == model.evidence_.n_starts
+
+
+@pytest.mark.parametrize("example", range(6))
+@pytest.mark.parametrize("bounds", [None, mj.GibbsLimit(eta=0.1)], ids=repr)
+def test_tiny_tables_reach_the_optimum_of_all_partitions(example: int, bounds: Any, seed: int) -> None:
+    random = np.random.default_rng([seed, example])
+    n, d, k = int(random.integers(4, 9)), int(random.integers(1, 4)), int(random.integers(2, 4))
+    X = random.integers(0, 6, (n, d)) + (random.random((n, d)) if example % 2 else 0.0)
+    weights = random.integers(1, 5, n).astype(np.float64) if example % 3 else np.ones(n)
+    optimum = min(sse(X, np.array(labels), weights) for labels in partitions(n, k))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = mj.KMeans(k, n_init=60, bounds=bounds, random_state=seed).fit(X, sample_weight=weights)
+    assert model.inertia_ == pytest.approx(optimum, rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize("init", INITS)
+@pytest.mark.parametrize("k", [1, 3, 8])
+def test_weights_are_repeats(init: str, k: int, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    X, times = blobs(seed, 90, 2), random.integers(0, 4, 90)
+    weighted = mj.KMeans(k, init=init, random_state=seed).fit(X, sample_weight=times)
+    repeated = mj.KMeans(k, init=init, random_state=seed).fit(random.permutation(np.repeat(X, times, axis=0)))
+    np.testing.assert_array_equal(weighted.cluster_centers_, repeated.cluster_centers_)
+    np.testing.assert_array_equal(weighted.labels_, repeated.predict(X))
+    assert weighted.inertia_ == repeated.inertia_
+    assert weighted.n_iter_ == repeated.n_iter_
+    assert weighted.evidence_ == repeated.evidence_
+
+
+@pytest.mark.parametrize("init", INITS)
+@pytest.mark.parametrize("bounds", [None, mj.GibbsLimit(eta=0.3), mj.RandomWalk(eta=0.3)], ids=repr)
+def test_the_order_of_the_rows_changes_no_bit(init: str, bounds: Any, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    X, weights = np.round(blobs(seed), 1), random.uniform(0, 2, 300)
+    order = random.permutation(300)
+    straight = mj.KMeans(6, init=init, n_init=3, bounds=bounds, random_state=seed).fit(X, sample_weight=weights)
+    mixed = mj.KMeans(6, init=init, n_init=3, bounds=bounds, random_state=seed).fit(
+        X[order], sample_weight=weights[order]
+    )
+    np.testing.assert_array_equal(mixed.labels_, straight.labels_[order])
+    np.testing.assert_array_equal(mixed.cluster_centers_, straight.cluster_centers_)
+    assert mixed.inertia_ == straight.inertia_
+    assert mixed.evidence_ == straight.evidence_
+
+
+@pytest.mark.parametrize("unit", [2.0**-70, 0.25, 2.0**90])
+def test_units_that_are_powers_of_two_change_no_bit(unit: float, seed: int) -> None:
+    X = blobs(seed)
+    plain = mj.KMeans(6, init=X[:6]).fit(X)
+    scaled = mj.KMeans(6, init=X[:6] * unit).fit(X * unit)
+    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+    np.testing.assert_array_equal(scaled.cluster_centers_, plain.cluster_centers_ * unit)
+    assert scaled.inertia_ == plain.inertia_ * unit**2
+
+
+@pytest.mark.parametrize(
+    ("unit", "offset"), [(1e-8, 0.0), (1e8, 0.0), (1.0, 1e6), (1.0, -1e9), (1e-5, 3.0), (3e250, 0.0)]
+)
+def test_units_and_origin_change_nothing_but_units(unit: float, offset: float, seed: int) -> None:
+    X = far_blobs(seed)
+    if unit == 3e250:
+        X = X * 1e-120
+    plain = mj.KMeans(3, random_state=seed).fit(X)
+    moved = mj.KMeans(3, random_state=seed).fit(X * unit + offset)
+    np.testing.assert_array_equal(moved.labels_, plain.labels_)
+    span = np.ptp(X)
+    np.testing.assert_allclose((moved.cluster_centers_ - offset) / unit, plain.cluster_centers_, atol=1e-6 * span)
+    assert moved.inertia_ / unit / unit == pytest.approx(plain.inertia_, rel=1e-6)
+    assert [s.objective / unit / unit for s in moved.evidence_.starts] == pytest.approx(
+        [s.objective for s in plain.evidence_.starts], rel=1e-6
+    )
+
+
+def test_rotations_turn_the_answer(seed: int) -> None:
+    X = far_blobs(seed)
+    turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(3, 3)))[0]
+    plain, turned = (mj.KMeans(3, random_state=seed).fit(rows) for rows in (X, X @ turn))
+    assert turned.inertia_ == pytest.approx(plain.inertia_, rel=1e-9)
+    np.testing.assert_allclose(
+        np.sort(turned.cluster_centers_ @ turn.T, axis=0), np.sort(plain.cluster_centers_, axis=0)
+    )
+
+
+# What every fit holds
+
+
+@pytest.mark.parametrize("bounds", [None, *POLICIES], ids=repr)
+@pytest.mark.parametrize("init", ["k-means++", "random-partition"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_fit_is_consistent(init: str, bounds: Any, dtype: type[Any], seed: int) -> None:
+    X = blobs(seed).astype(dtype)
+    model = mj.KMeans(5, init=init, n_init=3, bounds=bounds, random_state=seed, tol=0.0).fit(X)
+    eps = 1e-10 if dtype == np.float64 else 1e-5
+    assert model.inertia_ == pytest.approx(sse(X, model.labels_), rel=eps)
+    means = [X[model.labels_ == z].mean(axis=0, dtype=np.float64) for z in range(5)]
+    np.testing.assert_allclose(model.cluster_centers_, means, rtol=10 * eps, atol=10 * eps)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    sizes = np.bincount(model.labels_, minlength=5)
+    assert sizes.min() > 0 and (np.diff(sizes) <= 0).all(), "heaviest first"
+
+    evidence, trace = model.evidence_, model.trace_
+    assert evidence.n_starts == 3 and evidence.best == model.inertia_
+    assert trace["objective"][-1] == model.inertia_
+    assert model.inertia_ == trace["objective"].min() or bounds is not None
+    eps *= trace["objective"].max()
+    assert (np.diff(trace["bound"][trace["exploring"] == 1]) <= eps).all()
+    assert (np.diff(trace["objective"][trace["exploring"] == 0]) <= eps).all()
+    assert (trace["gap"] >= -eps).all()
+    np.testing.assert_allclose(trace["bound"] - trace["objective"], trace["gap"], atol=eps)
+    explored = bounds is not None and bounds.eta < 1
+    assert (trace["exploring"].sum() > 0) == explored
+    assert model.n_iter_ - len(trace) in (0, 1), "scikit-learn counts the iteration that finds no label changed"
+
+
+@pytest.mark.parametrize("init", INITS)
+def test_lloyd_and_elkan_are_the_same(init: str, seed: int) -> None:
+    X = blobs(seed)
+    lloyd, elkan = (mj.KMeans(6, init=init, algorithm=a, random_state=seed).fit(X) for a in ("lloyd", "elkan"))
+    np.testing.assert_array_equal(lloyd.cluster_centers_, elkan.cluster_centers_)
+    np.testing.assert_array_equal(lloyd.labels_, elkan.labels_)
+    assert lloyd.evidence_ == elkan.evidence_
+
+
+def test_the_seed_decides(seed: int) -> None:
+    X = blobs(seed, k=12)
+    fits = [mj.KMeans(12, n_init=1, random_state=s).fit(X).inertia_ for s in range(8)]
+    assert len(set(fits)) > 1
+    assert fits == [mj.KMeans(12, n_init=1, random_state=np.random.RandomState(s)).fit(X).inertia_ for s in range(8)]
+    state = np.random.RandomState(seed)
+    first, second = (mj.KMeans(12, n_init=1, random_state=state).fit(X).inertia_ for _ in range(2))
+    assert first != second, "a RandomState goes on where it was"
+
+
+# Starts
+
+
+@pytest.mark.parametrize(
+    ("init", "source"),
+    [
+        ("auto", "k-means++"),
+        ("k-means++", "k-means++"),
+        ("random", "random rows"),
+        ("forgy", "random rows"),
+        ("random-partition", "random partition"),
+    ],
+)
+def test_starts_are_named_and_counted(init: str, source: str, seed: int) -> None:
+    X = blobs(seed)
+    assert {s.source for s in mj.KMeans(4, init=init, n_init=3, random_state=seed).fit(X).evidence_.starts} == {source}
+    assert mj.KMeans(4, init=init, random_state=seed).fit(X).evidence_.n_starts == 10
+    assert mj.KMeans(4, init=init, n_init=1, random_state=seed).fit(X).evidence_.n_starts == 1
+
+
+def test_a_start_more_never_makes_it_worse(seed: int) -> None:
+    X = blobs(seed, k=10)
+    fits = [mj.KMeans(10, init="random", n_init=n, random_state=seed).fit(X) for n in range(1, 9)]
+    assert (np.diff([f.inertia_ for f in fits]) <= 0).all()
+    for few, more in pairwise(fits):
+        assert more.evidence_.starts[:-1] == few.evidence_.starts
+
+
+def test_a_given_start_is_made_once(seed: int) -> None:
+    X = blobs(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = mj.KMeans(4, init=X[:4]).fit(X)
+        assert mj.KMeans(4, init=X[:4].tolist(), n_init=1).fit(X).inertia_ == model.inertia_
+    assert [s.source for s in model.evidence_.starts] == ["given centres"]
+    with pytest.warns(RuntimeWarning, match="only one init.*n_init=5"):
+        again = mj.KMeans(4, init=X[:4], n_init=5).fit(X)
+    assert again.evidence_ == model.evidence_
+
+
+def test_given_centres_keep_their_order_and_are_not_written_to(seed: int) -> None:
+    X = far_blobs(seed, n=100)
+    init = np.array([[0, 0, 40], [40, 0, 0], [0, 40, 0]], dtype=np.float64)
+    model = mj.KMeans(3, init=init).fit(X)
+    np.testing.assert_array_equal(model.cluster_centers_.argmax(axis=1), [2, 0, 1])
+    assert init[0, 2] == 40 and model.init is init
+
+
+def first_rows(X: Any, n_clusters: int, random_state: Any) -> Any:
+    return X[:n_clusters].copy()  # scikit-learn writes into what it is given
+
+
+def test_a_callable_start_is_asked_once_a_start(seed: int) -> None:
+    X, asked = blobs(seed), []
+
+    def init(rows: Any, n_clusters: int, random_state: Any) -> Any:
+        asked.append((rows, n_clusters))
+        return rows[random_state.choice(len(rows), n_clusters, replace=False)]
+
+    model = mj.KMeans(4, init=init, n_init=6, random_state=seed).fit(X)
+    assert len(asked) == 6 and {k for _, k in asked} == {4}
+    np.testing.assert_array_equal(asked[0][0], X)
+    assert {s.source for s in model.evidence_.starts} == {"callable"}
+    assert model.inertia_ == mj.KMeans(4, init=init, n_init=6, random_state=seed).fit(X).inertia_
+    theirs = Reference(4, init=first_rows, n_init=1, tol=0.0).fit(X)
+    ours = mj.KMeans(4, init=first_rows, n_init=1, tol=0.0).fit(X)
+    np.testing.assert_allclose(ours.cluster_centers_, theirs.cluster_centers_)
+
+
+@pytest.mark.parametrize(
+    ("init", "message"),
+    [
+        (np.zeros((3, 2)), r"\(3, 2\).*features.*3"),
+        (np.zeros((4, 3)), r"\(4, 3\).*clusters.*3"),
+        (np.full((3, 3), np.nan), "NaN"),
+        (np.zeros(3), "1D array"),
+        ([["a"] * 3] * 3, "'?a'?"),
+        (lambda X, n_clusters, random_state: X[:1], r"\(1, 3\).*clusters.*3"),
+        (lambda X, n_clusters, random_state: None, "scalar array|None|NaN"),
+        (3, "scalar array|init"),
+    ],
+    ids=["columns", "rows", "NaN", "1-D", "words", "callable's rows", "callable's nothing", "number"],
+)
+def test_wrong_centres_are_refused(init: Any, message: str, seed: int) -> None:
+    with pytest.raises((ValueError, TypeError), match=message):
+        mj.KMeans(3, init=init, n_init=1).fit(far_blobs(seed))
+
+
+def test_seeds_are_rows_of_weight(seed: int) -> None:
+    """After no more than one step from seeds, a far row of weight is always noticed and one of none never."""
+    X = np.vstack([np.random.default_rng(seed).normal(size=(50, 2)), [[1e3, 0.0]]])
+    for last, found in ((1.0, True), (0.0, False)):
+        model = mj.KMeans(2, random_state=seed).fit(X, sample_weight=np.r_[np.ones(50), last])
+        assert (model.cluster_centers_.max() == 1e3) == found
+
+
+# Empty clusters and too few distinct rows
+
+
+@pytest.mark.parametrize("n_empty", [1, 2, 4])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_empty_clusters_are_moved_where_they_help(n_empty: int, form: Any, seed: int) -> None:
+    X = far_blobs(seed, k=6, d=6)
+    away = 1e4 * (1 + np.arange(n_empty))[:, None] * np.ones(6)
+    init = np.vstack([X[:2], away])
+    model = mj.KMeans(2 + n_empty, init=init, tol=0.0).fit(form(X))
+    assert (np.bincount(model.labels_, minlength=2 + n_empty) > 0).all()
+    assert np.abs(model.cluster_centers_).max() < 100
+    two = mj.KMeans(2, init=init[:2], tol=0.0).fit(X)
+    assert model.inertia_ < two.inertia_
+    assert (np.diff(model.trace_["objective"]) <= 1e-9 * two.inertia_).all()
+
+
+@pytest.mark.parametrize("bounds", POLICIES[:-1], ids=repr)
+def test_empty_clusters_are_moved_under_every_policy(bounds: Any, seed: int) -> None:
+    X = far_blobs(seed)
+    model = mj.KMeans(3, init=np.vstack([X[:2], [[1e4] * 3]]), bounds=bounds, random_state=seed).fit(X)
+    assert (np.bincount(model.labels_, minlength=3) > 0).all()
+    assert model.inertia_ == pytest.approx(sse(X, model.labels_), rel=1e-9)
+
+
+@pytest.mark.parametrize("init", INITS)
+@pytest.mark.parametrize("distinct", [1, 2, 4])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix], ids=["dense", "sparse"])
+def test_fewer_distinct_rows_than_clusters(init: str, distinct: int, form: Any, seed: int) -> None:
+    values = np.random.default_rng(seed).normal(size=(distinct, 2))
+    X = values[np.arange(20) % distinct]
+    with pytest.warns(
+        ConvergenceWarning, match=rf"distinct clusters \({distinct}\) found smaller than n_clusters \(5\)"
+    ):
+        model = mj.KMeans(5, init=init, random_state=seed).fit(form(X))
+    assert np.isfinite(model.cluster_centers_).all()
+    assert model.inertia_ == pytest.approx(0.0, abs=1e-12)
+    assert len(np.unique(model.labels_)) == distinct
+    np.testing.assert_allclose(model.cluster_centers_[model.labels_], X, atol=1e-7)
+
+
+def test_rows_without_weight_are_no_distinct_rows(seed: int) -> None:
+    X = np.random.default_rng(seed).normal(size=(10, 2))
+    with pytest.warns(ConvergenceWarning, match="only 2 distinct rows with weight"):
+        model = mj.KMeans(3, random_state=seed).fit(X, sample_weight=[1, 1] + [0] * 8)
+    assert model.inertia_ == 0.0
