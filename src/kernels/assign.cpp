@@ -187,16 +187,17 @@ inline T squared_distance(int64_t d, const T* x, const T* c) {
 }
 
 // Adds rows of one centre to its moments, a vector of columns at a time: sums stay in registers over up to `group` rows.
+// A row weighs `unit` w: weights are doubles and may be far beyond the range of T, those of a group relative to each other
+// are not.
 constexpr int64_t group = 16;
 
 template <class T>
-void add_group(int64_t m, int64_t d, const T* const* rows, const T* w, const T* c, double* moments) {
+void add_group(int64_t m, int64_t d, const T* const* rows, const T* w, double unit, const T* c, double* moments) {
     using V = Vector<T>;
     constexpr int unroll = 4;
     constexpr int64_t width = unroll * V::lanes;
     const int64_t whole = d / width * width;
-    double mass = 0.0, squares[V::lanes] = {};
-    for (int64_t r = 0; r < m; r++) mass += w[r];
+    double squares[V::lanes] = {};
     for (int64_t l = 0; l < whole; l += width) {
         typename V::type centre[unroll], sum[unroll] = {}, square[unroll] = {};
 #pragma GCC unroll 4
@@ -214,18 +215,17 @@ void add_group(int64_t m, int64_t d, const T* const* rows, const T* w, const T* 
         }
         for (int u = 0; u < unroll; u++)
             for (int v = 0; v < V::lanes; v++) {
-                moments[1 + l + u * V::lanes + v] += double(sum[u][v]);
+                moments[1 + l + u * V::lanes + v] += unit * double(sum[u][v]);
                 squares[v] += double(square[u][v]);
             }
     }
     for (int64_t l = whole; l < d; l++)
         for (int64_t r = 0; r < m; r++) {
             const T difference = rows[r][l] - c[l];
-            moments[1 + l] += double(w[r] * difference);
+            moments[1 + l] += unit * double(w[r] * difference);
             squares[0] += double(w[r] * difference * difference);
         }
-    moments[0] += mass;
-    for (double square : squares) moments[d + 1] += square;
+    for (double square : squares) moments[d + 1] += unit * square;
 }
 
 // Adds the rows of a strip to the moments of their centres, rows of one centre together.
@@ -241,14 +241,20 @@ void add_strip(int64_t m, int64_t d, int64_t k, const T* x, const double* w, con
     for (int64_t r = 0; r < m; r++) {
         const int32_t j = labels[r];
         const T* rows[group];
-        T weights[group];
+        double weights[group];
+        T relative[group];
         for (int32_t at = head[j]; at >= 0;) {
             int64_t g = 0;
+            double largest = 0.0;
             for (; at >= 0 && g < group; at = next[at], g++) {
                 rows[g] = x + at * d;
-                weights[g] = T(weight(w, at));
+                weights[g] = weight(w, at);
+                largest = std::max(largest, weights[g]);
+                moments[j * (d + 2)] += weights[g];
             }
-            add_group(g, d, rows, weights, centres + j * d, moments + j * (d + 2));
+            if (largest == 0) continue;
+            for (int64_t i = 0; i < g; i++) relative[i] = T(weights[i] / largest);
+            add_group(g, d, rows, relative, largest, centres + j * d, moments + j * (d + 2));
         }
         head[j] = -1;
     }
