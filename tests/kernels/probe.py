@@ -1,0 +1,57 @@
+"""What the kernels answer under one instruction set: run as a script, with the path of the .npz file to write.
+
+Numbers are small integers where an answer is a choice: it is then the same to the last bit whatever the order of sums.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant import _kernels
+
+SHAPES = [(k, d) for k in (1, 2, 7, 8, 9, 31, 33, 100) for d in (1, 3, 16, 63, 64, 65, 200)]
+DTYPES = {"double": np.float64, "single": np.float32}
+
+
+def answers() -> dict[str, NDArray[Any]]:
+    """Answers of all kernels by name; those that are choices begin with "exact"."""
+    random, out = np.random.default_rng(0), {"isa": np.array(_kernels.isa())}
+    for name, dtype in DTYPES.items():
+        for k, d in SHAPES:
+            n = 97
+            at = f"{name} {k} {d}"
+            x, centres = (random.integers(-3, 4, (m, d)).astype(dtype) for m in (n, k))
+            w, labels, nearest = random.random(n), np.full(n, -1, dtype=np.int32), np.empty(n, dtype=dtype)
+            sums = np.empty((k, d + 2))
+            _kernels.assign(x, w, centres, sums, labels, nearest)
+            out |= {f"exact labels {at}": labels, f"exact nearest {at}": nearest, f"moments {at}": sums}
+            given = np.empty((k, d + 2))
+            _kernels.moments(x, w, centres, labels, given)
+            table = np.empty((n, k), dtype=dtype)
+            _kernels.distances(x, centres, table)
+            out |= {f"given moments {at}": given, f"exact distances {at}": table}
+            least, argument = np.empty(n, dtype=dtype), np.empty(n, dtype=np.int32)
+            _kernels.row_minimum(table, least, argument)
+            z = np.empty(n, dtype=np.int32)
+            excess, moved = _kernels.draw(table, w, least, argument, 0.2, random.random(n), z)
+            out |= {f"exact argument {at}": argument, f"exact drawn {at}": z, f"excess {at}": np.array([excess, moved])}
+            walked = argument.copy()
+            _kernels.walk(table, None, least, 30.0, random.integers(0, n, 500), random.random(500), walked)
+            out[f"exact walked {at}"] = walked
+            collected = np.empty((k, d))
+            _kernels.collect(x, w, z, collected)
+            out[f"collected {at}"] = collected
+            order, is_new = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.uint8)
+            _kernels.sort_rows(x, order, is_new)
+            seeds = np.empty(k, dtype=np.int64)
+            _kernels.plus_plus(x, None, random.random((k, 3)), seeds)
+            out |= {f"exact order {at}": order, f"exact news {at}": is_new, f"exact seeds {at}": seeds}
+    return out
+
+
+if __name__ == "__main__":
+    np.savez(sys.argv[1], **answers())
