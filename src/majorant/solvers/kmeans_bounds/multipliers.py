@@ -21,6 +21,16 @@ PIECE = 2_000_000
 """Point-box tests between two looks at the keyboard."""
 
 
+@dataclass
+class Work:
+    """What may still be spent: one unit is a look at one point from one place or box."""
+
+    left: float
+
+    def spend(self, units: float) -> None:
+        self.left -= units
+
+
 @dataclass(frozen=True)
 class Cover:
     """The largest cover, enclosed."""
@@ -28,7 +38,6 @@ class Cover:
     upper: float
     lower: float
     centre: Array
-    tests: int
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,7 @@ class DualValue:
 
 
 def largest_cover(
-    problem: BoundProblem, multipliers: Array, tolerance: float, tests: int, known: Array | None = None
+    problem: BoundProblem, multipliers: Array, tolerance: float, work: Work, known: Array | None = None
 ) -> Cover:
     r"""Encloses the largest value of :math:`h` by branch and bound.
 
@@ -51,8 +60,8 @@ def largest_cover(
     multipliers : ndarray of shape (n,)
     tolerance : float
         Width at which the search ends.
-    tests : int
-        Point-box tests after which it ends in any case, with a wider enclosure.
+    work : Work
+        When it is used up the search ends in any case, with a wider enclosure.
     known : ndarray of shape (m, d), optional
         Places where :math:`h` is large.
 
@@ -65,12 +74,16 @@ def largest_cover(
     search = _kernels.cover_search(problem.points, problem.weights, multipliers, tolerance)
     for centre in () if known is None else known:
         search.propose(np.ascontiguousarray(centre))
-    while not search.advance(min(PIECE, max(tests - search.tests, 1))):
-        if search.tests >= tests:
+    before = 0
+    while True:
+        done = search.advance(int(min(PIECE, max(work.left, 1))))
+        work.spend(search.tests - before)
+        before = search.tests
+        if done or work.left <= 0:
             break
     centre = np.empty(problem.points.shape[1])
     search.write_centre(centre)
-    return Cover(search.upper, search.lower, centre, search.tests)
+    return Cover(search.upper, search.lower, centre)
 
 
 def dual_value(problem: BoundProblem, multipliers: Array, cover: Cover) -> DualValue:
@@ -84,8 +97,14 @@ def dual_value(problem: BoundProblem, multipliers: Array, cover: Cover) -> DualV
     return DualValue(bound, multipliers, cover)
 
 
+def tolerance_for(problem: BoundProblem, hoped: float) -> float:
+    """The width of an enclosure that costs the bound little of what it is short of."""
+    gap = max(1.0 - hoped / problem.objective, 0.0) if problem.objective > 0 else 0.0
+    return (2e-6 + 0.02 * min(gap, 1.0)) * problem.objective / problem.n_clusters
+
+
 def local_maxima(
-    problem: BoundProblem, multipliers: Array, starts: Array, enough: float = np.inf
+    problem: BoundProblem, multipliers: Array, starts: Array, enough: float = np.inf, *, work: Work
 ) -> tuple[Array, Array]:
     r"""Climbs from each start to a local maximum of :math:`h`: centres and values, best first.
 
@@ -93,6 +112,7 @@ def local_maxima(
     """
     centres, values = starts.copy(), np.full(len(starts), -np.inf)
     done = _kernels.cover_climb(problem.points, problem.weights, multipliers, centres, values, 100, enough)
+    work.spend(4.0 * done * len(multipliers))
     order = np.argsort(-values[:done], kind="stable")
     return centres[order], values[order]
 

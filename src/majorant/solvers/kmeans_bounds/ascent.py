@@ -1,0 +1,184 @@
+r"""Better multipliers: projections onto the multipliers that could prove the objective at hand.
+
+The bound :math:`L(\lambda) = \sum w_i \lambda_i - k \max_c h_\lambda(c)` is concave, and every set of points :math:`A`
+with mean :math:`m_A` cuts it from above,
+
+.. math:: L(\lambda) \le \sum_i w_i \lambda_i - k \sum_{i \in A} w_i (\lambda_i - |x_i - m_A|^2).
+
+The sum of squares of the centres at hand is a value that :math:`L` never exceeds and, where they are best, often reaches.
+So multipliers are moved by the least amount that satisfies every cut known so far at that level (with one cut this is
+Polyak's step), the sets active at the local maxima of :math:`h` give new cuts, and where no multipliers satisfy the cuts
+the level is lowered: nothing proves more than that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import nnls
+
+from majorant.solvers.kmeans_bounds.multipliers import (
+    DualValue,
+    Work,
+    dual_value,
+    largest_cover,
+    local_maxima,
+    tolerance_for,
+)
+from majorant.solvers.kmeans_bounds.problem import Array, BoundProblem, squared_distances
+
+MOST_NEW_CUTS = 60
+MOST_AGE = 8
+CLOSE_ENOUGH = 2e-6
+
+
+@dataclass
+class Cuts:
+    """Rows ``gradients @ u + constants >= level``, in the variables ``u = sqrt(w) * multipliers``.
+
+    In these a point with weight two moves as two equal points do.
+    """
+
+    gradients: Array
+    constants: Array
+    gram: Array
+    age: Array
+
+    @classmethod
+    def none(cls, n: int) -> Cuts:
+        return cls(np.zeros((0, n)), np.zeros(0), np.zeros((0, 0)), np.zeros(0))
+
+    def __len__(self) -> int:
+        return len(self.constants)
+
+    def add(self, gradients: Array, constants: Array) -> None:
+        across = self.gradients @ gradients.T
+        self.gram = np.block([[self.gram, across], [across.T, gradients @ gradients.T]])
+        self.gradients = np.concatenate((self.gradients, gradients))
+        self.constants = np.concatenate((self.constants, constants))
+        self.age = np.concatenate((self.age, np.zeros(len(constants))))
+
+    def forget(self, active: NDArray[np.bool_]) -> None:
+        """Drops the cuts that have long held no projection back."""
+        self.age = np.where(active, 0.0, self.age + 1.0)
+        kept = self.age < MOST_AGE
+        self.gradients, self.constants, self.age = self.gradients[kept], self.constants[kept], self.age[kept]
+        self.gram = self.gram[np.ix_(kept, kept)]
+
+
+def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int, starts: Array) -> DualValue:
+    """Searches for multipliers that prove more than `best`.
+
+    Parameters
+    ----------
+    problem : BoundProblem
+    best : DualValue
+        Where to begin.
+    work : Work
+        What may be spent; the search ends when it is used up.
+    rounds : int
+        Largest number of projections.
+    starts : ndarray of shape (m, d)
+        Places from which local maxima are looked for.
+
+    Returns
+    -------
+    DualValue
+        The best found, no worse than the one given.
+    """
+    w, k, target = problem.weights, problem.n_clusters, problem.objective * (1 - CLOSE_ENOUGH / 2)
+    root = np.sqrt(w)
+    ceiling, level = target, target
+    cuts = Cuts.none(len(w))
+    multipliers = best.multipliers
+    found = best.cover.centre[None]
+    maxima = local_maxima(problem, multipliers, starts, work=work)[0]
+    for _ in range(rounds):
+        if work.left <= 0 or ceiling - best.bound <= CLOSE_ENOUGH * problem.objective:
+            break
+        _cut(problem, cuts, multipliers, np.concatenate((found, maxima)), level)
+        work.spend(len(cuts) * len(w) / 4)
+        u = root * multipliers
+        while (moved := least_move(cuts.gram, level - (cuts.gradients @ u + cuts.constants))) is None:
+            ceiling, level = level, (best.bound + level) / 2
+            if ceiling - best.bound <= CLOSE_ENOUGH * problem.objective:
+                return best
+        multipliers = (u + cuts.gradients.T @ moved) / root
+        cuts.forget(moved > 0)
+        maxima, heights = local_maxima(problem, multipliers, np.concatenate((found, maxima[:100], starts)), work=work)
+        hoped = float(w @ multipliers) - k * float(heights[0])
+        if hoped - best.bound < 0.1 * (level - best.bound):
+            continue
+        tolerance = tolerance_for(problem, max(hoped, best.bound))
+        cover = largest_cover(problem, multipliers, tolerance, work, maxima[:1])
+        found = cover.centre[None]
+        tried = dual_value(problem, multipliers, cover)
+        if tried.bound > best.bound:
+            best = tried
+        if best.bound >= level - CLOSE_ENOUGH / 4 * problem.objective:
+            level = (best.bound + ceiling) / 2
+    return best
+
+
+def _cut(problem: BoundProblem, cuts: Cuts, multipliers: Array, centres: Array, level: float) -> None:
+    """Adds the cuts of the sets active at some centres, where they are violated."""
+    w, k = problem.weights, problem.n_clusters
+    distinct = np.sort(np.unique(np.round(centres, 6), axis=0, return_index=True)[1])
+    heights = multipliers[:, None] - squared_distances(problem.points, centres[distinct])
+    covers = w @ np.maximum(heights, 0.0)
+    order = np.argsort(-covers, kind="stable")
+    order = order[float(w @ multipliers) - k * covers[order] < level][:MOST_NEW_CUTS]
+    active = np.unique((heights[:, order] > 0).T, axis=0)
+    active = active[active.any(axis=1)]
+    if len(active) == 0:
+        return
+    held = active * w
+    means = held @ problem.points / held.sum(axis=1, keepdims=True)
+    scatters = np.einsum("ai,ia->a", held, squared_distances(problem.points, means))
+    cuts.add(np.sqrt(w) * (1.0 - k * active), k * scatters)
+
+
+def least_move(gram: Array, shortfall: Array) -> Array | None:
+    r"""The shortest combination of gradients that makes up for a shortfall.
+
+    Minimises :math:`|u|^2` subject to :math:`A u \ge r`; the solution is :math:`u = A^T \mu` with :math:`\mu \ge 0`, found by
+    nonnegative least squares [1]_, chapter 23.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (m, m)
+        :math:`A A^T`.
+    shortfall : ndarray of shape (m,)
+        :math:`r`.
+
+    Returns
+    -------
+    ndarray of shape (m,) or None
+        :math:`\mu`; None if no :math:`u` satisfies the rows, or none of a reasonable length.
+
+    References
+    ----------
+    .. [1] C. L. Lawson, R. J. Hanson, "Solving Least Squares Problems", 1974.
+    """
+    largest = float(shortfall.max(initial=0.0))
+    if largest <= 0:
+        return np.zeros(len(shortfall))
+    norms = np.sqrt(np.diag(gram))
+    norms = np.where(norms > 0, norms, 1.0)
+    scaled = shortfall / norms
+    size = float(scaled.max())
+    eigenvalues, vectors = np.linalg.eigh(gram / np.outer(norms, norms))
+    half = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
+    rows = np.concatenate((half, scaled[None] / size))
+    aim = np.zeros(len(rows))
+    aim[-1] = 1.0
+    try:
+        combination, _ = nnls(rows, aim, maxiter=10 * len(scaled))
+    except RuntimeError:  # too many iterations
+        return None
+    remainder = 1.0 - float(rows[-1] @ combination)
+    if remainder <= 1e-12:
+        return None
+    return np.asarray(combination / remainder * size / norms)
