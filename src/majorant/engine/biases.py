@@ -35,6 +35,8 @@ class Balance:
         return hash(Balance)
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
+        """The weight that each state holds, by one pass over the data."""
+
         def sizes(block: Block) -> NDArray[np.float64]:
             q = tightest(family.energies(theta, block), family.beta)[1]
             return collect(q, np.ones((len(block), 1)), family.n_states, block.weights)[:, 0]
@@ -43,11 +45,13 @@ class Balance:
         self._preference = 1.0 - n * len(n) / n.sum()
 
     def prefer(self, view: View) -> NDArray[Any]:
+        """How much each state is preferred, shape (1, n_states)."""
         if self._preference is None:
             raise RuntimeError("Balance was asked for a preference before prepare()")
         return self._preference[None, :]
 
     def renumbered(self, positions: NDArray[np.intp]) -> Balance:
+        """The same preference; it names no units."""
         return Balance()
 
 
@@ -95,6 +99,7 @@ class PairConstraints:
         return hash((self.must_link.tobytes(), self.cannot_link.tobytes()))
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
+        """A state for each group, by one pass over the data."""
         if len(self.units) and self.units[-1] >= data.n_units:
             raise ValueError(f"a pair names unit {self.units[-1]}, but there are {data.n_units} units, numbered from 0")
 
@@ -127,6 +132,7 @@ class PairConstraints:
         return chosen
 
     def prefer(self, view: View) -> NDArray[Any]:
+        """One where a unit's group has its state, else zero, shape (rows, n_states)."""
         if self._target is None:
             raise RuntimeError("PairConstraints was asked for a preference before prepare()")
         first, rows = view.block.first, len(view.block)
@@ -136,6 +142,7 @@ class PairConstraints:
         return preference
 
     def renumbered(self, positions: NDArray[np.intp]) -> PairConstraints:
+        """The same pairs where unit `i` is now unit ``positions[i]``; pairs of a unit that is gone (-1) are dropped."""
         if len(self.units) and self.units[-1] >= len(positions):
             raise ValueError(f"a pair names row {self.units[-1]}, but there are {len(positions)} rows, numbered from 0")
         must, apart = positions[self.must_link], positions[self.cannot_link]

@@ -169,6 +169,7 @@ class Chunks:
 
     @property
     def n_units(self) -> int:
+        """Number of units."""
         return self.source.n_units
 
     @property

@@ -40,6 +40,7 @@ class BoundPolicy:
         """Nothing to prepare."""
 
     def propose(self, view: View, price: float) -> Latent:
+        """Latent values of the units of a block, at a price of a unit of excess."""
         raise NotImplementedError(f"{type(self).__name__} must say how it proposes latent values")
 
     def keep(self, block: Block, q: Latent) -> None:
@@ -60,7 +61,15 @@ def tilted(view: View, preference: NDArray[Any], price: float) -> Latent:
 
 @dataclass(frozen=True, kw_only=True)
 class Tightest(BoundPolicy):
-    """The bound that touches the objective: EM, k-means, the concave-convex procedure."""
+    """The bound that touches the objective: EM, k-means, the concave-convex procedure.
+
+    Parameters
+    ----------
+    eta : float, default=1.0
+        Leave it at 1: the bound closes the whole gap.
+    hot_start : bool, optional
+        See `BoundPolicy`.
+    """
 
     eta: float = 1.0
 
@@ -104,6 +113,13 @@ class Tempered(BoundPolicy):
     Soft latents: ``q`` proportional to ``exp(-tau beta E)`` with ``tau = price / (1 + price)``; hard ones:
     ``exp(-price E)``, soft bounds of a hard objective. The documented policy for soft latents, with a smaller ``eta``
     (0.03).
+
+    Parameters
+    ----------
+    eta : float, default=0.1
+        Share of the gap that every new bound must close.
+    hot_start : bool, optional
+        See `BoundPolicy`.
     """
 
     def propose(self, view: View, price: float) -> Latent:
@@ -121,6 +137,8 @@ class RandomWalk(BoundPolicy):
     ----------
     eta : float, default=0.1
         Share of the gap that every new bound must close.
+    hot_start : bool, optional
+        See `BoundPolicy`.
     n_sweeps : int, default=20
         Steps of the walk, in units of the number of units.
 
@@ -156,6 +174,13 @@ class GrowingSubset(BoundPolicy):
 
     Made for latent SVMs, where the first latents come from the user; on other families it stays near the start. The
     only policy that keeps latents from one pass to the next.
+
+    Parameters
+    ----------
+    eta : float, default=0.1
+        Share of the gap that every new bound must close.
+    hot_start : bool, optional
+        See `BoundPolicy`.
 
     References
     ----------
@@ -201,6 +226,8 @@ class Biased(BoundPolicy):
         `Balance()`, `PairConstraints(...)`, or an object of one's own with these three methods.
     eta : float, default=0.1
         Share of the gap that every new bound must close.
+    hot_start : bool, optional
+        See `BoundPolicy`.
 
     References
     ----------

@@ -36,6 +36,11 @@ class Trace:
         1 while a bound policy draws bounds, 0 when the tightest bound is used.
 
     What an iteration has no number for is NaN.
+
+    Parameters
+    ----------
+    rows : list of dict, optional
+        Numbers of iterations that have been made.
     """
 
     def __init__(self, rows: list[dict[str, float]] | None = None) -> None:
@@ -43,6 +48,7 @@ class Trace:
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """Names of the columns."""
         return COLUMNS
 
     def add(self, **row: float) -> None:

@@ -74,6 +74,7 @@ class Evidence:
 
     @property
     def n_starts(self) -> int:
+        """Number of starts."""
         return len(self.starts)
 
     @property
