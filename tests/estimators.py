@@ -28,6 +28,12 @@ def target(cls: type[Any], n_rows: int) -> NDArray[np.float64] | None:
     return np.arange(n_rows) % 7.0 if card_of(cls).needs_target else None
 
 
+def fit(cls: type[Any], X: Any, size: int = 3, **fit_params: Any) -> Any:
+    """A fitted estimator of some size."""
+    n = X.shape[0] if hasattr(X, "shape") else len(X)
+    return make(cls, size).fit(X, target(cls, n), **fit_params)
+
+
 def objective(fitted: Any) -> float:
     """The fitted objective, by whatever name the model has for it."""
     return float(getattr(fitted, card_of(fitted).objective_attribute))
@@ -50,3 +56,9 @@ def numbers(fitted: Any) -> dict[str, NDArray[Any]]:
     """All numeric public fitted attributes."""
     arrays = {name: np.asarray(value) for name, value in vars(fitted).items() if name.endswith("_") and name[0] != "_"}
     return {name: array for name, array in arrays.items() if array.dtype.kind in "biuf"}
+
+
+def assert_finite(fitted: Any) -> None:
+    """No NaN and no infinity in any public attribute."""
+    for name, value in numbers(fitted).items():
+        assert np.isfinite(value).all(), name

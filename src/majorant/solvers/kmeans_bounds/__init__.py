@@ -1,0 +1,1 @@
+"""How low can a sum of squares be? Provable lower bounds for k-means."""

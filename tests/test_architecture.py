@@ -1,0 +1,254 @@
+"""The layout holds: imports go downward, files stay small, what is public is documented, what is optional stays so."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import majorant as mj
+
+from .estimators import ESTIMATORS
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "majorant"
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+LAYERS = [
+    {"_kernels", "_frames", "_validation", "_progress", "registry"},
+    {"engine"},
+    {"solvers"},
+    {"evidence.records"},
+    {"starts", "evidence"},
+    {"summary"},
+    {"persistence"},
+    {"models"},
+    {"datasets"},
+    {"report"},
+    {"cli"},
+]
+"""Rooms of the package, lowest first. Those of one layer do not know each other."""
+
+ONLY = {"summary": {"summary", "evidence", "evidence.records", "_frames"}}
+"""Rooms that use less than what lies below them."""
+
+HEAVY = ["pandas", "polars", "pyarrow", "matplotlib", "typer", "jinja2", "rich", "dask", "distributed", "formulaic"]
+
+
+def room(module: str) -> str | None:
+    """The entry of LAYERS that a module belongs to; None for the package itself."""
+    inside = module.removeprefix("majorant").removeprefix(".")
+    if not inside:
+        return None
+    known = [r for layer in LAYERS for r in layer if inside == r or inside.startswith(r + ".")]
+    assert known, f"{module} is in no layer: say in this file where it belongs"
+    return max(known, key=len)
+
+
+def imported(name: str) -> Iterator[str]:
+    """Modules that a module imports, wherever in it the statement stands."""
+    for node in ast.walk(TREES[name]):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parents = name.split(".")[: None if MODULES[name].name == "__init__.py" else -1]
+                base = ".".join([*parents[: len(parents) - node.level + 1], *filter(None, [base])])
+            for alias in node.names:
+                inner = f"{base}.{alias.name}"
+                if base == "majorant" and inner not in MODULES and alias.name in mj.__all__:
+                    yield getattr(mj, alias.name).__module__
+                else:
+                    yield inner if inner in MODULES or inner == "majorant._kernels" else base
+
+
+def rank(where: str) -> int:
+    return next(i for i, layer in enumerate(LAYERS) if where in layer)
+
+
+@pytest.mark.parametrize("name", [n for n in MODULES if n != "majorant"])
+def test_imports_go_downward(name: str) -> None:
+    here = room(name)
+    assert here is not None
+    for other in imported(name):
+        if other.split(".")[0] != "majorant":
+            continue
+        there = room(other)
+        if there is None or there == here:
+            continue
+        if other == "majorant.evidence" and here != "evidence":
+            there = "evidence.records"  # all that the package itself holds
+        assert rank(there) < rank(here), f"{name} imports {other}"
+        assert there in ONLY.get(here, {there}), f"{name} imports {other}"
+
+
+def test_the_evidence_package_holds_records_alone() -> None:
+    """So that starts, which write them, can import it without what lies beside them."""
+    assert set(imported("majorant.evidence")) <= {"majorant.evidence.records"}
+
+
+def test_the_check_of_imports_sees_them() -> None:
+    assert "majorant.starts.restarts" in set(imported("majorant.models.kmeans"))
+    assert "majorant._kernels" in set(imported("majorant.solvers.nearest"))
+    assert rank("starts") > rank("engine") and room("majorant.evidence.stability") == "evidence"
+
+
+@pytest.mark.parametrize("name", [n for n in MODULES if n.startswith(("majorant.engine", "majorant.solvers"))])
+def test_engine_and_solvers_name_no_model(name: str) -> None:
+    models = {cls.__name__ for cls in ESTIMATORS}
+    used = {n.id for n in ast.walk(TREES[name]) if isinstance(n, ast.Name)}
+    used |= {n.attr for n in ast.walk(TREES[name]) if isinstance(n, ast.Attribute)}
+    assert not used & models
+
+
+def test_private_parts_of_scikit_learn_are_imported_in_one_module_at_most() -> None:
+    private = set()
+    for name, tree in TREES.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "sklearn":
+                parts = [*(node.module or "").split("."), *(alias.name for alias in node.names)]
+            elif isinstance(node, ast.Import):
+                parts = [p for alias in node.names if alias.name.startswith("sklearn") for p in alias.name.split(".")]
+            else:
+                continue
+            if any(part.startswith("_") and not part.endswith("__") for part in parts):
+                private.add(name)
+    assert private <= {"majorant._compat"}
+
+
+@pytest.mark.parametrize("name", [n for n in MODULES if not n.startswith("majorant.cli")])
+def test_nothing_is_printed(name: str) -> None:
+    calls = [n for n in ast.walk(TREES[name]) if isinstance(n, ast.Call)]
+    assert not [n.lineno for n in calls if isinstance(n.func, ast.Name) and n.func.id == "print"]
+
+
+SOURCES = [
+    p for folder in ("src", "tests") for p in sorted((ROOT / folder).rglob("*")) if p.suffix in (".py", ".cpp", ".hpp")
+]
+
+
+def test_no_file_is_too_long() -> None:
+    long = {
+        str(p.relative_to(ROOT)): n for p in SOURCES if (n := len(p.read_text(encoding="utf-8").splitlines())) > 600
+    }
+    assert not long
+
+
+# Imports at run time
+
+BLOCKED = """
+import sys
+
+class Blocker:
+    asked = set()
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in HEAVY:
+            frame = sys._getframe(1)
+            while "importlib" in frame.f_code.co_filename:
+                frame = frame.f_back
+            self.asked.add((frame.f_globals.get("__name__", ""), name))
+            raise ImportError(f"{name} is blocked")
+
+HEAVY = sys.argv[1].split(",")
+sys.meta_path.insert(0, Blocker())
+import majorant
+early = sorted({"numpy", "scipy", "sklearn"} & set(sys.modules))
+for name in majorant.__all__:
+    getattr(majorant, name)
+print(early, sorted(asked for asked in Blocker.asked if asked[0].startswith("majorant")))
+majorant.KMeans(2, random_state=0).fit([[0.0], [1.0], [5.0]]).summary()
+print(str(majorant.stability(majorant.KMeans(2), [[0.0], [1.0], [5.0]], n_runs=2, random_state=0))[:9])
+"""
+
+
+def test_optional_libraries_are_optional_and_never_imported_first() -> None:
+    done = subprocess.run([sys.executable, "-c", BLOCKED, ",".join(HEAVY)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["[] []", "Stability"]
+
+
+# Documentation
+
+
+def public_things() -> dict[str, Any]:
+    """Public names, and the public methods and properties that they add."""
+    things = {}
+    for name in mj.__all__:
+        thing = getattr(mj, name)
+        things[name] = thing
+        if isinstance(thing, type):
+            own = {
+                k: v for base in thing.__mro__ if base.__module__.startswith("majorant") for k, v in vars(base).items()
+            }
+            for key, value in own.items():
+                if not key.startswith("_") and (
+                    inspect.isfunction(value) or isinstance(value, (property, classmethod))
+                ):
+                    things[f"{name}.{key}"] = getattr(thing, key)
+    return things
+
+
+THINGS = public_things()
+
+
+@pytest.mark.parametrize("name", THINGS)
+def test_what_is_public_is_documented(name: str) -> None:
+    doc = inspect.getdoc(THINGS[name])
+    assert doc and len(doc) > 10
+    assert doc.splitlines()[0].strip().endswith((".", ":")), "the first line is a sentence"
+
+
+@pytest.mark.parametrize("name", [n for n in mj.__all__ if callable(getattr(mj, n))])
+def test_every_parameter_is_documented(name: str) -> None:
+    thing = getattr(mj, name)
+    if isinstance(thing, type) and issubclass(thing, BaseException):
+        return
+    doc = inspect.getdoc(thing) or ""
+    section = re.search(r"^(Parameters|Attributes)\n-+\n(.*?)(?=^\w[\w ]+\n-+\n|\Z)", doc, flags=re.M | re.S)
+    named = {
+        n.lstrip("*")
+        for line in re.findall(r"^(\S.*?)(?: : .*)?$", section[2] if section else "", flags=re.M)
+        for n in line.split(", ")
+    }
+    missing = [p for p in inspect.signature(thing).parameters if p not in named]
+    assert not missing
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_says_what_it_is_for(name: str) -> None:
+    tree = TREES[name]
+    assert ast.get_docstring(tree)
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            in_words = ast.get_docstring(node) or len(node.body) <= 3
+            assert in_words, f"{node.name}, line {node.lineno}"
+
+
+def test_texts_name_no_machine() -> None:
+    paths = re.compile(
+        "|".join(["/" + "work/", "/" + r"tmp/\w+env", "/" + r"home/\w", "/" + r"Users/\w", "/" + "root/"])
+    )
+    files = [
+        *SOURCES,
+        *ROOT.glob("*.*"),
+        *(p for f in ("docs", "src") if (ROOT / f).is_dir() for p in (ROOT / f).rglob("*.*")),
+    ]
+    texts = {
+        p
+        for p in files
+        if p.suffix in (".py", ".md", ".toml", ".txt", ".yml", ".yaml", ".cfg", ".css", ".cpp", ".hpp", ".rst")
+    }
+    assert len(texts) > 50
+    assert not [str(p.relative_to(ROOT)) for p in sorted(texts) if paths.search(p.read_text(encoding="utf-8"))]
