@@ -246,7 +246,7 @@ class LatentSVM:
             slopes = np.vstack([slopes, slope])
             offsets = np.append(offsets, height - slope @ w.ravel())
             dual = np.append(dual, 0.0 if len(dual) else 1.0)
-            accuracy = 0.01 * self.tolerance * max(abs(best_value), 1e-9)
+            accuracy = 0.1 * self.tolerance * max(abs(best_value), 1e-9)
             linear = offsets + slopes @ s.ravel() / self.ridge
             dual = maximise_on_simplex(slopes @ slopes.T / self.ridge, linear, dual, accuracy)
             w = self._weights_of(dual, slopes, s)
