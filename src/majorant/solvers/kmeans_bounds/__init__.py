@@ -1,1 +1,5 @@
-"""How low can a sum of squares be? Provable lower bounds for k-means."""
+"""How far can a k-means fit be from the best possible? Provable lower bounds on its objective."""
+
+from majorant.solvers.kmeans_bounds.bound import Effort, LowerBound, kmeans_lower_bound
+
+__all__ = ["Effort", "LowerBound", "kmeans_lower_bound"]

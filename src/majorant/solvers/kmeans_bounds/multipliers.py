@@ -11,13 +11,14 @@ because :math:`\min_j D_j \ge \lambda - \sum_j (\lambda - D_j)_+`. Any number ab
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from majorant import _kernels
 from majorant.solvers.kmeans_bounds.problem import EPSILON, Array, BoundProblem
 
-PIECE = 2_000_000
+PIECE = 200_000
 """Point-box tests between two looks at the keyboard."""
 
 
@@ -50,7 +51,14 @@ class DualValue:
 
 
 def largest_cover(
-    problem: BoundProblem, multipliers: Array, tolerance: float, work: Work, known: Array | None = None
+    problem: BoundProblem,
+    multipliers: Array,
+    tolerance: float,
+    work: Work,
+    known: Array | None = None,
+    *,
+    at_most: float = np.inf,
+    enough: float = np.inf,
 ) -> Cover:
     r"""Encloses the largest value of :math:`h` by branch and bound.
 
@@ -64,6 +72,10 @@ def largest_cover(
         When it is used up the search ends in any case, with a wider enclosure.
     known : ndarray of shape (m, d), optional
         Places where :math:`h` is large.
+    at_most : float
+        The part of the work that may go into this search.
+    enough : float
+        Once a larger cover than this is met the search ends.
 
     References
     ----------
@@ -74,13 +86,11 @@ def largest_cover(
     search = _kernels.cover_search(problem.points, problem.weights, multipliers, tolerance)
     for centre in () if known is None else known:
         search.propose(np.ascontiguousarray(centre))
-    before = 0
-    while True:
-        done = search.advance(int(min(PIECE, max(work.left, 1))))
-        work.spend(search.tests - before)
-        before = search.tests
-        if done or work.left <= 0:
+    allowed = min(work.left, at_most)
+    while not search.advance(int(min(PIECE, max(allowed - search.tests, 1)))):
+        if search.tests >= allowed or search.lower > enough:
             break
+    work.spend(search.tests)
     centre = np.empty(problem.points.shape[1])
     search.write_centre(centre)
     return Cover(search.upper, search.lower, centre)
@@ -100,7 +110,7 @@ def dual_value(problem: BoundProblem, multipliers: Array, cover: Cover) -> DualV
 def tolerance_for(problem: BoundProblem, hoped: float) -> float:
     """The width of an enclosure that costs the bound little of what it is short of."""
     gap = max(1.0 - hoped / problem.objective, 0.0) if problem.objective > 0 else 0.0
-    return (2e-6 + 0.02 * min(gap, 1.0)) * problem.objective / problem.n_clusters
+    return (2e-6 + 0.05 * min(gap, 1.0)) * problem.objective / problem.n_clusters
 
 
 def local_maxima(
@@ -122,8 +132,8 @@ def water_filled(problem: BoundProblem, share: float, level: float) -> Array:
 
     :math:`\lambda_i = d_i + \min(t_a, \theta (e_i - d_i))` with :math:`d_i, e_i` the squared distances to the nearest
     and to the second-nearest centre, and :math:`t_a` such that the weighted increments of cluster :math:`a` sum to
-    `level`, or are all at their limit. Then :math:`h` at every centre is `level`, and the bound is the sum of squares of
-    the centres if :math:`h` is nowhere larger.
+    `level`, or are all at their limit. Then :math:`h` at every centre is `level`, and the bound is the sum of squares
+    about the centres if :math:`h` is nowhere larger.
 
     Parameters
     ----------
@@ -138,7 +148,7 @@ def water_filled(problem: BoundProblem, share: float, level: float) -> Array:
     weights, sorted_limit = problem.weights[order], limit[order]
     edges = np.searchsorted(problem.labels[order], np.arange(problem.n_clusters + 1))
     water = np.empty(problem.n_clusters)
-    for a, (start, stop) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+    for a, (start, stop) in enumerate(pairwise(edges)):
         w, c = weights[start:stop], sorted_limit[start:stop]
         filled = np.cumsum(w * c)
         if stop == start or filled[-1] <= level:

@@ -34,9 +34,8 @@ def partition_bound(problem: BoundProblem, work: Work, rounds: int) -> DualValue
     """
     starts = _places(problem, work)
     multipliers, maxima, hoped = _best_water(problem, work, starts)
-    share = Work(work.left / 2 if rounds else work.left)
-    cover = largest_cover(problem, multipliers, tolerance_for(problem, hoped), share, maxima[:1])
-    work.spend((work.left / 2 if rounds else work.left) - share.left)
+    tolerance = tolerance_for(problem, hoped)
+    cover = largest_cover(problem, multipliers, tolerance, work, maxima[:1], at_most=work.left / (4 if rounds else 1))
     best = dual_value(problem, multipliers, cover)
     if rounds == 0 or best.bound < hoped - 0.2 * problem.objective:
         return best  # where the largest cover cannot be enclosed, better multipliers would not be known to be better

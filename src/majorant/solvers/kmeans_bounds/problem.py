@@ -64,7 +64,7 @@ class BoundProblem:
         """
         n_columns = self.points.shape[1]
         moved = 8.0 * (n_columns + 4) * EPSILON * self.scatter**0.5
-        return moved * (2.0 * self.objective**0.5 + moved)
+        return float(moved * (2.0 * self.objective**0.5 + moved))
 
     def part(self, rows: NDArray[np.intp]) -> BoundProblem:
         """Some of the points, with the centres that the labels give them."""

@@ -1,0 +1,157 @@
+"""A provable lower bound on the k-means objective: which kinds are tried, in which order, for how much work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.solvers.kmeans_bounds.multipliers import Work
+from majorant.solvers.kmeans_bounds.partition import partition_bound
+from majorant.solvers.kmeans_bounds.parts import blocks_bound, leading_columns_bound
+from majorant.solvers.kmeans_bounds.pengwei import MOST_POINTS, peng_wei_bound
+from majorant.solvers.kmeans_bounds.problem import EPSILON, BoundProblem, make_problem
+
+Effort = Literal["fast", "default", "tight"]
+
+PROVED = 1e-5
+
+
+@dataclass(frozen=True)
+class _Plan:
+    fixed: float
+    """Work, in looks at one point from one place; about a hundred million a second in two columns."""
+    for_each_distance: float
+    """More work, for each of the n k distances of points to centres."""
+    rounds: int
+    iterations: int
+
+
+_PLANS: dict[str, _Plan] = {
+    "fast": _Plan(4e6, 10.0, 10, 0),
+    "default": _Plan(3e7, 20.0, 40, 15),
+    "tight": _Plan(6e8, 400.0, 200, 60),
+}
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """A number that no k centres can have a sum of squares below.
+
+    Attributes
+    ----------
+    bound : float
+        In the units of the points; zero at least.
+    method : str
+        Which kind of bound it is, in words.
+    work : float
+        Looks at one point from one place that it took.
+    tried : dict
+        Kind of bound to the best that it gave.
+    """
+
+    bound: float
+    method: str
+    work: float = 0.0
+    tried: dict[str, float] = field(default_factory=dict)
+
+
+def kmeans_lower_bound(
+    points: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    centres: NDArray[Any],
+    *,
+    effort: Effort = "default",
+    budget: float | None = None,
+) -> LowerBound:
+    r"""A lower bound on :math:`\min_C \sum_i w_i \min_j |x_i - c_j|^2` over all sets of k centres.
+
+    Valid whatever the centres given; the better they are the closer it comes. Three kinds of bound are tried:
+    set partition (one multiplier a point, the largest cover by branch and bound), Peng-Wei (up to 1500 points, any
+    number of columns), and sums over columns or over blocks of points where neither closes. What rounding may have
+    added is subtracted, by bounds on the error of sums and factorisations in float64 (not by interval arithmetic).
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+        Finite; float32 points are taken as they are.
+    weights : ndarray of shape (n,), optional
+        Positive.
+    centres : ndarray of shape (k, d)
+        The centres of a fit.
+    effort : {"fast", "default", "tight"}
+        How much work may be done.
+    budget : float, optional
+        Looks at one point from one place, in place of what `effort` allows; about a hundred million take a second. The
+        result depends on it, never on the clock.
+
+    Returns
+    -------
+    LowerBound
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit together or `effort` is not known.
+    """
+    x = np.ascontiguousarray(points, dtype=np.float64)
+    c = np.ascontiguousarray(centres, dtype=np.float64)
+    w = np.ones(len(x)) if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+    if effort not in _PLANS:
+        raise ValueError(f"effort must be one of {', '.join(map(repr, _PLANS))}; got {effort!r}")
+    if x.ndim != 2 or c.ndim != 2 or x.shape[1] != c.shape[1] or len(c) == 0 or w.shape != (len(x),):
+        raise ValueError(
+            f"points must be (n, d), weights (n,) and centres (k, d) with k > 0; got {x.shape}, {w.shape} and {c.shape}"
+        )
+    if not (np.isfinite(x).all() and np.isfinite(c).all() and np.isfinite(w).all() and (w > 0).all()):
+        raise ValueError("points and centres must be finite, weights finite and positive")
+    x, w = _distinct(x, w)
+    if len(x) <= len(c):
+        return LowerBound(0.0, "no more distinct points than centres")
+    problem = make_problem(x, w, c)
+    if len(c) == 1:
+        found = (problem.scatter * (1 - 4 * (len(x) + 8) * EPSILON) - problem.coordinate_error) * problem.unit
+        return LowerBound(max(found, 0.0), "exact: one centre")
+    plan = _PLANS[effort]
+    allowed = plan.fixed + plan.for_each_distance * len(x) * len(c) if budget is None else float(budget)
+    return _best_of(problem, Work(allowed), plan)
+
+
+def _best_of(problem: BoundProblem, work: Work, plan: _Plan) -> LowerBound:
+    allowed, n, d = work.left, *problem.points.shape
+    tried: dict[str, float] = {}
+
+    def best() -> float:
+        return max(tried.values(), default=0.0)
+
+    def note(kind: str, value: float) -> None:
+        scaled = float((value - problem.coordinate_error) * problem.unit * (1 - 4 * EPSILON))
+        if np.isfinite(scaled):
+            tried[kind] = max(scaled, 0.0)
+
+    def short(gap: float) -> bool:
+        return best() < problem.objective * problem.unit * (1 - gap)
+
+    share = Work(0.7 * work.left if d > 2 else work.left)
+    before = share.left
+    note("set partition", partition_bound(problem, share, plan.rounds).bound)
+    work.spend(before - share.left)
+    if short(1e-3) and n <= MOST_POINTS:
+        note("Peng-Wei", peng_wei_bound(problem, work, plan.iterations))
+    if short(0.02) and n > MOST_POINTS:
+        note("leading columns", leading_columns_bound(problem, Work(work.left / 3), plan.rounds))
+        note("blocks of points", blocks_bound(problem, work, plan.iterations))
+    if best() == 0.0:
+        return LowerBound(0.0, "none found", allowed - work.left, tried)
+    method = max(tried, key=lambda kind: tried[kind])
+    return LowerBound(tried[method], method, allowed - work.left, tried)
+
+
+def _distinct(x: NDArray[np.float64], w: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Equal points merged."""
+    unique, place = np.unique(x, axis=0, return_inverse=True)
+    if len(unique) == len(x):
+        return x, w
+    return unique, np.bincount(place.ravel(), w, len(unique)).astype(np.float64)
