@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.measure import Measure, empirical_measure, safe_scale
@@ -40,7 +41,12 @@ class Rows:
     @property
     def scatter(self) -> float:
         """Weighted sum of squared deviations from the origin."""
-        return float(self.variances.sum() * self.data.total_weight)
+        is_sparse: bool = sparse.issparse(self.measure.points)
+        if not is_sparse:
+            return float(self.variances.sum() * self.data.total_weight)
+        squares = self.measure.points.astype(np.float64)  # their origin is zero, not the mean
+        squares.data **= 2
+        return float((squares.T @ self.measure.weights).sum())
 
     @property
     def dtype(self) -> np.dtype[Any]:
