@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant import _kernels
 from majorant.solvers.kmeans_bounds.multipliers import Work
 from majorant.solvers.kmeans_bounds.partition import partition_bound
 from majorant.solvers.kmeans_bounds.parts import blocks_bound, leading_columns_bound
@@ -105,6 +106,8 @@ def kmeans_lower_bound(
         raise ValueError(
             f"points must be (n, d), weights (n,) and centres (k, d) with k > 0; got {x.shape}, {w.shape} and {c.shape}"
         )
+    if len(x) == 0:
+        return LowerBound(0.0, "no points")
     if not (np.isfinite(x).all() and np.isfinite(c).all() and np.isfinite(w).all() and (w > 0).all()):
         raise ValueError("points and centres must be finite, weights finite and positive")
     x, w = _distinct(x, w)
@@ -150,8 +153,9 @@ def _best_of(problem: BoundProblem, work: Work, plan: _Plan) -> LowerBound:
 
 
 def _distinct(x: NDArray[np.float64], w: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Equal points merged."""
-    unique, place = np.unique(x, axis=0, return_inverse=True)
-    if len(unique) == len(x):
-        return x, w
-    return unique, np.bincount(place.ravel(), w, len(unique)).astype(np.float64)
+    """Points in lexicographic order, equal ones merged: the order in which they are given cannot matter."""
+    order, is_new = np.empty(len(x), dtype=np.int64), np.empty(len(x), dtype=np.uint8)
+    x = x + 0.0  # -0.0 becomes 0.0
+    _kernels.sort_rows(x, order, is_new)
+    starts = np.flatnonzero(is_new)
+    return x[order[starts]], np.add.reduceat(w[order], starts)

@@ -58,6 +58,8 @@ def blocks_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
     n_blocks = -(-len(problem.weights) // BLOCK)
     total = 0.0
     for block, rows in enumerate(deal(problem, n_blocks)):
+        if len(rows) <= problem.n_clusters:
+            continue
         part = problem.part(rows)
         share = Work(work.left / (n_blocks - block))
         before = share.left

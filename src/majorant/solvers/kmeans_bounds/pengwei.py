@@ -152,9 +152,9 @@ def _alternate(dual: PengWei, matrix: Array, best: float, work: Work, iterations
     gram = dual.gram / scale
     constant = np.outer(u, u)
     primal = np.zeros_like(gram)
-    for a, mass in enumerate(np.bincount(p.labels, p.weights, p.n_clusters)):
-        member = np.where(p.labels == a, np.sqrt(p.weights), 0.0)
-        primal += np.outer(member, member) / mass
+    for a in np.unique(p.labels):
+        member = np.where(p.labels == a, u, 0.0)
+        primal += np.outer(member, member) / (member @ member)
     price, step = -matrix / scale, 1.0
     last = best
     for iteration in range(1, iterations + 1):
