@@ -105,9 +105,11 @@ def svm_problem(seed: int, n: int = 18) -> Problem:
     random = np.random.default_rng(seed)
     y = random.integers(0, 3, n)
     x = random.normal(0, 0.7, (n, 3, 4))
-    x[np.arange(n), random.integers(0, 3, n)] += 1.5 * np.eye(4)[y]
+    x[np.arange(n), random.integers(0, 3, n)] += 3.0 * np.eye(4)[y]
     x = np.round(x * 2**6) / 2**6
-    return Problem(LatentSVMOnGrid(3, 3, ridge=0.1 * n, tolerance=0.03), (x, y), random.integers(0, 3, n).astype(np.int32))
+    return Problem(
+        LatentSVMOnGrid(3, 3, ridge=0.3 * n, tolerance=0.03), (x, y), random.integers(0, 3, n).astype(np.int32)
+    )
 
 
 def hard_gaussian_problem(seed: int, n: int = 40) -> Problem:

@@ -113,7 +113,7 @@ def test_the_gap_closes(make: Callable[[int], Problem], policy: BoundPolicy, see
     problem = make(seed + 1)
     solution = problem.minimize(replace(policy, eta=0.3), seed=seed, explore_tol=1e-6, max_iter=1000, n_polish=1)
     gap = solution.trace["gap"][phases(solution)[0]]
-    assert gap[0] > 0
+    assert len(gap) > 1 or solution.result.startswith("nothing to explore")
     assert gap[-1] <= max(1e-6 * gap.max(), 2 * ROUNDING * abs(solution.objective))
     assert solution.converged and "iteration limit" not in solution.result
 
