@@ -86,9 +86,3 @@ def plus_plus(x: Array, w: Array | None, uniforms: Array) -> list[int]:
         nearest = left[:, best]
         mass = weight * nearest
     return chosen
-
-
-def cover(x: Array, w: Array | None, reach: Array, c: Array) -> float:
-    """``sum_i w_i (reach_i - |x_i - c|^2)_+``."""
-    height = np.maximum(reach - ((x - c) ** 2).sum(axis=1), 0.0)
-    return float(height.sum() if w is None else w @ height)

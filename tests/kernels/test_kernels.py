@@ -394,71 +394,6 @@ class TestPlusPlus:
         assert all(w[i] > 0 for i in seeds_of(x, w, np.full((5, 2), u)))
 
 
-class TestCover:
-    """The largest value of a sum of truncated paraboloids."""
-
-    @staticmethod
-    def points(seed: int, d: int, weighted: bool) -> tuple[Array, Array | None, Array]:
-        random = np.random.default_rng(seed)
-        return random.normal(size=(60, d)), weights_of(weighted, 60), random.uniform(0.3, 1.5, 60)
-
-    @each_weighting
-    @pytest.mark.parametrize("d", [1, 2, 3])
-    def test_climbing_ends_at_local_maxima(self, d: int, weighted: bool) -> None:
-        x, w, reach = self.points(d, d, weighted)
-        centres, values = x[:10].copy(), np.empty(10)
-        before = [reference.cover(x, w, reach, c) for c in centres]
-        assert _kernels.cover_climb(x, w, reach, centres, values, 1000, np.inf) == 10
-        after = np.array([reference.cover(x, w, reach, c) for c in centres])
-        np.testing.assert_allclose(values, after, rtol=1e-10)
-        assert (after >= before).all() and (after > before).any()
-        for c, value in zip(centres, after, strict=True):
-            step = 1e-4 * np.random.default_rng(0).normal(size=(20, d))
-            assert max(reference.cover(x, w, reach, c + s) for s in step) <= value * (1 + 1e-7)
-
-    def test_climbing_stops_at_enough(self) -> None:
-        x, w, reach = self.points(0, 2, False)
-        centres, values = x[:10].copy(), np.empty(10)
-        assert _kernels.cover_climb(x, w, reach, centres, values, 1000, 0.0) == 1
-
-    @each_weighting
-    @pytest.mark.parametrize("d", [1, 2, 3])
-    def test_search_encloses_the_largest_value(self, d: int, weighted: bool) -> None:
-        x, w, reach = self.points(d + 10, d, weighted)
-        starts, values = x.copy(), np.empty(len(x))
-        _kernels.cover_climb(x, w, reach, starts, values, 1000, np.inf)
-        search = _kernels.cover_search(x, w, reach, 1e-6)
-        uppers = [search.upper]
-        while not search.advance(5000):
-            uppers.append(search.upper)
-            assert search.lower <= search.upper
-            assert len(uppers) < 10_000
-        assert uppers == sorted(uppers, reverse=True)
-        assert min(uppers) >= values.max() * (1 - 1e-12) and search.upper >= search.lower
-        assert search.upper - search.lower <= 1.1e-6
-        assert search.lower >= values.max() - 1e-6
-        centre = np.empty(d)
-        search.write_centre(centre)
-        np.testing.assert_allclose(reference.cover(x, w, reach, centre), search.lower, rtol=1e-10)
-        assert search.tests > 0 and search.boxes > 0
-
-    def test_shapes_are_checked(self) -> None:
-        x, _, reach = self.points(0, 2, False)
-        with pytest.raises(ValueError, match="reach must have n entries"):
-            _kernels.cover_search(x, None, reach[:-1], 0.0)
-        with pytest.raises(ValueError, match="tolerance must not be negative"):
-            _kernels.cover_search(x, None, reach, -1.0)
-        with pytest.raises(ValueError, match="x must be"):
-            _kernels.cover_search(np.empty((0, 2)), None, np.empty(0), 0.0)
-        with pytest.raises(ValueError, match="centres must be"):
-            _kernels.cover_climb(x, None, reach, np.empty((2, 3)), np.empty(2), 1, 0.0)
-        search = _kernels.cover_search(x, None, reach, 0.0)
-        with pytest.raises(ValueError, match="one entry a column"):
-            search.propose(np.zeros(3))
-        with pytest.raises(ValueError, match="one entry a column"):
-            search.write_centre(np.zeros(3))
-
-
 X = np.zeros((6, 2))
 INT6, LONG6, REAL6 = np.zeros(6, dtype=np.int32), np.zeros(6, dtype=np.int64), np.zeros(6)
 BYTE6 = np.zeros(6, dtype=np.uint8)
@@ -559,7 +494,7 @@ class TestBoundary:
             )
 
     def test_no_kernel_is_untested(self) -> None:
-        others = {"isa", "isas", "cover_search", "cover_climb", "CoverSearch"}
+        others = {"isa", "isas", "cover_search", "cover_climb", "CoverSearch"}  # see test_cover_kernel.py
         assert {n for n in dir(_kernels) if not n.startswith("_")} == set(GOOD) | others
 
 
