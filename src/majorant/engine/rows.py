@@ -29,14 +29,14 @@ class Rows:
         The whole empirical measure, or that of a sample of a stream.
     variances : ndarray of shape (n_features,)
         Weighted variance of each column, in the data's units.
-    is_sample : bool
-        Whether `measure` is a sample.
+    is_stream : bool
+        Whether rows are streamed, so that `measure` is only of a sample of them.
     """
 
     data: Chunks
     measure: Measure
     variances: NDArray[np.float64]
-    is_sample: bool
+    is_stream: bool
 
     @property
     def scatter(self) -> float:
@@ -59,7 +59,7 @@ def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | No
     measure = empirical_measure(X, weights)
     uniform = bool((measure.weights == 1.0).all())
     data = Chunks(measure.points, weights=None if uniform else measure.weights, n_jobs=n_jobs)
-    return Rows(data, measure, measure.variances(), is_sample=False)
+    return Rows(data, measure, measure.variances(), is_stream=False)
 
 
 def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None) -> Rows:
@@ -97,7 +97,7 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None) -> Rows:
     # The sample in the units of the stream: seeds found on it must mean the same there.
     points = np.ascontiguousarray((sample.restore(sample.points) - origin) * scale, dtype=source.dtype)
     measure = Measure(points, sample.weights, sample.positions, origin, scale)
-    return Rows(Chunks(mapped(source, standard), n_jobs=n_jobs), measure, variances * scale**2, is_sample=size < n)
+    return Rows(Chunks(mapped(source, standard), n_jobs=n_jobs), measure, variances * scale**2, is_stream=True)
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,10 @@ from majorant.solvers.kmeans_bounds.problem import Array, BoundProblem, squared_
 
 MOST_NEW_CUTS = 60
 MOST_AGE = 8
-CLOSE_ENOUGH = 2e-6
+CLOSE_ENOUGH = 8e-6
+"""Distance from the objective, as a share of it, at which the search ends."""
+WORTH = 0.02
+"""It also ends once no more than this share of the distance can still be gained."""
 
 
 @dataclass
@@ -90,22 +93,27 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
     DualValue
         The best found, no worse than the one given.
     """
-    w, k, target = problem.weights, problem.n_clusters, problem.objective * (1 - CLOSE_ENOUGH / 2)
+    w, k, target = problem.weights, problem.n_clusters, problem.objective * (1 - CLOSE_ENOUGH / 8)
     root = np.sqrt(w)
     ceiling, level = target, target
     cuts = Cuts.none(len(w))
     multipliers = best.multipliers
     found = best.cover.centre[None]
     maxima = local_maxima(problem, multipliers, starts, work=work)[0]
+
+    def finished() -> bool:
+        short = problem.objective - best.bound
+        return work.left <= 0 or short <= CLOSE_ENOUGH * problem.objective or ceiling - best.bound <= WORTH * short
+
     for _ in range(rounds):
-        if work.left <= 0 or ceiling - best.bound <= CLOSE_ENOUGH * problem.objective:
+        if finished():
             break
         _cut(problem, cuts, multipliers, np.concatenate((found, maxima)), level)
         work.spend(len(cuts) * len(w) / 4)
         u = root * multipliers
         while (moved := least_move(cuts.gram, level - (cuts.gradients @ u + cuts.constants))) is None:
             ceiling, level = level, (best.bound + level) / 2
-            if ceiling - best.bound <= CLOSE_ENOUGH * problem.objective:
+            if finished():
                 return best
         multipliers = (u + cuts.gradients.T @ moved) / root
         cuts.forget(moved > 0)
@@ -116,7 +124,7 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
         cover = largest_cover(
             problem,
             multipliers,
-            tolerance_for(problem, best.bound),
+            tolerance_for(problem, best.bound, ceiling),
             work,
             maxima[:1],
             at_most=work.left / 3,
@@ -126,8 +134,8 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
         tried = dual_value(problem, multipliers, cover)
         if tried.bound > best.bound:
             best = tried
-        if best.bound >= level - CLOSE_ENOUGH / 4 * problem.objective:
-            level = (best.bound + ceiling) / 2
+        if float(w @ multipliers) - k * cover.lower >= level * (1 - 1e-9):  # no cut holds it back
+            level = (level + ceiling) / 2
     return best
 
 

@@ -107,10 +107,10 @@ def dual_value(problem: BoundProblem, multipliers: Array, cover: Cover) -> DualV
     return DualValue(bound, multipliers, cover)
 
 
-def tolerance_for(problem: BoundProblem, hoped: float) -> float:
-    """The width of an enclosure that costs the bound little of what it is short of."""
-    gap = max(1.0 - hoped / problem.objective, 0.0) if problem.objective > 0 else 0.0
-    return (2e-6 + 0.05 * min(gap, 1.0)) * problem.objective / problem.n_clusters
+def tolerance_for(problem: BoundProblem, bound: float, ceiling: float) -> float:
+    """The width of an enclosure that costs a bound little of what it is short of a ceiling."""
+    gap = min(max(ceiling - bound, 0.0), problem.objective)
+    return (2e-6 * problem.objective + 0.05 * gap) / problem.n_clusters
 
 
 def local_maxima(

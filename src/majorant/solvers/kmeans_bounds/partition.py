@@ -34,7 +34,7 @@ def partition_bound(problem: BoundProblem, work: Work, rounds: int) -> DualValue
     """
     starts = _places(problem, work)
     multipliers, maxima, hoped = _best_water(problem, work, starts)
-    tolerance = tolerance_for(problem, hoped)
+    tolerance = tolerance_for(problem, hoped, problem.objective)
     cover = largest_cover(problem, multipliers, tolerance, work, maxima[:1], at_most=work.left / (4 if rounds else 1))
     best = dual_value(problem, multipliers, cover)
     if rounds == 0 or best.bound < hoped - 0.2 * problem.objective:

@@ -7,12 +7,14 @@ from numpy.typing import NDArray
 
 from majorant.solvers.kmeans_bounds.multipliers import Work
 from majorant.solvers.kmeans_bounds.partition import partition_bound
-from majorant.solvers.kmeans_bounds.pengwei import peng_wei_bound
+from majorant.solvers.kmeans_bounds.pengwei import look_cost, peng_wei_bound
 from majorant.solvers.kmeans_bounds.problem import EPSILON, BoundProblem, make_problem
 
 LEADING = (2, 3, 4, 6)
 """Numbers of leading principal components that are tried."""
-BLOCK = 1000
+BLOCKS = (1000, 700, 500, 350, 250, 150)
+"""Numbers of points in a block; the largest that the work allows is taken, as larger blocks prove more."""
+LOOKS = 4
 
 
 def leading_columns_bound(problem: BoundProblem, work: Work, rounds: int) -> float:
@@ -55,7 +57,10 @@ def blocks_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
     The points of each cluster, sorted along the first principal axis, are dealt out over the blocks, so that each
     block looks like the whole. A sum that leaves a block out counts it as zero, which is a bound still.
     """
-    n_blocks = -(-len(problem.weights) // BLOCK)
+    n = len(problem.weights)
+    steps = min(iterations, 10)  # a smaller block with these proves more than a larger one without
+    size = next((b for b in BLOCKS if (LOOKS * look_cost(b) + steps * b**3 / 30) * n / b <= work.left), BLOCKS[-1])
+    n_blocks = -(-n // size)
     total = 0.0
     for block, rows in enumerate(deal(problem, n_blocks)):
         if len(rows) <= problem.n_clusters:

@@ -112,14 +112,19 @@ def peng_wei_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
        Programming 165, 2017.
     """
     n, k = len(problem.weights), problem.n_clusters
-    one_look = n**3 / 30 if n <= DENSE else 15.0 * n * n
-    if k < 2 or n > MOST_POINTS or work.left < 3 * one_look:
+    one_look = look_cost(n)
+    if k < 2 or n > MOST_POINTS or work.left < 2 * one_look:
         return -np.inf
     dual = PengWei(problem)
     best, matrix = _best_level(dual, work, one_look)
     if iterations and best < problem.objective * (1 - 1e-5):
         matrix = _alternate(dual, matrix, best, work, iterations, n**3 / 30)
     return dual.proved(matrix)
+
+
+def look_cost(n: int) -> float:
+    """Work of one bound from one matrix."""
+    return n**3 / 30 if n <= DENSE else 8.0 * n * n
 
 
 def _best_level(dual: PengWei, work: Work, one_look: float) -> tuple[float, Array]:

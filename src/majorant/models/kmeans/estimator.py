@@ -1,10 +1,9 @@
-"""k-means: energies, M-step and estimator."""
+"""k-means as scikit-learn's users meet it."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -12,24 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant._validation import check_choice, check_integer, check_real, check_sample_weight
 from majorant.engine.chunks import Block, Chunks
-from majorant.engine.loop import Solution, minimize
-from majorant.engine.measure import Measure, safe_scale
+from majorant.engine.measure import safe_scale
 from majorant.engine.policies import BoundPolicy
-from majorant.engine.problem import Bound, FirstLatent
 from majorant.engine.rows import Rows, rows_in_memory, rows_streamed
 from majorant.engine.storage import StoredRows, stored_rows
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
+from majorant.models.kmeans.search import SEEDED, Found, Search, cluster_weights
 from majorant.registry import ModelCard, register
-from majorant.solvers.nearest import assign, moments, squared_distances
-from majorant.solvers.relocation import relocate_empty
-from majorant.starts.restarts import Start, best_of
-from majorant.starts.seeding import plus_plus, random_partition, random_rows
+from majorant.solvers.nearest import assign, squared_distances
 from majorant.summary import Block as Part
 from majorant.summary import Fact, Facts, Summary, clusters_block, counted, evidence_block
 
@@ -40,73 +35,6 @@ ACCEPTED: dict[str, Any] = {
     "order": "C",
 }
 """Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
-
-SEEDED = {"auto": "k-means++", "k-means++": "k-means++", "random": "random rows", "forgy": "random rows"}
-"""Starts that are seeds, and what the evidence calls them."""
-
-
-@dataclass
-class KMeansFamily:
-    r"""Hard clusters by squared distance: ``E_i(z; C) = |x_i - c_z|^2``, at temperature zero.
-
-    Parameters
-    ----------
-    n_states : int
-        Number of clusters.
-    tolerance : float
-        Settled when the centres' squared shifts sum to no more than this, or no label changed.
-    slack : float
-        What rounding may add to an objective.
-    relocate : bool
-        Whether an empty cluster is moved to the row farthest from its centre; statistics must then be tight ones.
-        Otherwise it keeps its centre.
-    """
-
-    n_states: int
-    tolerance: float = 0.0
-    slack: float = 0.0
-    relocate: bool = False
-    beta: float = np.inf
-    by_labels: bool = False
-
-    def energies(self, theta: NDArray[Any], block: Block) -> NDArray[Any]:
-        return squared_distances(block.columns[0], theta)
-
-    def statistics(self, block: Block, q: NDArray[Any], theta: NDArray[Any] | None) -> NDArray[np.float64]:
-        x = block.columns[0]
-        centres = np.zeros((self.n_states, x.shape[1]), dtype=x.dtype) if theta is None else theta
-        return moments(x, block.weights, centres, q)
-
-    def tight_pass(self, theta: NDArray[Any], block: Block) -> tuple[float, Bound]:
-        labels = block.memory.setdefault("labels", np.full(len(block), -1, dtype=np.int32))
-        s, changed = assign(block.columns[0], block.weights, theta, labels)
-        assert s is not None
-        return float(s[:, -1].sum()), Bound(s, 0.0, 0.0, float(changed))
-
-    def solve(self, s: NDArray[np.float64], theta: NDArray[Any] | None, data: Chunks) -> tuple[NDArray[Any], float]:
-        dtype = next(data.source.blocks()).columns[0].dtype if theta is None else theta.dtype
-        old = np.zeros((self.n_states, s.shape[1] - 2), dtype=dtype) if theta is None else theta
-        if self.relocate and theta is not None and (s[:, 0] <= 0).any():
-            s = relocate_empty(s, theta, data)
-        mass, sums, spread = s[:, :1], s[:, 1:-1], s[:, -1]
-        shift = np.divide(sums, mass, out=np.zeros_like(sums), where=mass > 0)
-        centres = (old + shift).astype(dtype)
-        moved = centres.astype(np.float64) - old
-        return centres, float(spread.sum() + np.sum(moved * (mass * moved - 2 * sums)))
-
-    def penalty(self, theta: NDArray[Any]) -> float:
-        return 0.0
-
-    def settled(self, old: NDArray[Any], new: NDArray[Any], seen: Bound) -> bool:
-        shift = np.sum((new.astype(np.float64) - old) ** 2)
-        still = bool(shift <= self.tolerance)
-        self.by_labels = seen.distance == 0 and not still
-        return still or self.by_labels
-
-
-def _rows_of(labels: NDArray[np.int32]) -> FirstLatent:
-    """Latent values of a block out of those of all units."""
-    return lambda block: labels[block.first : block.first + len(block)]
 
 
 def _square_unit(rows: Rows) -> float:
@@ -284,7 +212,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 source.weights = weights
                 rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
             self._warn_of_repeats(rows)
-            self._fit_rows(rows, self._starts(rows, X, random))
+            unit = _square_unit(rows)
+            search = Search(
+                self.n_clusters, self.init, self.n_init, self.bounds, self.max_iter, self.tol, self.verbose, unit
+            )
+            self._keep(rows, search.find(rows, X, random), unit, keeps_order=search.keeps_order)
             self.labels_ = self._nearest(X if source is None else source)
         return self
 
@@ -314,7 +246,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         return source.n_units
 
     def _warn_of_repeats(self, rows: Rows) -> None:
-        if not rows.is_sample and rows.measure.n_points < self.n_clusters:
+        if not rows.is_stream and rows.measure.n_points < self.n_clusters:
             warnings.warn(
                 f"Number of distinct clusters ({rows.measure.n_points}) found smaller than n_clusters "
                 f"({self.n_clusters}): X has only {rows.measure.n_points} distinct rows with weight",
@@ -322,107 +254,18 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 stacklevel=3,
             )
 
-    def _starts(self, rows: Rows, X: Any, random: np.random.RandomState) -> Iterator[Start]:
-        """The starts, made one by one as they are asked for."""
-        measure, k = rows.measure, self.n_clusters
-        given = not isinstance(self.init, str) and not callable(self.init)
-        n_init = (1 if given else 10) if self.n_init == "auto" else int(self.n_init)
-        if given and n_init > 1:
-            warnings.warn(
-                f"Explicit initial center position passed: performing only one init, not n_init={n_init} equal ones",
-                RuntimeWarning,
-                stacklevel=3,
-            )
-            n_init = 1
-        seeds = random.randint(2**31, size=n_init)
-        if given:
-            yield Start("given centres", theta=self._given_centres(self.init, measure), seed=int(seeds[0]))
-            return
-        for seed in seeds.tolist():
-            draws = np.random.default_rng(seed)
-            if callable(self.init):
-                if rows.is_sample:
-                    raise TypeError("init cannot be a callable for rows that are streamed: give an array of centres")
-                centres = self.init(X, k, random_state=random)
-                yield Start("callable", theta=self._given_centres(centres, measure), seed=seed)
-            elif self.init == "random-partition":
-                parts = random_partition(measure, k, draws)
-                yield Start("random partition", latent=_rows_of(parts), seed=seed)
-            else:
-                source = SEEDED[str(self.init)]
-                seeding = plus_plus if source == "k-means++" else random_rows
-                yield Start(source, theta=seeding(measure, k, draws), seed=seed)
-
-    def _given_centres(self, centres: Any, measure: Measure) -> NDArray[Any]:
-        centres = check_array(centres, dtype=np.float64, ensure_min_samples=0)
-        for got, expected, of in zip(
-            centres.shape,
-            (self.n_clusters, len(measure.origin)),
-            ("number of clusters", "number of features of the data"),
-            strict=True,
-        ):
-            if got != expected:
-                raise ValueError(
-                    f"The shape of the initial centers {centres.shape} does not match the {of}, {expected}: "
-                    "init must be (n_clusters, n_features)"
-                )
-        return np.ascontiguousarray((centres - measure.origin) * measure.scale, dtype=measure.points.dtype)
-
-    def _fit_rows(self, rows: Rows, starts: Iterator[Start]) -> None:
-        measure = rows.measure
-        unit = _square_unit(rows)
-        sample = Chunks(measure.points, weights=measure.weights) if rows.is_sample else rows.data
-        solution, records = best_of(
-            starts, lambda start: self._run(rows, sample, start), verbose=self.verbose, unit=unit
-        )
-        note = ""
-        if rows.is_sample:
-            note = f"Starts were made on {len(measure.positions)} of {rows.data.n_units} rows; the best went on on all."
-            solution = self._run(rows, rows.data, Start("sample", theta=solution.theta))
-        centres = measure.restore(solution.theta)
-        if records[0].source not in ("given centres", "callable"):
-            centres = centres[self._heaviest_first(rows, solution.theta)]
+    def _keep(self, rows: Rows, found: Found, unit: float, *, keeps_order: bool) -> None:
+        """The fitted attributes, in the units of X."""
+        solution = found.solution
+        centres = rows.measure.restore(solution.theta)
+        if not keeps_order:
+            heaviest_first = np.lexsort((*solution.theta.T[::-1], -cluster_weights(rows.data, solution.theta)))
+            centres = centres[heaviest_first]
         self.cluster_centers_ = centres.astype(rows.dtype)
         self.inertia_ = float(solution.objective * unit)
-        self.n_iter_ = min(solution.n_iter, self.max_iter) if self.bounds is None else solution.n_iter
-        self.evidence_ = Evidence(records, "SSE", "min", note=note).scaled(unit)
+        self.n_iter_ = solution.n_iter
+        self.evidence_ = Evidence(found.records, "SSE", "min", note=found.note).scaled(unit)
         self.trace_ = solution.trace.scaled(unit)
-
-    def _run(self, rows: Rows, data: Chunks, start: Start) -> Solution[NDArray[Any]]:
-        """One start to its end. A bound policy keeps empty clusters where they are; a last descent moves them."""
-        slack = 32 * float(np.finfo(rows.dtype).eps) * rows.scatter
-        tolerance = float(self.tol) * float(rows.variances.mean())
-        policy = self.bounds
-        if policy is not None and rows.is_sample:
-            policy = policy if data is rows.data else None  # it may speak of rows that are not in the sample
-        elif policy is not None:
-            policy = policy.renumbered(rows.measure.positions)
-
-        def go(policy: BoundPolicy | None, theta: Any, latent: Any) -> Solution[NDArray[Any]]:
-            family = KMeansFamily(self.n_clusters, tolerance, slack, relocate=policy is None)
-            solution = minimize(
-                family, data, policy, theta=theta, latent=latent, max_iter=self.max_iter, seed=start.seed
-            )
-            # scikit-learn counts the iteration that finds no label changed.
-            return replace(solution, n_iter=solution.n_iter + family.by_labels)
-
-        solution = go(policy, start.theta, start.latent)
-        if policy is not None and (self._masses(data, solution.theta) <= 0).any():
-            solution = go(None, solution.theta, None)
-        return solution
-
-    def _masses(self, data: Chunks, centres: NDArray[Any]) -> NDArray[np.float64]:
-        def visit(block: Block) -> NDArray[np.float64]:
-            labels = np.full(len(block), -1, dtype=np.int32)
-            s = assign(block.columns[0], block.weights, centres, labels)[0]
-            assert s is not None
-            return s[:, 0]
-
-        return data.map_sum(visit)
-
-    def _heaviest_first(self, rows: Rows, centres: NDArray[Any]) -> NDArray[np.intp]:
-        mass = self._masses(rows.data, centres)
-        return np.lexsort((*centres.T[::-1], -mass))
 
     def _nearest(self, X: Any) -> NDArray[np.int32]:
         """Nearest centre of each row; a row's answer does not depend on the other rows."""

@@ -1,0 +1,73 @@
+"""k-means as the engine sees it: energies, statistics, M-step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.problem import Bound
+from majorant.solvers.nearest import assign, moments, squared_distances
+from majorant.solvers.relocation import relocate_empty
+
+
+@dataclass
+class KMeansFamily:
+    r"""Hard clusters by squared distance: ``E_i(z; C) = |x_i - c_z|^2``, at temperature zero.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of clusters.
+    tolerance : float
+        Settled when the centres' squared shifts sum to no more than this, or no label changed.
+    slack : float
+        What rounding may add to an objective.
+    relocate : bool
+        Whether an empty cluster is moved to the row farthest from its centre; statistics must then be tight ones.
+        Otherwise it keeps its centre.
+    """
+
+    n_states: int
+    tolerance: float = 0.0
+    slack: float = 0.0
+    relocate: bool = False
+    beta: float = np.inf
+    by_labels: bool = False
+
+    def energies(self, theta: NDArray[Any], block: Block) -> NDArray[Any]:
+        return squared_distances(block.columns[0], theta)
+
+    def statistics(self, block: Block, q: NDArray[Any], theta: NDArray[Any] | None) -> NDArray[np.float64]:
+        x = block.columns[0]
+        centres = np.zeros((self.n_states, x.shape[1]), dtype=x.dtype) if theta is None else theta
+        return moments(x, block.weights, centres, q)
+
+    def tight_pass(self, theta: NDArray[Any], block: Block) -> tuple[float, Bound]:
+        labels = block.memory.setdefault("labels", np.full(len(block), -1, dtype=np.int32))
+        s, changed = assign(block.columns[0], block.weights, theta, labels)
+        assert s is not None
+        return float(s[:, -1].sum()), Bound(s, 0.0, 0.0, float(changed))
+
+    def solve(self, s: NDArray[np.float64], theta: NDArray[Any] | None, data: Chunks) -> tuple[NDArray[Any], float]:
+        dtype = next(data.source.blocks()).columns[0].dtype if theta is None else theta.dtype
+        old = np.zeros((self.n_states, s.shape[1] - 2), dtype=dtype) if theta is None else theta
+        if self.relocate and theta is not None and (s[:, 0] <= 0).any():
+            s = relocate_empty(s, theta, data)
+        mass, sums, spread = s[:, :1], s[:, 1:-1], s[:, -1]
+        shift = np.divide(sums, mass, out=np.zeros_like(sums), where=mass > 0)
+        centres = (old + shift).astype(dtype)
+        moved = centres.astype(np.float64) - old
+        return centres, float(spread.sum() + np.sum(moved * (mass * moved - 2 * sums)))
+
+    def penalty(self, theta: NDArray[Any]) -> float:
+        return 0.0
+
+    def settled(self, old: NDArray[Any], new: NDArray[Any], seen: Bound) -> bool:
+        shift = np.sum((new.astype(np.float64) - old) ** 2)
+        still = bool(shift <= self.tolerance)
+        self.by_labels = seen.distance == 0 and not still
+        return still or self.by_labels

@@ -1,0 +1,167 @@
+"""How are the centres found? From many starts, each to the end of its descent."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.loop import Solution, minimize
+from majorant.engine.measure import Measure
+from majorant.engine.policies import BoundPolicy
+from majorant.engine.problem import FirstLatent
+from majorant.engine.rows import Rows
+from majorant.evidence.records import StartRecord
+from majorant.models.kmeans.family import KMeansFamily
+from majorant.solvers.nearest import assign
+from majorant.starts.restarts import Start, best_of
+from majorant.starts.seeding import plus_plus, random_partition, random_rows
+
+SEEDED = {"auto": "k-means++", "k-means++": "k-means++", "random": "random rows", "forgy": "random rows"}
+"""Starts that are seeds, and what the evidence calls them."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search found, in the units of the rows' measure.
+
+    Attributes
+    ----------
+    solution : Solution
+        The best start's.
+    records : tuple of StartRecord
+        Where every start ended.
+    note : str
+        What a reader of the evidence must know.
+    """
+
+    solution: Solution[NDArray[Any]]
+    records: tuple[StartRecord, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Search:
+    """Starts and descents of k-means; the attributes are parameters of `KMeans`, and the unit in which to report."""
+
+    n_clusters: int
+    init: Any
+    n_init: str | int
+    bounds: BoundPolicy | None
+    max_iter: int
+    tol: float
+    verbose: int
+    unit: float
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the user gave centres, whose order is then kept."""
+        return not isinstance(self.init, str)
+
+    def find(self, rows: Rows, X: Any, random: np.random.RandomState) -> Found:
+        """The best of all starts; of rows that are streamed a sample has the starts, and the best goes on on all."""
+        measure = rows.measure
+        sample = Chunks(measure.points, weights=measure.weights) if rows.is_stream else rows.data
+        starts = self._starts(rows, X, random)
+        solution, records = best_of(
+            starts, lambda start: self._descend(rows, sample, start), verbose=self.verbose, unit=self.unit
+        )
+        if not rows.is_stream:
+            return Found(solution, records)
+        solution = self._descend(rows, rows.data, Start("sample", theta=solution.theta))
+        n, n_sampled = rows.data.n_units, len(measure.positions)
+        note = f"Starts were made on {n_sampled} of {n} rows; the best went on on all." if n_sampled < n else ""
+        return Found(solution, records, note)
+
+    def _starts(self, rows: Rows, X: Any, random: np.random.RandomState) -> Iterator[Start]:
+        """The starts, made one by one as they are asked for."""
+        measure, k = rows.measure, self.n_clusters
+        given = not isinstance(self.init, str) and not callable(self.init)
+        n_init = (1 if given else 10) if self.n_init == "auto" else int(self.n_init)
+        if given and n_init > 1:
+            warnings.warn(
+                f"Explicit initial center position passed: performing only one init, not n_init={n_init} equal ones",
+                RuntimeWarning,
+                stacklevel=3,
+            )
+            n_init = 1
+        seeds = random.randint(2**31, size=n_init)
+        if given:
+            yield Start("given centres", theta=self._given_centres(self.init, measure), seed=int(seeds[0]))
+            return
+        for seed in seeds.tolist():
+            draws = np.random.default_rng(seed)
+            if callable(self.init):
+                if rows.is_stream:
+                    raise TypeError("init cannot be a callable for rows that are streamed: give an array of centres")
+                centres = self.init(X, k, random_state=random)
+                yield Start("callable", theta=self._given_centres(centres, measure), seed=seed)
+            elif self.init == "random-partition":
+                parts = random_partition(measure, k, draws)
+                yield Start("random partition", latent=_rows_of(parts), seed=seed)
+            else:
+                source = SEEDED[str(self.init)]
+                seeding = plus_plus if source == "k-means++" else random_rows
+                yield Start(source, theta=seeding(measure, k, draws), seed=seed)
+
+    def _given_centres(self, centres: Any, measure: Measure) -> NDArray[Any]:
+        centres = check_array(centres, dtype=np.float64, ensure_min_samples=0)
+        for got, expected, of in zip(
+            centres.shape,
+            (self.n_clusters, len(measure.origin)),
+            ("number of clusters", "number of features of the data"),
+            strict=True,
+        ):
+            if got != expected:
+                raise ValueError(
+                    f"The shape of the initial centers {centres.shape} does not match the {of}, {expected}: "
+                    "init must be (n_clusters, n_features)"
+                )
+        return np.ascontiguousarray((centres - measure.origin) * measure.scale, dtype=measure.points.dtype)
+
+    def _descend(self, rows: Rows, data: Chunks, start: Start) -> Solution[NDArray[Any]]:
+        """One start to its end. A bound policy keeps empty clusters where they are; a last descent moves them."""
+        slack = 32 * float(np.finfo(rows.dtype).eps) * rows.scatter
+        tolerance = float(self.tol) * float(rows.variances.mean())
+        policy = self.bounds
+        if data is not rows.data:
+            policy = None  # it may speak of rows that are not in the sample
+        elif policy is not None and not rows.is_stream:
+            policy = policy.renumbered(rows.measure.positions)
+
+        def go(policy: BoundPolicy | None, theta: Any, latent: Any) -> Solution[NDArray[Any]]:
+            family = KMeansFamily(self.n_clusters, tolerance, slack, relocate=policy is None)
+            solution = minimize(
+                family, data, policy, theta=theta, latent=latent, max_iter=self.max_iter, seed=start.seed
+            )
+            # scikit-learn counts the iteration that finds no label changed.
+            n_iter = solution.n_iter + family.by_labels
+            return replace(solution, n_iter=min(n_iter, self.max_iter) if policy is None else n_iter)
+
+        solution = go(policy, start.theta, start.latent)
+        if policy is not None and (cluster_weights(data, solution.theta) <= 0).any():
+            solution = go(None, solution.theta, None)
+        return solution
+
+
+def cluster_weights(data: Chunks, centres: NDArray[Any]) -> NDArray[np.float64]:
+    """Weight of the rows nearest to each centre."""
+
+    def visit(block: Block) -> NDArray[np.float64]:
+        labels = np.full(len(block), -1, dtype=np.int32)
+        moments, _ = assign(block.columns[0], block.weights, centres, labels)
+        assert moments is not None
+        return moments[:, 0]
+
+    return data.map_sum(visit)
+
+
+def _rows_of(labels: NDArray[np.int32]) -> FirstLatent:
+    """Latent values of a block out of those of all units."""
+    return lambda block: labels[block.first : block.first + len(block)]
