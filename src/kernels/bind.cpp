@@ -216,9 +216,13 @@ void bind_cover(nb::module_& m) {
         need(n > 0 && d > 0 && reach.shape(0) == n, "reach must have n > 0 entries");
         need(centres.shape(1) == d && values.shape(0) == starts, "centres must be (starts, d), values (starts,)");
         const double* weights = data(w, n);
-        nb::gil_scoped_release release;
-        return kernels->cover.climb(n, d, x.data(), weights, reach.data(), starts, centres.data(), values.data(), max_steps,
-                                    enough);
+        int64_t done, tests = 0;
+        {
+            nb::gil_scoped_release release;
+            done = kernels->cover.climb(n, d, x.data(), weights, reach.data(), starts, centres.data(), values.data(),
+                                        max_steps, enough, &tests);
+        }
+        return nb::make_tuple(done, tests);
     }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("reach").noconvert(), nb::arg("centres").noconvert(),
        nb::arg("values").noconvert(), nb::arg("max_steps"), nb::arg("enough"));
 }

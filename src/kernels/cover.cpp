@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <utility>
 #include <vector>
 
 namespace majorant::MAJORANT_ISA {
@@ -48,23 +49,53 @@ struct Columns {
     const double* column(int64_t l) const { return x.data() + l * stride; }
 };
 
-Columns by_column(int64_t n, int64_t d, const double* x, const double* w, const double* reach) {
-    Columns out(d);
+// All points, and which of them may be active at a centre: those within the largest reach along the first column,
+// a run of strips where that column ascends.
+struct Points : Columns {
+    bool ascending = false;
+    double radius = 0;
+    mutable int64_t visits = 0;
+
+    using Columns::Columns;
+
+    void look_for_order() {
+        ascending = std::is_sorted(column(0), column(0) + count);
+        for (int64_t i = 0; i < count; i++) radius = std::max(radius, reach[i]);
+        radius = std::sqrt(radius) * (1 + 1e-12);
+    }
+
+    std::pair<int64_t, int64_t> near(double at) const {
+        int64_t from = 0, to = stride;
+        if (ascending) {
+            const double *begin = column(0), *end = begin + count;
+            const double margin = 4 * unit_roundoff * std::abs(at);
+            from = (std::lower_bound(begin, end, at - radius - margin) - begin) / strip * strip;
+            to = padded(std::upper_bound(begin, end, at + radius + margin) - begin);
+        }
+        visits += std::max(to - from, strip);
+        return {from, to};
+    }
+};
+
+Points by_column(int64_t n, int64_t d, const double* x, const double* w, const double* reach) {
+    Points out(d);
     out.resize(n);
     for (int64_t i = 0; i < n; i++) {
         out.mass[i] = weight(w, i);
         out.reach[i] = reach[i];
         for (int64_t l = 0; l < d; l++) out.x[l * out.stride + i] = x[i * d + l];
     }
+    out.look_for_order();
     return out;
 }
 
 // h(c), and the mean of the points that are active there.
-double cover_at(const Columns& points, const double* c, double* mean, std::vector<vec>& sums) {
+double cover_at(const Points& points, const double* c, double* mean, std::vector<vec>& sums) {
     const int64_t d = points.d;
     vec total{}, mass{};
     sums.assign(d, vec{});
-    for (int64_t first = 0; first < points.stride; first += strip) {
+    const auto [from, to] = points.near(c[0]);
+    for (int64_t first = from; first < to; first += strip) {
         vec square{};
         for (int64_t l = 0; l < d; l++) {
             const vec t = V::load(points.column(l) + first) - c[l];
@@ -83,7 +114,7 @@ double cover_at(const Columns& points, const double* c, double* mean, std::vecto
 }
 
 // Moves c to the mean of its active points until h no longer grows; h never falls.
-double climb(const Columns& points, double* c, double* mean, int64_t max_steps) {
+double climb(const Points& points, double* c, double* mean, int64_t max_steps) {
     std::vector<vec> sums;
     std::vector<double> next(points.d);
     double value = cover_at(points, c, mean, sums);
@@ -144,8 +175,9 @@ public:
 
     void propose(const double* c) override {
         std::vector<double> at(c, c + d);
+        const int64_t before = points.visits;
         const double value = climb(points, at.data(), mean.data(), 100);
-        n_tests += points.stride;
+        n_tests += points.visits - before;
         if (value > best_value) {
             best_value = value;
             best_centre = at;
@@ -176,7 +208,8 @@ public:
 
 private:
     int64_t d;
-    Columns points, near_points;
+    Points points;
+    Columns near_points;
     double tolerance, diameter = 0, best_value = 0, dropped = 0;
     std::vector<double> best_centre, mean, shift, both;
     std::vector<double> share, kept, undecided, kink;  // of the point in the box: see visit
@@ -346,14 +379,16 @@ CoverSearch* cover_search(int64_t n, int64_t d, const double* x, const double* w
 }
 
 int64_t cover_climb(int64_t n, int64_t d, const double* x, const double* w, const double* reach, int64_t n_starts,
-                    double* centres, double* values, int64_t max_steps, double enough) {
-    const Columns points = by_column(n, d, x, w, reach);
+                    double* centres, double* values, int64_t max_steps, double enough, int64_t* tests) {
+    const Points points = by_column(n, d, x, w, reach);
     std::vector<double> mean(d);
-    for (int64_t s = 0; s < n_starts; s++) {
-        values[s] = climb(points, centres + s * d, mean.data(), max_steps);
-        if (values[s] > enough) return s + 1;
+    int64_t done = 0;
+    while (done < n_starts) {
+        values[done] = climb(points, centres + done * d, mean.data(), max_steps);
+        if (values[done++] > enough) break;
     }
-    return n_starts;
+    *tests = points.visits;
+    return done;
 }
 
 }  // namespace majorant::MAJORANT_ISA

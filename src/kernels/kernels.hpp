@@ -74,9 +74,10 @@ struct Cover {
     CoverSearch* (*search)(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance);
 
     // Local maxima of h: each of the centres (n_starts, d) moves to the mean of its active points until h stops growing.
-    // values get h. Stops after the first value above `enough`; returns how many starts were climbed.
+    // values get h. Stops after the first value above `enough`; returns how many starts were climbed, and in *tests how many
+    // points were looked at. Quicker where the first column ascends.
     int64_t (*climb)(int64_t n, int64_t d, const double* x, const double* w, const double* reach, int64_t n_starts,
-                     double* centres, double* values, int64_t max_steps, double enough);
+                     double* centres, double* values, int64_t max_steps, double enough, int64_t* tests);
 };
 
 struct Kernels {

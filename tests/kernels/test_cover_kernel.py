@@ -74,7 +74,7 @@ def test_never_below_brute_force(seed: int, d: int) -> None:
         places = low + (high - low) * np.random.default_rng(seed).random((20_000, d))
     best = places[np.argsort(-cover(x, w, reach, places))[:20]].copy()
     values = np.empty(len(best))
-    assert _kernels.cover_climb(x, w, reach, best, values, 100, np.inf) == len(best)
+    assert _kernels.cover_climb(x, w, reach, best, values, 100, np.inf)[0] == len(best)
     assert max(values.max(), cover(x, w, reach, places).max()) <= search.upper * (1 + 1e-12) + 1e-12
     centre = np.empty(d)
     search.write_centre(centre)
@@ -131,12 +131,13 @@ def test_climbs_never_fall_and_end_early() -> None:
     x, w, reach = problem(5, 3)
     centres, values = x.copy(), np.full(len(x), np.nan)
     before = cover(x, w, reach, centres)
-    assert _kernels.cover_climb(x, w, reach, centres, values, 100, np.inf) == len(x)
+    assert _kernels.cover_climb(x, w, reach, centres, values, 100, np.inf)[0] == len(x)
     assert (values >= before - 1e-12).all()
     assert np.allclose(values, cover(x, w, reach, centres), rtol=1e-12)
     centres = x.copy()
-    done = _kernels.cover_climb(x, w, reach, centres, values, 100, float(np.median(before)))
+    done, looks = _kernels.cover_climb(x, w, reach, centres, values, 100, float(np.median(before)))
     assert done < len(x)
+    assert looks >= done
 
 
 def test_checks_at_the_boundary() -> None:

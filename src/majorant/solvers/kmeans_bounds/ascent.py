@@ -31,7 +31,8 @@ from majorant.solvers.kmeans_bounds.multipliers import (
 )
 from majorant.solvers.kmeans_bounds.problem import Array, BoundProblem, squared_distances
 
-MOST_NEW_CUTS = 60
+MOST_NEW_CUTS, MOST_NEW_ENTRIES = 60, 2e6
+FRESH_STARTS = 40
 MOST_AGE = 8
 CLOSE_ENOUGH = 8e-6
 """Distance from the objective, as a share of it, at which the search ends."""
@@ -94,7 +95,7 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
         The best found, no worse than the one given.
     """
     w, k, target = problem.weights, problem.n_clusters, problem.objective * (1 - CLOSE_ENOUGH / 8)
-    root = np.sqrt(w)
+    root, random = np.sqrt(w), np.random.default_rng(0)
     ceiling, level = target, target
     cuts = Cuts.none(len(w))
     multipliers = best.multipliers
@@ -108,8 +109,8 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
     for _ in range(rounds):
         if finished():
             break
-        _cut(problem, cuts, multipliers, np.concatenate((found, maxima)), level)
-        work.spend(len(cuts) * len(w) / 4)
+        n_new = _cut(problem, cuts, multipliers, np.concatenate((found, maxima)), level)
+        work.spend(len(w) * (5 * n_new + len(cuts) / 2))
         u = root * multipliers
         while (moved := least_move(cuts.gram, level - (cuts.gradients @ u + cuts.constants))) is None:
             ceiling, level = level, (best.bound + level) / 2
@@ -117,7 +118,9 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
                 return best
         multipliers = (u + cuts.gradients.T @ moved) / root
         cuts.forget(moved > 0)
-        maxima, heights = local_maxima(problem, multipliers, np.concatenate((found, maxima[:100], starts)), work=work)
+        some = starts[random.choice(len(starts), min(FRESH_STARTS, len(starts)), replace=False)]
+        places = np.concatenate((found, maxima[:MOST_NEW_CUTS], some))
+        maxima, heights = local_maxima(problem, multipliers, places, work=work)
         hoped = float(w @ multipliers) - k * float(heights[0])
         if hoped - best.bound < 0.1 * (level - best.bound):
             continue
@@ -139,22 +142,24 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
     return best
 
 
-def _cut(problem: BoundProblem, cuts: Cuts, multipliers: Array, centres: Array, level: float) -> None:
-    """Adds the cuts of the sets active at some centres, where they are violated."""
+def _cut(problem: BoundProblem, cuts: Cuts, multipliers: Array, centres: Array, level: float) -> int:
+    """Adds the cuts of the sets active at the first centres, where they are violated; returns their number."""
     w, k = problem.weights, problem.n_clusters
+    centres = centres[: max(min(MOST_NEW_CUTS, int(MOST_NEW_ENTRIES / len(w))), 8)]
     distinct = np.sort(np.unique(np.round(centres, 6), axis=0, return_index=True)[1])
     heights = multipliers[:, None] - squared_distances(problem.points, centres[distinct])
     covers = w @ np.maximum(heights, 0.0)
     order = np.argsort(-covers, kind="stable")
-    order = order[float(w @ multipliers) - k * covers[order] < level][:MOST_NEW_CUTS]
+    order = order[float(w @ multipliers) - k * covers[order] < level]
     active = np.unique((heights[:, order] > 0).T, axis=0)
     active = active[active.any(axis=1)]
     if len(active) == 0:
-        return
+        return 0
     held = active * w
     means = held @ problem.points / held.sum(axis=1, keepdims=True)
     scatters = np.einsum("ai,ia->a", held, squared_distances(problem.points, means))
     cuts.add(np.sqrt(w) * (1.0 - k * active), k * scatters)
+    return len(active)
 
 
 def least_move(gram: Array, shortfall: Array) -> Array | None:

@@ -31,8 +31,8 @@ class _Plan:
 
 
 _PLANS: dict[str, _Plan] = {
-    "fast": _Plan(4e6, 10.0, 10, 0),
-    "default": _Plan(3e7, 20.0, 40, 15),
+    "fast": _Plan(8e6, 10.0, 20, 0),
+    "default": _Plan(5e7, 20.0, 60, 15),
     "tight": _Plan(6e8, 400.0, 200, 60),
 }
 

@@ -121,8 +121,8 @@ def local_maxima(
     Ends early once a value above `enough` is met.
     """
     centres, values = starts.copy(), np.full(len(starts), -np.inf)
-    done = _kernels.cover_climb(problem.points, problem.weights, multipliers, centres, values, 100, enough)
-    work.spend(4.0 * done * len(multipliers))
+    done, looks = _kernels.cover_climb(problem.points, problem.weights, multipliers, centres, values, 100, enough)
+    work.spend(looks)
     order = np.argsort(-values[:done], kind="stable")
     return centres[order], values[order]
 

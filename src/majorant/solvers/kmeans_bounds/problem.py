@@ -20,7 +20,7 @@ class BoundProblem:
     Attributes
     ----------
     points : ndarray of shape (n, d)
-        Centred, on their principal axes, with a mean square near one; C-contiguous.
+        Centred, on their principal axes, with a mean square near one, the first coordinate ascending; C-contiguous.
     weights : ndarray of shape (n,)
         Positive.
     centres : ndarray of shape (k, d)
@@ -100,6 +100,8 @@ def make_problem(points: NDArray[Any], weights: Array, centres: NDArray[Any], *,
         axes = np.linalg.eigh((x * share[:, None]).T @ x)[1][:, ::-1]
         x = np.ascontiguousarray(x @ axes)
         c = c @ axes
+    order = np.argsort(x[:, 0], kind="stable")  # the kernel then looks only at points within reach
+    x, weights = np.ascontiguousarray(x[order]), weights[order]
     labels, own, second = _nearest_two(x, c)
     for _ in range(2):
         c = _means(x, weights, labels, own, len(c))
