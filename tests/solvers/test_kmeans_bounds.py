@@ -166,7 +166,7 @@ def test_peng_wei_is_valid_for_any_nonnegative_matrix() -> None:
 
 
 def test_sums_over_parts_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parts, "BLOCK", 4)
+    monkeypatch.setattr(parts, "BLOCKS", (4,))
     monkeypatch.setattr(parts, "LEADING", (1, 2))
     for one, problem in usable():
         assert_valid(in_units(problem, parts.blocks_bound(problem, Work(1e7), 3)), one)
@@ -213,6 +213,15 @@ def test_constant_columns_and_scales(scale: float) -> None:
     found = kmeans_lower_bound(x, None, centres)
     best = sum_of_squares(x / scale, centres / scale)
     assert best * (1 - 1e-5) <= found.bound / scale / scale <= best * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200, 1e308])
+def test_numbers_whose_squares_leave_the_range(scale: float) -> None:
+    x, centres = blobs()
+    x, centres = x / np.abs(x).max() * scale, centres / np.abs(x).max() * scale
+    found = kmeans_lower_bound(x, None, centres)
+    assert found.bound == 0.0
+    assert "rescale" in found.method
 
 
 def test_weights_are_repeats() -> None:

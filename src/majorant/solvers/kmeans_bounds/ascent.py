@@ -15,11 +15,10 @@ at hand.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
+from scipy.sparse import csr_matrix, vstack
 
 from majorant.solvers.kmeans_bounds.multipliers import (
     DualValue,
@@ -31,7 +30,7 @@ from majorant.solvers.kmeans_bounds.multipliers import (
 )
 from majorant.solvers.kmeans_bounds.problem import Array, BoundProblem, squared_distances
 
-MOST_NEW_CUTS, MOST_NEW_ENTRIES = 60, 2e6
+MOST_NEW_CUTS, MOST_NEW_ENTRIES = 60, 4e6
 FRESH_STARTS = 40
 MOST_AGE = 8
 CLOSE_ENOUGH = 8e-6
@@ -40,37 +39,51 @@ WORTH = 0.02
 """It also ends once no more than this share of the distance can still be gained."""
 
 
-@dataclass
 class Cuts:
-    """Rows ``gradients @ u + constants >= level``, in the variables ``u = sqrt(w) * multipliers``.
+    r"""Sets of points, each an upper bound ``sum w multipliers - k sum_A w multipliers + constant`` on the dual.
 
-    In these a point with weight two moves as two equal points do.
+    Distances between multipliers are measured in :math:`\sqrt{w_i} \lambda_i`, in which a point with weight two moves
+    as two equal points do; the gradients are then :math:`\sqrt{w_i} (1 - k [i \in A])`.
     """
 
-    gradients: Array
-    constants: Array
-    gram: Array
-    age: Array
-
-    @classmethod
-    def none(cls, n: int) -> Cuts:
-        return cls(np.zeros((0, n)), np.zeros(0), np.zeros((0, 0)), np.zeros(0))
+    def __init__(self, weights: Array, n_clusters: int) -> None:
+        self.weights, self.total, self.k = weights, float(weights.sum()), n_clusters
+        self.sets = csr_matrix((0, len(weights)))
+        self.constants = np.zeros(0)
+        self.gram = np.zeros((0, 0))
+        self.age = np.zeros(0)
 
     def __len__(self) -> int:
         return len(self.constants)
 
-    def add(self, gradients: Array, constants: Array) -> None:
-        across = self.gradients @ gradients.T
-        self.gram = np.block([[self.gram, across], [across.T, gradients @ gradients.T]])
-        self.gradients = np.concatenate((self.gradients, gradients))
+    def add(self, sets: csr_matrix, constants: Array) -> None:
+        """Adds sets, given as rows of ones."""
+        across = self._products(self.sets, sets)
+        self.gram = np.block([[self.gram, across], [across.T, self._products(sets, sets)]])
+        self.sets = vstack((self.sets, sets), format="csr")
         self.constants = np.concatenate((self.constants, constants))
         self.age = np.concatenate((self.age, np.zeros(len(constants))))
+
+    def _products(self, left: csr_matrix, right: csr_matrix) -> Array:
+        weighted = right.multiply(self.weights).tocsr()
+        common = np.asarray((left @ weighted.T).todense())
+        masses = np.add.outer(left @ self.weights, right @ self.weights)
+        return np.asarray(self.total - self.k * masses + self.k**2 * common)
+
+    def values(self, multipliers: Array) -> Array:
+        """The upper bounds at some multipliers."""
+        weighted = self.weights * multipliers
+        return np.asarray(weighted.sum() - self.k * (self.sets @ weighted) + self.constants)
+
+    def combined(self, shares: Array) -> Array:
+        """How multipliers change by a combination of the gradients."""
+        return np.asarray(shares.sum() - self.k * (self.sets.T @ shares))
 
     def forget(self, active: NDArray[np.bool_]) -> None:
         """Drops the cuts that have long held no projection back."""
         self.age = np.where(active, 0.0, self.age + 1.0)
         kept = self.age < MOST_AGE
-        self.gradients, self.constants, self.age = self.gradients[kept], self.constants[kept], self.age[kept]
+        self.sets, self.constants, self.age = self.sets[kept], self.constants[kept], self.age[kept]
         self.gram = self.gram[np.ix_(kept, kept)]
 
 
@@ -95,9 +108,9 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
         The best found, no worse than the one given.
     """
     w, k, target = problem.weights, problem.n_clusters, problem.objective * (1 - CLOSE_ENOUGH / 8)
-    root, random = np.sqrt(w), np.random.default_rng(0)
+    random = np.random.default_rng(0)
     ceiling, level = target, target
-    cuts = Cuts.none(len(w))
+    cuts = Cuts(w, k)
     multipliers = best.multipliers
     found = best.cover.centre[None]
     maxima = local_maxima(problem, multipliers, starts, work=work)[0]
@@ -110,13 +123,12 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
         if finished():
             break
         n_new = _cut(problem, cuts, multipliers, np.concatenate((found, maxima)), level)
-        work.spend(len(w) * (5 * n_new + len(cuts) / 2))
-        u = root * multipliers
-        while (moved := least_move(cuts.gram, level - (cuts.gradients @ u + cuts.constants))) is None:
+        work.spend(len(w) * 10.0 * n_new + cuts.sets.nnz)
+        while (moved := least_move(cuts.gram, level - cuts.values(multipliers))) is None:
             ceiling, level = level, (best.bound + level) / 2
             if finished():
                 return best
-        multipliers = (u + cuts.gradients.T @ moved) / root
+        multipliers = multipliers + cuts.combined(moved)
         cuts.forget(moved > 0)
         some = starts[random.choice(len(starts), min(FRESH_STARTS, len(starts)), replace=False)]
         places = np.concatenate((found, maxima[:MOST_NEW_CUTS], some))
@@ -151,14 +163,15 @@ def _cut(problem: BoundProblem, cuts: Cuts, multipliers: Array, centres: Array, 
     covers = w @ np.maximum(heights, 0.0)
     order = np.argsort(-covers, kind="stable")
     order = order[float(w @ multipliers) - k * covers[order] < level]
-    active = np.unique((heights[:, order] > 0).T, axis=0)
-    active = active[active.any(axis=1)]
+    active = np.ascontiguousarray((heights[:, order] > 0).T)
+    different = {row.tobytes(): place for place, row in enumerate(active) if row.any()}
+    active = active[sorted(different.values())]
     if len(active) == 0:
         return 0
     held = active * w
     means = held @ problem.points / held.sum(axis=1, keepdims=True)
     scatters = np.einsum("ai,ia->a", held, squared_distances(problem.points, means))
-    cuts.add(np.sqrt(w) * (1.0 - k * active), k * scatters)
+    cuts.add(csr_matrix(active, dtype=np.float64), k * scatters)
     return len(active)
 
 

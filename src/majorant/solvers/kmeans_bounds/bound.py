@@ -17,13 +17,13 @@ from majorant.solvers.kmeans_bounds.problem import EPSILON, BoundProblem, make_p
 
 Effort = Literal["fast", "default", "tight"]
 
-PROVED = 1e-5
+LARGEST = 1e152
 
 
 @dataclass(frozen=True)
 class _Plan:
     fixed: float
-    """Work, in looks at one point from one place; about a hundred million a second in two columns."""
+    """Work, in looks at one point from one place, in eight columns; about a hundred million a second."""
     for_each_distance: float
     """More work, for each of the n k distances of points to centres."""
     rounds: int
@@ -48,7 +48,7 @@ class LowerBound:
     method : str
         Which kind of bound it is, in words.
     work : float
-        Looks at one point from one place that it took.
+        Looks at one point from one place, in eight columns, that it took.
     tried : dict
         Kind of bound to the best that it gave.
     """
@@ -85,8 +85,8 @@ def kmeans_lower_bound(
     effort : {"fast", "default", "tight"}
         How much work may be done.
     budget : float, optional
-        Looks at one point from one place, in place of what `effort` allows; about a hundred million take a second. The
-        result depends on it, never on the clock.
+        Looks at one point from one place, in eight columns, in place of what `effort` allows; about a hundred million
+        take a second. The result depends on it, never on the clock.
 
     Returns
     -------
@@ -110,6 +110,10 @@ def kmeans_lower_bound(
         return LowerBound(0.0, "no points")
     if not (np.isfinite(x).all() and np.isfinite(c).all() and np.isfinite(w).all() and (w > 0).all()):
         raise ValueError("points and centres must be finite, weights finite and positive")
+    with np.errstate(over="ignore"):
+        span = float(np.max(x.max(axis=0) - x.min(axis=0), initial=0.0))
+    if span > LARGEST or 0 < span < 1 / LARGEST:
+        return LowerBound(0.0, "none: the squares of these numbers leave the range of float64, rescale them")
     x, w = _distinct(x, w)
     if len(x) <= len(c):
         return LowerBound(0.0, "no more distinct points than centres")

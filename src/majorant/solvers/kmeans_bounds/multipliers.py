@@ -24,7 +24,7 @@ PIECE = 200_000
 
 @dataclass
 class Work:
-    """What may still be spent: one unit is a look at one point from one place or box."""
+    """What may still be spent: one unit is a look, in eight columns, at one point from one place or box."""
 
     left: float
 
@@ -86,11 +86,11 @@ def largest_cover(
     search = _kernels.cover_search(problem.points, problem.weights, multipliers, tolerance)
     for centre in () if known is None else known:
         search.propose(np.ascontiguousarray(centre))
-    allowed = min(work.left, at_most)
+    allowed = min(work.left, at_most) / problem.look
     while not search.advance(int(min(PIECE, max(allowed - search.tests, 1)))):
         if search.tests >= allowed or search.lower > enough:
             break
-    work.spend(search.tests)
+    work.spend(search.tests * problem.look)
     centre = np.empty(problem.points.shape[1])
     search.write_centre(centre)
     return Cover(search.upper, search.lower, centre)
@@ -122,7 +122,7 @@ def local_maxima(
     """
     centres, values = starts.copy(), np.full(len(starts), -np.inf)
     done, looks = _kernels.cover_climb(problem.points, problem.weights, multipliers, centres, values, 100, enough)
-    work.spend(looks)
+    work.spend(looks * problem.look)
     order = np.argsort(-values[:done], kind="stable")
     return centres[order], values[order]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 EPSILON = float(np.finfo(np.float64).eps)
+BLOCK_ENTRIES = 1 << 18
 
 Array = NDArray[np.float64]
 
@@ -51,19 +52,25 @@ class BoundProblem:
         return float(self.weights @ self.own)
 
     @property
+    def look(self) -> float:
+        """Work of a look at one point."""
+        return float(self.points.shape[1] + 2) / 10
+
+    @property
     def scatter(self) -> float:
         """Sum of squares about the mean."""
         return float(self.weights @ np.einsum("il,il->i", self.points, self.points))
 
     @property
     def coordinate_error(self) -> float:
-        r"""What rotating the rounded points may have added to the least sum of squares.
+        r"""What centring, rounding and rotating the points may have added to the least sum of squares.
 
         The root of the least sum of squares is a Wasserstein distance, so it moves by at most the root of the summed
         squared displacements.
         """
         n_columns = self.points.shape[1]
-        moved = 8.0 * (n_columns + 4) * EPSILON * self.scatter**0.5
+        farthest = float(np.abs(self.points).max()) * float(self.weights.sum()) ** 0.5
+        moved = 8.0 * (n_columns + 4) * EPSILON * (self.scatter**0.5 + farthest)
         return float(moved * (2.0 * self.objective**0.5 + moved))
 
     def part(self, rows: NDArray[np.intp]) -> BoundProblem:
@@ -118,12 +125,17 @@ def squared_distances(x: Array, centres: Array) -> Array:
 
 
 def _nearest_two(x: Array, centres: Array) -> tuple[NDArray[np.intp], Array, Array]:
-    distances = squared_distances(x, centres)
-    rows = np.arange(len(x))
-    labels = distances.argmin(axis=1)
-    own = distances[rows, labels]
-    distances[rows, labels] = np.inf
-    return labels, own, distances.min(axis=1)
+    labels, own, second = np.empty(len(x), dtype=np.intp), np.empty(len(x)), np.empty(len(x))
+    size = max(BLOCK_ENTRIES // len(centres), 1)
+    for start in range(0, len(x), size):
+        block = slice(start, min(start + size, len(x)))
+        distances = squared_distances(x[block], centres)
+        rows = np.arange(len(distances))
+        nearest = distances.argmin(axis=1)
+        labels[block], own[block] = nearest, distances[rows, nearest]
+        distances[rows, nearest] = np.inf
+        second[block] = distances.min(axis=1)
+    return labels, own, second
 
 
 def _means(x: Array, weights: Array, labels: NDArray[np.intp], own: Array, k: int) -> Array:
