@@ -5,6 +5,8 @@
 #pragma once
 #include <cstdint>
 
+#include "swap_interface.hpp"
+
 namespace majorant {
 
 template <class T>
@@ -53,6 +55,9 @@ struct Table {
     // Greedy k-means++: `trials` candidates a step by inverse CDF of w * (squared distance), the best is kept.
     void (*plus_plus)(int64_t n, int64_t d, int64_t k, int64_t trials, const T* x, const double* w,
                       const double* uniforms, int64_t* chosen);
+
+    // k-means by swaps of centres; weights are not null. The arrays must outlive the search.
+    SwapSearch* (*swap_search)(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed);
 };
 
 // Branch and bound for the largest value of h(c) = sum_i w_i (reach_i - |x_i - c|^2)_+ over all c.

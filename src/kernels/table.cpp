@@ -5,12 +5,14 @@
 #include "kernels.hpp"
 #include "latents.hpp"
 #include "measure.hpp"
+#include "swap.hpp"
 
 namespace majorant::MAJORANT_ISA {
 
 template <class T>
 constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, draw<T>,
-                         walk<T>,   collect<T>, sort_rows<T>, column_sums<T>, standard_rows<T>, plus_plus<T>};
+                         walk<T>,   collect<T>, sort_rows<T>, column_sums<T>, standard_rows<T>, plus_plus<T>,
+                         swap_search<T>};
 
 #define MAJORANT_NAME(x) #x
 #define MAJORANT_STRING(x) MAJORANT_NAME(x)

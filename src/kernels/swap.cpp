@@ -1,0 +1,20 @@
+#include "swap.hpp"
+
+#include "swap_search.hpp"
+
+namespace majorant::MAJORANT_ISA {
+
+template <class T>
+SwapSearch* swap_search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed) {
+    switch (d) {
+        case 1: return new Search<T, 1>(n, d, k, x, w, seed);
+        case 2: return new Search<T, 2>(n, d, k, x, w, seed);
+        case 3: return new Search<T, 3>(n, d, k, x, w, seed);
+        default: return new Search<T, 0>(n, d, k, x, w, seed);
+    }
+}
+
+template SwapSearch* swap_search<float>(int64_t, int64_t, int64_t, const float*, const double*, uint64_t);
+template SwapSearch* swap_search<double>(int64_t, int64_t, int64_t, const double*, const double*, uint64_t);
+
+}  // namespace majorant::MAJORANT_ISA

@@ -1,0 +1,12 @@
+// k-means by swaps of centres.
+#pragma once
+#include "isa.hpp"
+#include "swap_interface.hpp"
+
+namespace majorant::MAJORANT_ISA {
+
+// Points and weights are copied where they are needed later, except for those that seeding reads: they must stay.
+template <class T>
+SwapSearch* swap_search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed);
+
+}  // namespace majorant::MAJORANT_ISA

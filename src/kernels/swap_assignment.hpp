@@ -1,0 +1,393 @@
+// Which centre is nearest to every point, kept exact while centres move, with all that is needed to go back.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "swap_interface.hpp"
+#include "swap_points.hpp"
+
+namespace majorant::MAJORANT_ISA {
+
+template <class T, int D>
+class Assignment {
+public:
+    const int64_t n, k, stride;  // stride: columns of centres and rows, with zeros up to whole vectors
+    Points<T, D> points;
+    SwapState state;
+    std::vector<int32_t> moved;  // the centres that `refresh` has to look at
+
+    Assignment(int64_t n, int64_t d, int64_t k, const T* x, const double* w)
+        : n(n), k(k), stride(D ? D : whole_packs(d)), points(n, d, x, w), is_moved_(k), relevant_(size_t(k) * k),
+          n_relevant_(k), stamp_(n, 0), log_(n), widened_(points.columns() * lanes) {
+        const int64_t padded = points.n_blocks * lanes;
+        SwapState& s = state;
+        for (auto* v : {&s.centres, &s.sums}) v->assign(size_t(k) * stride, 0.0);
+        s.mass.assign(k, 0.0);
+        s.members.assign(k, 0);
+        s.between.assign(size_t(k) * k, 0.0);
+        s.reach.assign(k, 0.0);
+        for (auto* v : {&s.nearest, &s.second}) v->assign(padded, 0);
+        for (auto* v : {&s.first_square, &s.second_square, &s.third_bound}) v->assign(padded, 0.0);
+        moved.reserve(k);
+        const auto [least, most] = std::minmax_element(points.weights.begin(), points.weights.begin() + n);
+        sums_cancel_ = *most > 1e6 * *least;
+    }
+
+    double* centre(int64_t j) { return state.centres.data() + j * stride; }
+    const double* centre(int64_t j) const { return state.centres.data() + j * stride; }
+
+    void put_centre(int64_t j, int64_t point) {
+        const T* row = points.row(point);
+        for (int64_t l = 0; l < stride; l++) centre(j)[l] = row[l];
+    }
+
+    void all_moved() {
+        moved.resize(k);
+        std::iota(moved.begin(), moved.end(), 0);
+    }
+
+    // From the centres alone.
+    void assign_all() {
+        all_moved();
+        update_between();
+        std::fill(state.reach.begin(), state.reach.end(), 0.0);
+        Three found;
+        for (int64_t b = 0; b < points.n_blocks; b++) {
+            three_nearest(b, found);
+            for (int64_t v = 0; v < std::min<int64_t>(lanes, n - b * lanes); v++) {
+                const int64_t i = b * lanes + v;
+                state.nearest[i] = int32_t(found.at_first[v]);
+                state.second[i] = int32_t(found.at_second[v]);
+                state.first_square[i] = found.first[v];
+                state.second_square[i] = found.second[v];
+                state.third_bound[i] = std::sqrt(found.third[v]);
+                extend_reach(i);
+            }
+        }
+        sum_up();
+        sum_objective();
+    }
+
+    // Masses and sums of the clusters, afresh.
+    void sum_up() {
+        std::fill(state.sums.begin(), state.sums.end(), 0.0);
+        std::fill(state.mass.begin(), state.mass.end(), 0.0);
+        std::fill(state.members.begin(), state.members.end(), 0);
+        for (int64_t i = 0; i < n; i++) add_to_sums(i, state.nearest[i], points.weights[i], 1);
+    }
+
+    void sum_objective() {
+        double sum = 0.0;
+        for (int64_t i = 0; i < n; i++) sum += points.weights[i] * state.first_square[i];
+        state.objective = sum;
+    }
+
+    // Centres farther than sqrt(still) from their means go there and become `moved`. False if none does.
+    bool move_to_means(double still) {
+        moved.clear();
+        for (int64_t j = 0; j < k; j++) {
+            if (state.members[j] == 0) continue;
+            double* c = centre(j);
+            const double* sum = state.sums.data() + j * stride;
+            const double share = 1.0 / state.mass[j];
+            double shift = 0.0;
+            for (int64_t l = 0; l < stride; l++) shift += (sum[l] * share - c[l]) * (sum[l] * share - c[l]);
+            if (!(shift > still)) continue;
+            for (int64_t l = 0; l < stride; l++) c[l] = sum[l] * share;
+            moved.push_back(int32_t(j));
+        }
+        return !moved.empty();
+    }
+
+    // The bookkeeping after the centres in `moved` have moved.
+    void refresh() {
+        update_between();
+        if (sparse_cost() > dense_cost()) {
+            refresh_densely();
+        } else {
+            refresh_sparsely();
+        }
+        if (sums_cancel_) {
+            sum_up();
+            sum_objective();
+        }
+    }
+
+    void replace(int64_t j, int64_t point) {
+        put_centre(j, point);
+        moved.assign(1, int32_t(j));
+        refresh();
+    }
+
+    // From here on every change can be undone.
+    void begin() {
+        epoch_++;
+        logged_ = 0;
+        saved_.centres = state.centres;
+        saved_.sums = state.sums;
+        saved_.mass = state.mass;
+        saved_.members = state.members;
+        saved_.reach = state.reach;
+        saved_.objective = state.objective;
+    }
+
+    void undo() {
+        for (int64_t q = 0; q < logged_; q++) {
+            const Entry& e = log_[q];
+            state.nearest[e.point] = e.nearest;
+            state.second[e.point] = e.second;
+            state.first_square[e.point] = e.first_square;
+            state.second_square[e.point] = e.second_square;
+            state.third_bound[e.point] = e.third_bound;
+        }
+        moved.clear();
+        for (int64_t j = 0; j < k; j++)
+            if (!std::equal(centre(j), centre(j) + stride, saved_.centres.data() + j * stride)) moved.push_back(int32_t(j));
+        state.centres = saved_.centres;
+        state.sums = saved_.sums;
+        state.mass = saved_.mass;
+        state.members = saved_.members;
+        state.reach = saved_.reach;
+        state.objective = saved_.objective;
+        update_between();  // distances of centres are bitwise the same either way round
+        logged_ = 0;
+    }
+
+private:
+    struct Three {  // of each row of a block
+        double first[lanes], second[lanes], third[lanes];
+        int64_t at_first[lanes], at_second[lanes];
+    };
+    struct Entry {
+        int32_t point, nearest, second;
+        double first_square, second_square, third_bound;
+    };
+
+    std::vector<char> is_moved_;
+    std::vector<int32_t> relevant_;    // (k, k) moved centres that may matter to the points of each cluster
+    std::vector<int64_t> n_relevant_;
+    std::vector<int32_t> stamp_;       // the epoch in which a point was logged
+    std::vector<Entry> log_;
+    std::vector<double> widened_, new_reach_;
+    SwapState saved_;
+    int64_t logged_ = 0;
+    int32_t epoch_ = 0;
+    bool sums_cancel_ = false;  // weights so unequal that sums cannot be kept by adding and subtracting
+
+    void update_between() {
+        for (const int64_t a : moved)
+            for (int64_t j = 0; j < k; j++) {
+                const double distance = std::sqrt(points.apart(centre(a), centre(j)));
+                state.between[a * k + j] = distance;
+                state.between[j * k + a] = distance;
+            }
+    }
+
+    void extend_reach(int64_t i) {
+        double& reach = state.reach[state.nearest[i]];
+        reach = std::max(reach, std::sqrt(state.first_square[i]) + state.third_bound[i]);
+    }
+
+    void add_to_sums(int64_t i, int64_t j, double w, int64_t count) {
+        double* sum = state.sums.data() + j * stride;
+        const T* row = points.row(i);
+        for (int64_t l = 0; l < stride; l++) sum[l] += w * double(row[l]);
+        state.mass[j] += w;
+        state.members[j] += count;
+    }
+
+    void take_from_sums(int64_t i, int64_t j, double w) {
+        add_to_sums(i, j, -w, -1);
+        if (state.members[j] == 0) {
+            std::fill_n(state.sums.data() + j * stride, stride, 0.0);
+            state.mass[j] = 0.0;
+        }
+    }
+
+    // Lists, for every cluster, the moved centres that may come among the nearest three of one of its points: those
+    // nearer to its centre than `reach`, unless the centre itself has moved. Returns an
+    // estimate of the time that looking at those takes, in the unit of `dense_cost`.
+    double sparse_cost() {
+        std::fill(is_moved_.begin(), is_moved_.end(), 0);
+        for (const int32_t a : moved) is_moved_[a] = 1;
+        double work = 3.0 * double(n);
+        for (int64_t j = 0; j < k; j++) {
+            const double* between = state.between.data() + j * k;
+            int32_t* list = relevant_.data() + j * k;
+            const double reach = state.reach[j];
+            int64_t m = 0;
+            for (const int32_t a : moved) {
+                list[m] = a;
+                m += a != j && (is_moved_[j] || between[a] < reach);
+            }
+            n_relevant_[j] = m;
+            if (m || is_moved_[j]) work += double(state.members[j]) * (40.0 + double(m) * pair_cost());
+        }
+        return work;
+    }
+
+    double pair_cost() const { return D ? 5.0 : 7.0 + 0.3 * double(points.d); }
+    double dense_cost() const {
+        const double pair = (10.0 + 2.0 * double(points.d)) / (2.0 * lanes) / 3.0;
+        return double(n) * (12.0 + pair * double(k));
+    }
+
+    // Writes the new places of a point, and what follows for sums, objective and reach.
+    void settle(int64_t i, int32_t nearest, double first_square, int32_t second, double second_square, double third) {
+        SwapState& s = state;
+        const int32_t before = s.nearest[i];
+        if (stamp_[i] != epoch_) {
+            stamp_[i] = epoch_;
+            log_[logged_++] = {int32_t(i),        before, s.second[i], s.first_square[i], s.second_square[i],
+                               s.third_bound[i]};
+        }
+        s.objective += points.weights[i] * (first_square - s.first_square[i]);
+        s.nearest[i] = nearest;
+        s.second[i] = second;
+        s.first_square[i] = first_square;
+        s.second_square[i] = second_square;
+        s.third_bound[i] = third;
+        if (before != nearest) {
+            take_from_sums(i, before, points.weights[i]);
+            add_to_sums(i, nearest, points.weights[i], 1);
+        }
+    }
+
+    void refresh_densely() {
+        std::fill(state.reach.begin(), state.reach.end(), 0.0);
+        Three found;
+        for (int64_t b = 0; b < points.n_blocks; b++) {
+            three_nearest(b, found);
+            for (int64_t v = 0; v < std::min<int64_t>(lanes, n - b * lanes); v++) {
+                const int64_t i = b * lanes + v;
+                settle(i, int32_t(found.at_first[v]), found.first[v], int32_t(found.at_second[v]), found.second[v],
+                       std::sqrt(found.third[v]));
+                extend_reach(i);
+            }
+        }
+    }
+
+    void refresh_sparsely() {
+        SwapState& s = state;
+        new_reach_.assign(k, 0.0);
+        for (int64_t j = 0; j < k; j++)
+            if (!is_moved_[j] && n_relevant_[j] == 0) new_reach_[j] = s.reach[j];
+        for (int64_t i = 0; i < n; i++) {
+            const int32_t old_nearest = s.nearest[i], old_second = s.second[i];
+            const bool first_moved = is_moved_[old_nearest], second_moved = is_moved_[old_second];
+            if (!first_moved && !second_moved && n_relevant_[old_nearest] == 0) continue;
+            int32_t nearest = old_nearest, second = old_second;
+            const double bound = s.third_bound[i];
+            double first_square = first_moved ? points.to(i, centre(nearest)) : s.first_square[i];
+            double second_square = second_moved && k > 1 ? points.to(i, centre(second)) : s.second_square[i];
+            const double radius = std::sqrt(first_square);
+            double third_square = bound * bound, horizon = radius + bound;
+            bool changed = first_moved || second_moved;
+            if (second_square < first_square) {
+                std::swap(first_square, second_square);
+                std::swap(nearest, second);
+            }
+            const double* between = s.between.data() + old_nearest * k;
+            const int32_t* list = relevant_.data() + old_nearest * k;
+            for (int64_t t = 0, m = n_relevant_[old_nearest]; t < m; t++) {
+                const int32_t a = list[t];
+                if (a == old_second || between[a] >= horizon) continue;
+                const double square = points.to(i, centre(a));
+                if (square >= third_square) continue;
+                changed = true;
+                insert(square, a, first_square, nearest, second_square, second, third_square);
+                horizon = radius + std::sqrt(third_square);
+            }
+            double third = third_square == bound * bound ? bound : std::sqrt(third_square);
+            if (second_square > third_square) third = std::sqrt(rescan(i, first_square, nearest, second_square, second));
+            if (changed) settle(i, nearest, first_square, second, second_square, third);
+            double& reach = new_reach_[nearest];
+            reach = std::max(reach, std::sqrt(first_square) + third);
+        }
+        s.reach.swap(new_reach_);
+    }
+
+    // A square below the third takes its place among the three.
+    static void insert(double square, int32_t a, double& first, int32_t& nearest, double& second_square, int32_t& second,
+                       double& third) {
+        if (square >= second_square) {
+            third = square;
+            return;
+        }
+        third = std::min(third, second_square);
+        if (square < first) {
+            second_square = first;
+            second = nearest;
+            first = square;
+            nearest = a;
+        } else {
+            second_square = square;
+            second = a;
+        }
+    }
+
+    // The second may no longer be second: looks at every centre that is near enough. Returns the third square.
+    double rescan(int64_t i, double& first, int32_t& nearest, double& second_square, int32_t& second) {
+        const int32_t p = nearest, q = second;
+        const double* between = state.between.data() + p * k;
+        const double radius = std::sqrt(first);
+        double third = infinity<double>, horizon = infinity<double>;
+        for (int32_t e = 0; e < k; e++) {
+            if (e == p || e == q || between[e] >= horizon) continue;
+            const double square = points.to(i, centre(e));
+            if (square >= third) continue;
+            insert(square, e, first, nearest, second_square, second, third);
+            horizon = radius + std::sqrt(third);
+        }
+        return third;
+    }
+
+    // The nearest three centres of all rows of a block; of equal ones those that come first.
+    void three_nearest(int64_t b, Three& out) {
+        using V = Vector<double>;
+        const int64_t columns = points.columns();
+        points.widen_block(b, widened_.data());
+        Pack first = V::broadcast(infinity<double>), second = first, third = first;
+        PackIndex at_first{}, at_second{};
+        const auto consider = [&](Pack square, int64_t j) {
+            const PackIndex index = PackIndex{} + j;
+            const PackIndex below_first = square < first, below_second = square < second, below_third = square < third;
+            third = below_second ? second : (below_third ? square : third);
+            second = below_first ? first : (below_second ? square : second);
+            at_second = below_first ? at_first : (below_second ? index : at_second);
+            first = below_first ? square : first;
+            at_first = below_first ? index : at_first;
+        };
+        int64_t j = 0;
+        for (; j + 4 <= k; j += 4) {
+            const double* c = centre(j);
+            Pack sum[4] = {};
+            for (int64_t l = 0; l < columns; l++) {
+                const Pack x = V::load(widened_.data() + l * lanes);
+#pragma GCC unroll 4
+                for (int q = 0; q < 4; q++) {
+                    const Pack difference = x - c[q * stride + l];
+                    sum[q] += difference * difference;
+                }
+            }
+            for (int q = 0; q < 4; q++) consider(sum[q], j + q);
+        }
+        for (; j < k; j++) {
+            const double* c = centre(j);
+            Pack sum{};
+            for (int64_t l = 0; l < columns; l++) {
+                const Pack difference = V::load(widened_.data() + l * lanes) - c[l];
+                sum += difference * difference;
+            }
+            consider(sum, j);
+        }
+        V::store(out.first, first);
+        V::store(out.second, second);
+        V::store(out.third, third);
+        std::memcpy(out.at_first, &at_first, sizeof at_first);
+        std::memcpy(out.at_second, &at_second, sizeof at_second);
+    }
+};
+
+}  // namespace majorant::MAJORANT_ISA

@@ -1,0 +1,140 @@
+// Points in two layouts: row by row, for one point against one centre, and in blocks of one vector's rows, column by
+// column, for many points against one centre.
+#pragma once
+#include <algorithm>
+#include <vector>
+
+#if defined(__AVX2__)
+#include <immintrin.h>
+#endif
+
+#include "isa.hpp"
+
+namespace majorant::MAJORANT_ISA {
+
+using Pack = Vector<double>::type;
+using PackIndex = Vector<double>::index;
+constexpr int lanes = Vector<double>::lanes;
+
+inline int64_t whole_packs(int64_t m) { return (m + lanes - 1) / lanes * lanes; }
+
+// `lanes` numbers as doubles.
+template <class T>
+inline Pack widen(const T* p) {
+    typedef T Narrow __attribute__((vector_size(lanes * sizeof(T))));
+    Narrow v;
+    std::memcpy(&v, p, sizeof v);
+    return __builtin_convertvector(v, Pack);
+}
+
+template <class V>
+inline double total(V v) {
+    constexpr int m = sizeof(V) / sizeof(double);
+    typedef double Two __attribute__((vector_size(16)));
+    Two t;
+    if constexpr (m == 8) {
+        t = (__builtin_shufflevector(v, v, 0, 1) + __builtin_shufflevector(v, v, 4, 5)) +
+            (__builtin_shufflevector(v, v, 2, 3) + __builtin_shufflevector(v, v, 6, 7));
+    } else if constexpr (m == 4) {
+        t = __builtin_shufflevector(v, v, 0, 1) + __builtin_shufflevector(v, v, 2, 3);
+    } else {
+        t = __builtin_shufflevector(v, v, 0, 1);
+    }
+    return t[0] + t[1];
+}
+
+// Bit l is set where a[l] < b[l].
+inline unsigned lower_lanes(Pack a, Pack b) {
+#if defined(__AVX512F__)
+    return _mm512_cmp_pd_mask(__m512d(a), __m512d(b), _CMP_LT_OQ);
+#elif defined(__AVX2__)
+    return unsigned(_mm256_movemask_pd(_mm256_cmp_pd(__m256d(a), __m256d(b), _CMP_LT_OQ)));
+#else
+    unsigned mask = 0;
+    for (int l = 0; l < lanes; l++) mask |= unsigned(a[l] < b[l]) << l;
+    return mask;
+#endif
+}
+
+// D is the number of columns where it is known to the compiler, else 0.
+template <class T, int D>
+class Points {
+public:
+    const int64_t n, d, stride, n_blocks;
+    std::vector<double> weights;  // zero for the rows that fill the last block
+
+    Points(int64_t n, int64_t d, const T* x, const double* w)
+        : n(n), d(d), stride(D ? D : whole_packs(d)), n_blocks(whole_packs(n) / lanes), weights(whole_packs(n), 0.0),
+          rows_(size_t(n) * stride, T(0)), blocks_(size_t(n_blocks) * d * lanes, T(0)) {
+        for (int64_t i = 0; i < n; i++) {
+            weights[i] = weight(w, i);
+            for (int64_t l = 0; l < d; l++) {
+                rows_[i * stride + l] = x[i * d + l];
+                blocks_[(i / lanes * d + l) * lanes + i % lanes] = x[i * d + l];
+            }
+        }
+    }
+
+    const T* row(int64_t i) const { return rows_.data() + i * stride; }
+
+    // Squared distance of a point, and of a centre, to a centre; centres have `stride` columns.
+    double to(int64_t i, const double* c) const { return square(row(i), c); }
+    double apart(const double* a, const double* c) const { return square(a, c); }
+
+    // Squared distances of a block of rows to a centre. Once all are above `limit` the sum may stop.
+    Pack block_to(int64_t b, const double* c, Pack limit) const {
+        const T* x = blocks_.data() + b * columns() * lanes;
+        Pack sum{};
+        if constexpr (D) {
+#pragma GCC unroll 8
+            for (int l = 0; l < D; l++) {
+                const Pack difference = widen(x + l * lanes) - c[l];
+                sum += difference * difference;
+            }
+        } else {
+            constexpr int64_t stretch = 12;
+            for (int64_t from = 0; from < d; from += stretch) {
+                const int64_t to = std::min(d, from + stretch);
+                for (int64_t l = from; l < to; l++) {
+                    const Pack difference = widen(x + l * lanes) - c[l];
+                    sum += difference * difference;
+                }
+                if (to < d && !lower_lanes(sum, limit)) break;
+            }
+        }
+        return sum;
+    }
+
+    // A block of rows as doubles, column by column.
+    void widen_block(int64_t b, double* out) const {
+        const T* x = blocks_.data() + b * columns() * lanes;
+        for (int64_t l = 0; l < columns(); l++) Vector<double>::store(out + l * lanes, widen(x + l * lanes));
+    }
+
+    int64_t columns() const { return D ? D : d; }
+
+private:
+    std::vector<T> rows_, blocks_;
+
+    template <class A>
+    double square(const A* a, const double* c) const {
+        if constexpr (D) {
+            double sum = 0.0;
+#pragma GCC unroll 8
+            for (int l = 0; l < D; l++) {
+                const double difference = double(a[l]) - c[l];
+                sum += difference * difference;
+            }
+            return sum;
+        } else {
+            Pack sum{};
+            for (int64_t l = 0; l < stride; l += lanes) {
+                const Pack difference = widen(a + l) - Vector<double>::load(c + l);
+                sum += difference * difference;
+            }
+            return total(sum);
+        }
+    }
+};
+
+}  // namespace majorant::MAJORANT_ISA

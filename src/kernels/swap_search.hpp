@@ -1,0 +1,353 @@
+// The search: rounds of greedy swaps, moves of single points, kicks out of a local optimum, and the last polish.
+#pragma once
+#include <memory>
+
+#include "measure.hpp"
+#include "swap_assignment.hpp"
+
+namespace majorant::MAJORANT_ISA {
+
+// Uniform draws: a function of the seed and of how many came before (SplitMix64).
+class Draws {
+public:
+    explicit Draws(uint64_t seed) : seed_(seed) {}
+
+    double uniform() {
+        uint64_t z = seed_ + ++count_ * 0x9E3779B97F4A7C15ull;
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+        z ^= z >> 31;
+        return double(z >> 11) * 0x1.0p-53;
+    }
+    int64_t below(int64_t m) { return std::min(int64_t(uniform() * double(m)), m - 1); }
+
+private:
+    uint64_t seed_, count_ = 0;
+};
+
+template <class T, int D>
+class Search final : public SwapSearch {
+public:
+    Search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed)
+        : a_(n, d, k, x, w), d_(d), total_weight_(std::accumulate(w, w + n, 0.0)), draws_(mixed(seed)),
+          chunk_costs_((n + chunk - 1) / chunk), loss_of_removal_(k), x_(x), w_(w) {}
+
+    int64_t n() const override { return a_.n; }
+    int64_t d() const override { return d_; }
+    int64_t k() const override { return a_.k; }
+    const SwapState& state() const override { return a_.state; }
+
+    void centres(double* out) const override {
+        for (int64_t j = 0; j < a_.k; j++) std::copy_n(a_.centre(j), d_, out + j * d_);
+    }
+
+    void seed() override {
+        std::vector<double> uniforms(a_.k);
+        for (double& u : uniforms) u = draws_.uniform();
+        std::vector<int64_t> chosen(a_.k);
+        plus_plus<T>(a_.n, d_, a_.k, 1, x_, w_, uniforms.data(), chosen.data());
+        for (int64_t j = 0; j < a_.k; j++) a_.put_centre(j, chosen[j]);
+        a_.assign_all();
+        take_stock();
+    }
+
+    bool descend(int64_t limit, double tolerance) override {
+        bool done = false;
+        for (int64_t step = 0; step < limit && !done; step++) {
+            const double before = a_.state.objective;
+            done = !lloyd_step(0.1 * effort.still) || before - a_.state.objective <= tolerance * before;
+        }
+        take_stock();
+        return done;
+    }
+
+    bool rounds(int64_t patience, int64_t limit) override {
+        const int64_t m = effort.candidates;
+        std::vector<int64_t> candidates(m);
+        for (int64_t round = 0; round < limit && failures_ < patience; round++) {
+            if (a_.k < 2 || !(a_.state.objective > 0)) return true;
+            rounds_++;
+            for (int64_t& c : candidates) c = draw_by_distance();
+            const auto [centre, point] = best_swap(candidates);
+            const double before = a_.state.objective;
+            const bool accepted = attempt(centre, point);
+            const bool progress = accepted && a_.state.objective < before * (1 - effort.progress);
+            failures_ = progress ? 0 : failures_ + 1;
+        }
+        const bool done = failures_ >= patience;
+        if (done) failures_ = 0;
+        return done;
+    }
+
+    bool attempt(int64_t centre, int64_t point) override {
+        const double before = a_.state.objective;
+        a_.begin();
+        a_.replace(centre, point);
+        for (int64_t step = 0; step < effort.local_steps; step++) {
+            if (!a_.move_to_means(still())) break;
+            const double last = a_.state.objective;
+            a_.refresh();
+            if (a_.state.objective > before && a_.state.objective - before > hopeless * (last - a_.state.objective)) break;
+        }
+        if (a_.state.objective < before * (1 - effort.accepted)) {
+            take_stock();
+            accepted_.push_back(a_.state.objective);
+            return true;
+        }
+        a_.undo();
+        return false;
+    }
+
+    double evaluate(int64_t point, double* losses) override {
+        const std::vector<int64_t> one{point};
+        price(one);
+        std::copy_n(losses_.begin(), a_.k, losses);
+        return gains_[0];
+    }
+
+    int64_t single_moves(int64_t sweeps) override {
+        int64_t all = 0;
+        for (int64_t sweep = 0; sweep < sweeps && a_.k > 1; sweep++) {
+            a_.begin();
+            a_.sum_up();
+            if (a_.move_to_means(-1.0)) a_.refresh();
+            const int64_t moves = sweep_single_moves();
+            all += moves;
+            if (!moves) break;
+        }
+        take_stock();
+        return all;
+    }
+
+    void kick(int64_t strength) override {
+        failures_ = 0;
+        if (a_.k < 2 || !(a_.state.objective > 0)) return;
+        for (int64_t q = 0; q < strength; q++) {
+            const int64_t point = draw_by_distance(), one = draws_.below(a_.k), other = draws_.below(a_.k);
+            a_.begin();
+            a_.replace(loss_of_removal_[other] < loss_of_removal_[one] ? other : one, point);
+            for (int64_t step = 0; step < 2; step++) {
+                if (!a_.move_to_means(still())) break;
+                a_.refresh();
+            }
+            take_stock();
+        }
+        descend(10, 1e-4);
+    }
+
+    bool polish(int64_t limit) override {
+        for (int64_t pass = 0; pass < limit; pass++) {
+            a_.begin();
+            a_.sum_up();
+            bool settled = false;
+            for (int64_t step = 0; step < 20 && !settled; step++) {
+                const double before = a_.state.objective;
+                settled = !lloyd_step(0.0) || !(a_.state.objective < before);
+            }
+            if (settled && single_moves(1) == 0 && is_fixed_point()) return true;
+        }
+        take_stock();
+        return false;
+    }
+
+    void keep() override { kept_ = a_.state; }
+    void restore() override {
+        failures_ = 0;
+        if (kept_.nearest.empty()) return;
+        a_.state = kept_;
+        take_stock();
+    }
+
+private:
+    static constexpr int64_t chunk = 256;
+    static constexpr double hopeless = 3.0;  // local steps end when this many like the last would not bring the objective back
+
+    Assignment<T, D> a_;
+    const int64_t d_;
+    const double total_weight_;
+    Draws draws_;
+    std::vector<double> chunk_costs_;      // the objective over every `chunk` points
+    std::vector<double> loss_of_removal_;  // what the objective rises by when a centre goes
+    std::vector<double> losses_, gains_;   // of the candidates of a round: (candidates, k), (candidates)
+    SwapState kept_;
+    int64_t failures_ = 0;  // rounds in a row without progress
+    const T* x_;
+    const double* w_;
+
+    static uint64_t mixed(uint64_t seed) { return (seed + 1) * 0xD1342543DE82EF95ull; }
+
+    double still() const { return effort.still * a_.state.objective / total_weight_; }
+
+    bool lloyd_step(double share) {
+        if (!a_.move_to_means(share * a_.state.objective / total_weight_)) return false;
+        a_.begin();
+        a_.refresh();
+        return true;
+    }
+
+    // The objective afresh, and what draws and swaps need to know.
+    void take_stock() {
+        SwapState& s = a_.state;
+        const bool several = a_.k > 1;
+        std::fill(loss_of_removal_.begin(), loss_of_removal_.end(), 0.0);
+        s.objective = 0.0;
+        for (int64_t from = 0, c = 0; from < a_.n; from += chunk, c++) {
+            double cost = 0.0;
+            for (int64_t i = from; i < std::min(a_.n, from + chunk); i++) {
+                const double w = a_.points.weights[i];
+                cost += w * s.first_square[i];
+                if (several) loss_of_removal_[s.nearest[i]] += w * (s.second_square[i] - s.first_square[i]);
+            }
+            chunk_costs_[c] = cost;
+            s.objective += cost;
+        }
+    }
+
+    // A point drawn with probability proportional to its share of the objective.
+    int64_t draw_by_distance() {
+        double rest = draws_.uniform() * a_.state.objective;
+        size_t c = 0;
+        while (c + 1 < chunk_costs_.size() && rest >= chunk_costs_[c]) rest -= chunk_costs_[c++];
+        int64_t last = -1;
+        for (int64_t i = c * chunk; i < std::min<int64_t>(a_.n, (c + 1) * chunk); i++) {
+            const double cost = a_.points.weights[i] * a_.state.first_square[i];
+            if (!(cost > 0)) continue;
+            last = i;
+            rest -= cost;
+            if (rest < 0) break;
+        }
+        return std::max<int64_t>(last, 0);
+    }
+
+    // For every candidate point the exact gain of adding it as a centre, and the exact loss of removing each centre then.
+    void price(const std::vector<int64_t>& candidates) {
+        const SwapState& s = a_.state;
+        const int64_t m = candidates.size(), k = a_.k;
+        losses_.resize(m * k);
+        gains_.assign(m, 0.0);
+        std::vector<double> at(m * a_.stride);
+        for (int64_t q = 0; q < m; q++) {
+            std::copy(loss_of_removal_.begin(), loss_of_removal_.end(), losses_.begin() + q * k);
+            const T* row = a_.points.row(candidates[q]);
+            for (int64_t l = 0; l < a_.stride; l++) at[q * a_.stride + l] = row[l];
+        }
+        double square[lanes];
+        for (int64_t b = 0; b < a_.points.n_blocks; b++) {
+            const Pack limit = Vector<double>::load(s.second_square.data() + b * lanes);
+            for (int64_t q = 0; q < m; q++) {
+                const Pack to_candidate = a_.points.block_to(b, at.data() + q * a_.stride, limit);
+                unsigned below = lower_lanes(to_candidate, limit);
+                if (!below) continue;
+                Vector<double>::store(square, to_candidate);
+                double* loss = losses_.data() + q * k;
+                for (; below; below &= below - 1) {
+                    const int v = __builtin_ctz(below);
+                    const int64_t i = b * lanes + v;
+                    const double w = a_.points.weights[i], first = s.first_square[i], second = s.second_square[i];
+                    if (square[v] < first) {
+                        gains_[q] += w * (first - square[v]);
+                        loss[s.nearest[i]] -= w * (second - first);
+                    } else {
+                        loss[s.nearest[i]] -= w * (second - square[v]);
+                    }
+                }
+            }
+        }
+    }
+
+    std::pair<int64_t, int64_t> best_swap(const std::vector<int64_t>& candidates) {
+        price(candidates);
+        double least = infinity<double>;
+        std::pair<int64_t, int64_t> best{0, candidates[0]};
+        for (size_t q = 0; q < candidates.size(); q++)
+            for (int64_t j = 0; j < a_.k; j++) {
+                const double change = losses_[q * a_.k + j] - gains_[q];
+                if (change < least) {
+                    least = change;
+                    best = {j, candidates[q]};
+                }
+            }
+        return best;
+    }
+
+    // One pass over the points; each goes to the cluster where the objective ends lowest after both means have moved.
+    int64_t sweep_single_moves() {
+        SwapState& s = a_.state;
+        const int64_t n = a_.n, k = a_.k, stride = a_.stride;
+        std::vector<int32_t> labels(s.nearest.begin(), s.nearest.begin() + n);
+        std::vector<double> mass = s.mass, centre_without(stride);
+        std::vector<int64_t> members = s.members;
+        std::vector<char> touched(k, 0);
+        double least_mass = *std::min_element(mass.begin(), mass.end());
+        int64_t moves = 0;
+        for (int64_t i = 0; i < n; i++) {
+            const int64_t from = labels[i];
+            if (members[from] <= 1) continue;
+            const double w = a_.points.weights[i];
+            double left = mass[from] - w;
+            // The least that joining another cluster can cost is above what leaving this one wins.
+            if (s.second_square[i] * least_mass * left >= s.first_square[i] * mass[from] * (least_mass + w)) continue;
+            double won;
+            if (left < 1e-6 * mass[from]) {  // nearly all the weight is this point's: its centre says nothing of the others
+                left = 0.0;
+                std::fill(centre_without.begin(), centre_without.end(), 0.0);
+                for (int64_t other = 0; other < n; other++)
+                    if (labels[other] == from && other != i) {
+                        left += a_.points.weights[other];
+                        for (int64_t l = 0; l < stride; l++)
+                            centre_without[l] += a_.points.weights[other] * double(a_.points.row(other)[l]);
+                    }
+                for (double& c : centre_without) c /= left;
+                won = left / (left + w) * a_.points.to(i, centre_without.data());
+            } else {
+                won = mass[from] / left * a_.points.to(i, a_.centre(from));
+            }
+            double least = won * (1 - 1e-10);
+            int64_t to = -1;
+            for (int64_t j = 0; j < k; j++) {
+                if (j == from) continue;
+                const double cost = a_.points.to(i, a_.centre(j)) * (mass[j] / (mass[j] + w));
+                if (cost < least) {
+                    least = cost;
+                    to = j;
+                }
+            }
+            if (to < 0) continue;
+            moves++;
+            const T* row = a_.points.row(i);
+            double *source = a_.centre(from), *target = a_.centre(to);
+            if (left < 1e-6 * mass[from]) {
+                std::copy(centre_without.begin(), centre_without.end(), source);
+            } else {
+                for (int64_t l = 0; l < stride; l++) source[l] -= w / left * (double(row[l]) - source[l]);
+            }
+            for (int64_t l = 0; l < stride; l++) target[l] += w / (mass[to] + w) * (double(row[l]) - target[l]);
+            mass[from] = left;
+            mass[to] += w;
+            members[from]--;
+            members[to]++;
+            labels[i] = int32_t(to);
+            touched[from] = touched[to] = 1;
+            least_mass = std::min(least_mass, left);
+        }
+        if (moves) {
+            a_.moved.clear();
+            for (int64_t j = 0; j < k; j++)
+                if (touched[j]) a_.moved.push_back(int32_t(j));
+            a_.refresh();
+        }
+        return moves;
+    }
+
+    // Whether the centres are the means of the points nearest to them, as recomputed from nothing.
+    bool is_fixed_point() {
+        const std::vector<int32_t> before = a_.state.nearest;
+        a_.sum_up();
+        a_.move_to_means(0.0);
+        a_.assign_all();
+        take_stock();
+        return before == a_.state.nearest;
+    }
+};
+
+}  // namespace majorant::MAJORANT_ISA
