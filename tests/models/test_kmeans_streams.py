@@ -193,3 +193,10 @@ def test_weights_of_one_fit_are_not_those_of_the_next(tmp_path: Path, seed: int)
     plain = mj.KMeans(3, random_state=0).fit(data).inertia_
     mj.KMeans(3, random_state=0).fit(data, sample_weight=np.full(3000, 2.0))
     assert mj.KMeans(3, random_state=0).fit(data).inertia_ == plain
+
+
+@pytest.mark.parametrize("scale", [1e155, 1e300, 1e-170])
+def test_streamed_numbers_that_cannot_be_squared_are_refused(scale: float, tmp_path: Path) -> None:
+    path = as_npy(np.random.default_rng(0).normal(size=(1000, 3)) * scale, tmp_path)
+    with pytest.raises(ValueError, match="rescale X"):
+        mj.KMeans(2, random_state=0).fit(mj.open_rows(path))

@@ -81,9 +81,15 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None) -> Rows:
         at = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
         sample = block.columns[0][drawn[at] - block.first]
         w = np.ones(len(x)) if block.weights is None else block.weights
-        return _Pass(x.min(axis=0), x.max(axis=0), w @ (x - shift), w @ (x - shift) ** 2, [sample])
+        with np.errstate(over="ignore", under="ignore"):  # refused below
+            squares = w @ (x - shift) ** 2
+        return _Pass(x.min(axis=0), x.max(axis=0), w @ (x - shift), squares, [sample])
 
     seen = Chunks(source, n_jobs=n_jobs).map_sum(visit)
+    reach = float(np.max(np.maximum(seen.high - shift, shift - seen.low), initial=0.0))
+    if reach > 1e150 or 0 < reach < 1e-150:
+        size = "large" if reach > 1 else "small"
+        raise ValueError(f"entries of X deviate by up to {reach:.0e}, too {size} to be squared: rescale X")
     total = source.total_weight
     mean = seen.sum / total
     variances = np.maximum(seen.squares / total - mean**2, 0.0)

@@ -1,0 +1,153 @@
+"""k-means beside its peers: quality and CPU time in one run, single thread, on any folder of data sets.
+
+    python benchmarks/kmeans.py FOLDER [--seeds 20] [--rows d31:31,cloud:50] [--best]
+
+FOLDER holds NAME.npz files (rows under the key X) and best_known.csv (columns dataset, k, sse). For every row of that
+table: the mean gap to the best known SSE, the share of seeds within 1e-6 of it, and the CPU time as a multiple of
+scikit-learn's with n_init=10. A last table sums up. Peers that are not installed (flspp, bkmeans, faiss-cpu) are left
+out and named.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import time
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans as PeerKMeans
+from sklearn.cluster import MiniBatchKMeans
+
+import majorant as mj
+
+Rows = NDArray[np.float64]
+Method = Callable[[Rows, int, int], Rows]
+"""Centres from rows, a number of clusters and a seed."""
+
+REFERENCE = "scikit-learn, n_init=10"
+HIT = 1e-6
+
+
+def methods(with_best: bool) -> dict[str, Method]:
+    """Every method that is installed."""
+    found: dict[str, Method] = {
+        "majorant": lambda X, k, s: mj.KMeans(k, random_state=s).fit(X).cluster_centers_,
+        "majorant, fast": lambda X, k, s: mj.KMeans(k, effort="fast", random_state=s).fit(X).cluster_centers_,
+        REFERENCE: lambda X, k, s: PeerKMeans(k, n_init=10, random_state=s).fit(X).cluster_centers_,
+        "scikit-learn, n_init=1": lambda X, k, s: PeerKMeans(k, n_init=1, random_state=s).fit(X).cluster_centers_,
+        "MiniBatchKMeans, n_init=3": lambda X, k, s: (
+            MiniBatchKMeans(k, n_init=3, random_state=s).fit(X).cluster_centers_
+        ),
+    }
+    if with_best:
+        found["majorant, best"] = lambda X, k, s: mj.KMeans(k, effort="best", random_state=s).fit(X).cluster_centers_
+    try:
+        from flspp import FLSpp
+
+        for steps in (20, 200):
+            found[f"flspp, {steps} steps"] = lambda X, k, s, steps=steps: (
+                FLSpp(k, local_search_iterations=steps, random_state=s).fit(X).cluster_centers_
+            )
+    except ImportError:
+        print("flspp is not installed and left out")
+    try:
+        from bkmeans import BKMeans
+
+        found["bkmeans"] = lambda X, k, s: BKMeans(n_clusters=k, random_state=s).fit(X).cluster_centers_
+    except ImportError:
+        print("bkmeans is not installed and left out")
+    try:
+        import faiss
+
+        faiss.omp_set_num_threads(1)
+        found["faiss, nredo=10"] = lambda X, k, s: _faiss(faiss, X, k, s)
+    except ImportError:
+        print("faiss-cpu is not installed and left out")
+    return found
+
+
+def _faiss(faiss: object, X: Rows, k: int, seed: int) -> Rows:
+    clustering = faiss.Kmeans(  # type: ignore[attr-defined]
+        X.shape[1], k, niter=100, nredo=10, seed=seed + 1, max_points_per_centroid=10**9, min_points_per_centroid=1
+    )
+    clustering.train(X.astype(np.float32))
+    return clustering.centroids.astype(np.float64)
+
+
+def sum_of_squares(X: Rows, centres: Rows) -> float:
+    """The objective of given centres, by differences, the same for every method."""
+    nearest = np.full(len(X), np.inf)
+    for centre in centres:
+        np.minimum(nearest, ((X - centre) ** 2).sum(axis=1), out=nearest)
+    return float(nearest.sum())
+
+
+def best_known(folder: Path) -> list[tuple[str, int, float]]:
+    with (folder / "best_known.csv").open(newline="") as file:
+        return [(r["dataset"], int(r["k"]), float(r["sse"])) for r in csv.DictReader(file)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--rows", help="only these, as name:k,name:k")
+    parser.add_argument("--best", action="store_true", help="also majorant's effort='best'")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    chosen = None if arguments.rows is None else set(arguments.rows.split(","))
+    contenders = methods(arguments.best)
+    mj.KMeans(2).fit(np.arange(8.0)[:, None])  # imports are not timed
+    gaps: dict[str, list[float]] = defaultdict(list)
+    hits: dict[str, list[float]] = defaultdict(list)
+    costs: dict[str, list[float]] = defaultdict(list)
+    print(f"{'set':<20} {'k':>4}  method                       mean gap      hits   CPU / reference")
+    for name, k, known in best_known(arguments.folder):
+        path = arguments.folder / f"{name}.npz"
+        if not path.exists() or (chosen is not None and f"{name}:{k}" not in chosen):
+            continue
+        X = np.ascontiguousarray(np.load(path)["X"], dtype=np.float64)
+        if k >= len(X):
+            continue
+        spent, values = {}, {}
+        for method, run in contenders.items():
+            begin = time.process_time()
+            centres = [run(X, k, seed) for seed in range(arguments.seeds)]
+            spent[method] = time.process_time() - begin
+            values[method] = np.array([sum_of_squares(X, c) for c in centres])
+        for method, objective in values.items():
+            gap, hit = float(np.mean(objective / known - 1)), float(np.mean(objective <= known * (1 + HIT)))
+            gaps[method].append(gap)
+            hits[method].append(hit)
+            costs[method].append(spent[method] / spent[REFERENCE])
+            improved = "   below the best known" if objective.min() < known * (1 - HIT) else ""
+            print(
+                f"{name:<20} {k:>4}  {method:<26} {gap:>10.2e} {hit:>9.0%} {costs[method][-1]:>12.2f}{improved}",
+                flush=True,
+            )
+    summarise(gaps, hits, costs)
+
+
+def summarise(gaps: dict[str, list[float]], hits: dict[str, list[float]], costs: dict[str, list[float]]) -> None:
+    n = len(gaps[REFERENCE])
+    reference = np.array(gaps[REFERENCE])
+    print(f"\n{n} rows; rows hit: at least 95 % of seeds within {HIT:g} of the best known")
+    print(f"{'method':<26} {'rows hit':>9} {'median CPU':>11} {'mean gap':>10} {'rows above the reference':>25}")
+    for method in gaps:
+        hit = int(np.sum(np.array(hits[method]) >= 0.95))
+        above = int(np.sum(np.array(gaps[method]) > reference + 1e-9))
+        cost, gap = np.median(costs[method]), np.mean(gaps[method])
+        print(f"{method:<26} {hit:>4} of {n:<3} {cost:>9.2f} {gap:>10.2e} {above:>25}")
+
+
+if __name__ == "__main__":
+    main()
