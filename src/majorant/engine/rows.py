@@ -88,8 +88,8 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None) -> Rows:
     seen = Chunks(source, n_jobs=n_jobs).map_sum(visit)
     reach = float(np.max(np.maximum(seen.high - shift, shift - seen.low), initial=0.0))
     if reach > 1e150 or 0 < reach < 1e-150:
-        size = "large" if reach > 1 else "small"
-        raise ValueError(f"entries of X deviate by up to {reach:.0e}, too {size} to be squared: rescale X")
+        kind = "large" if reach > 1 else "small"
+        raise ValueError(f"entries of X deviate by up to {reach:.0e}, too {kind} to be squared: rescale X")
     total = source.total_weight
     mean = seen.sum / total
     variances = np.maximum(seen.squares / total - mean**2, 0.0)
