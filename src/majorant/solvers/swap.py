@@ -1,0 +1,217 @@
+"""k-means by swaps of centres: the search that restarts do not beat.
+
+One descent from k-means++ ends near a local optimum of Lloyd's algorithm. From there a round draws a few points by
+their share of the objective, finds the exact best pair of a point that becomes a centre and a centre that goes, lets
+the centres around settle, and keeps what came of it if the objective is lower, else undoes it. When no round helps,
+single points move wherever that pays after both means have moved, and a kick puts two centres elsewhere; the best
+solution seen is what every kick starts from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant import _kernels
+
+SAME = 1e-7
+"""Objectives that differ by less than this share are one optimum."""
+
+PIECE = 2e7
+"""Numbers read between two looks at the keyboard, about."""
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much a search does before it stops.
+
+    Attributes
+    ----------
+    kicks : int
+        Kicks out of local optima at most.
+    returns : int
+        Kicks that may lead back to the best objective before the search stops.
+    patience : int
+        Rounds in a row that may fail before a descent ends.
+    accepted, progress : float
+        Least relative decrease of a round, and the one below which it counts as failed.
+    """
+
+    kicks: int
+    returns: int
+    patience: int = 20
+    accepted: float = 1e-7
+    progress: float = 1e-5
+
+
+EFFORTS = {"fast": Effort(0, 0), "default": Effort(16, 5), "best": Effort(100, 20)}
+
+LARGE = 4_000_000
+"""Points times centres from which on a search spares itself."""
+
+
+@dataclass(frozen=True)
+class SwapResult:
+    """What a search found.
+
+    Attributes
+    ----------
+    centres : ndarray of shape (k, d), float64
+        Means of the points nearest to them.
+    labels : ndarray of shape (n,), int32
+        The nearest centre of every point.
+    objective : float
+        Weighted sum of squared distances of points to their centres, from differences.
+    n_rounds : int
+        Rounds of swaps, failed ones too.
+    converged : bool
+        Whether no Lloyd step and no move of a single point improves the solution.
+    steps : list of float
+        The objective from the first centres to the last ones: it never rises.
+    optima : list of (str, float)
+        Where the first descent ("k-means++") and every kick ("kick") ended.
+    """
+
+    centres: NDArray[np.float64]
+    labels: NDArray[np.int32]
+    objective: float
+    n_rounds: int
+    converged: bool
+    steps: list[float]
+    optima: list[tuple[str, float]]
+
+
+def swap_search(
+    points: NDArray[Any],
+    weights: NDArray[np.float64],
+    k: int,
+    *,
+    seed: int,
+    effort: Literal["fast", "default", "best"] | Effort = "default",
+    max_passes: int = 1000,
+    callback: Callable[[float], None] | None = None,
+) -> SwapResult:
+    """Search for the k centres of least weighted sum of squared distances.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d), float32 or float64
+        Distinct points near the origin, such as those of a `majorant.engine.measure.Measure`.
+    weights : ndarray of shape (n,)
+        Positive.
+    k : int
+    seed : int
+        All draws are a function of it.
+    effort : {"fast", "default", "best"} or Effort
+        No kicks; at most 16 kicks, fewer when five of them lead back to the same optimum; at most 100, fewer when
+        twenty do. Where points times centres pass four million, a descent ends sooner, and there are a
+        quarter of these kicks.
+    max_passes : int
+        Passes over the data of the last polish, in twenties of Lloyd steps.
+    callback : callable, optional
+        Called with the best objective after the first descent and after every kick.
+
+    Returns
+    -------
+    SwapResult
+        Bitwise the same on every run.
+
+    Notes
+    -----
+    The kernel runs in pieces of some milliseconds, so that a KeyboardInterrupt is honoured between them.
+
+    References
+    ----------
+    .. [1] P. Fränti, "Efficiency of random swap clustering", Journal of Big Data, 2018.
+    .. [2] J. A. Hartigan, M. A. Wong, "Algorithm AS 136: a k-means clustering algorithm", Applied Statistics, 1979.
+    .. [3] S. Lattanzi, C. Sohler, "A better k-means++ algorithm via local search", ICML 2019.
+    """
+    n, d = points.shape
+    if k < 1:
+        raise ValueError(f"k must be at least 1; got {k}")
+    if k >= n:
+        return _every_point(points, k)
+    if d == 0:
+        points = np.zeros((n, 1), dtype=points.dtype)
+    plan = _plan(effort, n * k)
+    search = _kernels.swap_search(points, weights, k, seed)
+    search.configure(candidates=3, local_steps=4, still=1e-5, accepted=plan.accepted, progress=plan.progress)
+    search.seed()
+    steps = [search.objective]
+    _descend(search, plan, n * (d + 10), lloyd=True)
+    steps += _falling([*search.take_accepted(), search.objective], steps[-1])
+    optima = [("k-means++", search.objective)]
+    best, returns = search.objective, 0
+    search.keep()
+    for _ in range(plan.kicks if k > 1 else 0):
+        if callback is not None:
+            callback(best)
+        if not best > 0 or returns >= plan.returns:
+            break
+        search.kick(2)
+        _descend(search, plan, n * (d + 10), lloyd=False)
+        accepted, found = search.take_accepted(), search.objective
+        optima.append(("kick", found))
+        if found < best * (1 - 1e-9):
+            returns = returns + 1 if found > best * (1 - SAME) else 0
+            best = found
+            search.keep()
+            steps += _falling([*accepted, found], steps[-1])
+        else:
+            returns += found < best * (1 + SAME)
+            search.restore()
+    converged = _repeat(lambda: search.polish(1), max_passes)
+    centres = np.empty((k, points.shape[1]))
+    labels = np.empty(n, dtype=np.int32)
+    search.write_centres(centres)
+    search.write_labels(labels)
+    steps += _falling([search.objective], steps[-1])
+    if callback is not None:
+        callback(search.objective)
+    return SwapResult(centres[:, :d], labels, search.objective, search.n_rounds, converged, steps, optima)
+
+
+def _plan(effort: str | Effort, size: int) -> Effort:
+    if isinstance(effort, Effort):
+        return effort
+    if effort not in EFFORTS:
+        raise ValueError(f"effort must be one of {list(EFFORTS)} or an Effort; got {effort!r}")
+    plan = EFFORTS[effort]
+    if size < LARGE:
+        return plan
+    return Effort(plan.kicks // 4, -(-plan.returns // 4), patience=15, accepted=1e-6, progress=1e-4)
+
+
+def _descend(search: _kernels.SwapSearch, plan: Effort, size: int, *, lloyd: bool) -> None:
+    """From where the search stands to a local optimum of swaps and single moves."""
+    limit = max(1, int(PIECE / size))
+    if lloyd:
+        _repeat(lambda: search.descend(min(limit, 300), 1e-4), -(-300 // min(limit, 300)))
+    while not search.rounds(plan.patience, limit):
+        pass
+    _repeat(lambda: search.single_moves(1) == 0, 5)
+
+
+def _repeat(piece: Callable[[], bool], most: int) -> bool:
+    return any(piece() for _ in range(most))
+
+
+def _falling(values: list[float], below: float) -> list[float]:
+    """The values that are below all before them."""
+    out = []
+    for value in values:
+        if value < below:
+            below = value
+            out.append(value)
+    return out
+
+
+def _every_point(points: NDArray[Any], k: int) -> SwapResult:
+    """Each point is a centre of its own; centres that are left over repeat the points in turn."""
+    n = len(points)
+    centres = points[np.arange(k) % n].astype(np.float64)
+    return SwapResult(centres, np.arange(n, dtype=np.int32), 0.0, 0, True, [0.0], [("k-means++", 0.0)])
