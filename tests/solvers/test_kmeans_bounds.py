@@ -165,6 +165,19 @@ def test_peng_wei_is_valid_for_any_nonnegative_matrix() -> None:
         assert_valid(in_units(problem, pengwei.PengWei(problem).proved(half + half.T)), one)
 
 
+@pytest.mark.parametrize("n", [1, 2, 7, 300])
+def test_sum_of_largest_eigenvalues_is_bounded(n: int) -> None:
+    random = np.random.default_rng(n)
+    axes = np.linalg.qr(random.normal(size=(n, n)))[0]
+    for values in (random.normal(size=n), -np.ones(n), np.where(np.arange(n) < 12, 3.0, 0.0), np.zeros(n)):
+        matrix = (axes * values) @ axes.T
+        matrix = (matrix + matrix.T) / 2
+        for count in (0, 1, 5, 20):
+            exact = float(np.maximum(np.sort(values)[::-1][:count], 0.0).sum())
+            bound = pengwei.sum_of_largest_at_most(matrix, count)
+            assert exact - 1e-12 <= bound <= exact + 1e-3 + 1e-5 * abs(exact)
+
+
 def test_sums_over_parts_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parts, "BLOCKS", (4,))
     monkeypatch.setattr(parts, "LEADING", (1, 2))

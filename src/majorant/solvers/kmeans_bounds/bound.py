@@ -18,6 +18,7 @@ from majorant.solvers.kmeans_bounds.problem import EPSILON, BoundProblem, make_p
 Effort = Literal["fast", "default", "tight"]
 
 LARGEST = 1e152
+MOST_COLUMNS_TO_SPLIT = 12
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,10 @@ def _best_of(problem: BoundProblem, work: Work, plan: _Plan) -> LowerBound:
     if short(1e-3) and n <= MOST_POINTS:
         note("Peng-Wei", peng_wei_bound(problem, work, plan.iterations))
     if short(0.02) and n > MOST_POINTS:
-        note("leading columns", leading_columns_bound(problem, Work(work.left / 3), plan.rounds))
+        if 2 < d <= MOST_COLUMNS_TO_SPLIT:
+            share = Work(work.left / 3)
+            work.spend(share.left)
+            note("leading columns", leading_columns_bound(problem, share, plan.rounds))
         note("blocks of points", blocks_bound(problem, work, plan.iterations))
     if best() == 0.0:
         return LowerBound(0.0, "none found", allowed - work.left, tried)

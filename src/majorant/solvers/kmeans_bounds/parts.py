@@ -14,7 +14,7 @@ LEADING = (2, 3, 4, 6)
 """Numbers of leading principal components that are tried."""
 BLOCKS = (1000, 700, 500, 350, 250, 150)
 """Numbers of points in a block; the largest that the work allows is taken, as larger blocks prove more."""
-LOOKS = 4
+LEAST_BLOCK, LOOKS = 350, 4
 
 
 def leading_columns_bound(problem: BoundProblem, work: Work, rounds: int) -> float:
@@ -58,8 +58,11 @@ def blocks_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
     block looks like the whole. A sum that leaves a block out counts it as zero, which is a bound still.
     """
     n = len(problem.weights)
-    steps = min(iterations, 10)  # a smaller block with these proves more than a larger one without
-    size = next((b for b in BLOCKS if (LOOKS * look_cost(b) + steps * b**3 / 30) * n / b <= work.left), BLOCKS[-1])
+    looks = {size: LOOKS * look_cost(size) * n / size for size in BLOCKS}
+    steps = {size: min(iterations, 10) * size**2 / 30 * n for size in BLOCKS}
+    size = next((b for b in BLOCKS if looks[b] <= work.left), BLOCKS[-1])
+    # A block of middling size with better matrices proves more than a larger one without.
+    size = next((b for b in BLOCKS if LEAST_BLOCK <= b <= size and looks[b] + steps[b] <= work.left), size)
     n_blocks = -(-n // size)
     total = 0.0
     for block, rows in enumerate(deal(problem, n_blocks)):

@@ -210,33 +210,44 @@ def capped_simplex(values: Array, total: float) -> Array:
     return np.asarray(np.clip(values - high, 0.0, 1.0))
 
 
-def _largest(matrix: Array, count: int) -> tuple[Array, Array]:
+def _largest(matrix: Array, count: int, *, by_lanczos: bool = True) -> tuple[Array, Array]:
     """Approximations of the largest eigenvalues, ascending, with vectors."""
     n = len(matrix)
-    if n > DENSE and count < n / 8:
+    if by_lanczos and _is_quick(n, count):
         try:
             start = np.random.default_rng(0).normal(size=n)
-            return eigsh(matrix, k=count, which="LA", tol=1e-5, v0=start)  # type: ignore[no-any-return]
+            return eigsh(matrix, k=count, which="LA", tol=1e-6, v0=start)  # type: ignore[no-any-return]
         except ArpackError:
             pass
     return eigh(matrix, subset_by_index=[n - count, n - 1], check_finite=False)  # type: ignore[no-any-return]
 
 
+def _is_quick(n: int, count: int) -> bool:
+    return n > DENSE and count < n / 8
+
+
 def sum_of_largest_at_most(matrix: Array, count: int) -> float:
     r"""A number proved to be no less than the sum of the positive ones among the `count` largest eigenvalues.
 
-    Computed eigenvalues may lie below the true ones. If :math:`t I + V L V^T - M` has a Cholesky factor, with
-    :math:`t, L \ge 0`, then the sum is at most :math:`\mathrm{count}\, t + \mathrm{tr}\, V L V^T`. Infinity if none is
-    found.
+    Computed eigenvalues may lie below the true ones, and Lanczos iterations miss some of a cluster. If
+    :math:`t I + V L V^T - M` has a Cholesky factor, with :math:`t, L \ge 0`, then the sum is at most
+    :math:`\mathrm{count}\, t + \mathrm{tr}\, V L V^T`. Infinity if none is found.
     """
-    n = len(matrix)
-    count = min(count, n)
-    if count == 0:
+    count = min(count, len(matrix))
+    if count == 0 or not matrix.any():
         return 0.0
-    values, vectors = _largest(matrix, count)
+    if _is_quick(len(matrix), count):
+        found = _factorised(matrix, *_largest(matrix, count), slacks=(1e-8, 1e-6))
+        if np.isfinite(found):
+            return found
+    return _factorised(matrix, *_largest(matrix, count, by_lanczos=False), slacks=(1e-9, 1e-7, 1e-5, 1e-3))
+
+
+def _factorised(matrix: Array, values: Array, vectors: Array, slacks: tuple[float, ...]) -> float:
+    n, count = len(matrix), len(values)
     size = max(float(np.abs(values).max()), float(np.abs(matrix).max()))
     lengths = np.einsum("ij,ij->j", vectors, vectors)
-    for slack in (1e-8, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2):
+    for slack in slacks:
         base = max(float(values.min()), 0.0) + slack * size
         excess = np.maximum(values - base, 0.0) + slack * size
         test = (vectors * excess) @ vectors.T - matrix
