@@ -243,6 +243,10 @@ def test_headers_cannot_ask_for_more_memory_than_there_are_bytes(
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, header)
     refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": stream.getvalue()}), "impossible shape")
+    header.update(descr="<U0", shape=(10**9,))  # text of no width needs no bytes, and numpy makes it one letter wide
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, header)
+    refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": stream.getvalue()}), "never saves")
 
 
 def test_limits(tmp_path: Path, original: tuple[mj.KMeans, bytes], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,14 +104,15 @@ def read_array(content: bytes) -> NDArray[Any]:
         shape, is_fortran, dtype = readers[np.lib.format.read_magic(stream)](stream)
     except Exception as error:  # numpy evaluates the header as Python's syntax, and fails in as many ways
         raise SavedModelError("an array has no header that numpy writes") from error
-    if dtype.kind not in ARRAY_KINDS or dtype.hasobject or dtype.fields is not None:
+    # Values of no width (text of length 0) would let a small file claim any number of them.
+    if dtype.kind not in ARRAY_KINDS or dtype.itemsize == 0 or dtype.fields is not None:
         raise SavedModelError(f"an array holds values of type {dtype}, which majorant never saves")
     if any(n < 0 for n in shape):
         raise SavedModelError(f"an array has the impossible shape {shape}")
     start = stream.tell()
     if math.prod(shape) * dtype.itemsize != len(content) - start:
         raise SavedModelError(f"an array of shape {shape} does not fit the {len(content) - start} bytes it has")
-    flat = np.frombuffer(content, dtype=dtype, offset=start) if dtype.itemsize else np.zeros(math.prod(shape), dtype)
+    flat = np.frombuffer(content, dtype=dtype, offset=start)
     return flat.reshape(shape, order="F" if is_fortran else "C").copy(order="K")
 
 
