@@ -19,3 +19,10 @@ def report_start(number: int, source: str, objective: float, result: str, verbos
     else:
         sys.stderr.write(line + "\n")
     sys.stderr.flush()
+
+
+def end_of_starts(verbose: int) -> None:
+    """Leave the line that `report_start` wrote over and over on a terminal."""
+    if verbose and sys.stderr.isatty():
+        sys.stderr.write("\n")
+        sys.stderr.flush()

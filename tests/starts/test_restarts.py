@@ -51,6 +51,13 @@ def test_no_starts() -> None:
         best_of([], fit)
 
 
+def test_a_terminal_shows_one_line_and_leaves_it(capsys: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    best_of(starts(), fit, verbose=1)
+    shown = capsys.readouterr().err
+    assert shown.count("\r") == 4 and shown.endswith("start 4, kind d: objective 9\n") and shown.count("\n") == 1
+
+
 def test_silence_unless_asked(capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG, logger="majorant"):
         best_of(starts(), fit)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from majorant._progress import report_start
+from majorant._progress import end_of_starts, report_start
 from majorant.engine.loop import Solution
 from majorant.engine.problem import FirstLatent
 from majorant.evidence.records import StartRecord
@@ -40,6 +40,11 @@ def best_of(
     """Fit from every start in turn; of equal objectives the first is kept.
 
     What is shown and logged is the objective times `unit`: in the units of the data, where the fit has its own.
+
+    Raises
+    ------
+    ValueError
+        If there are no starts.
     """
     best: Solution[Any] | None = None
     records: list[StartRecord] = []
@@ -49,6 +54,7 @@ def best_of(
         records.append(StartRecord(start.source, solution.objective, solution.n_iter, solution.converged))
         if best is None or solution.objective < best.objective:
             best = solution
+    end_of_starts(verbose)
     if best is None:
         raise ValueError("at least one start is needed")
     return best, tuple(records)
