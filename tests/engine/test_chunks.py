@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import joblib
 import numpy as np
 import pytest
 from scipy import sparse
@@ -85,6 +86,26 @@ class TestMapSum:
         for n in (1, 8, 9, 10, 100):
             assert numbers(n).map_sum(lambda block: block.columns[0].sum()) == n * (n - 1) / 2
 
+    @pytest.mark.parametrize("n_jobs", [1, 2])
+    def test_a_source_without_blocks_is_refused(self, n_jobs: int) -> None:
+        class Empty:
+            n_units, total_weight, n_blocks = 0, 0.0, 2
+
+            def blocks(self) -> Any:
+                return iter(())
+
+        data = Chunks(Empty())
+        data.n_jobs = n_jobs
+        with pytest.raises(ValueError, match="the data have no rows"):
+            data.map_sum(len)
+
+    def test_passes_are_counted(self) -> None:
+        data = numbers()
+        assert data.n_passes == 0
+        data.map_sum(len)
+        data.map_sum(len)
+        assert data.n_passes == 2
+
     def test_no_rows_are_one_empty_block(self) -> None:
         assert Chunks(np.empty((0, 3))).map_sum(len) == 0
 
@@ -133,6 +154,13 @@ class TestBlocks:
         with pytest.raises(ValueError, match=r"weights must have shape \(3,\); got \(4,\)"):
             Chunks(np.zeros((3, 1)), weights=np.ones(4))
 
+    def test_weights_of_a_source_are_its_own(self) -> None:
+        source = Chunks(np.zeros((3, 1))).source
+        assert Chunks(source).n_units == 3
+        for given in ({"weights": np.ones(3)}, {"rows": 2}):
+            with pytest.raises(ValueError, match="a source brings its own"):
+                Chunks(source, **given)
+
     def test_the_layout_is_a_function_of_the_width_alone(self) -> None:
         rows = [block_rows(1 << power) for power in range(31)]
         assert rows == sorted(rows, reverse=True) and rows[0] == block_rows(0)
@@ -146,3 +174,10 @@ def test_number_of_threads() -> None:
     assert effective_threads(None) == effective_threads(1) == 1
     assert effective_threads(-1) >= 1
     assert effective_threads(1000) <= effective_threads(-1)
+
+
+@pytest.mark.skipif(joblib.cpu_count() < 2, reason="one processor runs one thread, whatever is asked for")
+def test_none_is_what_the_joblib_context_says() -> None:
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert effective_threads(None) == 2
+        assert effective_threads(1) == 1

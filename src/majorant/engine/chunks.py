@@ -7,6 +7,7 @@ the number of threads, so a result is the same to the last bit for any ``n_jobs`
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -151,6 +152,15 @@ class Chunks:
         -1 all processors. The result does not depend on it.
     rows : int, optional
         Rows of a block, for arrays in memory.
+
+    Attributes
+    ----------
+    source : Source
+        Where the rows are.
+    n_jobs : int
+        Threads.
+    n_passes : int
+        Passes made so far.
     """
 
     def __init__(
@@ -162,10 +172,13 @@ class Chunks:
     ) -> None:
         self.source: Source
         if len(columns) == 1 and hasattr(columns[0], "blocks"):
+            if weights is not None or rows is not None:
+                raise ValueError("weights and rows are for arrays in memory: a source brings its own")
             self.source = columns[0]
         else:
             self.source = InMemory(*columns, weights=weights, rows=rows)
         self.n_jobs = effective_threads(n_jobs)
+        self.n_passes = 0
 
     @property
     def n_units(self) -> int:
@@ -182,6 +195,7 @@ class Chunks:
 
         Blocks run on threads; `f` must not depend on the order in which blocks are visited.
         """
+        self.n_passes += 1
         blocks = self.source.blocks()
         if self.n_jobs == 1 or self.source.n_blocks == 1:
             return _add(map(f, blocks))
@@ -190,7 +204,9 @@ class Chunks:
 
 
 def _add(results: Iterator[S]) -> S:
-    total = next(results)
+    total = next(results, None)
+    if total is None:
+        raise ValueError("the data have no rows")
     for result in results:
         total = total + result
     return total
@@ -198,17 +214,13 @@ def _add(results: Iterator[S]) -> S:
 
 def _ordered(pool: ThreadPoolExecutor, f: Callable[[Block], S], blocks: Iterator[Block], ahead: int) -> Iterator[S]:
     """Results in order, with at most `ahead` blocks under way, so that a stream is never read into memory whole."""
-    waiting = [pool.submit(f, block) for block in islice(blocks, ahead)]
-    waiting.reverse()
+    waiting = deque(pool.submit(f, block) for block in islice(blocks, ahead))
     while waiting:
-        result = waiting.pop().result()
-        for block in islice(blocks, 1):
-            waiting.insert(0, pool.submit(f, block))
+        result = waiting.popleft().result()
+        waiting.extend(pool.submit(f, block) for block in islice(blocks, 1))
         yield result
 
 
 def effective_threads(n_jobs: int | None) -> int:
     """Number of threads that `n_jobs` means here."""
-    if n_jobs is None or n_jobs == 1:
-        return 1
     return max(1, min(int(joblib.effective_n_jobs(n_jobs)), os.cpu_count() or 1))
