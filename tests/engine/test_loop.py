@@ -348,6 +348,21 @@ class TestHowItEnds:
         # The labels' pass, one more to learn the first price, and one to begin the polish.
         assert solution.n_passes == solution.n_iter + 3
 
+    def test_passes_of_a_policy_count(self) -> None:
+        problem = kmeans_problem(1)
+        data, draws = problem.chunks(), 10
+        solution = problem.minimize(Biased(Balance()), data=data, max_iter=draws, n_polish=1)
+        assert solution.trace["exploring"].sum() == draws
+        assert solution.n_passes == solution.n_iter + 3 + draws  # Balance looks at the sizes before every draw
+        assert data.n_passes == 0, "a fit counts its own"
+
+    @pytest.mark.parametrize(
+        ("wrong", "error"), [(-1, ValueError), (1.5, TypeError)], ids=["negative", "no whole number"]
+    )
+    def test_a_wrong_seed(self, wrong: Any, error: type[Exception]) -> None:
+        with pytest.raises(error, match="seed must be"):
+            kmeans_problem(0).minimize(GibbsLimit(), seed=wrong)
+
     def test_no_iterations_are_refused(self) -> None:
         with pytest.raises(ValueError, match="max_iter must be at least 1"):
             kmeans_problem(0).minimize(max_iter=0)
@@ -385,6 +400,15 @@ class TestBrokenContracts:
             replace(kmeans_problem(0), family=Climbs(4)).minimize(policy)
 
     @pytest.mark.parametrize("policy", [Tightest(), GibbsLimit()], ids=str)
+    def test_a_value_that_is_no_number(self, policy: BoundPolicy) -> None:
+        class Lost(KMeansFamily):
+            def solve(self, s: Any, theta: Any, data: Chunks) -> tuple[Any, float]:
+                return super().solve(s, theta, data)[0], np.nan
+
+        with pytest.raises(BoundError, match="nan"):
+            replace(kmeans_problem(0), family=Lost(4)).minimize(policy)
+
+    @pytest.mark.parametrize("policy", [Tightest(), GibbsLimit()], ids=str)
     def test_energies_that_are_not_the_statistics(self, policy: BoundPolicy) -> None:
         class Disagrees(GaussianMixture):
             def energies(self, theta: GaussianTheta, block: Block) -> NDArray[np.float64]:
@@ -419,6 +443,28 @@ class TestBrokenContracts:
         problem.columns[0][3, 1] = value
         with np.errstate(invalid="ignore"), pytest.raises(FloatingPointError, match="NaN or infinity"):
             problem.minimize(policy)
+
+
+def test_a_proposal_of_absent_states_is_left_out() -> None:
+    """Its excess is infinite, so that no share of it fits a budget."""
+
+    class WithoutTheFirst(KMeansFamily):
+        def energies(self, theta: Any, block: Block) -> NDArray[Any]:
+            table = super().energies(theta, block)
+            table[:, 0] = np.inf
+            return table
+
+        tight_pass = None  # type: ignore[assignment]
+
+    class First(BoundPolicy):
+        def propose(self, view: View, price: float) -> NDArray[Any]:
+            return np.zeros(len(view.block), dtype=np.int32)
+
+    problem = replace(kmeans_problem(0), family=WithoutTheFirst(4))
+    solution = minimize(problem.family, problem.chunks(), First(), latent=lambda b: problem.latent(b) % 3 + 1)
+    assert solution.converged
+    blend = solution.trace["blend"]
+    assert (blend[np.isfinite(blend)] == 0).all() and np.isfinite(blend).any()
 
 
 def test_growing_subset_keeps_the_latent_values_it_is_given() -> None:

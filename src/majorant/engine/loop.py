@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Generic
@@ -10,6 +11,7 @@ from typing import Any, Generic
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from majorant._validation import check_integer
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import entropies, tightest
 from majorant.engine.policies import Tightest
@@ -17,7 +19,7 @@ from majorant.engine.problem import Bound, Family, FirstLatent, Policy, Sweep, T
 from majorant.engine.trace import Trace
 
 HEAT = 0.1
-"""Temperature of a hot first bound: this fraction of the coldness at which latents would begin to be undecided."""
+"""Inverse temperature of a hot first bound, in units of that at which latents begin to be undecided."""
 
 
 class BoundError(ArithmeticError):
@@ -35,9 +37,9 @@ class Solution(Generic[Theta]):
     objective : float
         ``F(theta)``.
     n_iter : int
-        Minimised bounds.
+        Minimised bounds on the way to `theta`: the rows of `trace`.
     n_passes : int
-        Passes over the data.
+        Passes over the data, those of other descents, of the policy and of inner solvers among them.
     converged : bool
         Whether the tolerance was reached.
     result : str
@@ -57,14 +59,13 @@ class Solution(Generic[Theta]):
 
 @dataclass
 class _Run(Generic[Theta]):
-    """A family, its data and a policy, with a count of passes."""
+    """A family, its data and a policy, and where in the noise and the trace the fit is."""
 
     family: Family[Theta]
     data: Chunks
     policy: Policy
     seed: int
     callback: Callable[[Theta], None] | None
-    passes: int = 0
     draw: int = 0
     trace: Trace = field(default_factory=Trace)
 
@@ -73,7 +74,6 @@ class _Run(Generic[Theta]):
 
         Where the tightest bound is the `first` one of an exploration, the policy may keep it.
         """
-        self.passes += 1
         family, fused = self.family, getattr(self.family, "tight_pass", None)
         draws = np.isfinite(price)
 
@@ -114,7 +114,7 @@ class _Run(Generic[Theta]):
         return new, b
 
     def gap(self, b: float, objective: float) -> float:
-        if objective > b + self.slack(b, objective):
+        if not objective <= b + self.slack(b, objective):  # NaN is no bound
             raise BoundError(f"the objective {objective!r} lies above its bound {b!r}: energies contradict statistics")
         return b - objective
 
@@ -167,8 +167,9 @@ def minimize(
         Latent values to start from, ``block -> latent``: the first bound is theirs. Exactly one of `theta` and `latent`
         is to be given.
     heat : float, optional
-        Temperature scale of a hot first bound from `theta`, 0 for none. By default 0.1 where the policy asks for one
-        (random policies with hard latents), otherwise none.
+        Inverse temperature of a hot first bound from `theta`: a fraction of beta, or, for hard latents, of one over the
+        mean regret of the second-best state; smaller is hotter, but 0 is none. By default 0.1 where the policy asks for
+        one (``hot_start``; any policy with hard latents unless it declines), otherwise none.
     tol : float, default=1e-7
         Stop when the objective falls by less than this fraction of itself (unless the family decides by ``settled``).
     explore_tol : float, default=1e-3
@@ -192,6 +193,8 @@ def minimize(
         If the family's ``solve`` raises its bound, or the objective lies above a bound.
     FloatingPointError
         If the objective is not finite.
+    ValueError, TypeError
+        If `max_iter` or `seed` is out of range, or not exactly one of `theta` and `latent` is given.
 
     References
     ----------
@@ -201,12 +204,12 @@ def minimize(
     --------
     See ``docs/writing_a_family.md`` for a family of one's own in 40 lines.
     """
-    if max_iter < 1:
-        raise ValueError(f"max_iter must be at least 1; got {max_iter!r}")
+    check_integer("max_iter", max_iter, low=1)
+    check_integer("seed", seed, low=0)
     if (theta is None) == (latent is None):
         raise ValueError("give exactly one of theta (parameters) and latent (a function from a block to latent values)")
     chosen: Policy = Tightest() if policy is None else policy
-    run = _Run(family, data, chosen, seed, callback)
+    run = _Run(family, copy(data), chosen, seed, callback)  # a count of passes of its own
     with _one_blas_thread():
         if chosen.eta >= 1:
             first = None if latent is None else _first_bound(run, latent)
@@ -215,17 +218,18 @@ def minimize(
                 run.trace.add(**row)
             result = end.result
         else:
-            found, first_gap, finished = _explore(run, theta, latent, heat, explore_tol, max_iter)
+            found, largest_gap, finished = _explore(run, theta, latent, heat, explore_tol, max_iter)
             ends = [_descend(run, candidate, None, tol, max_iter) for _, candidate in found[: max(n_polish, 1)]]
             end = min(ends, key=lambda e: e.objective)
             for row in end.rows:
                 run.trace.add(**row)
             result = end.result
-            if first_gap <= run.slack(end.objective, end.objective):
+            if largest_gap <= run.slack(end.objective, end.objective):
                 result = f"nothing to explore: the first bound touches; {result}"
             elif not finished:
                 result = f"iteration limit of {max_iter} reached while exploring; {result}"
-    return Solution(end.theta, end.objective, len(run.trace), run.passes, end.converged, result, run.trace)
+    passes = run.data.n_passes - data.n_passes
+    return Solution(end.theta, end.objective, len(run.trace), passes, end.converged, result, run.trace)
 
 
 @lru_cache(maxsize=1)
@@ -332,7 +336,9 @@ def _explore(
         drawn = seen.drawn
         excess = max(drawn.excess, 0.0)
         share = 1.0 if excess <= budget else budget / excess
-        bound = drawn if share == 1.0 else share * drawn + (1 - share) * seen.tight
+        if share == 0.0:  # absent states were proposed: no share of an infinite excess fits
+            drawn = seen.tight
+        bound = share * drawn + (1 - share) * seen.tight if 0 < share < 1 else drawn
         ceiling = objective + bound.excess
         run.trace.add(**row, budget=budget, used=bound.excess, blend=share, changed=bound.distance / n, price=price)
         price *= float(np.clip(excess / budget, 0.5, 2.0)) / (1 - 0.5 * eta)
@@ -350,7 +356,6 @@ def _insert(found: list[tuple[float, Theta]], objective: float, theta: Theta) ->
 def _first_bound(run: _Run[Theta], latent: FirstLatent) -> Bound:
     """The bound of given latent values; there are no parameters yet at which its excess could be measured."""
     family = run.family
-    run.passes += 1
 
     def visit(block: Block) -> Bound:
         q = latent(block)
@@ -362,9 +367,23 @@ def _first_bound(run: _Run[Theta], latent: FirstLatent) -> Bound:
 
 
 def _hot_bound(run: _Run[Theta], theta: Theta, heat: float) -> Bound:
-    """The bound of hot latents at `theta`: of a temperature of 1 / heat mean regrets of the second-best state."""
+    """The bound of hot latents at `theta`; see `minimize` for their temperature."""
     family = run.family
-    run.passes += 2
+    beta = heat * (family.beta if np.isfinite(family.beta) else _undecided(run, theta))
+
+    def visit(block: Block) -> Bound:
+        energies = family.energies(theta, block)
+        q = tightest(energies, beta)[1]
+        run.policy.keep(block, q)
+        entropy = 0.0 if np.isinf(family.beta) or q.ndim == 1 else block.total(entropies(q)) / family.beta
+        return Bound(family.statistics(block, q, theta), entropy, np.nan)
+
+    return run.data.map_sum(visit)
+
+
+def _undecided(run: _Run[Theta], theta: Theta) -> float:
+    """Inverse temperature at which hard latents begin to be undecided: one over the second-best state's mean regret."""
+    family = run.family
 
     def second_regret(block: Block) -> float:
         energies = family.energies(theta, block)
@@ -374,14 +393,5 @@ def _hot_bound(run: _Run[Theta], theta: Theta, heat: float) -> Bound:
         regret = np.subtract(two[:, 1], two[:, 0])
         return block.total(np.where(np.isfinite(regret), regret, 0.0))
 
-    scale = run.data.map_sum(second_regret)
-    coldness = family.beta if np.isfinite(family.beta) else run.data.total_weight / scale if scale > 0 else np.inf
-
-    def visit(block: Block) -> Bound:
-        energies = family.energies(theta, block)
-        q = tightest(energies, heat * coldness)[1]
-        run.policy.keep(block, q)
-        entropy = 0.0 if np.isinf(family.beta) or q.ndim == 1 else block.total(entropies(q)) / family.beta
-        return Bound(family.statistics(block, q, theta), entropy, np.nan)
-
-    return run.data.map_sum(visit)
+    total = run.data.map_sum(second_regret)
+    return run.data.total_weight / total if total > 0 else np.inf

@@ -26,7 +26,9 @@ class Family(Protocol[Theta]):
     `theta` is the family's own: the engine never looks inside, so it may carry what a solver wants to remember.
 
     A family may also offer ``tight_pass(theta, block) -> (free energy, Bound)``, a fused kernel that is used whenever
-    no bound is proposed, and ``settled(old, new) -> bool``, asked after a step with the tightest bound.
+    no latent values are needed; ``settled(old, new, tight) -> bool``, asked after a step with the tightest bound in
+    place of the loop's `tol`, with the tightest bound at `new`; and ``slack``, what rounding may add to an objective
+    beyond a billionth of it.
     """
 
     beta: float

@@ -21,7 +21,8 @@ class Trace:
     objective
         ``F(theta_t)``, what is minimised.
     bound
-        ``b_t(theta_t)``, the value of the bound that `theta_t` minimises: it never rises.
+        ``b_t(theta_t)``, the value of the bound that `theta_t` minimises. It never rises while exploring, nor in the
+        descent after that, which may begin at an earlier iterate than the last.
     gap
         ``bound - objective``, at least zero.
     budget, used
