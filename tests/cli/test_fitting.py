@@ -109,6 +109,15 @@ def test_an_existing_run_is_replaced_only_by_force(majorant: Majorant, table: Pa
     assert Path("run/notes.txt").read_text() == "mine" and Path("run/model.majorant").read_bytes() != before
 
 
+def test_a_folder_in_the_place_of_a_file_is_told_before_anything_is_replaced(majorant: Majorant, table: Path) -> None:
+    assert majorant(*FIT, "--features", "height,id", "--no-report").status == 0
+    before = (table.parent / "run" / "model.majorant").read_bytes()
+    (table.parent / "run" / "report.html").mkdir()
+    answer = majorant(*FIT, "--features", "height", "--force")
+    assert (answer.status, answer.words[:49]) == (2, "majorant: run/report.html is a folder; a run writ")
+    assert (table.parent / "run" / "model.majorant").read_bytes() == before
+
+
 def test_an_empty_folder_is_used(majorant: Majorant, table: Path) -> None:
     Path("run").mkdir()
     assert majorant(*FIT, "--features", "height", "--no-report").status == 0

@@ -21,6 +21,7 @@ MODEL = "model.majorant"
 REPORT = "report.html"
 ASSIGNMENTS = "assignments.csv"
 SUMMARY = "summary.json"
+FILES = (MODEL, REPORT, ASSIGNMENTS, SUMMARY)
 
 Writer = Callable[[Path], None]
 
@@ -109,6 +110,11 @@ def check_free(folder: Path, force: bool) -> None:
             f"{folder} is there already and is not empty.",
             "Choose another --out, or let --force replace the run in it.",
         )
+    for name in FILES:
+        if (folder / name).is_dir():  # a rename onto it would fail when others have already been replaced
+            raise CommandError(
+                f"{folder / name} is a folder; a run writes a file of that name.", "Choose another --out."
+            )
     parent = _existing_parent(folder)
     if not parent.is_dir():
         raise CommandError(f"{folder} cannot be made: {parent} is a file.")
