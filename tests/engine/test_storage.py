@@ -143,6 +143,10 @@ class TestNpy:
         with pytest.raises(ValueError, match="must have two dimensions"):
             open_rows(npy(np.zeros(shape)))
 
+    def test_a_column_is_needed(self, npy: Callable[[NDArray[Any]], Path]) -> None:
+        with pytest.raises(ValueError, match=r"no columns; it has shape \(5, 0\)"):
+            open_rows(npy(np.zeros((5, 0))))
+
     @pytest.mark.parametrize("dtype", [np.complex128, "U3", "datetime64[s]"])
     def test_numbers_are_needed(self, dtype: Any, npy: Callable[[NDArray[Any]], Path]) -> None:
         with pytest.raises(TypeError, match="must hold numbers; it holds"):
@@ -252,6 +256,49 @@ class TestTables:
         with pytest.raises(ValueError, match=f"had 20000 rows when they were opened and have {rows_left} now"):
             data.map_sum(len)
 
+    @pytest.mark.parametrize(
+        ("later", "now"),
+        [(None, "no such column"), (np.arange(len(X)), "int64"), (np.arange(len(X)).astype("U"), "string")],
+        ids=["gone", "integers", "text"],
+    )
+    def test_a_column_that_changed_is_noticed(self, later: Any, now: str, write: Callable[..., Path]) -> None:
+        data = open_rows(write({"a": X[:, 0], "b": X[:, 1]}))
+        read(data)
+        write({"a": X[:, 0]} if later is None else {"a": X[:, 0], "b": later})
+        with pytest.raises(ValueError, match=f"column 'b' of .* was double when it was opened and is {now} now"):
+            read(data)
+
+    def test_a_column_asked_for_twice(self, write: Callable[..., Path]) -> None:
+        with pytest.raises(ValueError, match="column 'flag' is asked for twice"):
+            open_rows(write(self.COLUMNS), ["flag", "real", "flag"])
+
+    def test_a_name_alone_is_no_sequence_of_names(self, write: Callable[..., Path]) -> None:
+        with pytest.raises(TypeError, match=r"sequence of names; got 'real': write \['real'\]"):
+            open_rows(write(self.COLUMNS), "real")
+
+    @pytest.mark.parametrize("writer", [write_parquet, write_feather, write_arrow])
+    def test_two_columns_of_one_name(self, writer: Callable[..., Path], tmp_path: Path) -> None:
+        path = writer(pa.Table.from_arrays([pa.array(c) for c in X.T], names=["a", "b", "a"]), tmp_path)
+        with pytest.raises(ValueError, match="has two columns 'a'"):
+            open_rows(path)
+        np.testing.assert_array_equal(read(open_rows(path, ["b"]))[:, 0], X[:, 1])
+
+    @pytest.mark.parametrize("at", [0.0, 0.2, 0.5, 0.9])
+    @pytest.mark.parametrize("damage", ["cut", "overwritten", "without its beginning"])
+    def test_damage_is_one_error(self, damage: str, at: float, write: Callable[..., Path]) -> None:
+        path = write(self.COLUMNS)
+        content, where = path.read_bytes(), int(at * path.stat().st_size)
+        spoiled = {
+            "cut": content[:where],
+            "overwritten": content[:where] + b"\xff" * 500 + content[where + 500 :],
+            "without its beginning": content[max(where, 8) :],
+        }[damage]
+        path.write_bytes(spoiled)
+        try:
+            read(open_rows(path))  # what was overwritten may have been numbers
+        except ValueError as error:
+            assert "is damaged or of another format" in str(error) or "now" in str(error)
+
 
 class TestOpening:
     def test_no_file(self, tmp_path: Path) -> None:
@@ -279,7 +326,8 @@ class TestOpening:
         monkeypatch.setattr("majorant.engine.storage.STREAM_BYTES", 1000)
         assert isinstance(stored_rows(array), NpyRows) and stored_rows(X) is None
         data = open_rows(path)
-        assert stored_rows(data) is data.source
+        found = stored_rows(data)
+        assert isinstance(found, NpyRows) and found.n_units == len(X)
         with pytest.raises(TypeError, match="pass the array itself"):
             stored_rows(Chunks(X))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -193,6 +194,22 @@ def test_weights_of_one_fit_are_not_those_of_the_next(tmp_path: Path, seed: int)
     plain = mj.KMeans(3, random_state=0).fit(data).inertia_
     mj.KMeans(3, random_state=0).fit(data, sample_weight=np.full(3000, 2.0))
     assert mj.KMeans(3, random_state=0).fit(data).inertia_ == plain
+
+
+def test_fits_at_the_same_time_do_not_share_weights(tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    X, w = random.normal(size=(20_000, 3)), random.uniform(0, 3, 20_000)
+    rows = mj.open_rows(as_npy(X, tmp_path))
+    weights = [None, w, w**2, None]
+
+    def fit(given: Any) -> mj.KMeans:
+        return mj.KMeans(4, n_init=2, random_state=seed).fit(rows, sample_weight=given)
+
+    alone = [fit(given) for given in weights]
+    with ThreadPoolExecutor(len(weights)) as pool:
+        for one, other in zip(alone, pool.map(fit, weights), strict=True):
+            assert one.inertia_ == other.inertia_
+            np.testing.assert_array_equal(one.labels_, other.labels_)
 
 
 @pytest.mark.parametrize("scale", [1e155, 1e300, 1e-170])

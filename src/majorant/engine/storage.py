@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import mmap
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +49,12 @@ class StoredRows:
     def n_blocks(self) -> int:
         return max(2, len(self._memory))  # known after the first pass; more than one in any case
 
+    def for_one_fit(self) -> Self:
+        """The same rows without weights or memory: fits that share a file must not share those."""
+        apart = copy.copy(self)
+        apart.weights, apart._memory = None, []
+        return apart
+
     def pieces(self) -> Iterator[NDArray[Any]]:
         """Arrays (rows, n_features) whose concatenation is the data."""
         raise NotImplementedError
@@ -77,6 +85,8 @@ class NpyRows(StoredRows):
             raise ValueError(f"the array must have two dimensions (rows, columns); it has shape {array.shape}")
         if array.dtype.kind not in "fiub":
             raise TypeError(f"the array must hold numbers; it holds {array.dtype}")
+        if array.shape[1] == 0:
+            raise ValueError(f"the array has no columns; it has shape {array.shape}")
         super().__init__(array.shape[0], array.shape[1], array.dtype)
         self._array = array
         # Reading the file keeps pages out of this process; a view, or pages that were written to, go by the mapping.
@@ -108,13 +118,19 @@ class ArrowRows(StoredRows):
     def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
         pa = _pyarrow()
         self._path = path
+        if isinstance(columns, str):
+            raise TypeError(f"columns must be a sequence of names; got {columns!r}: write [{columns!r}]")
         with _opened(path) as file:
-            schema = file.schema_arrow if path.suffix == ".parquet" else file.schema
+            schema = _schema(path, file)
             n_units = file.metadata.num_rows if path.suffix == ".parquet" else _count_rows(file)
         names = list(schema.names) if columns is None else list(columns)
         for name in names:
             if name not in schema.names:
                 raise ValueError(f"no column {name!r} in {path.name}; its columns are {', '.join(schema.names)}")
+            if schema.names.count(name) > 1:
+                raise ValueError(f"{path.name} has two columns {name!r}: rename one of them, or name others in columns")
+            if names.count(name) > 1:
+                raise ValueError(f"column {name!r} is asked for twice: name every column once")
             kind = schema.field(name).type
             if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
                 raise TypeError(f"column {name!r} of {path.name} holds {kind}, not numbers: name others in columns")
@@ -122,10 +138,12 @@ class ArrowRows(StoredRows):
             raise ValueError(f"{path.name} has no columns to read")
         single = all(schema.field(name).type in (pa.float32(), pa.float16()) for name in names)
         super().__init__(n_units, len(names), np.float32 if single else np.float64, names)
+        self._types = [schema.field(name).type for name in names]
 
     def pieces(self) -> Iterator[NDArray[Any]]:
         names = list(self.names or ())
         with _opened(self._path) as file:
+            self._refuse_other_columns(_schema(self._path, file))
             if self._path.suffix == ".parquet":
                 batches = (
                     batch for g in range(file.num_row_groups) for batch in file.iter_batches(65536, [g], columns=names)
@@ -134,6 +152,14 @@ class ArrowRows(StoredRows):
                 batches = (file.get_batch(i).select(names) for i in range(file.num_record_batches))
             for batch in batches:
                 yield np.column_stack([self._numbers(c) for c in batch])
+
+    def _refuse_other_columns(self, schema: Any) -> None:
+        """pyarrow reads what is there of the names it is given, so a column that went would not be missed."""
+        for name, kind in zip(self.names or (), self._types, strict=True):
+            found = [schema.field(i).type for i in schema.get_all_field_indices(name)]
+            if found != [kind]:
+                now = " and ".join(map(str, found)) or "no such column"
+                raise ValueError(f"column {name!r} of {self._path.name} was {kind} when it was opened and is {now} now")
 
     def _numbers(self, column: Any) -> NDArray[Any]:
         """A column as numbers, NaN where one is missing."""
@@ -152,14 +178,27 @@ def _pyarrow() -> Any:
     return pa
 
 
-def _opened(path: Path) -> Any:
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The file, open; whatever pyarrow finds damaged in it, then or later, is one ValueError."""
     pa = _pyarrow()
     try:
         if path.suffix == ".parquet":
-            return pa.parquet.ParquetFile(path)
-        return pa.ipc.open_file(pa.memory_map(str(path)))
-    except pa.ArrowInvalid as error:
+            opened = pa.parquet.ParquetFile(path)
+        else:
+            opened = pa.ipc.open_file(pa.memory_map(str(path)))
+        with opened as file:
+            yield file
+    except pa.ArrowException as error:
         raise _unreadable(path) from error
+    except OSError as error:
+        if error.errno is not None:  # the system's own, such as a file that went
+            raise
+        raise _unreadable(path) from error
+
+
+def _schema(path: Path, file: Any) -> Any:
+    return file.schema_arrow if path.suffix == ".parquet" else file.schema
 
 
 def _mapped_npy(path: Path) -> Any:
@@ -247,7 +286,7 @@ def stored_rows(X: Any) -> StoredRows | None:
     """The rows of X if they are to be streamed, None if X is for memory."""
     if isinstance(X, Chunks):
         if isinstance(X.source, StoredRows):
-            return X.source
+            return X.source.for_one_fit()
         raise TypeError("Chunks of arrays in memory: pass the array itself as X")
     if isinstance(X, np.memmap) and X.nbytes > STREAM_BYTES and X.ndim == 2:
         return NpyRows(X)
