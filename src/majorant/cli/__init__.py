@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 import threading
@@ -31,16 +32,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         Exit status: 0 for success, 2 for wrong usage or bad data, 130 when stopped, 1 for a fault of majorant's own.
     """
-    arguments = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        return _main(sys.argv[1:] if arguments is None else list(arguments))
+    except KeyboardInterrupt:  # while libraries were being loaded
+        return _stopped()
+
+
+def _main(arguments: list[str]) -> int:
     if any(find_spec(library) is None for library in _LIBRARIES):
         print('majorant: the command line needs a few more packages: pip install "majorant[cli]"', file=sys.stderr)
         return _WRONG
     _prepare_process()
-    from majorant.cli.app import run
-
     # --debug is understood anywhere, not only before the command
     rest = [argument for argument in arguments if argument != "--debug"]
-    return _reported(lambda: run(rest), debug=len(rest) < len(arguments))
+    return _reported(lambda: _run(rest), debug=len(rest) < len(arguments))
+
+
+def _run(arguments: Sequence[str]) -> int:
+    from majorant.cli.app import run
+
+    return run(arguments)
 
 
 def _prepare_process() -> None:
@@ -71,9 +82,15 @@ def _reported(command: Callable[[], int], debug: bool) -> int:
     except Exception as error:
         if debug:
             traceback.print_exc()
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            print(f"majorant: the output cannot be written: {error.strerror}.", file=sys.stderr)
+            return _WRONG
         reason = " ".join(str(error).split())
         print(CommandError(f"unexpected {type(error).__name__}: {reason}", _ADVICE).text(), file=sys.stderr)
         return _FAULT
-    if status == _STOPPED:
-        print("majorant: stopped.", file=sys.stderr)
-    return status
+    return _stopped() if status == _STOPPED else status
+
+
+def _stopped() -> int:
+    print("majorant: stopped.", file=sys.stderr)
+    return _STOPPED

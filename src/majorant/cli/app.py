@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -14,7 +15,6 @@ app = typer.Typer(
     name="majorant",
     help="Fit latent-variable models whose answer does not depend on a lucky start.",
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
@@ -30,8 +30,12 @@ _UsageError = cast(type[Exception], typer.BadParameter.__mro__[1])
 
 def run(arguments: Sequence[str]) -> int:
     """Run one command and return its exit status."""
+    for option, value in pairwise([*arguments, "--"]):
+        # the parser would take it for an option that was not given, and a script's empty variable go unnoticed
+        if option.startswith("--") and (value == "" or option.endswith("=")):
+            raise CommandError(f"{option.rstrip('=')} is empty.", "Give it a value, or leave it out.")
     try:
-        status = app(args=list(arguments), prog_name="majorant", standalone_mode=False)
+        status = app(args=list(arguments) or ["--help"], prog_name="majorant", standalone_mode=False)
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _UsageError as error:

@@ -12,7 +12,7 @@ from typing import Any
 from majorant.cli.errors import CommandError, did_you_mean, listed
 from majorant.registry import CARDS, ESTIMATORS, ModelCard
 
-_WORDS = {"true": True, "false": False, "none": None}
+_WORDS = {"true": True, "false": False, "none": None, "inf": float("inf"), "nan": float("nan")}
 
 
 def known_models() -> dict[str, ModelCard]:
@@ -72,7 +72,11 @@ def build_estimator(card: ModelCard, k: int | None, settings: Sequence[str], ran
     """
     estimator = ESTIMATORS[card.name]()
     names = sorted(estimator.get_params(deep=False))
-    chosen = dict(_parsed_setting(card, setting, names) for setting in settings)
+    given = [_parsed_setting(card, setting, names) for setting in settings]
+    chosen = dict(given)
+    if len(chosen) < len(given):
+        twice = next(name for name in chosen if sum(name == other for other, _ in given) > 1)
+        raise CommandError(f"--set {twice}=... is given twice.", "Give it once.")
     if k is not None:
         if card.size_parameter in chosen:
             raise CommandError(f"--k and --set {card.size_parameter}=... say the same.", "Give one of them.")
