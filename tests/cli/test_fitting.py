@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,6 +69,31 @@ def test_text_that_is_a_number_counts_as_one(majorant: Majorant, tmp_path: Path)
     answer = majorant("fit", "kmeans", "t.csv", "--features", 'b,"c, d"', "--k", "2", "--drop-missing", "--out", "run")
     assert answer.status == 0
     assert load_with_extra("run/model.majorant")[1]["features"] == ["b", "c, d"]
+
+
+@pytest.mark.parametrize(
+    ("content", "names"),
+    [
+        (b'"height, cm";"weight, kg"\n1;2\n2;3\n9;9\n', ["height, cm", "weight, kg"]),
+        (b'"a\nb";c\n1;2\n2;3\n9;9\n', ["a\nb", "c"]),
+        (b"a,a_duplicated_0\n1,2\n2,3\n9,9\n", ["a", "a_duplicated_0"]),
+        (b"\xef\xbb\xbfa,b\r\n1,2\r\n2,3\r\n9,9\r\n", ["a", "b"]),
+        (gzip.compress(b"a;b\n1;2\n2;3\n9;9\n"), ["a", "b"]),
+    ],
+    ids=["commas in names", "a line break in a name", "a name like polars's own", "a byte order mark", "packed"],
+)
+def test_headers(majorant: Majorant, tmp_path: Path, content: bytes, names: list[str]) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    assert majorant("fit", "kmeans", "t.csv", "--k", "2", "--out", "run", "--no-report").status == 0
+    assert json.loads(Path("run/summary.json").read_text("utf-8"))["features"] == names
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are bytes on Linux alone")
+def test_a_file_name_that_is_no_text(majorant: Majorant, tmp_path: Path) -> None:
+    path = tmp_path / os.fsdecode(b"t\xff.csv")
+    path.write_text("a,b\n1,2\n2,3\n9,9\n")
+    answer = majorant("fit", "kmeans", path.name, "--k", "2", "--out", "run")
+    assert answer.status == 0 and answer.out.startswith("Table    t?.csv, 3 rows used")
 
 
 def test_row_names_without_a_header(majorant: Majorant, tmp_path: Path) -> None:

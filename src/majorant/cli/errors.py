@@ -32,6 +32,11 @@ class CommandError(Exception):
         return "\n".join(lines)
 
 
+def printable(text: str) -> str:
+    """The text with a question mark for what no UTF-8 can hold: a file name may be any bytes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def did_you_mean(wrong: str, known: Sequence[str]) -> str:
     """`` Did you mean "tuned"?`` with the nearest known name, or nothing if none is near."""
     by_lower_case = {name.lower(): name for name in reversed(known)}

@@ -71,7 +71,7 @@ class Standardisation:
     def of(cls, values: Array, weights: Array | None = None) -> Standardisation:
         """Those of some rows; what is missing does not count."""
         present = ~np.isnan(values)
-        shares = present * (np.ones(len(values)) if weights is None else weights)[:, None]
+        shares = present * (np.ones(len(values)) if weights is None else weights / weights.max())[:, None]
         shares = shares / shares.sum(axis=0)
         known = np.where(present, values, 0.0)
         means = (shares * known).sum(axis=0)
@@ -114,6 +114,8 @@ def check_column(table: SourceTable, name: str) -> None:
     if not is_numeric(column):
         example = next((str(v) for v in column.drop_nulls().head(1000) if not _is_number(v)), None)
         holds = "no values" if example is None else f'text such as "{example[:40]}"'
+        if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and example is not None:
+            holds = f"{column.dtype}"
         raise CommandError(
             f'column "{name}" of {table.name} is not numeric: it holds {holds}.',
             "Leave it out with --features, or turn it into numbers (one column of 0 and 1 for each category).",
@@ -193,7 +195,7 @@ def _refuse_infinite(table: SourceTable, values: dict[str, Array]) -> None:
 
 
 def _check_weights(table: SourceTable, name: str, weights: Array) -> None:
-    if (weights < 0).any() or not weights.sum() > 0:
+    if (weights < 0).any() or not weights.any():
         raise CommandError(
             f'the weights in column "{name}" of {table.name} must be at least 0 and not all 0; '
             f"the smallest is {weights.min():g}."

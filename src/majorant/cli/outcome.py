@@ -13,13 +13,13 @@ from typing import Any
 import majorant
 from majorant.cli import messages
 from majorant.cli.assignments import assigned, feature_frame
-from majorant.cli.errors import CommandError
+from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
 from majorant.cli.matrix import row_number_columns
 from majorant.cli.request import FitRequest
 from majorant.cli.runs import ASSIGNMENTS, MODEL, REPORT, SUMMARY, Recipe, Writer, check_free, write_run
 from majorant.cli.settings import find_model
-from majorant.cli.tables import write_table
+from majorant.cli.tables import is_same_file, write_table
 from majorant.persistence import UnsavableError, save
 
 _WHAT = {
@@ -34,6 +34,11 @@ def fit_and_write(request: FitRequest) -> FittedRun:
     """Fit, write the run's folder, and show what came out."""
     card = find_model(request.model)
     check_free(request.out, request.force)
+    for name in _WHAT:
+        if is_same_file(request.out / name, request.table):
+            raise CommandError(
+                f"{request.table} would be replaced by the run's own {name}.", "Choose another --out, or rename it."
+            )
     run = fit(request, card)
     write_run(request.out, _writers(run))
     if not request.quiet:
@@ -101,7 +106,7 @@ def _recipe(run: FittedRun) -> Recipe:
         run.columns,
         run.standardisation,
         request.drop_missing,
-        os.path.relpath(request.table.absolute(), request.out.absolute()),
+        printable(os.path.relpath(request.table.absolute(), request.out.absolute())),
         run.table.name,
         run.table.checksum,
         request.command(),

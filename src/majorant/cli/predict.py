@@ -9,7 +9,7 @@ from majorant.cli.errors import CommandError, listed
 from majorant.cli.matrix import Columns, build_matrix
 from majorant.cli.runs import read_run
 from majorant.cli.settings import allows_missing
-from majorant.cli.tables import SourceTable, check_writable_ending, read_table, write_table
+from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file, read_table, write_table
 from majorant.summary import counted
 
 
@@ -18,6 +18,8 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
     check_writable_ending(out)
     if out.exists() and not force:
         raise CommandError(f"{out} is there already.", "Choose another --out, or let --force replace it.")
+    if is_same_file(out, table_path):
+        raise CommandError(f"{out} is the table itself, which --force does not replace.", "Choose another --out.")
     estimator, recipe = read_run(folder)
     table = read_table(table_path)
     columns = Columns(recipe.columns.features)

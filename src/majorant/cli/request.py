@@ -6,6 +6,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from majorant.cli.errors import printable
 from majorant.cli.settings import joined_names
 
 
@@ -48,4 +49,4 @@ class FitRequest:
                 lines[-1] = joined
             else:
                 lines.append(f"      {shlex.join(option)}")
-        return " \\\n".join(lines)
+        return printable(" \\\n".join(lines))

@@ -103,6 +103,13 @@ def read_run(folder: Path) -> tuple[Any, Recipe]:
 
 def check_free(folder: Path, force: bool) -> None:
     """Refuse a folder that cannot or must not be written, before any work is done."""
+    try:
+        _check_free(folder, force)
+    except OSError as error:
+        raise CommandError(f"{folder} cannot be written: {error.strerror}.") from error
+
+
+def _check_free(folder: Path, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"{folder} is a file; --out names a folder.")
     if folder.is_dir() and any(folder.iterdir()) and not force:

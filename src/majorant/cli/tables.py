@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
 import hashlib
+import re
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from io import FileIO
+from io import BufferedIOBase, FileIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from majorant.cli.errors import CommandError
+from majorant.cli.errors import CommandError, printable
 from majorant.persistence import replacing
 
 READABLE = ".csv, .tsv, .parquet, .arrow, .feather or .npz"
 _SEPARATORS = (",", ";", "\t", "|")
 _LONGEST_HEADER = 1_000_000
+_GZIP = b"\x1f\x8b"
+_DAMAGE = (
+    pl.exceptions.PolarsError,
+    OSError,
+    EOFError,
+    ValueError,
+    KeyError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 _MISSING = ["", "NA", "N/A", "NaN", "nan", "NULL", "null", "None"]
 
 
@@ -42,7 +57,7 @@ class SourceTable:
 
     @property
     def name(self) -> str:
-        return self.path.name
+        return printable(self.path.name)
 
 
 def read_table(path: Path) -> SourceTable:
@@ -53,9 +68,9 @@ def read_table(path: Path) -> SourceTable:
     CommandError
         If there is no such file, it cannot be read, or it has no rows.
     """
-    if path.is_dir():
-        raise CommandError(f"{path} is a folder; a table is one file, {READABLE}.")
     try:
+        if path.is_dir():
+            raise CommandError(f"{path} is a folder; a table is one file, {READABLE}.")
         # unbuffered: polars reads from where the file itself stands, not from where Python's buffer does
         with path.open("rb", buffering=0) as stream:
             frame = _parsed(path, stream)
@@ -81,7 +96,9 @@ def _parsed(path: Path, stream: FileIO) -> pl.DataFrame:
         return _READERS[ending](stream)
     except CommandError as error:
         raise CommandError(f"{path} {error}") from error
-    except (pl.exceptions.PolarsError, OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except MemoryError as error:
+        raise CommandError(f"{path} is too large for this machine's memory, or damaged.") from error
+    except _DAMAGE as error:
         reason, advice = _explained(str(error).strip().split("\n")[0])
         raise CommandError(f"{path} cannot be read as {ending[1:]}: {reason}.", advice) from error
 
@@ -96,17 +113,33 @@ def _explained(reason: str) -> tuple[str, str]:
 
 
 def _read_text(stream: FileIO) -> pl.DataFrame:
-    first = stream.readline(_LONGEST_HEADER)
-    separator = max(_SEPARATORS, key=lambda character: first.count(character.encode()))
-    stream.seek(0)
+    header = _header(stream)
+    unquoted = re.sub('"[^"]*"', "", header)
+    separator = max(_SEPARATORS, key=unquoted.count)
+    if "\r" in unquoted:
+        raise CommandError("ends its lines with CR alone: save it again with LF or CRLF.")
+    names = next(csv.reader([header], delimiter=separator), [])
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise CommandError(f'has two columns "{repeated}": rename one of them.')
     frame = pl.read_csv(
         stream, separator=separator, infer_schema_length=None, null_values=_MISSING, try_parse_dates=False
     )
-    for name in frame.columns:
-        original, renamed, _ = name.rpartition("_duplicated_")
-        if renamed and original in frame.columns:
-            raise CommandError(f'has two columns "{original}": rename one of them.')
     return frame.with_columns([_number_if_it_is_one(frame[c]) for c in frame.columns if frame[c].dtype == pl.String])
+
+
+def _header(stream: FileIO) -> str:
+    """The first line that is not blank; a name in quotes may hold line breaks."""
+    is_packed = stream.read(2) == _GZIP
+    stream.seek(0)
+    source: BufferedIOBase | FileIO = gzip.GzipFile(fileobj=stream) if is_packed else stream
+    header = b""
+    while len(header) < _LONGEST_HEADER and (line := source.readline(_LONGEST_HEADER)):
+        header += line if header or line.strip() else b""
+        if header and header.count(b'"') % 2 == 0:
+            break
+    stream.seek(0)
+    return header[:_LONGEST_HEADER].decode("utf-8-sig").rstrip("\r\n")
 
 
 def _number_if_it_is_one(column: pl.Series) -> pl.Series:
@@ -128,13 +161,22 @@ def _read_arrow(stream: FileIO) -> pl.DataFrame:
 
 
 def _read_arrays(stream: FileIO) -> pl.DataFrame:
-    with np.load(stream, allow_pickle=False) as arrays:
+    loaded = np.load(stream, allow_pickle=False)
+    if not isinstance(loaded, np.lib.npyio.NpzFile):
+        raise CommandError("holds one array without a name: save it with numpy.savez(path, X=...).")
+    with loaded as arrays:
         if "X" not in arrays.files:
             raise CommandError(f'has no array "X"; it has {", ".join(arrays.files) or "none"}.')
         values = arrays["X"]
+        if not isinstance(values, np.ndarray):
+            raise CommandError('holds an "X" that is no array: save it with numpy.savez(path, X=...).')
         if values.ndim != 2 or values.dtype.kind not in "biuf":
             raise CommandError(f'must hold "X" as numbers with two dimensions; it is {values.dtype}, {values.shape}.')
-        names = arrays["names"].tolist() if "names" in arrays.files else [f"x{i + 1}" for i in range(values.shape[1])]
+        if values.dtype.kind == "f" and values.dtype.itemsize > 8:
+            values = values.astype(np.float64)
+        names = [f"x{i + 1}" for i in range(values.shape[1])]
+        if "names" in arrays.files:
+            names = np.atleast_1d(arrays["names"]).tolist()
     if len(names) != values.shape[1] or len(set(names)) != len(names) or not all(isinstance(n, str) for n in names):
         raise CommandError(f'must hold "names" as {values.shape[1]} different texts, one a column of "X".')
     return pl.DataFrame({name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)})
@@ -152,6 +194,11 @@ _READERS: dict[str, Callable[[FileIO], pl.DataFrame]] = {
     ".ipc": _read_arrow,
     ".npz": _read_arrays,
 }
+
+
+def is_same_file(path: Path, other: Path) -> bool:
+    """Whether both are there and are one file."""
+    return path.exists() and other.exists() and path.samefile(other)
 
 
 def check_writable_ending(path: Path) -> None:
