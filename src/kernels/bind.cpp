@@ -279,7 +279,7 @@ void bind_swap(nb::module_& m) {
         .def("descend", &SwapSearch::descend, nb::arg("limit"), nb::arg("tolerance"), Free())
         .def("rounds", &SwapSearch::rounds, nb::arg("patience"), nb::arg("limit"), Free())
         .def("single_moves", &SwapSearch::single_moves, nb::arg("sweeps"), Free())
-        .def("kick", &SwapSearch::kick, nb::arg("strength"), Free())
+        .def("kick", &SwapSearch::kick, nb::arg("strength"), nb::arg("anywhere") = false, Free())
         .def("polish", &SwapSearch::polish, nb::arg("limit"), Free())
         .def("keep", &SwapSearch::keep, Free())
         .def("restore", &SwapSearch::restore, Free())

@@ -49,24 +49,11 @@ public:
 
     // From the centres alone.
     void assign_all() {
+        forget();
         all_moved();
         update_between();
-        std::fill(state.reach.begin(), state.reach.end(), 0.0);
-        Three found;
-        for (int64_t b = 0; b < points.n_blocks; b++) {
-            three_nearest(b, found);
-            for (int64_t v = 0; v < std::min<int64_t>(lanes, n - b * lanes); v++) {
-                const int64_t i = b * lanes + v;
-                state.nearest[i] = int32_t(found.at_first[v]);
-                state.second[i] = int32_t(found.at_second[v]);
-                state.first_square[i] = found.first[v];
-                state.second_square[i] = found.second[v];
-                state.third_bound[i] = std::sqrt(found.third[v]);
-                extend_reach(i);
-            }
-        }
+        refresh_densely();
         sum_up();
-        sum_objective();
     }
 
     // Masses and sums of the clusters, afresh.
@@ -122,17 +109,20 @@ public:
 
     // From here on every change can be undone.
     void begin() {
+        forget();
+        can_undo_ = true;
+        copy_clusters(state, saved_);
+    }
+
+    // From here on nothing need be undone.
+    void forget() {
+        can_undo_ = all_saved_ = false;
         epoch_++;
         logged_ = 0;
-        saved_.centres = state.centres;
-        saved_.sums = state.sums;
-        saved_.mass = state.mass;
-        saved_.members = state.members;
-        saved_.reach = state.reach;
-        saved_.objective = state.objective;
     }
 
     void undo() {
+        if (all_saved_) copy_places(saved_, state);
         for (int64_t q = 0; q < logged_; q++) {
             const Entry& e = log_[q];
             state.nearest[e.point] = e.nearest;
@@ -144,20 +134,15 @@ public:
         moved.clear();
         for (int64_t j = 0; j < k; j++)
             if (!std::equal(centre(j), centre(j) + stride, saved_.centres.data() + j * stride)) moved.push_back(int32_t(j));
-        state.centres = saved_.centres;
-        state.sums = saved_.sums;
-        state.mass = saved_.mass;
-        state.members = saved_.members;
-        state.reach = saved_.reach;
-        state.objective = saved_.objective;
+        copy_clusters(saved_, state);
         update_between();  // distances of centres are bitwise the same either way round
-        logged_ = 0;
+        forget();
     }
 
 private:
     struct Three {  // of each row of a block
-        double first[lanes], second[lanes], third[lanes];
-        int64_t at_first[lanes], at_second[lanes];
+        Pack first, second, third;
+        PackIndex at_first, at_second;
     };
     struct Entry {
         int32_t point, nearest, second;
@@ -173,6 +158,7 @@ private:
     SwapState saved_;
     int64_t logged_ = 0;
     int32_t epoch_ = 0;
+    bool can_undo_ = false, all_saved_ = false;
     bool sums_cancel_ = false;  // weights so unequal that sums cannot be kept by adding and subtracting
 
     void update_between() {
@@ -184,9 +170,21 @@ private:
             }
     }
 
-    void extend_reach(int64_t i) {
-        double& reach = state.reach[state.nearest[i]];
-        reach = std::max(reach, std::sqrt(state.first_square[i]) + state.third_bound[i]);
+    static void copy_clusters(const SwapState& from, SwapState& to) {
+        to.centres = from.centres;
+        to.sums = from.sums;
+        to.mass = from.mass;
+        to.members = from.members;
+        to.reach = from.reach;
+        to.objective = from.objective;
+    }
+
+    static void copy_places(const SwapState& from, SwapState& to) {
+        to.nearest = from.nearest;
+        to.second = from.second;
+        to.first_square = from.first_square;
+        to.second_square = from.second_square;
+        to.third_bound = from.third_bound;
     }
 
     void add_to_sums(int64_t i, int64_t j, double w, int64_t count) {
@@ -237,7 +235,7 @@ private:
     void settle(int64_t i, int32_t nearest, double first_square, int32_t second, double second_square, double third) {
         SwapState& s = state;
         const int32_t before = s.nearest[i];
-        if (stamp_[i] != epoch_) {
+        if (can_undo_ && !all_saved_ && stamp_[i] != epoch_) {
             stamp_[i] = epoch_;
             log_[logged_++] = {int32_t(i),        before, s.second[i], s.first_square[i], s.second_square[i],
                                s.third_bound[i]};
@@ -255,17 +253,36 @@ private:
     }
 
     void refresh_densely() {
-        std::fill(state.reach.begin(), state.reach.end(), 0.0);
-        Three found;
+        using V = Vector<double>;
+        SwapState& s = state;
+        if (can_undo_ && !all_saved_) {
+            copy_places(s, saved_);
+            all_saved_ = true;
+        }
+        std::fill(s.reach.begin(), s.reach.end(), 0.0);
+        Pack objective{};
         for (int64_t b = 0; b < points.n_blocks; b++) {
-            three_nearest(b, found);
-            for (int64_t v = 0; v < std::min<int64_t>(lanes, n - b * lanes); v++) {
-                const int64_t i = b * lanes + v;
-                settle(i, int32_t(found.at_first[v]), found.first[v], int32_t(found.at_second[v]), found.second[v],
-                       std::sqrt(found.third[v]));
-                extend_reach(i);
+            const int64_t from = b * lanes, rows = std::min<int64_t>(lanes, n - from);
+            const Three found = three_nearest(b);
+            const Pack third = root(found.third), reach = root(found.first) + third;
+            objective += V::load(points.weights.data() + from) * found.first;
+            V::store(s.first_square.data() + from, found.first);
+            V::store(s.second_square.data() + from, found.second);
+            V::store(s.third_bound.data() + from, third);
+            for (int64_t v = 0; v < rows; v++) {
+                const int64_t i = from + v;
+                const int32_t before = s.nearest[i], now = int32_t(found.at_first[v]);
+                s.second[i] = int32_t(found.at_second[v]);
+                s.reach[now] = std::max(s.reach[now], reach[v]);
+                if (now == before) continue;
+                s.nearest[i] = now;
+                take_from_sums(i, before, points.weights[i]);
+                add_to_sums(i, now, points.weights[i], 1);
             }
         }
+        s.objective = total(objective);
+        for (auto* places : {&s.first_square, &s.second_square, &s.third_bound})  // of no point
+            std::fill(places->begin() + n, places->end(), 0.0);
     }
 
     void refresh_sparsely() {
@@ -344,7 +361,7 @@ private:
     }
 
     // The nearest three centres of all rows of a block; of equal ones those that come first.
-    void three_nearest(int64_t b, Three& out) {
+    Three three_nearest(int64_t b) {
         using V = Vector<double>;
         const int64_t columns = points.columns();
         points.widen_block(b, widened_.data());
@@ -382,11 +399,7 @@ private:
             }
             consider(sum, j);
         }
-        V::store(out.first, first);
-        V::store(out.second, second);
-        V::store(out.third, third);
-        std::memcpy(out.at_first, &at_first, sizeof at_first);
-        std::memcpy(out.at_second, &at_second, sizeof at_second);
+        return {first, second, third, at_first, at_second};
     }
 };
 

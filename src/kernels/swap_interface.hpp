@@ -45,8 +45,9 @@ public:
     virtual bool rounds(int64_t patience, int64_t limit) = 0;
     // Moves of single points, each an improvement after both means have moved: at most `sweeps` passes. Returns the moves.
     virtual int64_t single_moves(int64_t sweeps) = 0;
-    // Leave a local optimum: `strength` times the cheaper of two random centres goes to a point drawn by squared distance.
-    virtual void kick(int64_t strength) = 0;
+    // Leave a local optimum: `strength` times the cheaper of two random centres goes to a point drawn by squared distance,
+    // or to any point.
+    virtual void kick(int64_t strength, bool anywhere) = 0;
     // Lloyd steps and single moves until neither finds anything, or `limit` passes are over; true when nothing is left
     // and the centres are exactly the means of the points nearest to them.
     virtual bool polish(int64_t limit) = 0;

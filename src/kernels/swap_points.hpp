@@ -43,6 +43,13 @@ inline double total(V v) {
     return t[0] + t[1];
 }
 
+inline Pack root(Pack v) {
+    double values[lanes];
+    Vector<double>::store(values, v);
+    for (double& value : values) value = __builtin_sqrt(value);
+    return Vector<double>::load(values);
+}
+
 // Bit l is set where a[l] < b[l].
 inline unsigned lower_lanes(Pack a, Pack b) {
 #if defined(__AVX512F__)

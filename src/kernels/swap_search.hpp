@@ -108,7 +108,7 @@ public:
     int64_t single_moves(int64_t sweeps) override {
         int64_t all = 0;
         for (int64_t sweep = 0; sweep < sweeps && a_.k > 1; sweep++) {
-            a_.begin();
+            a_.forget();
             a_.sum_up();
             if (a_.move_to_means(-1.0)) a_.refresh();
             const int64_t moves = sweep_single_moves();
@@ -119,12 +119,13 @@ public:
         return all;
     }
 
-    void kick(int64_t strength) override {
+    void kick(int64_t strength, bool anywhere) override {
         failures_ = 0;
         if (a_.k < 2 || !(a_.state.objective > 0)) return;
         for (int64_t q = 0; q < strength; q++) {
-            const int64_t point = draw_by_distance(), one = draws_.below(a_.k), other = draws_.below(a_.k);
-            a_.begin();
+            const int64_t point = anywhere ? draws_.below(a_.n) : draw_by_distance();
+            const int64_t one = draws_.below(a_.k), other = draws_.below(a_.k);
+            a_.forget();
             a_.replace(loss_of_removal_[other] < loss_of_removal_[one] ? other : one, point);
             for (int64_t step = 0; step < 2; step++) {
                 if (!a_.move_to_means(still())) break;
@@ -137,7 +138,7 @@ public:
 
     bool polish(int64_t limit) override {
         for (int64_t pass = 0; pass < limit; pass++) {
-            a_.begin();
+            a_.forget();
             a_.sum_up();
             bool settled = false;
             for (int64_t step = 0; step < 20 && !settled; step++) {
@@ -180,7 +181,7 @@ private:
 
     bool lloyd_step(double share) {
         if (!a_.move_to_means(share * a_.state.objective / total_weight_)) return false;
-        a_.begin();
+        a_.forget();
         a_.refresh();
         return true;
     }

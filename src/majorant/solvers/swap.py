@@ -50,8 +50,8 @@ class Effort:
 
 EFFORTS = {"fast": Effort(0, 0), "default": Effort(16, 5), "best": Effort(100, 20)}
 
-LARGE = 4_000_000
-"""Points times centres from which on a search spares itself."""
+SMALL, LARGE = 2_000, 4_000_000
+"""Points times centres below which kicks cost next to nothing, and from which on a search spares itself."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +108,8 @@ def swap_search(
         All draws are a function of it.
     effort : {"fast", "default", "best"} or Effort
         No kicks; at most 16 kicks, fewer when five of them lead back to the same optimum; at most 100, fewer when
-        twenty do. Where points times centres pass four million, a descent ends sooner, and there are a
-        quarter of these kicks.
+        twenty do. Two and a half times as many kicks where points times centres are below two thousand; a quarter,
+        and shorter descents, where they are four million or more.
     max_passes : int
         Passes over the data of the last polish, in twenties of Lloyd steps.
     callback : callable, optional
@@ -137,7 +137,7 @@ def swap_search(
         return _every_point(points, k)
     if d == 0:
         points = np.zeros((n, 1), dtype=points.dtype)
-    plan = _plan(effort, n * k)
+    plan = _plan(effort, n, k)
     search = _kernels.swap_search(points, weights, k, seed)
     search.configure(candidates=3, local_steps=4, still=1e-5, accepted=plan.accepted, progress=plan.progress)
     search.seed()
@@ -147,12 +147,12 @@ def swap_search(
     optima = [("k-means++", search.objective)]
     best, returns = search.objective, 0
     search.keep()
-    for _ in range(plan.kicks if k > 1 else 0):
+    for count in range(plan.kicks if k > 1 else 0):
         if callback is not None:
             callback(best)
         if not best > 0 or returns >= plan.returns:
             break
-        search.kick(2)
+        search.kick(2, anywhere=count % 3 == 2)
         _descend(search, plan, n * (d + 10), lloyd=False)
         accepted, found = search.take_accepted(), search.objective
         optima.append(("kick", found))
@@ -175,13 +175,15 @@ def swap_search(
     return SwapResult(centres[:, :d], labels, search.objective, search.n_rounds, converged, steps, optima)
 
 
-def _plan(effort: str | Effort, size: int) -> Effort:
+def _plan(effort: str | Effort, n: int, k: int) -> Effort:
     if isinstance(effort, Effort):
         return effort
     if effort not in EFFORTS:
         raise ValueError(f"effort must be one of {list(EFFORTS)} or an Effort; got {effort!r}")
     plan = EFFORTS[effort]
-    if size < LARGE:
+    if n * k < SMALL:  # few centres have few places to go
+        return Effort(plan.kicks * 5 // 2, min(plan.returns * 5 // 2, k + 2) if effort == "default" else plan.returns)
+    if n * k < LARGE:
         return plan
     return Effort(plan.kicks // 4, -(-plan.returns // 4), patience=15, accepted=1e-6, progress=1e-4)
 
