@@ -49,7 +49,12 @@ def model_lines(title: str, size: int, part: str, n_features: int, standardised:
 def starts_lines(evidence: Evidence, seconds: float) -> list[str]:
     """The block "Starts"."""
     optima = counted(evidence.n_distinct, "distinct optimum", "distinct optima")
-    return labelled("Starts", f"{evidence.n_starts} of {evidence.n_starts} in {seconds:.1f} s, {optima}")
+    n = evidence.n_starts
+    if evidence.n_kicks:
+        searches = counted(n - evidence.n_kicks, "search", "searches")
+        kicks = counted(evidence.n_kicks, "kick")
+        return labelled("Search", f"{searches} and {kicks} in {seconds:.1f} s, {optima}")
+    return labelled("Starts", f"{n} of {n} in {seconds:.1f} s, {optima}")
 
 
 def result_lines(evidence: Evidence) -> list[str]:

@@ -13,6 +13,9 @@ from majorant._frames import data_frame
 
 SAME_OPTIMUM = 1e-6
 
+KICK = "kick"
+"""Source of a descent that began at the best solution so far, with some of its parts moved: no independent start."""
+
 
 @dataclass(frozen=True)
 class StartRecord:
@@ -78,6 +81,16 @@ class Evidence:
         return len(self.starts)
 
     @property
+    def n_kicks(self) -> int:
+        """How many of the starts are kicks out of the best solution so far."""
+        return sum(s.source == KICK for s in self.starts)
+
+    @property
+    def noun(self) -> str:
+        """What a start is called in prose: kicks are not independent starts."""
+        return "descent" if self.n_kicks else "start"
+
+    @property
     def best(self) -> float:
         """The best objective that a start reached."""
         values = [s.objective for s in self.starts]
@@ -127,7 +140,7 @@ class Evidence:
     def __repr__(self) -> str:
         gap = "" if self.gap_to_second is None else f", second {self.gap_to_second:.6g} worse"
         return (
-            f"Evidence({self.n_starts} starts, {self.n_distinct} distinct optima, "
+            f"Evidence({self.n_starts} {self.noun}s, {self.n_distinct} distinct optima, "
             f"best {self.objective_name} {self.best:.8g} hit {self.n_hits} times{gap})"
         )
 

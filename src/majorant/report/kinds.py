@@ -59,7 +59,7 @@ def clustering_header(clustering: Clustering) -> Header:
         (
             "Best optimum hit",
             numbers.integer(evidence.n_hits),
-            f"of {numbers.integer(evidence.n_starts)} {'start' if evidence.n_starts == 1 else 'starts'}",
+            f"of {numbers.integer(evidence.n_starts)} {evidence.noun}{'' if evidence.n_starts == 1 else 's'}",
         ),
         _fifth_fact(clustering),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from majorant.evidence import Evidence
+from majorant.evidence import Certificate, Evidence
 from majorant.summary.numbers import NumberFormat, counted, number_format, percent
 from majorant.summary.summary import Block
 from majorant.summary.table import Column, Table
@@ -38,10 +38,10 @@ def optima_table(evidence: Evidence) -> Table:
     columns = [
         Column(evidence.objective_name, decimals, min_width=9, key="objective"),
         Column(_worse(evidence), decimals, min_width=9, key="distance"),
-        Column("starts"),
+        Column(f"{evidence.noun}s"),
     ]
     rows = [(o.objective, o.distance if i else None, o.n_hits) for i, o in enumerate(evidence.optima[:MOST_OPTIMA])]
-    return Table("optima", columns, rows, bars="starts")
+    return Table("optima", columns, rows, bars=columns[-1].name)
 
 
 def best_sentences(evidence: Evidence) -> list[str]:
@@ -52,11 +52,11 @@ def best_sentences(evidence: Evidence) -> list[str]:
     if evidence.n_starts == 1:
         return [f"{best}, from one start."]
     if evidence.n_hits == evidence.n_starts:
-        return [f"{best}, reached by all {evidence.n_starts} starts."]
+        return [f"{best}, reached by all {evidence.n_starts} {evidence.noun}s."]
     second = evidence.optima[1]
-    stopped = f"{counted(second.n_hits, 'start')} stopped there"
+    stopped = f"{counted(second.n_hits, evidence.noun)} stopped there"
     return [
-        f"{best}, reached by {evidence.n_hits} of {evidence.n_starts} starts.",
+        f"{best}, reached by {evidence.n_hits} of {evidence.n_starts} {evidence.noun}s.",
         f"The second optimum is {style.text(second.distance)} {_worse(evidence)}; {stopped}.",
     ]
 
@@ -65,6 +65,8 @@ def luck_sentence(evidence: Evidence) -> str:
     """Whether a single start would probably have missed the best optimum."""
     if evidence.n_starts == 1:
         return "Only one start was made: nothing tells whether another would end better."
+    if evidence.n_kicks:
+        return _kick_sentence(evidence)
     if evidence.n_hits == evidence.n_starts:
         return "Every start reached the best optimum."
     if 2 * evidence.n_hits < evidence.n_starts:
@@ -73,26 +75,30 @@ def luck_sentence(evidence: Evidence) -> str:
     return f"A single start would have missed the best optimum {missed} of the time."
 
 
+def _kick_sentence(evidence: Evidence) -> str:
+    """What kicks out of the best solution found; they say nothing about independent starts."""
+    kicks = counted(evidence.n_kicks, "kick")
+    if evidence.n_hits == evidence.n_starts:
+        return f"{kicks} out of the best optimum led back to it."
+    return f"{kicks} out of the best solution so far; none led beyond the best optimum."
+
+
 def bound_sentence(evidence: Evidence) -> str:
     """The provable bound, rounded so that what is printed is still proved, or that there is none."""
-    bound = evidence.lower_bound
-    if bound is None:
+    if evidence.lower_bound is None:
         return "Provable bound: not computed."
-    smaller = evidence.sense == "min"
-    style = objective_format(evidence)
-    text = style.text(bound, "down" if smaller else "up")
-    sentence = f"Provable bound: no solution has {'an' if evidence.objective_name == 'SSE' else 'a'} "
-    sentence += f"{evidence.objective_name} {'below' if smaller else 'above'} {text}"
-    gap = max(0.0, evidence.best - bound if smaller else bound - evidence.best)
-    if evidence.objective_name == "SSE" and bound > 0.0:
-        return f"{sentence}; this one is within {percent(gap / bound, 2, 'up')} of it."
-    return f"{sentence}; this one is within {style.text(gap, 'up')} of it."
+    certificate = Certificate(
+        evidence.lower_bound, evidence.best, "", objective_name=evidence.objective_name, sense=evidence.sense
+    )
+    return f"Provable bound: {certificate.sentence[0].lower()}{certificate.sentence[1:]}"
 
 
 def _note(evidence: Evidence) -> str:
     if evidence.n_starts == 1:
         return "1 start"
-    note = f"{evidence.n_starts} starts, {counted(evidence.n_distinct, 'distinct optimum', 'distinct optima')}, "
+    note = (
+        f"{evidence.n_starts} {evidence.noun}s, {counted(evidence.n_distinct, 'distinct optimum', 'distinct optima')}, "
+    )
     note += f"best hit {counted(evidence.n_hits, 'time')}"
     if evidence.gap_to_second is not None:
         note += f", second {objective_format(evidence).text(evidence.gap_to_second)} {_worse(evidence)}"
@@ -105,7 +111,7 @@ def _worse(evidence: Evidence) -> str:
 
 def _more_sentence(evidence: Evidence) -> str:
     others = evidence.optima[MOST_OPTIMA:]
-    starts = counted(sum(o.n_hits for o in others), "start")
+    starts = counted(sum(o.n_hits for o in others), evidence.noun)
     farthest = objective_format(evidence).text(others[-1].distance)
     return f"{len(others)} more, up to {farthest} {_worse(evidence)}, from {starts}."
 
@@ -114,4 +120,6 @@ def _limit_sentences(evidence: Evidence) -> list[str]:
     stopped = sum(not s.converged for s in evidence.starts)
     if stopped == 0:
         return []
-    return [f"{stopped} of {counted(evidence.n_starts, 'start')} stopped at the iteration limit, not at an optimum."]
+    return [
+        f"{stopped} of {counted(evidence.n_starts, evidence.noun)} stopped at the iteration limit, not at an optimum."
+    ]

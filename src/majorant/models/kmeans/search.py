@@ -1,25 +1,29 @@
-"""How are the centres found? From many starts, each to the end of its descent."""
+"""How are the centres found? By swaps of centres, or from many starts, each to the end of its descent."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils import check_array
 
+from majorant._progress import report_start
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.measure import Measure
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.problem import FirstLatent
 from majorant.engine.rows import Rows
+from majorant.engine.trace import Trace
 from majorant.evidence.records import StartRecord
 from majorant.models.kmeans.family import KMeansFamily
 from majorant.solvers.nearest import assign
+from majorant.solvers.swap import SwapResult, swap_search
 from majorant.starts.restarts import Start, best_of
 from majorant.starts.seeding import plus_plus, random_partition, random_rows
 
@@ -48,11 +52,13 @@ class Found:
 
 @dataclass(frozen=True)
 class Search:
-    """Starts and descents of k-means; the attributes are parameters of `KMeans`, and the unit in which to report."""
+    """How `KMeans` searches; the attributes are its parameters, and the unit in which to report."""
 
     n_clusters: int
     init: Any
     n_init: str | int
+    algorithm: str
+    effort: Literal["fast", "default", "best"]
     bounds: BoundPolicy | None
     max_iter: int
     tol: float
@@ -68,16 +74,58 @@ class Search:
         """The best of all starts; of rows that are streamed a sample has the starts, and the best goes on on all."""
         measure = rows.measure
         sample = Chunks(measure.points, weights=measure.weights) if rows.is_stream else rows.data
-        starts = self._starts(rows, X, random)
-        solution, records = best_of(
-            starts, lambda start: self._descend(rows, sample, start), verbose=self.verbose, unit=self.unit
-        )
+        if self._swaps(measure):
+            solution, records = self._by_swaps(rows, sample, random)
+        else:
+            starts = self._starts(rows, X, random)
+            solution, records = best_of(
+                starts, lambda start: self._descend(rows, sample, start), verbose=self.verbose, unit=self.unit
+            )
         if not rows.is_stream:
             return Found(solution, records)
         solution = self._descend(rows, rows.data, Start("sample", theta=solution.theta))
         n, n_sampled = rows.data.n_units, len(measure.positions)
         note = f"Starts were made on {n_sampled} of {n} rows; the best went on on all." if n_sampled < n else ""
         return Found(solution, records, note)
+
+    def _swaps(self, measure: Measure) -> bool:
+        """Whether the swap search is meant: a start or bounds that the user chose are left to do their part."""
+        chosen = self.bounds is not None or not isinstance(self.init, str) or SEEDED.get(self.init) != "k-means++"
+        return self.algorithm == "swap" and not chosen and not sparse.issparse(measure.points)
+
+    def _by_swaps(
+        self, rows: Rows, data: Chunks, random: np.random.RandomState
+    ) -> tuple[Solution[NDArray[Any]], tuple[StartRecord, ...]]:
+        """The best of some swap searches; every descent of each is on record, those after kicks too."""
+        n_init = 1 if self.n_init == "auto" else int(self.n_init)
+        measure, records = rows.measure, list[StartRecord]()
+        best: SwapResult | None = None
+        for seed in random.randint(2**31, size=n_init).tolist():
+            result = swap_search(
+                measure.points,
+                measure.weights,
+                self.n_clusters,
+                seed=seed,
+                effort=self.effort,
+                max_passes=self.max_iter,
+            )
+            for source, objective in result.optima:
+                report_start(len(records) + 1, source, objective * self.unit, "no swap helps", self.verbose)
+                records.append(StartRecord(source, objective, len(result.steps), result.converged))
+            if best is None or result.objective < best.objective:
+                best = result
+        assert best is not None
+        return self._after_swaps(rows, data, best), tuple(records)
+
+    def _after_swaps(self, rows: Rows, data: Chunks, result: SwapResult) -> Solution[NDArray[Any]]:
+        """The engine's solution from where the search ended, with every accepted step of the search before it.
+
+        A step is a bound like any other: the rows' assignment to centres after a swap, minimised by their means.
+        """
+        end = self._descend(rows, data, Start("swaps", theta=result.centres.astype(rows.dtype)))
+        steps = [{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in result.steps]
+        trace = Trace([*steps, *end.trace])
+        return replace(end, n_iter=len(trace), converged=end.converged and result.converged, trace=trace)
 
     def _starts(self, rows: Rows, X: Any, random: np.random.RandomState) -> Iterator[Start]:
         """The starts, made one by one as they are asked for."""
@@ -111,7 +159,11 @@ class Search:
                 yield Start(source, theta=seeding(measure, k, draws), seed=seed)
 
     def _given_centres(self, centres: Any, measure: Measure) -> NDArray[Any]:
-        centres = check_array(centres, dtype=np.float64, ensure_min_samples=0)
+        try:
+            centres = check_array(centres, dtype=np.float64, ensure_min_samples=0)
+        except (ValueError, TypeError) as error:
+            reason = str(error).split("\n")[0].rstrip(":")
+            raise type(error)(f"init must be finite centres, shape (n_clusters, n_features): {reason}") from error
         for got, expected, of in zip(
             centres.shape,
             (self.n_clusters, len(measure.origin)),
@@ -123,11 +175,21 @@ class Search:
                     f"The shape of the initial centers {centres.shape} does not match the {of}, {expected}: "
                     "init must be (n_clusters, n_features)"
                 )
-        return np.ascontiguousarray((centres - measure.origin) * measure.scale, dtype=measure.points.dtype)
+        with np.errstate(over="ignore"):
+            points = (centres - measure.origin) * measure.scale
+        if abs(points).max(initial=0.0) > (1e15 if measure.points.dtype == np.float32 else 1e140):
+            raise ValueError(
+                f"init lies up to {abs(centres - measure.origin).max():.0e} from X, too far to be squared: "
+                "give centres in the units of X"
+            )
+        return np.ascontiguousarray(points, dtype=measure.points.dtype)
 
     def _descend(self, rows: Rows, data: Chunks, start: Start) -> Solution[NDArray[Any]]:
         """One start to its end. A bound policy keeps empty clusters where they are; a last descent moves them."""
-        slack = 32 * float(np.finfo(rows.dtype).eps) * rows.scatter
+        spread = rows.scatter
+        if start.theta is not None and not isinstance(self.init, str):  # digits that moments about far centres lose
+            spread += data.total_weight * float(np.max(np.sum(start.theta.astype(np.float64) ** 2, axis=1)))
+        slack = 32 * float(np.finfo(rows.dtype).eps) * spread
         tolerance = float(self.tol) * float(rows.variances.mean())
         policy = self.bounds
         if data is not rows.data:

@@ -128,7 +128,7 @@ def draw_starts(
         canvas.text(size.width, base - 8, str(kind.n_hits), "strong", anchor="end", quiet=f"of {kind.n_starts}")
     if scale is None and evidence.n_starts > 1:
         middle = (layout.axis_start + layout.near) / 2
-        canvas.text(middle, bottom - 16, "no start ended anywhere else", "quiet halo", anchor="middle")
+        canvas.text(middle, bottom - 16, f"no {evidence.noun} ended anywhere else", "quiet halo", anchor="middle")
     canvas.height = bottom + 48
     return canvas
 
@@ -139,7 +139,11 @@ def _figures(evidence: Evidence, n_kinds: int) -> str:
     none = '<span class="quiet">none</span>'
     return facts(
         (
-            ("Starts tried", numbers.integer(evidence.n_starts), f"{n_kinds} kinds" if n_kinds > 1 else ""),
+            (
+                f"{evidence.noun.capitalize()}s",
+                numbers.integer(evidence.n_starts),
+                f"{n_kinds} kinds" if n_kinds > 1 else "",
+            ),
             ("Distinct optima", numbers.integer(evidence.n_distinct), ""),
             ("Hits of the best", numbers.integer(evidence.n_hits), numbers.percent(words.hit_rate(evidence), 0)),
             (
@@ -182,12 +186,12 @@ def _label_optima(canvas: Canvas, layout: Layout, evidence: Evidence, scale: Log
     canvas.text(width, 42, "at best", "quiet", anchor="end")
     shelf = Shelf()
     best = numbers.objective(evidence.best, apart=evidence.gap_to_second)
-    half = max(text_width(best, bold=True), text_width(_n_starts(evidence.n_hits))) / 2
+    half = max(text_width(best, bold=True), text_width(_n_hits(evidence))) / 2
     end = min(layout.best + half, width - text_width("at best") - 10)
     shelf.take(end - 2 * half, end)
     end_of_room = end - 2 * half - shelf.gap
     canvas.text(end - half, 26, best, "strong", anchor="middle")
-    canvas.text(end - half, 42, _n_starts(evidence.n_hits), "quiet", anchor="middle")
+    canvas.text(end - half, 42, _n_hits(evidence), "quiet", anchor="middle")
     canvas.line(layout.best, 48, layout.best, 56, "axis")
     if scale is None:
         return
@@ -206,5 +210,5 @@ def _label_optima(canvas: Canvas, layout: Layout, evidence: Evidence, scale: Log
             canvas.line(centre, 48, x, 56, "axis")
 
 
-def _n_starts(n: int) -> str:
-    return f"{numbers.integer(n)} {'start' if n == 1 else 'starts'}"
+def _n_hits(evidence: Evidence) -> str:
+    return f"{numbers.integer(evidence.n_hits)} {evidence.noun}{'' if evidence.n_hits == 1 else 's'}"

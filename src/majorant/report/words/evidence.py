@@ -35,7 +35,9 @@ def luck(evidence: Evidence) -> str:
     if evidence.n_starts == 1:
         return "with one start nothing can be said about luck"
     if evidence.n_distinct == 1:
-        return "no start found anything else"
+        return f"no {evidence.noun} found anything else"
+    if evidence.n_kicks:
+        return "none led beyond it"
     alone = evidence.n_starts - evidence.n_hits == 1
     if others_came_close(evidence):
         return "the other came close" if alone else "nearly all the others came close"
@@ -50,12 +52,10 @@ def headline(evidence: Evidence) -> str:
     if n == 1:
         return "Only one start was made, so nothing can be said about luck."
     if evidence.n_distinct == 1:
-        return (
-            "Both starts reached the same optimum." if n == 2 else f"All {in_prose(n)} starts reached the same optimum."
-        )
+        return f"{'Both' if n == 2 else f'All {in_prose(n)}'} {evidence.noun}s reached the same optimum."
     if hits == 1:
-        return f"Only one of {in_prose(n)} starts reached the best optimum; {luck(evidence)}."
-    return f"{opening(hits)} of {in_prose(n)} starts reached the best optimum; {luck(evidence)}."
+        return f"Only one of {in_prose(n)} {evidence.noun}s reached the best optimum; {luck(evidence)}."
+    return f"{opening(hits)} of {in_prose(n)} {evidence.noun}s reached the best optimum; {luck(evidence)}."
 
 
 def agreement(evidence: Evidence) -> str:
@@ -64,9 +64,9 @@ def agreement(evidence: Evidence) -> str:
     if n == 1:
         return "<strong>Only one start was made</strong>, so nothing can be said about luck."
     if evidence.n_distinct == 1:
-        starts = "Both starts" if n == 2 else f"All {in_prose(n)} starts"
+        starts = f"{'Both' if n == 2 else f'All {in_prose(n)}'} {evidence.noun}s"
         return f"<strong>{starts} reached the same optimum</strong>."
-    found = f"{opening(hits)} of {numbers.integer(n)} starts found this optimum"
+    found = f"{opening(hits)} of {numbers.integer(n)} {evidence.noun}s found this optimum"
     if others_came_close(evidence) or hit_rate(evidence) < 0.5:
         return f"{found}; <strong>{luck(evidence)}</strong>."
     return f"<strong>{found}</strong>; {luck(evidence)}."
@@ -101,7 +101,7 @@ def figure_label(evidence: Evidence) -> str:
     if evidence.n_starts == 1:
         return f"One start, which reached {article(best)} {best}"
     return (
-        f"Dot plot of the {evidence.objective_name} reached by each of {evidence.n_starts} starts: "
+        f"Dot plot of the {evidence.objective_name} reached by each of {evidence.n_starts} {evidence.noun}s: "
         f"{evidence.n_hits} reached the best, {article(best)} {best}"
     )
 
@@ -113,13 +113,16 @@ def distance_title(evidence: Evidence) -> str:
 
 def _how_to_read(evidence: Evidence, dots_for: int) -> str:
     unfinished = sum(not s.converged for s in evidence.starts)
-    dot = "Each dot is one start" if dots_for == 1 else f"Each dot is up to {in_prose(dots_for)} starts"
+    noun = evidence.noun
+    dot = f"Each dot is one {noun}" if dots_for == 1 else f"Each dot is up to {in_prose(dots_for)} {noun}s"
     text = f"<b>{dot}</b>, run until it came to rest."
     if unfinished:
-        were = f"{in_prose(unfinished)} of {in_prose(evidence.n_starts)} starts"
+        were = f"{in_prose(unfinished)} of {in_prose(evidence.n_starts)} {noun}s"
         text = f"<b>{dot}</b>. {capital(were)} stopped at the limit of iterations, before coming to rest."
     if evidence.n_starts == 1:
         return text
+    if evidence.n_kicks:
+        text += " A kick moves parts of the best solution so far and descends again: it is no independent start."
     extreme = "lowest" if evidence.sense == "min" else "highest"
     return f"{text} Dots at the right reached the {extreme} {escaped(evidence.objective_name)} seen."
 
@@ -147,6 +150,12 @@ def _conclusion(evidence: Evidence) -> str:
         return (
             f"{CONCLUSION}nothing yet. "
             "More starts would show whether this optimum is reached again or a better one is found."
+        )
+    if evidence.n_kicks:
+        kicks = counted(evidence.n_kicks, "kick")
+        return (
+            f"{CONCLUSION}{kicks} out of the best solution led to nothing better. "
+            "An optimum that no kick came near is not ruled out."
         )
     if evidence.n_distinct == 1:
         if n < 5:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
 from scipy.sparse import csr_matrix, vstack
 
@@ -35,6 +36,8 @@ FRESH_STARTS = 40
 MOST_AGE = 8
 CLOSE_ENOUGH = 8e-6
 """Distance from the objective, as a share of it, at which the search ends."""
+PROJECTION = 0.1
+"""Work of a projection, in the cube of the number of cuts."""
 WORTH = 0.02
 """It also ends once no more than this share of the distance can still be gained."""
 
@@ -124,7 +127,9 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
             break
         n_new = _cut(problem, cuts, multipliers, np.concatenate((found, maxima)), level)
         work.spend(len(w) * 10.0 * n_new + cuts.sets.nnz)
+        work.spend(PROJECTION * len(cuts) ** 3)
         while (moved := least_move(cuts.gram, level - cuts.values(multipliers))) is None:
+            work.spend(PROJECTION * len(cuts) ** 3)
             ceiling, level = level, (best.bound + level) / 2
             if finished():
                 return best
@@ -204,8 +209,10 @@ def least_move(gram: Array, shortfall: Array) -> Array | None:
     norms = np.where(norms > 0, norms, 1.0)
     scaled = shortfall / norms
     size = float(scaled.max())
-    eigenvalues, vectors = np.linalg.eigh(gram / np.outer(norms, norms))
-    half = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
+    # A pivoted Cholesky factor is a square root too, at a tenth of the cost of one from eigenvalues.
+    factor, pivots, rank, _ = dpstrf(gram / np.outer(norms, norms))
+    half = np.zeros((rank, len(scaled)))
+    half[:, pivots - 1] = np.triu(factor)[:rank]
     rows = np.concatenate((half, scaled[None] / size))
     aim = np.zeros(len(rows))
     aim[-1] = 1.0

@@ -15,7 +15,7 @@ from majorant.solvers.kmeans_bounds.parts import blocks_bound, leading_columns_b
 from majorant.solvers.kmeans_bounds.pengwei import MOST_POINTS, peng_wei_bound
 from majorant.solvers.kmeans_bounds.problem import EPSILON, BoundProblem, make_problem
 
-Effort = Literal["fast", "default", "tight"]
+Effort = Literal["quick", "fast", "default", "tight"]
 
 LARGEST = 1e152
 MOST_COLUMNS_TO_SPLIT = 12
@@ -29,9 +29,14 @@ class _Plan:
     """More work, for each of the n k distances of points to centres."""
     rounds: int
     iterations: int
+    most_points: int = MOST_POINTS
+    """Up to which Peng-Wei is tried."""
+    parts: bool = True
+    """Whether sums over columns and over blocks of points are tried."""
 
 
 _PLANS: dict[str, _Plan] = {
+    "quick": _Plan(4e6, 0.0, 10, 0, most_points=300, parts=False),
     "fast": _Plan(8e6, 10.0, 20, 0),
     "default": _Plan(5e7, 20.0, 60, 15),
     "tight": _Plan(6e8, 400.0, 200, 60),
@@ -83,8 +88,8 @@ def kmeans_lower_bound(
         Positive.
     centres : ndarray of shape (k, d)
         The centres of a fit.
-    effort : {"fast", "default", "tight"}
-        How much work may be done.
+    effort : {"quick", "fast", "default", "tight"}
+        How much work may be done; "quick", some hundredths of a second, leaves out what cannot be had for that.
     budget : float, optional
         Looks at one point from one place, in eight columns, in place of what `effort` allows; about a hundred million
         take a second. The result depends on it, never on the clock.
@@ -146,9 +151,9 @@ def _best_of(problem: BoundProblem, work: Work, plan: _Plan) -> LowerBound:
     before = share.left
     note("set partition", partition_bound(problem, share, plan.rounds).bound)
     work.spend(before - share.left)
-    if short(1e-3) and n <= MOST_POINTS:
+    if short(1e-3) and n <= plan.most_points:
         note("Peng-Wei", peng_wei_bound(problem, work, plan.iterations))
-    if short(0.02) and n > MOST_POINTS:
+    if short(0.02) and n > plan.most_points and plan.parts:
         if 2 < d <= MOST_COLUMNS_TO_SPLIT:
             share = Work(work.left / 3)
             work.spend(share.left)

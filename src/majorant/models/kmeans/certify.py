@@ -1,0 +1,45 @@
+"""How far can the centres be from the best possible ones?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from majorant.engine.measure import empirical_measure
+from majorant.engine.rows import Rows
+from majorant.evidence.certificate import Certificate
+from majorant.solvers.kmeans_bounds import Effort, kmeans_lower_bound
+from majorant.solvers.nearest import assign
+
+MOST_DISTANCES = 1_000_000
+"""A bound comes with every fit of at most so many points times centres, for some hundredths of a second."""
+
+
+def certificate(
+    X: NDArray[Any], weights: NDArray[np.float64] | None, centres: NDArray[Any], effort: Effort
+) -> Certificate:
+    """The certificate of centres on rows in memory, both in the units of the rows."""
+    # In double precision whatever X is: rounding to single must not enter a bound.
+    measure = empirical_measure(X.astype(np.float64, copy=False), weights)
+    inside = np.ascontiguousarray((centres - measure.origin) * measure.scale)
+    labels = np.zeros(measure.n_points, dtype=np.int32)
+    moments, _ = assign(measure.points, measure.weights, inside, labels)
+    assert moments is not None
+    found = kmeans_lower_bound(measure.points, measure.weights, inside, effort=effort)
+    unit = measure.scale**-2
+    solution = f"{len(centres)}-centre solution"
+    return Certificate(found.bound * unit, float(moments[:, -1].sum()) * unit, found.method, solution=solution)
+
+
+def quick_bound(rows: Rows, centres: NDArray[Any]) -> float | None:
+    """A bound for about the cost of a fit, in the units of the rows' measure; None where none is known."""
+    points = rows.measure.points
+    if rows.is_stream or sparse.issparse(points) or points.dtype != np.float64:
+        return None
+    if len(points) * len(centres) > MOST_DISTANCES:
+        return None
+    found = kmeans_lower_bound(points, rows.measure.weights, centres, effort="quick")
+    return found.bound if found.bound > 0 else None
