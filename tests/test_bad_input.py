@@ -96,6 +96,14 @@ NEAR_NUMBERS: dict[str, Callable[[], Any]] = {
     "csr, explicit zeros": lambda: sparse.csr_matrix((ROWS.ravel(), np.tile(range(3), N), range(0, 3 * N + 1, 3))),
 }
 
+
+def damaged_csr(column: int) -> sparse.csr_matrix:
+    """One whose first entry lies outside it."""
+    matrix = sparse.csr_matrix(ROWS.astype(np.float64))
+    matrix.indices[0] = column
+    return matrix
+
+
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "NaN": (lambda: with_cell(np.nan), "NaN"),
     "inf": (lambda: with_cell(np.inf), "infinity"),
@@ -104,6 +112,8 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "inf in float16": (lambda: with_cell(np.inf, np.float16), "infinity"),
     "NaN in csr": (lambda: sparse.csr_matrix(with_cell(np.nan)), "NaN"),
     "inf in csr": (lambda: sparse.csr_matrix(with_cell(np.inf)), "infinity"),
+    "csr with a column too far": (lambda: damaged_csr(99), "damaged sparse matrix"),
+    "csr with a negative column": (lambda: damaged_csr(-5), "damaged sparse matrix"),
     "None": (lambda: with_cell(None, object), "NaN"),
     "pd.NA": (lambda: pd.DataFrame(ROWS, columns=NAMES).astype("Int64").mask(ROWS > 95), "NaN"),
     "pd.NA object": (lambda: with_cell(pd.NA, object), "NA|NaN"),

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 
-def check_integer(name: str, value: Any, *, low: int) -> int:
+def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
     """`value` as an int that is at least `low`.
 
     Raises
@@ -22,8 +23,8 @@ def check_integer(name: str, value: Any, *, low: int) -> int:
         If it is too small.
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number of at least {low}; got {value!r}")
-    if value < low:
+        raise TypeError(f"{name} must be a whole number{'' if low is None else f' of at least {low}'}; got {value!r}")
+    if low is not None and value < low:
         raise ValueError(f"{name} must be at least {low}; got {value!r}")
     return int(value)
 
@@ -40,10 +41,14 @@ def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {value!r}")
-    if not low <= float(value) <= high:
+    try:
+        number = float(value)
+    except OverflowError as error:  # a whole number of hundreds of digits
+        raise ValueError(f"{name} is too large for a float64") from error
+    if not low <= number <= high:
         expected = f"at least {low:g}" if high == np.inf else f"between {low:g} and {high:g}"
         raise ValueError(f"{name} must be {expected}; got {value!r}")
-    return float(value)
+    return number
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str = "") -> str:
@@ -76,7 +81,10 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     raw = np.asarray(sample_weight)
     if raw.dtype.kind not in "biuf" and not _all_real(raw):
         raise TypeError(f"sample_weight must hold numbers; got an array of {raw.dtype}")
-    weights = np.full(n_rows, float(raw)) if raw.ndim == 0 else np.ascontiguousarray(raw, dtype=np.float64)
+    try:
+        weights = np.full(n_rows, float(raw)) if raw.ndim == 0 else np.ascontiguousarray(raw, dtype=np.float64)
+    except OverflowError as error:
+        raise ValueError("sample_weight holds a whole number that is too large for a float64; scale it down") from error
     if weights.shape != (n_rows,):
         raise ValueError(f"sample_weight must be one number a row, shape ({n_rows},); got shape {weights.shape}")
     if not np.isfinite(weights).all():
@@ -91,6 +99,20 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     if not np.isfinite(largest * n_rows) or largest > 1e150:
         raise ValueError(f"sample_weight is too large to be summed: its largest entry is {largest:g}; scale it down")
     return None if (weights == 1.0).all() else weights
+
+
+def check_csr(X: Any) -> None:
+    """Refuse a CSR matrix whose indices point outside it, which compiled code would follow.
+
+    Raises
+    ------
+    ValueError
+    """
+    if sparse.issparse(X):
+        try:
+            X.check_format(full_check=True)
+        except ValueError as error:
+            raise ValueError(f"X is a damaged sparse matrix ({error}): build it anew") from error
 
 
 def _all_real(values: NDArray[Any]) -> bool:

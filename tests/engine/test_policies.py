@@ -503,6 +503,14 @@ class TestParameters:
         with pytest.raises(ValueError, match="n_sweeps must be at least 1; got 0"):
             RandomWalk(n_sweeps=0)
 
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [("eta", "small"), ("eta", None), ("eta", True), ("hot_start", "yes"), ("hot_start", 1), ("n_sweeps", 1.5)],
+    )
+    def test_parameters_of_other_types(self, name: str, value: Any) -> None:
+        with pytest.raises(TypeError, match=f"{name} must be .*; got {value!r}"):
+            RandomWalk(**{name: value})
+
     def test_policies_are_values(self) -> None:
         assert GibbsLimit() == GibbsLimit(eta=0.1) and hash(GibbsLimit()) == hash(GibbsLimit(eta=0.1))
         assert GibbsLimit(eta=0.2) != GibbsLimit() and GibbsLimit() != Tempered()

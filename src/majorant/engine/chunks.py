@@ -18,6 +18,8 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._validation import check_integer
+
 BLOCK_BYTES = 1 << 22
 """A block of wide rows takes about this much; one of narrow rows has the largest number of rows."""
 
@@ -223,4 +225,8 @@ def _ordered(pool: ThreadPoolExecutor, f: Callable[[Block], S], blocks: Iterator
 
 def effective_threads(n_jobs: int | None) -> int:
     """Number of threads that `n_jobs` means here."""
+    if n_jobs is not None:
+        check_integer("n_jobs", n_jobs)
+        if n_jobs == 0:
+            raise ValueError("n_jobs must not be 0: 1 is one thread, -1 all processors")
     return max(1, min(int(joblib.effective_n_jobs(n_jobs)), os.cpu_count() or 1))

@@ -6,12 +6,14 @@ A proposal need not respect the budget: the loop blends it with the tightest bou
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant._validation import check_integer
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft, tightest
 from majorant.engine.problem import Family, View
@@ -33,8 +35,14 @@ class BoundPolicy:
     hot_start: bool | None = None
 
     def __post_init__(self) -> None:
+        eta: Any = self.eta
+        hot_start: Any = self.hot_start
+        if isinstance(eta, bool) or not isinstance(eta, Real):
+            raise TypeError(f"eta must be a number in (0, 1]; got {eta!r}")
         if not 0 < self.eta <= 1:
             raise ValueError(f"eta must lie in (0, 1]; got {self.eta!r}")
+        if not (hot_start is None or isinstance(hot_start, bool | np.bool_)):
+            raise TypeError(f"hot_start must be True, False or None; got {hot_start!r}")
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int) -> None:
         """Nothing to prepare."""
@@ -151,8 +159,7 @@ class RandomWalk(BoundPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.n_sweeps < 1:
-            raise ValueError(f"n_sweeps must be at least 1; got {self.n_sweeps!r}")
+        check_integer("n_sweeps", self.n_sweeps, low=1)
 
     def propose(self, view: View, price: float) -> Latent:
         rows = len(view.block)
