@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -49,6 +50,8 @@ from .test_kmeans import blobs
         ("bounds", mj.Tightest, TypeError),
         ("bounds", 0.5, TypeError),
         ("n_jobs", 0, ValueError),
+        ("n_jobs", "all", TypeError),
+        ("n_jobs", 1.5, TypeError),
     ],
 )
 def test_wrong_parameters_are_named_and_shown(name: str, value: Any, error: type[Exception]) -> None:
@@ -76,6 +79,45 @@ def test_wrong_parameters_are_named_and_shown(name: str, value: Any, error: type
 )
 def test_usual_forms_of_parameters_are_taken(name: str, value: Any) -> None:
     mj.KMeans(**{"n_clusters": 3, name: value}).fit(blobs(0))
+
+
+@pytest.mark.parametrize(
+    ("init", "error"),
+    [
+        (None, ValueError),
+        (3, ValueError),
+        ([1.0, 2.0], ValueError),
+        ([["a", "b"], ["c", "d"]], ValueError),
+        ([[1.0, 2.0], [3.0]], ValueError),
+        ([[1.0, 2.0], [np.nan, 1.0]], ValueError),
+        (lambda X, k, random_state: None, ValueError),
+        (sparse.csr_matrix(np.eye(2)), TypeError),
+    ],
+)
+def test_what_is_no_array_of_centres_is_refused(init: Any, error: type[Exception]) -> None:
+    with pytest.raises(error, match=r"init must be finite centres, shape \(n_clusters, n_features\): "):
+        mj.KMeans(2, init=init).fit(blobs(0)[:, :2])
+
+
+@pytest.mark.parametrize("bounds", [None, mj.GibbsLimit()], ids=str)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("far", [1e3, 1e6, 1e8, 1e10, 1e14])
+def test_centres_far_from_the_rows_may_start(far: float, dtype: Any, bounds: Any, seed: int) -> None:
+    """In other units than the rows, say: the fit goes on from wherever its first step leads."""
+    X = blobs(seed)[::5].astype(dtype)
+    for init in (X[:3] * far, X[:3] + far):
+        model = mj.KMeans(3, init=init, bounds=bounds, random_state=seed).fit(X)
+        expected = cdist(X, model.cluster_centers_, "sqeuclidean").min(axis=1).sum()
+        assert model.inertia_ == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(("far", "dtype"), [(1e200, np.float64), (1e30, np.float32), (1e60, np.float32)])
+def test_centres_too_far_to_be_squared_are_refused(far: float, dtype: Any) -> None:
+    X = blobs(0).astype(dtype)
+    with pytest.raises(
+        ValueError, match=r"init lies up to .* from X, too far to be squared: give centres in the units"
+    ):
+        mj.KMeans(3, init=X[:3].astype(np.float64) * far).fit(X)
 
 
 def test_a_misspelt_choice_is_corrected() -> None:
@@ -197,7 +239,7 @@ def test_as_a_step_of_a_pipeline(seed: int) -> None:
 
 @pytest.mark.parametrize("unit", [1.0, 2.0**300], ids=["plain units", "huge units"])
 def test_verbose_tells_each_start_on_stderr(unit: float, capfd: pytest.CaptureFixture[str], seed: int) -> None:
-    model = mj.KMeans(4, n_init=3, verbose=1, random_state=seed).fit(blobs(seed) * unit)
+    model = mj.KMeans(4, n_init=3, algorithm="lloyd", verbose=1, random_state=seed).fit(blobs(seed) * unit)
     out, err = capfd.readouterr()
     assert out == ""
     told = re.findall(r"^start (\d+), (.+): objective (\S+)$", err, flags=re.MULTILINE)
@@ -216,13 +258,15 @@ def test_silence_by_default(capfd: pytest.CaptureFixture[str], seed: int) -> Non
 
 def test_starts_are_logged(caplog: pytest.LogCaptureFixture, seed: int) -> None:
     with caplog.at_level(logging.DEBUG, logger="majorant"):
-        mj.KMeans(4, n_init=2, random_state=seed).fit(blobs(seed))
+        mj.KMeans(4, n_init=2, algorithm="lloyd", random_state=seed).fit(blobs(seed))
     assert [(r.name, r.levelname) for r in caplog.records] == [("majorant", "DEBUG")] * 2
     assert "k-means++" in caplog.text and "tolerance reached" in caplog.text
 
 
 def test_a_fit_that_was_cut_short_says_so(seed: int) -> None:
-    model = mj.KMeans(8, max_iter=1, n_init=2, random_state=seed).fit(blobs(seed, n=2000))
+    model = mj.KMeans(8, max_iter=1, n_init=2, algorithm="lloyd", random_state=seed).fit(blobs(seed, n=2000))
     assert [s.converged for s in model.evidence_.starts] == [False, False]
     assert model.n_iter_ == 1
     assert all(s.converged for s in mj.KMeans(8, n_init=2, random_state=seed).fit(blobs(seed)).evidence_.starts)
+    lloyd = mj.KMeans(8, n_init=2, algorithm="lloyd", random_state=seed).fit(blobs(seed))
+    assert all(s.converged for s in lloyd.evidence_.starts)
