@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.cluster import KMeans as Reference
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import majorant as mj
 
@@ -237,7 +238,7 @@ def test_rotations_turn_the_answer(seed: int) -> None:
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_fit_is_consistent(init: str, bounds: Any, dtype: type[Any], seed: int) -> None:
     X = blobs(seed).astype(dtype)
-    model = mj.KMeans(5, init=init, n_init=3, bounds=bounds, random_state=seed, tol=0.0).fit(X)
+    model = mj.KMeans(5, init=init, n_init=3, algorithm="lloyd", bounds=bounds, random_state=seed, tol=0.0).fit(X)
     eps = 1e-10 if dtype == np.float64 else 1e-5
     assert model.inertia_ == pytest.approx(sse(X, model.labels_), rel=eps)
     means = [X[model.labels_ == z].mean(axis=0, dtype=np.float64) for z in range(5)]
@@ -271,11 +272,15 @@ def test_lloyd_and_elkan_are_the_same(init: str, seed: int) -> None:
 
 def test_the_seed_decides(seed: int) -> None:
     X = blobs(seed, k=12)
-    fits = [mj.KMeans(12, n_init=1, random_state=s).fit(X).inertia_ for s in range(8)]
+
+    def fitted(state: Any) -> float:
+        return mj.KMeans(12, n_init=1, algorithm="lloyd", random_state=state).fit(X).inertia_
+
+    fits = [fitted(s) for s in range(8)]
     assert len(set(fits)) > 1
-    assert fits == [mj.KMeans(12, n_init=1, random_state=np.random.RandomState(s)).fit(X).inertia_ for s in range(8)]
+    assert fits == [fitted(np.random.RandomState(s)) for s in range(8)]
     state = np.random.RandomState(seed)
-    first, second = (mj.KMeans(12, n_init=1, random_state=state).fit(X).inertia_ for _ in range(2))
+    first, second = (fitted(state) for _ in range(2))
     assert first != second, "a RandomState goes on where it was"
 
 
@@ -294,9 +299,95 @@ def test_the_seed_decides(seed: int) -> None:
 )
 def test_starts_are_named_and_counted(init: str, source: str, seed: int) -> None:
     X = blobs(seed)
-    assert {s.source for s in mj.KMeans(4, init=init, n_init=3, random_state=seed).fit(X).evidence_.starts} == {source}
-    assert mj.KMeans(4, init=init, random_state=seed).fit(X).evidence_.n_starts == 10
-    assert mj.KMeans(4, init=init, n_init=1, random_state=seed).fit(X).evidence_.n_starts == 1
+    lloyd = mj.KMeans(4, init=init, algorithm="lloyd", random_state=seed)
+    assert {s.source for s in clone(lloyd).set_params(n_init=3).fit(X).evidence_.starts} == {source}
+    assert clone(lloyd).fit(X).evidence_.n_starts == 10
+    assert clone(lloyd).set_params(n_init=1).fit(X).evidence_.n_starts == 1
+
+
+# The swap search
+
+
+def test_a_search_is_one_start_and_its_kicks(seed: int) -> None:
+    X = blobs(seed, k=8)
+    model = mj.KMeans(8, random_state=seed).fit(X)
+    evidence, trace = model.evidence_, model.trace_
+    assert evidence.n_starts - evidence.n_kicks == 1 and 0 < evidence.n_kicks <= 40
+    assert evidence.starts[0].source == "k-means++" and {s.source for s in evidence.starts[1:]} == {"kick"}
+    assert evidence.best == pytest.approx(model.inertia_, rel=1e-9)
+    assert (np.diff(trace["objective"]) <= 1e-9 * model.inertia_).all(), "an accepted step never loses"
+    assert trace["objective"][-1] == model.inertia_ == pytest.approx(sse(X, model.labels_))
+    assert mj.KMeans(8, effort="fast", random_state=seed).fit(X).evidence_.n_kicks == 0
+    two = mj.KMeans(8, n_init=2, random_state=seed).fit(X).evidence_
+    assert two.n_starts - two.n_kicks == 2
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_search_is_not_beaten_by_restarts(dtype: type[Any], seed: int) -> None:
+    X = blobs(seed, n=400, k=15).astype(dtype)
+    search = mj.KMeans(15, random_state=seed).fit(X).inertia_
+    restarts = mj.KMeans(15, algorithm="lloyd", n_init=30, tol=0.0, random_state=seed).fit(X).inertia_
+    assert search <= restarts * (1 + (1e-9 if dtype == np.float64 else 1e-5))
+
+
+def test_no_single_row_can_move_for_the_better(seed: int) -> None:
+    """Hartigan's condition: with both means moved along, no row is better off elsewhere."""
+    X = blobs(seed, n=200, k=6)
+    model = mj.KMeans(6, random_state=seed).fit(X)
+    sizes = np.bincount(model.labels_, minlength=6)
+    squares = ((X[:, None] - model.cluster_centers_) ** 2).sum(axis=2)
+    own = squares[np.arange(len(X)), model.labels_]
+    leaves = np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), np.inf)[model.labels_] * own
+    joins = squares * sizes / (sizes + 1)
+    joins[np.arange(len(X)), model.labels_] = np.inf
+    assert (leaves[sizes[model.labels_] > 1] <= joins.min(axis=1)[sizes[model.labels_] > 1] * (1 + 1e-9)).all()
+
+
+def test_a_choice_of_start_or_bounds_means_lloyd(seed: int) -> None:
+    X = blobs(seed)
+    for chosen in ({"init": "random"}, {"init": X[:4]}, {"bounds": mj.Tightest()}):
+        by_default = mj.KMeans(4, random_state=seed, **chosen).fit(X)
+        lloyd = mj.KMeans(4, algorithm="lloyd", random_state=seed, **chosen).fit(X)
+        np.testing.assert_array_equal(by_default.cluster_centers_, lloyd.cluster_centers_)
+        assert by_default.evidence_.n_kicks == 0
+    assert mj.KMeans(4, random_state=seed).fit(sparse.csr_matrix(X)).evidence_.n_kicks == 0
+
+
+# The certificate
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_certificate_holds(dtype: type[Any], weighted: bool, seed: int) -> None:
+    X = (far_blobs(seed) + 1e3).astype(dtype)
+    weights = np.random.default_rng(seed).uniform(0.5, 2, len(X)) if weighted else None
+    model = mj.KMeans(3, random_state=seed).fit(X, sample_weight=weights)
+    certificate = model.certify(X, sample_weight=weights)
+    assert certificate.proved and certificate.bound <= certificate.objective * (1 + 1e-9)
+    assert certificate.objective == pytest.approx(model.inertia_, rel=1e-9 if dtype == np.float64 else 1e-4)
+    assert "proved optimal" in certificate.sentence
+    if dtype == np.float64:
+        assert model.evidence_.lower_bound == pytest.approx(model.inertia_, rel=1e-4)
+        assert model.evidence_.lower_bound <= model.inertia_ * (1 + 1e-9)
+
+
+def test_a_bad_fit_is_not_certified(seed: int) -> None:
+    X = far_blobs(seed)
+    bad = mj.KMeans(3, init=X[:3] * 0 + X.mean(axis=0) + np.arange(3)[:, None], max_iter=1).fit(X)
+    good = mj.KMeans(3, random_state=seed).fit(X)
+    for effort in ("fast", "default", "tight"):
+        assert bad.certify(X, effort=effort).bound <= good.inertia_ * (1 + 1e-9)
+
+
+def test_certify_says_what_it_cannot_do(seed: int) -> None:
+    X = blobs(seed)
+    model = mj.KMeans(3, random_state=seed).fit(X)
+    with pytest.raises(TypeError, match="dense array"):
+        model.certify(sparse.csr_matrix(X))
+    with pytest.raises(ValueError, match="effort"):
+        model.certify(X, effort="best")
+    with pytest.raises(NotFittedError):
+        mj.KMeans(3).certify(X)
 
 
 def test_a_start_more_never_makes_it_worse(seed: int) -> None:

@@ -87,9 +87,9 @@ def bound_sentence(evidence: Evidence) -> str:
     """The provable bound, rounded so that what is printed is still proved, or that there is none."""
     if evidence.lower_bound is None:
         return "Provable bound: not computed."
-    certificate = Certificate(
-        evidence.lower_bound, evidence.best, "", objective_name=evidence.objective_name, sense=evidence.sense
-    )
+    name = evidence.objective_name
+    unit = "nats" if name == "log-likelihood" else ""
+    certificate = Certificate(evidence.lower_bound, evidence.best, "", name, evidence.sense, unit=unit)
     return f"Provable bound: {certificate.sentence[0].lower()}{certificate.sentence[1:]}"
 
 
