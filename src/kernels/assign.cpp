@@ -162,6 +162,46 @@ struct ByColumn {
     }
 };
 
+// By differences: slower, and exact where centres lie so far out that |c|^2 - 2 x.c has no digits left for their rows.
+template <class T>
+struct ByDifference {
+    using V = Vector<T>;
+    int64_t d, k, padded;
+    std::vector<T> packed;  // (vector of centres, column, lane)
+
+    ByDifference(int64_t d, int64_t k, const T* centres)
+        : d(d), k(k), padded((k + V::lanes - 1) / V::lanes * V::lanes), packed(padded * d, T(0)) {
+        for (int64_t j = 0; j < k; j++)
+            for (int64_t l = 0; l < d; l++)
+                packed[(j / V::lanes * d + l) * V::lanes + j % V::lanes] = centres[j * d + l];
+    }
+
+    typename V::type squares(const T* row, int64_t j) const {
+        typename V::type sum = {};
+        const T* tile = packed.data() + j * d;
+        for (int64_t l = 0; l < d; l++) {
+            const auto difference = V::load(tile + l * V::lanes) - row[l];
+            sum += difference * difference;
+        }
+        return sum;
+    }
+
+    void find(int64_t n, const T* x, int32_t* nearest) const {
+        for (int64_t i = 0; i < n; i++) {
+            T least = infinity<T>;
+            nearest[i] = 0;
+            for (int64_t j = 0; j < k; j += V::lanes) {
+                const auto found = squares(x + i * d, j);
+                for (int64_t v = 0; v < V::lanes && j + v < k; v++)
+                    if (found[v] < least) {
+                        least = found[v];
+                        nearest[i] = int32_t(j + v);
+                    }
+            }
+        }
+    }
+};
+
 // Adds one row to the moments of its centre, about that centre.
 template <class T>
 inline void add_row(int64_t d, const T* x, const T* c, double w, double* moments) {
@@ -289,6 +329,31 @@ int64_t run(const Search& search, int64_t n, int64_t d, int64_t k, const T* x, c
     return changed;
 }
 
+// Whether rounding of |c|^2 - 2 x.c could show in the sum of squares that it led to.
+template <class T>
+bool is_blurred(int64_t n, int64_t d, int64_t k, const T* x, const double* w, const T* centres, const double* moments,
+                const int32_t* labels) {
+    constexpr double shown = sizeof(T) == 8 ? 1e-7 : 1e-2, rounding = 8 * double(std::numeric_limits<T>::epsilon());
+    double farthest = 0.0, mass = 0.0, sum = 0.0;
+    for (int64_t j = 0; j < k; j++) {
+        double square = 0.0;
+        for (int64_t l = 0; l < d; l++) square += double(centres[j * d + l]) * double(centres[j * d + l]);
+        farthest = std::max(farthest, square);
+    }
+    if (moments) {
+        for (int64_t j = 0; j < k; j++) {
+            mass += moments[j * (d + 2)];
+            sum += moments[j * (d + 2) + d + 1];
+        }
+    } else {
+        for (int64_t i = 0; i < n; i++) {
+            mass += weight(w, i);
+            sum += weight(w, i) * double(squared_distance(d, x + i * d, centres + labels[i] * d));
+        }
+    }
+    return rounding * farthest * mass > shown * sum;
+}
+
 }  // namespace
 
 template <class T>
@@ -296,7 +361,13 @@ int64_t assign(int64_t n, int64_t d, int64_t k, const T* x, const double* w, con
                int32_t* labels, T* nearest) {
     constexpr int64_t lanes = Vector<T>::lanes;
     constexpr int widest = registers == 32 ? 4 : 2;
-    auto go = [&](const auto& search) { return run(search, n, d, k, x, w, centres, moments, labels, nearest); };
+    auto go = [&](const auto& search) {
+        const std::vector<int32_t> before(labels, labels + n);
+        const int64_t changed = run(search, n, d, k, x, w, centres, moments, labels, nearest);
+        if (!is_blurred(n, d, k, x, w, centres, moments, labels)) return changed;
+        std::copy(before.begin(), before.end(), labels);
+        return run(ByDifference<T>(d, k, centres), n, d, k, x, w, centres, moments, labels, nearest);
+    };
     if (d >= 64 && k <= 32) {
         if constexpr (registers == 32) return go(ByColumn<T, 4, 5>(d, k, centres));
         return go(ByColumn<T, 3, 4>(d, k, centres));
@@ -319,27 +390,16 @@ void moments(int64_t n, int64_t d, int64_t k, const T* x, const double* w, const
 template <class T>
 void distances(int64_t n, int64_t d, int64_t k, const T* x, const T* centres, T* out) {
     using V = Vector<T>;
-    constexpr int64_t lanes = V::lanes;
-    const int64_t padded = (k + lanes - 1) / lanes * lanes;
-    std::vector<T> packed(padded * d, T(0));  // (vector of centres, column, lane)
-    for (int64_t j = 0; j < k; j++)
-        for (int64_t l = 0; l < d; l++) packed[(j / lanes * d + l) * lanes + j % lanes] = centres[j * d + l];
-    for (int64_t i = 0; i < n; i++) {
-        const T* row = x + i * d;
-        for (int64_t j = 0; j < k; j += lanes) {
-            typename V::type sum = {};
-            const T* tile = packed.data() + j * d;
-            for (int64_t l = 0; l < d; l++) {
-                const auto difference = V::load(tile + l * lanes) - row[l];
-                sum += difference * difference;
-            }
-            if (j + lanes <= k) {
-                V::store(out + i * k + j, sum);
+    const ByDifference<T> search(d, k, centres);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < k; j += V::lanes) {
+            const auto found = search.squares(x + i * d, j);
+            if (j + V::lanes <= k) {
+                V::store(out + i * k + j, found);
             } else {
-                for (int64_t v = 0; v < k - j; v++) out[i * k + j + v] = sum[v];
+                for (int64_t v = 0; v < k - j; v++) out[i * k + j + v] = found[v];
             }
         }
-    }
 }
 
 #define MAJORANT_INSTANTIATE(T)                                                                                   \

@@ -150,26 +150,16 @@ void bind(nb::module_& m) {
         table<T>().sort_rows(n, d, x.data(), order.data(), is_new.data());
     }, nb::arg("x").noconvert(), nb::arg("order").noconvert(), nb::arg("is_new").noconvert());
 
-    m.def("column_sums", [](Mat<const T> x, Vec<const int64_t> order, Vec<const double> w, Vec<const double> origin,
-                            double scale, Vec<double> out) {
-        const size_t n = order.shape(0), d = x.shape(1);
-        need(w.shape(0) == n && origin.shape(0) == d && out.shape(0) == d, "w must match order; origin and out, columns");
-        for (size_t i = 0; i < n; i++) need(order(i) >= 0 && size_t(order(i)) < x.shape(0), "order names no row");
-        nb::gil_scoped_release release;
-        table<T>().column_sums(n, d, x.data(), order.data(), w.data(), origin.data(), scale, out.data());
-    }, nb::arg("x").noconvert(), nb::arg("order").noconvert(), nb::arg("w").noconvert(), nb::arg("origin").noconvert(),
-       nb::arg("scale"), nb::arg("out").noconvert());
-
     m.def("standard_rows", [](Mat<const T> x, Vec<const int64_t> order, Vec<const double> origin, double scale,
-                              Vec<const double> shift, Mat<T> out) {
+                              Mat<T> out) {
         const size_t n = order.shape(0), d = x.shape(1);
-        need(origin.shape(0) == d && shift.shape(0) == d, "origin and shift must have one entry a column");
+        need(origin.shape(0) == d, "origin must have one entry a column");
         need(out.shape(0) == n && out.shape(1) == d, "out must have a row for each entry of order");
         for (size_t i = 0; i < n; i++) need(order(i) >= 0 && size_t(order(i)) < x.shape(0), "order names no row");
         nb::gil_scoped_release release;
-        table<T>().standard_rows(n, d, x.data(), order.data(), origin.data(), scale, shift.data(), out.data());
+        table<T>().standard_rows(n, d, x.data(), order.data(), origin.data(), scale, out.data());
     }, nb::arg("x").noconvert(), nb::arg("order").noconvert(), nb::arg("origin").noconvert(), nb::arg("scale"),
-       nb::arg("shift").noconvert(), nb::arg("out").noconvert());
+       nb::arg("out").noconvert());
 
     m.def("plus_plus", [](Mat<const T> x, Weights w, Mat<const double> uniforms, Vec<int64_t> chosen) {
         const size_t n = x.shape(0), d = x.shape(1), k = chosen.shape(0), trials = uniforms.shape(1);

@@ -44,13 +44,9 @@ struct Table {
     // differs from the one before.
     void (*sort_rows)(int64_t n, int64_t d, const T* x, int64_t* order, uint8_t* is_new);
 
-    // Weighted sums (d) of (x - origin) * scale over the rows named by order.
-    void (*column_sums)(int64_t n, int64_t d, const T* x, const int64_t* order, const double* w, const double* origin,
-                        double scale, double* out);
-
-    // (x - origin) * scale - shift of the rows named by order, computed in double precision.
+    // x * scale - origin * scale, computed in double precision, of the rows named by order.
     void (*standard_rows)(int64_t n, int64_t d, const T* x, const int64_t* order, const double* origin, double scale,
-                          const double* shift, T* out);
+                          T* out);
 
     // Greedy k-means++: `trials` candidates a step by inverse CDF of w * (squared distance), the best is kept.
     void (*plus_plus)(int64_t n, int64_t d, int64_t k, int64_t trials, const T* x, const double* w,

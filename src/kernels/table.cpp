@@ -11,7 +11,7 @@ namespace majorant::MAJORANT_ISA {
 
 template <class T>
 constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, draw<T>,
-                         walk<T>,   collect<T>, sort_rows<T>, column_sums<T>, standard_rows<T>, plus_plus<T>,
+                         walk<T>,   collect<T>, sort_rows<T>, standard_rows<T>, plus_plus<T>,
                          swap_search<T>};
 
 #define MAJORANT_NAME(x) #x

@@ -30,7 +30,7 @@ class Measure:
     positions : ndarray of shape (n_rows,)
         The point that each row is, -1 where the row has no weight.
     origin : ndarray of shape (n_features,)
-        Weighted mean of the rows (zero for sparse rows, which stay sparse).
+        A point amid the rows (zero for sparse rows, which stay sparse).
     scale : float
         A power of two: 1 unless the numbers are so large or so small that their squares would overflow or vanish.
     """
@@ -52,13 +52,16 @@ class Measure:
     def variances(self) -> NDArray[np.float64]:
         """Weighted variance of each column, in the measure's own units."""
         share = self.weights / self.total_weight
+        mean = self.points.T @ share
+        return np.asarray(np.maximum(self.squares() / self.total_weight - mean**2, 0.0))
+
+    def squares(self) -> NDArray[np.float64]:
+        """Weighted sum of squares of each column, about the origin."""
         if sparse.issparse(self.points):
-            mean = self.points.T @ share
-            squares = self.points.copy()
-            squares.data = squares.data.astype(np.float64) ** 2
-            variance = squares.T @ share - mean**2
-            return np.asarray(np.maximum(variance, 0.0))
-        return np.asarray(np.einsum("i,ij,ij->j", share, self.points, self.points, dtype=np.float64))
+            squares = self.points.astype(np.float64)
+            squares.data **= 2
+            return np.asarray(squares.T @ self.weights)
+        return np.asarray(np.einsum("i,ij,ij->j", self.weights, self.points, self.points, dtype=np.float64))
 
     def restore(self, points: NDArray[Any]) -> NDArray[np.float64]:
         """Points in the units of the rows."""
@@ -93,7 +96,7 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
     merged, point_of_sorted = _merge(w[order], is_new)
     positions = np.full(X.shape[0], -1, dtype=np.intp)
     positions[kept[order]] = point_of_sorted
-    points, origin, scale = _standard_units(rows, order[is_new.astype(bool)], merged)
+    points, origin, scale = _standard_units(rows, order[is_new.astype(bool)])
     return Measure(points, merged, positions, origin, scale)
 
 
@@ -108,23 +111,26 @@ def _merge(w: NDArray[np.float64], is_new: NDArray[np.uint8]) -> tuple[NDArray[n
     return np.add.reduceat(w, starts), run
 
 
-def _standard_units(
-    rows: Any, order: NDArray[np.int64], weights: NDArray[np.float64]
-) -> tuple[Any, NDArray[np.float64], float]:
-    """The rows named by `order`, centred and scaled, with the origin and the scale."""
+def _standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[np.float64], float]:
+    """The rows named by `order` in units in which squares are safe, with the origin and the scale."""
     dtype = rows.dtype
     if sparse.issparse(rows):
         points = rows[order]
         scale = safe_scale(np.abs(points.data).max(initial=0.0), dtype)
         return (points if scale == 1.0 else points * dtype.type(scale)), np.zeros(rows.shape[1]), scale
     low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
-    # Half sums cannot overflow, and a column of one value is centred to exact zeros.
-    middle, scale = low / 2 + high / 2, safe_scale(float(np.max(high / 2 - low / 2, initial=0.0)), dtype)
-    shift = np.empty(rows.shape[1])
-    _kernels.column_sums(rows, order, weights / weights.sum(), middle, scale, shift)
+    scale = safe_scale(float(np.max(high / 2 - low / 2, initial=0.0)), dtype)  # half sums cannot overflow
+    origin = amid(rows, order)
     points = np.empty((len(order), rows.shape[1]), dtype=dtype)
-    _kernels.standard_rows(rows, order, middle, scale, shift, points)
-    return points, middle + shift / scale, scale
+    _kernels.standard_rows(rows, order, origin, scale, points)
+    return points, origin, scale
+
+
+def amid(rows: NDArray[Any], order: NDArray[np.int64]) -> NDArray[np.float64]:
+    """A point amid the rows: medians of some of them. A mean would be pulled away by one row far out, and with it would
+    go the digits in which the others differ."""
+    some = rows[order[:: max(len(order) // 1000, 1)]].astype(np.float64)
+    return np.asarray(np.sort(some, axis=0)[len(some) // 2])
 
 
 def safe_scale(largest: float, dtype: Any) -> float:

@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from majorant.engine.chunks import Block, Chunks
-from majorant.engine.measure import Measure, empirical_measure, safe_scale
+from majorant.engine.measure import Measure, amid, empirical_measure, safe_scale
 from majorant.engine.storage import StoredRows, mapped
 
 SAMPLE_BYTES = 1 << 24
@@ -29,6 +28,8 @@ class Rows:
         The whole empirical measure, or that of a sample of a stream.
     variances : ndarray of shape (n_features,)
         Weighted variance of each column, in the data's units.
+    scatter : float
+        Weighted sum of squares about the origin: rounding is a share of it.
     is_stream : bool
         Whether rows are streamed, so that `measure` is only of a sample of them.
     """
@@ -36,17 +37,8 @@ class Rows:
     data: Chunks
     measure: Measure
     variances: NDArray[np.float64]
+    scatter: float
     is_stream: bool
-
-    @property
-    def scatter(self) -> float:
-        """Weighted sum of squared deviations from the origin."""
-        is_sparse: bool = sparse.issparse(self.measure.points)
-        if not is_sparse:
-            return float(self.variances.sum() * self.data.total_weight)
-        squares = self.measure.points.astype(np.float64)  # their origin is zero, not the mean
-        squares.data **= 2
-        return float((squares.T @ self.measure.weights).sum())
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -59,7 +51,7 @@ def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | No
     measure = empirical_measure(X, weights)
     uniform = bool((measure.weights == 1.0).all())
     data = Chunks(measure.points, weights=None if uniform else measure.weights, n_jobs=n_jobs)
-    return Rows(data, measure, measure.variances(), is_stream=False)
+    return Rows(data, measure, measure.variances(), float(measure.squares().sum()), is_stream=False)
 
 
 def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None) -> Rows:
@@ -93,17 +85,20 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None) -> Rows:
     total = source.total_weight
     mean = seen.sum / total
     variances = np.maximum(seen.squares / total - mean**2, 0.0)
-    origin = shift + mean
+    rows = np.concatenate(seen.sample)
+    origin = amid(rows, np.arange(len(rows)))
     scale = safe_scale(float(np.max(np.maximum(seen.high - origin, origin - seen.low), initial=0.0)), source.dtype)
 
     def standard(x: NDArray[Any]) -> NDArray[Any]:
         return np.ascontiguousarray((x.astype(np.float64) - origin) * scale, dtype=source.dtype)
 
-    sample = empirical_measure(np.concatenate(seen.sample), None if source.weights is None else source.weights[drawn])
+    sample = empirical_measure(rows, None if source.weights is None else source.weights[drawn])
     # The sample in the units of the stream: seeds found on it must mean the same there.
     points = np.ascontiguousarray((sample.restore(sample.points) - origin) * scale, dtype=source.dtype)
     measure = Measure(points, sample.weights, sample.positions, origin, scale)
-    return Rows(Chunks(mapped(source, standard), n_jobs=n_jobs), measure, variances * scale**2, is_stream=True)
+    scatter = float(np.sum(variances + (shift + mean - origin) ** 2)) * total * scale**2
+    data = Chunks(mapped(source, standard), n_jobs=n_jobs)
+    return Rows(data, measure, variances * scale**2, scatter, is_stream=True)
 
 
 @dataclass(frozen=True)

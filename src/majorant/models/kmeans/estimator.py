@@ -307,17 +307,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         """Centres in units in which distances are safe, the function that brings rows there, and the scale."""
         centres = self.cluster_centers_
         dtype = np.dtype(np.float32 if centres.dtype == np.float32 else np.float64)
-        origin = np.zeros(centres.shape[1]) if is_sparse else centres.astype(np.float64).mean(axis=0)
-        scale = safe_scale(float(np.abs(centres - origin).max(initial=0.0)), dtype)
-        # Beyond this a square might overflow; a row so far out is as near to one centre as to another.
-        limit = 1e15 if dtype == np.float32 else 1e150
+        scale = safe_scale(float(np.abs(centres).max(initial=0.0)), dtype)
+        limit = 1e15 if dtype == np.float32 else 1e150  # a square of more might overflow
 
         def to_units(x: Any) -> Any:
             if is_sparse:
                 return sparse.csr_matrix(x * scale, dtype=dtype)
-            return np.ascontiguousarray(np.clip((x.astype(np.float64) - origin) * scale, -limit, limit), dtype=dtype)
+            x = np.ascontiguousarray(x if scale == 1.0 else x.astype(np.float64) * scale, dtype=dtype)
+            farthest = max(float(x.max(initial=0)), -float(x.min(initial=0)))
+            if farthest > limit:
+                raise ValueError(f"X holds {farthest / scale:.0e}, too far from the centres to be squared: rescale X")
+            return x
 
-        return np.ascontiguousarray((centres - origin) * scale, dtype=dtype), to_units, scale
+        return np.ascontiguousarray(centres * scale, dtype=dtype), to_units, scale
 
     def _check_rows(self, X: Any) -> Any:
         """Rows to predict: validated in memory, or a stream."""
