@@ -460,7 +460,7 @@ class Interrupted:
         monkeypatch.setattr(mj.Chunks, "map_sum", map_sum)
 
 
-@pytest.mark.parametrize("at", [1, 2, 5])
+@pytest.mark.parametrize("at", [1, 2, 3])
 def test_an_interrupted_first_fit_leaves_the_estimator_unfitted(
     model: type[Any], at: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -150,15 +150,15 @@ void bind(nb::module_& m) {
         table<T>().sort_rows(n, d, x.data(), order.data(), is_new.data());
     }, nb::arg("x").noconvert(), nb::arg("order").noconvert(), nb::arg("is_new").noconvert());
 
-    m.def("standard_rows", [](Mat<const T> x, Vec<const int64_t> order, Vec<const double> origin, double scale,
+    m.def("standard_rows", [](Mat<const T> x, Vec<const int64_t> order, double scale, Vec<const double> shift,
                               Mat<T> out) {
         const size_t n = order.shape(0), d = x.shape(1);
-        need(origin.shape(0) == d, "origin must have one entry a column");
+        need(shift.shape(0) == d, "shift must have one entry a column");
         need(out.shape(0) == n && out.shape(1) == d, "out must have a row for each entry of order");
         for (size_t i = 0; i < n; i++) need(order(i) >= 0 && size_t(order(i)) < x.shape(0), "order names no row");
         nb::gil_scoped_release release;
-        table<T>().standard_rows(n, d, x.data(), order.data(), origin.data(), scale, out.data());
-    }, nb::arg("x").noconvert(), nb::arg("order").noconvert(), nb::arg("origin").noconvert(), nb::arg("scale"),
+        table<T>().standard_rows(n, d, x.data(), order.data(), scale, shift.data(), out.data());
+    }, nb::arg("x").noconvert(), nb::arg("order").noconvert(), nb::arg("scale"), nb::arg("shift").noconvert(),
        nb::arg("out").noconvert());
 
     m.def("plus_plus", [](Mat<const T> x, Weights w, Mat<const double> uniforms, Vec<int64_t> chosen) {

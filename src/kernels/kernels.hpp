@@ -44,8 +44,8 @@ struct Table {
     // differs from the one before.
     void (*sort_rows)(int64_t n, int64_t d, const T* x, int64_t* order, uint8_t* is_new);
 
-    // x * scale - origin * scale, computed in double precision, of the rows named by order.
-    void (*standard_rows)(int64_t n, int64_t d, const T* x, const int64_t* order, const double* origin, double scale,
+    // x * scale - shift, computed in double precision, of the rows named by order.
+    void (*standard_rows)(int64_t n, int64_t d, const T* x, const int64_t* order, double scale, const double* shift,
                           T* out);
 
     // Greedy k-means++: `trials` candidates a step by inverse CDF of w * (squared distance), the best is kept.

@@ -36,11 +36,11 @@ void sort_rows(int64_t n, int64_t d, const T* x, int64_t* order, uint8_t* is_new
 }
 
 template <class T>
-void standard_rows(int64_t n, int64_t d, const T* x, const int64_t* order, const double* origin, double scale, T* out) {
+void standard_rows(int64_t n, int64_t d, const T* x, const int64_t* order, double scale, const double* shift, T* out) {
     for (int64_t i = 0; i < n; i++) {
         const T* row = x + order[i] * d;
-        // Scaled before they are subtracted: a difference of numbers near the largest could overflow.
-        for (int64_t l = 0; l < d; l++) out[i * d + l] = T(double(row[l]) * scale - origin[l] * scale);
+        // Scaled before anything is subtracted: a difference of numbers near the largest could overflow.
+        for (int64_t l = 0; l < d; l++) out[i * d + l] = T(double(row[l]) * scale - shift[l]);
     }
 }
 
@@ -176,7 +176,7 @@ void plus_plus(int64_t n, int64_t d, int64_t k, int64_t trials, const T* x, cons
 
 #define MAJORANT_INSTANTIATE(T)                                                                \
     template void sort_rows<T>(int64_t, int64_t, const T*, int64_t*, uint8_t*);                                    \
-    template void standard_rows<T>(int64_t, int64_t, const T*, const int64_t*, const double*, double, T*);          \
+    template void standard_rows<T>(int64_t, int64_t, const T*, const int64_t*, double, const double*, T*);          \
     template void plus_plus<T>(int64_t, int64_t, int64_t, int64_t, const T*, const double*, const double*, int64_t*);
 MAJORANT_INSTANTIATE(float)
 MAJORANT_INSTANTIATE(double)

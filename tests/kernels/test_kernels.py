@@ -305,16 +305,16 @@ class TestStandardUnits:
         random, n = np.random.default_rng(d), 200
         x = random.normal(size=(n, d)).astype(dtype)
         order = random.permutation(n)[:150]
-        origin, scale = random.normal(size=d), 0.25
+        shift, scale = random.normal(size=d), 0.25
         out = np.full((150, d), np.nan, dtype)
-        _kernels.standard_rows(unwritable(x), order, origin, scale, out)
-        np.testing.assert_allclose(out, ((x[order] - origin) * scale).astype(dtype), rtol=1e-6, atol=1e-6)
+        _kernels.standard_rows(unwritable(x), order, scale, shift, out)
+        np.testing.assert_allclose(out, (x[order] * scale - shift).astype(dtype), rtol=1e-6, atol=1e-6)
 
     @pytest.mark.parametrize("at", [-1, 6])
     def test_an_order_names_rows(self, at: int) -> None:
         order = np.full(6, at)
         with pytest.raises(ValueError):
-            _kernels.standard_rows(X, order, np.zeros(2), 1.0, np.zeros((6, 2)))
+            _kernels.standard_rows(X, order, 1.0, np.zeros(2), np.zeros((6, 2)))
 
 
 def seeds_of(x: Array, w: Array | None, uniforms: Array) -> list[int]:
@@ -403,7 +403,7 @@ GOOD: dict[str, tuple[Any, ...]] = {
     "collect": (X, None, INT6, np.zeros((3, 2))),
     "sort_rows": (X, LONG6.copy(), BYTE6),
     "plus_plus": (X, None, np.zeros((3, 2)), np.zeros(3, dtype=np.int64)),
-    "standard_rows": (X, LONG6, np.zeros(2), 1.0, np.zeros((6, 2))),
+    "standard_rows": (X, LONG6, 1.0, np.zeros(2), np.zeros((6, 2))),
 }
 """Arguments that each kernel takes."""
 
@@ -489,6 +489,7 @@ class TestBoundary:
 
     def test_no_kernel_is_untested(self) -> None:
         others = {"isa", "isas", "cover_search", "cover_climb", "CoverSearch"}  # see test_cover_kernel.py
+        others |= {"swap_search", "SwapSearch"}  # see test_swap_kernel.py
         assert {n for n in dir(_kernels) if not n.startswith("_")} == set(GOOD) | others
 
 

@@ -353,6 +353,20 @@ def test_a_choice_of_start_or_bounds_means_lloyd(seed: int) -> None:
     assert mj.KMeans(4, random_state=seed).fit(sparse.csr_matrix(X)).evidence_.n_kicks == 0
 
 
+@pytest.mark.parametrize("algorithm", ["swap", "lloyd"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("far", [1e5, 1e10, 1e18])
+def test_a_row_far_out_does_not_blur_the_others(far: float, dtype: type[Any], algorithm: str, seed: int) -> None:
+    X = np.random.default_rng(seed).normal(size=(50, 3)).astype(dtype)
+    near = mj.KMeans(2, algorithm=algorithm, random_state=seed, tol=0.0).fit(X[1:])
+    X[0, 0] = far
+    model = mj.KMeans(3, algorithm=algorithm, random_state=seed, tol=0.0).fit(X)
+    squares = ((X[:, None].astype(np.float64) - model.cluster_centers_) ** 2).sum(axis=2)
+    np.testing.assert_array_equal(model.labels_, squares.argmin(axis=1))
+    assert model.inertia_ == pytest.approx(squares.min(axis=1).sum(), rel=1e-9 if dtype == np.float64 else 1e-5)
+    assert model.inertia_ <= near.inertia_ * (1.1 if algorithm == "lloyd" else 1 + 1e-5)
+
+
 # The certificate
 
 

@@ -122,7 +122,7 @@ def _standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[n
     scale = safe_scale(float(np.max(high / 2 - low / 2, initial=0.0)), dtype)  # half sums cannot overflow
     origin = amid(rows, order)
     points = np.empty((len(order), rows.shape[1]), dtype=dtype)
-    _kernels.standard_rows(rows, order, origin, scale, points)
+    _kernels.standard_rows(rows, order, scale, origin * scale, points)
     return points, origin, scale
 
 

@@ -298,26 +298,31 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
 
         def visit(block: Block) -> int:
             at = slice(block.first, block.first + len(block))
-            return assign(to_units(block.columns[0]), None, centres, labels[at], with_moments=False)[1]
+            x = to_units(block.columns[0], pull_in=True)
+            return assign(x, None, centres, labels[at], with_moments=False)[1]
 
         data.map_sum(visit)
         return labels
 
-    def _units(self, is_sparse: bool) -> tuple[NDArray[Any], Callable[[Any], Any], float]:
+    def _units(self, is_sparse: bool) -> tuple[NDArray[Any], Callable[..., Any], float]:
         """Centres in units in which distances are safe, the function that brings rows there, and the scale."""
         centres = self.cluster_centers_
         dtype = np.dtype(np.float32 if centres.dtype == np.float32 else np.float64)
         scale = safe_scale(float(np.abs(centres).max(initial=0.0)), dtype)
         limit = 1e15 if dtype == np.float32 else 1e150  # a square of more might overflow
 
-        def to_units(x: Any) -> Any:
+        def to_units(x: Any, pull_in: bool = False) -> Any:
             if is_sparse:
                 return sparse.csr_matrix(x * scale, dtype=dtype)
             x = np.ascontiguousarray(x if scale == 1.0 else x.astype(np.float64) * scale, dtype=dtype)
             farthest = max(float(x.max(initial=0)), -float(x.min(initial=0)))
-            if farthest > limit:
+            if farthest <= limit:
+                return x
+            if not pull_in:
                 raise ValueError(f"X holds {farthest / scale:.0e}, too far from the centres to be squared: rescale X")
-            return x
+            # So far out a row's direction alone decides which centre is nearest.
+            size = np.abs(x).max(axis=1, keepdims=True)
+            return np.where(size > limit, x / np.maximum(size, limit) * limit, x)
 
         return np.ascontiguousarray(centres * scale, dtype=dtype), to_units, scale
 
