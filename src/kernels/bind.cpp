@@ -109,6 +109,8 @@ void bind(nb::module_& m) {
         const size_t n = energies.shape(0), states = energies.shape(1);
         need(states > 0 && least.shape(0) == n && argument.shape(0) == n && uniforms.shape(0) == n && z.shape(0) == n,
              "least, argument, uniforms and z must have n entries");
+        for (size_t i = 0; i < n; i++)
+            need(argument(i) >= 0 && size_t(argument(i)) < states, "argument must lie in [0, states)");
         const double* weights = data(w, n);
         int64_t moved = 0;
         double excess;

@@ -1,6 +1,7 @@
 // The kernels, and the table through which one instruction set's build of them is reached.
 //
-// Kernels are serial, know no Python, allocate only small buffers and take plain C-contiguous arrays: one block of rows.
+// Kernels are serial, know no Python and take plain C-contiguous arrays: one block of rows. Those that run in every pass
+// allocate only small buffers.
 // Sums over rows are doubles, of partial sums over at most 16 rows in the data's own type. Data are float or double (T). Weights may be null: every row then weighs one.
 #pragma once
 #include <cstdint>
@@ -40,7 +41,7 @@ struct Table {
     // Sums of the rows of features (n, p) by label, out (k, p). A label outside [0, k) is left out.
     void (*collect)(int64_t n, int64_t p, int64_t k, const T* features, const double* w, const int32_t* labels, double* out);
 
-    // Lexicographic order of the rows (equal rows by position), and for each place in it whether its row
+    // Lexicographic order of the rows (equal rows by position; no NaN), and for each place in it whether its row
     // differs from the one before.
     void (*sort_rows)(int64_t n, int64_t d, const T* x, int64_t* order, uint8_t* is_new);
 

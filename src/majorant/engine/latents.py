@@ -89,9 +89,9 @@ def collect(
     ndarray of shape (n_states, n_features)
     """
     if q.ndim == 2:
-        weighted = q if weights is None else q * weights[:, None]
-        sums: NDArray[np.float64] = weighted.T.astype(np.float64, copy=False) @ features
-        return sums
+        weighted = (q if weights is None else q * weights[:, None]).astype(np.float64, copy=False)
+        # Not a matrix product: the sums of one depend on the number of threads that BLAS may use.
+        return np.asarray(np.einsum("il,ip->lp", weighted, features))
     out = np.empty((n_states, features.shape[1]))
     _kernels.collect(np.ascontiguousarray(features), weights, q.astype(np.int32, copy=False), out)
     return out

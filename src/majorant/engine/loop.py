@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Generic
+from typing import Generic
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from majorant._validation import check_integer
 from majorant.engine.chunks import Block, Chunks
@@ -67,6 +65,7 @@ class _Run(Generic[Theta]):
     seed: int
     callback: Callable[[Theta], None] | None
     draw: int = 0
+    first_price: float = 1.0
     trace: Trace = field(default_factory=Trace)
 
     def sweep(self, theta: Theta, price: float = np.inf, *, first: bool = False) -> Sweep:
@@ -83,7 +82,7 @@ class _Run(Generic[Theta]):
                 return Sweep(free, tight, tight)
             energies = family.energies(theta, block)
             free_energies, q = tightest(energies, family.beta)
-            view = View(block, energies, free_energies, q, family.beta, self.seed, self.draw)
+            view = View(block, energies, free_energies, q, family.beta, self.seed, self.draw, self.first_price)
             tight = drawn = view.bound(family, theta, q)
             if first:
                 self.policy.keep(block, q)
@@ -210,36 +209,25 @@ def minimize(
         raise ValueError("give exactly one of theta (parameters) and latent (a function from a block to latent values)")
     chosen: Policy = Tightest() if policy is None else policy
     run = _Run(family, copy(data), chosen, seed, callback)  # a count of passes of its own
-    with _one_blas_thread():
-        if chosen.eta >= 1:
-            first = None if latent is None else _first_bound(run, latent)
-            end = _descend(run, theta, first, tol, max_iter)
-            for row in end.rows:
-                run.trace.add(**row)
-            result = end.result
-        else:
-            found, largest_gap, finished = _explore(run, theta, latent, heat, explore_tol, max_iter)
-            ends = [_descend(run, candidate, None, tol, max_iter) for _, candidate in found[: max(n_polish, 1)]]
-            end = min(ends, key=lambda e: e.objective)
-            for row in end.rows:
-                run.trace.add(**row)
-            result = end.result
-            if largest_gap <= run.slack(end.objective, end.objective):
-                result = f"nothing to explore: the first bound touches; {result}"
-            elif not finished:
-                result = f"iteration limit of {max_iter} reached while exploring; {result}"
+    if chosen.eta >= 1:
+        first = None if latent is None else _first_bound(run, latent)
+        end = _descend(run, theta, first, tol, max_iter)
+        for row in end.rows:
+            run.trace.add(**row)
+        result = end.result
+    else:
+        found, largest_gap, finished = _explore(run, theta, latent, heat, explore_tol, max_iter)
+        ends = [_descend(run, candidate, None, tol, max_iter) for _, candidate in found[: max(n_polish, 1)]]
+        end = min(ends, key=lambda e: e.objective)
+        for row in end.rows:
+            run.trace.add(**row)
+        result = end.result
+        if largest_gap <= run.slack(end.objective, end.objective):
+            result = f"nothing to explore: the first bound touches; {result}"
+        elif not finished:
+            result = f"iteration limit of {max_iter} reached while exploring; {result}"
     passes = run.data.n_passes - data.n_passes
     return Solution(end.theta, end.objective, len(run.trace), passes, end.converged, result, run.trace)
-
-
-@lru_cache(maxsize=1)
-def _threadpools() -> ThreadpoolController:
-    return ThreadpoolController()
-
-
-def _one_blas_thread() -> Any:
-    """Blocks run on threads of our own; BLAS threads would also make sums depend on their number."""
-    return _threadpools().limit(limits=1, user_api="blas")
 
 
 @dataclass(frozen=True)
@@ -331,7 +319,7 @@ def _explore(
             run.trace.add(**row)
             return found, largest, True
         if not np.isfinite(price):
-            price = run.data.total_weight / budget
+            price = run.first_price = run.data.total_weight / budget
             seen = run.sweep(theta, price)
         drawn = seen.drawn
         excess = max(drawn.excess, 0.0)

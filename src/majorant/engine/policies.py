@@ -114,21 +114,22 @@ class GibbsLimit(BoundPolicy):
         return z
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tempered(BoundPolicy):
     """Deterministic annealing inside the valid set: the posterior at a higher temperature.
 
     Soft latents: ``q`` proportional to ``exp(-tau beta E)`` with ``tau = price / (1 + price)``; hard ones:
-    ``exp(-price E)``, soft bounds of a hard objective. The documented policy for soft latents, with a smaller ``eta``
-    (0.03).
+    ``exp(-price E)``, soft bounds of a hard objective. The documented policy for soft latents.
 
     Parameters
     ----------
-    eta : float, default=0.1
+    eta : float, default=0.03
         Share of the gap that every new bound must close.
     hot_start : bool, optional
         See `BoundPolicy`.
     """
+
+    eta: float = 0.03
 
     def propose(self, view: View, price: float) -> Latent:
         heat = price if np.isinf(view.beta) else view.beta * price / (1 + price)
@@ -196,7 +197,8 @@ class GrowingSubset(BoundPolicy):
 
     def propose(self, view: View, price: float) -> Latent:
         last, tight = view.block.memory["kept latents"], view.tight
-        stays = view.noise(1)[:, 0] > price / (1 + price)
+        relative = price / view.first_price
+        stays = view.noise(1)[:, 0] > relative / (1 + relative)
         if last.ndim == tight.ndim == 1:
             return np.where(stays, last, tight)
         n_states = view.energies.shape[1]

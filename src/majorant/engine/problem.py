@@ -116,6 +116,8 @@ class View:
     beta : float
     seed, draw : int
         What a policy's noise is a function of, besides the unit.
+    first_price : float
+        Price of the first proposal: a price over it does not depend on the units of the energies.
     """
 
     block: Block
@@ -125,6 +127,7 @@ class View:
     beta: float
     seed: int
     draw: int
+    first_price: float = 1.0
 
     @property
     def least(self) -> NDArray[Any]:

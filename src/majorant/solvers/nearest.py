@@ -80,8 +80,11 @@ def moments(x: Any, weights: NDArray[np.float64] | None, centres: NDArray[Any], 
     if weights is not None:
         shares = shares.multiply(weights[:, None]).tocsr() if sparse.issparse(shares) else shares * weights[:, None]
     mass = np.asarray(shares.sum(axis=0)).ravel()
-    sums = shares.T @ x
-    sums = np.asarray(sums.todense() if sparse.issparse(sums) else sums, dtype=np.float64)
+    if sparse.issparse(shares) or sparse.issparse(x):
+        sums = shares.T @ x
+        sums = np.asarray(sums.todense() if sparse.issparse(sums) else sums, dtype=np.float64)
+    else:
+        sums = np.einsum("ik,il->kl", shares, x)  # not a matrix product: see engine.latents.collect
     distances = squared_distances(x, centres)
     spread = shares.multiply(distances) if sparse.issparse(shares) else shares * distances
     out[:, 0] = mass

@@ -36,6 +36,8 @@ def relocate_empty(moments: NDArray[np.float64], centres: NDArray[Any], data: Ch
         distances = squared_distances(block.columns[0], centres)
         labels = distances.argmin(axis=1)
         nearest = distances[np.arange(len(labels)), labels].astype(np.float64)
+        if block.weights is not None:
+            nearest = np.where(block.weights > 0, nearest, 0.0)  # a row without weight fills no cluster
         top = np.argsort(-nearest, kind="stable")[: len(empty)]
         rows = block.columns[0][top]
         rows = np.asarray(rows.todense() if sparse.issparse(rows) else rows, dtype=np.float64)

@@ -391,9 +391,18 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         -------
         float
         """
-        nearest = self.transform(X).min(axis=1).astype(np.float64)
-        weights = check_sample_weight(sample_weight, len(nearest))
-        return -float(np.sum(nearest**2) if weights is None else weights @ nearest**2)
+        X = self._check_rows(X)
+        centres, to_units, scale = self._units(sparse.issparse(X))
+        weights = check_sample_weight(sample_weight, X.n_units if isinstance(X, StoredRows) else X.shape[0])
+
+        def visit(block: Block) -> float:
+            x = to_units(block.columns[0])
+            own = None if weights is None else weights[block.first : block.first + len(block)]
+            moments, _ = assign(x, own, centres, np.zeros(len(block), dtype=np.int32))
+            assert moments is not None
+            return float(moments[:, -1].sum())
+
+        return -Chunks(X, n_jobs=self.n_jobs).map_sum(visit) / scale**2
 
     def certify(
         self, X: Any, *, sample_weight: Any = None, effort: Literal["fast", "default", "tight"] = "default"

@@ -47,7 +47,9 @@ class KMeansFamily:
         return moments(x, block.weights, centres, q)
 
     def tight_pass(self, theta: NDArray[Any], block: Block) -> tuple[float, Bound]:
-        labels = block.memory.setdefault("labels", np.full(len(block), -1, dtype=np.int32))
+        labels = block.memory.get("labels")
+        if labels is None:
+            labels = block.memory["labels"] = np.full(len(block), -1, dtype=np.int32)
         s, changed = assign(block.columns[0], block.weights, theta, labels)
         assert s is not None
         return float(s[:, -1].sum()), Bound(s, 0.0, 0.0, float(changed))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -194,8 +195,8 @@ class Search:
         policy = self.bounds
         if data is not rows.data:
             policy = None  # it may speak of rows that are not in the sample
-        elif policy is not None and not rows.is_stream:
-            policy = policy.renumbered(rows.measure.positions)
+        elif policy is not None:  # a copy: a bias keeps what it prepared, and a policy may serve two fits at once
+            policy = deepcopy(policy) if rows.is_stream else policy.renumbered(rows.measure.positions)
 
         def go(policy: BoundPolicy | None, theta: Any, latent: Any) -> Solution[NDArray[Any]]:
             family = KMeansFamily(self.n_clusters, tolerance, slack, relocate=policy is None)
