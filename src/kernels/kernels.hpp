@@ -2,7 +2,8 @@
 //
 // Kernels are serial, know no Python and take plain C-contiguous arrays: one block of rows. Those that run in every pass
 // allocate only small buffers.
-// Sums over rows are doubles, of partial sums over at most 16 rows in the data's own type. Data are float or double (T). Weights may be null: every row then weighs one.
+// Sums over rows are doubles, of partial sums over at most 16 rows in the data's own type. Data are float or double (T).
+// Weights may be null: every row then weighs one.
 #pragma once
 #include <cstdint>
 
