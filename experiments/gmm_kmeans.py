@@ -6,11 +6,11 @@ S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Min
     python experiments/gmm_kmeans.py --data PATH --quick    3 trials, small versions: what CI runs
     python experiments/gmm_kmeans.py --data PATH --figures FOLDER    also writes figure_2.svg and figure_5.svg
 
-PATH holds d31.npz and cloud.npz (rows under the key X). Norm-25 and GMM-200 are drawn anew from their recipes, so their
-rows are not the paper's; its Norm-25 column cannot come from the recipe it states (unit normals in 15 dimensions have
-15 a row, not 1.5), so there the share of trials that find all 25 centres is what can be compared. All objectives are SSE a
-row, as in the paper. "G-MM hot" is ours: where a start gives centres, the paper's first bound touches and leaves little
-to explore, so ours is drawn from hot latents.
+PATH holds d31.npz and cloud.npz (rows under the key X). Norm-25 and GMM-200 are drawn anew from their
+recipes, so their rows are not the paper's; its Norm-25 column cannot come from the recipe it states (unit
+normals in 15 dimensions have 15 a row, not 1.5), so there the share of trials that find all 25 centres is
+what can be compared. All objectives are SSE a row, as in the paper. "G-MM hot" is ours: where a start gives
+centres, the paper's first bound touches and leaves little to explore, so ours is drawn from hot latents.
 """
 
 from __future__ import annotations
