@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from majorant.evidence import Evidence
-from majorant.summary import Block, Table, best_sentences, counted
+from majorant.summary import Block, Table, best_sentences, bound_sentence, counted
 from majorant.summary.text import WIDTH, wrapped
 
 _LABEL_WIDTH = 9
@@ -58,8 +58,11 @@ def starts_lines(evidence: Evidence, seconds: float) -> list[str]:
 
 
 def result_lines(evidence: Evidence) -> list[str]:
-    """The sentences about the best optimum and the second."""
-    return [line for sentence in best_sentences(evidence) for line in wrapped(sentence, WIDTH)]
+    """The sentences about the best optimum, the second, and what is proved."""
+    sentences = best_sentences(evidence)
+    if evidence.lower_bound is not None:
+        sentences.append(bound_sentence(evidence))
+    return [line for sentence in sentences for line in wrapped(sentence, WIDTH)]
 
 
 def parts_lines(block: Block, standardised: bool) -> list[str]:
