@@ -36,7 +36,7 @@ class _Plan:
 
 
 _PLANS: dict[str, _Plan] = {
-    "quick": _Plan(4e6, 0.0, 10, 0, most_points=300, parts=False),
+    "quick": _Plan(2e6, 0.0, 10, 0, most_points=300, parts=False),
     "fast": _Plan(8e6, 10.0, 20, 0),
     "default": _Plan(5e7, 20.0, 60, 15),
     "tight": _Plan(6e8, 400.0, 200, 60),
