@@ -78,7 +78,8 @@ def test_wrong_parameters_are_named_and_shown(name: str, value: Any, error: type
     ],
 )
 def test_usual_forms_of_parameters_are_taken(name: str, value: Any) -> None:
-    mj.KMeans(**{"n_clusters": 3, name: value}).fit(blobs(0))
+    model = mj.KMeans(**{"n_clusters": 3, name: value}).fit(blobs(0))
+    assert model.cluster_centers_.shape == (model.n_clusters, 3) and np.isfinite(model.inertia_)
 
 
 @pytest.mark.parametrize(
