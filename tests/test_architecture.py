@@ -26,13 +26,13 @@ MODULES = {
 TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
 
 LAYERS = [
-    {"_kernels", "_frames", "_validation", "_progress", "registry"},
+    {"_kernels", "_frames", "_numbers", "_validation", "_progress", "registry"},
     {"engine"},
     {"solvers"},
     {"evidence.records", "evidence.certificate"},
-    {"starts", "evidence"},
+    {"starts"},
     {"summary"},
-    {"persistence"},
+    {"evidence", "persistence"},
     {"models"},
     {"datasets"},
     {"report"},
@@ -40,7 +40,7 @@ LAYERS = [
 ]
 """Rooms of the package, lowest first. Those of one layer do not know each other."""
 
-ONLY = {"summary": {"summary", "evidence", "evidence.records", "evidence.certificate", "_frames"}}
+ONLY = {"summary": {"summary", "evidence", "evidence.records", "evidence.certificate", "_frames", "_numbers"}}
 """Rooms that use less than what lies below them."""
 
 HEAVY = ["pandas", "polars", "pyarrow", "matplotlib", "typer", "jinja2", "rich", "dask", "distributed", "formulaic"]

@@ -51,6 +51,16 @@ def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.
     return number
 
 
+def check_verbose(value: Any) -> int:
+    """`value` of the parameter `verbose`: a truth value, or a whole number of at least 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    return int(value) if isinstance(value, bool | np.bool_) else check_integer("verbose", value, low=0)
+
+
 def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str = "") -> str:
     """`value` if it is one of `choices`; the error suggests the nearest one.
 

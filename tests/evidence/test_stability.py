@@ -267,9 +267,12 @@ def test_the_page_fits_a_terminal_and_holds_the_numbers(k: int, n_runs: int) -> 
     page = str(found)
     assert max(map(len, page.splitlines())) <= 80
     assert page.startswith(f"Stability of k-means, n_clusters = {k}\n")
-    assert f"{found.n_at_best} of {n_runs}" in page
-    assert f"{np.sum(found.seeds.rows == 1)} of 120" in page
-    assert " ".join(page.split("\n\n")[1].split()) == found.conclusion
+    table = found.summary().tables["agreement"]
+    assert table["refits"].tolist() == [n_runs, n_runs]
+    assert table["at_best"][0] == found.n_at_best
+    assert table["rows_kept"].tolist() == [np.sum(group.rows == 1) for group in agreements(found)]
+    assert " ".join(page.split("\n\n")[1].split()) == f"STABILITY {found.conclusion}"
+    assert found.conclusion in found._repr_html_()
 
 
 def test_hardly_less_than_full_agreement_is_not_shown_as_full() -> None:

@@ -32,6 +32,8 @@ from .test_kmeans import blobs
         ("n_clusters", None, TypeError),
         ("n_clusters", True, TypeError),
         ("max_iter", 0, ValueError),
+        ("verbose", "x", TypeError),
+        ("verbose", -1, ValueError),
         ("max_iter", 1.5, TypeError),
         ("max_iter", np.inf, TypeError),
         ("tol", -1e-9, ValueError),

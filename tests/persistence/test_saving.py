@@ -206,3 +206,20 @@ def test_the_file_is_a_plain_zip_without_code(tmp_path: Path) -> None:
         for name in archive.namelist()[1:]:
             with archive.open(name) as member:
                 np.lib.format.read_array(member, allow_pickle=False)
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "words"),
+    [
+        (".", IsADirectoryError, "a folder; name a file"),
+        ("", IsADirectoryError, "a folder"),
+        ("no/x", FileNotFoundError, "no such folder.*'no'"),
+    ],
+)
+def test_where_no_file_can_be_is_said_in_words(
+    path: str, error: type[OSError], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=words):
+        mj.KMeans(1).fit([[0.0], [1.0]]).save(path)
+    assert not list(tmp_path.iterdir())

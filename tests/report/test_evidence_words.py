@@ -1,9 +1,10 @@
 import pytest
 
+from majorant._numbers import article
 from majorant.evidence.records import Evidence
 from majorant.report.fit import room_left
 from majorant.report.words import evidence as words
-from majorant.report.words.grammar import article, chance, in_words, listed, one_in
+from majorant.report.words.grammar import chance, in_words, listed, one_in
 
 from .stand_in import starts_at
 
@@ -89,7 +90,7 @@ def test_a_certain_optimum_takes_the_place_of_a_guess() -> None:
         (10.1, 10.0, "min", "No better fit exists, and that is proved, not estimated."),
         (5.0, 10.0, "min", LOOSE.format(100)),
         (0.0, 10.0, "min", "The proved bound is too loose to say how good this fit is."),
-        (-50.0, -100.0, "max", LOOSE.format("50.0")),
+        (-50.0, -100.0, "max", LOOSE.format(50)),
     ],
 )
 def test_certificate(bound: float, objective: float, sense: str, headline: str) -> None:

@@ -31,15 +31,15 @@ def test_fixed(value: float, decimals: int, text: str) -> None:
     ],
 )
 def test_objectives_keep_the_digits_that_count(value: float, text: str) -> None:
-    assert numbers.objective(value) == text
+    assert numbers.objective(value, "SSE") == text
 
 
 def test_a_lower_bound_is_rounded_down_and_an_upper_bound_up() -> None:
-    assert numbers.bound_below(1266.889, 1277.93) == "1\u202f266.88"
-    assert numbers.bound_above(1266.881, 1277.93) == "1\u202f266.89"
-    assert numbers.bound_below(-1.001, -1.0) == "\u22121.001"
-    assert numbers.bound_below(-1.0001, -1.0) == "\u22121.001"
-    assert numbers.bound_below(1.23459e-9, 1.3e-9).startswith("1.2345\u202f")
+    assert numbers.bound_below(1266.889, "SSE", 1277.93) == "1\u202f266.88"
+    assert numbers.bound_above(1266.881, "SSE", 1277.93) == "1\u202f266.89"
+    assert numbers.bound_below(-1.001, "SSE", -1.0) == "\u22121.001"
+    assert numbers.bound_below(-1.0001, "SSE", -1.0) == "\u22121.001"
+    assert numbers.bound_below(1.23459e-9, "SSE", 1.3e-9).startswith("1.2345\u202f")
 
 
 @pytest.mark.parametrize(
@@ -47,9 +47,9 @@ def test_a_lower_bound_is_rounded_down_and_an_upper_bound_up() -> None:
     [
         (0.0, "0\u202f%"),
         (0.0087216, "0.88\u202f%"),
-        (0.01, "1.01\u202f%"),  # 0.01 is stored as a little more than a hundredth
-        (0.1234, "12.4\u202f%"),
-        (0.00002, "0.002001\u202f%"),
+        (0.01, "1.1\u202f%"),  # 0.01 is stored as a little more than a hundredth
+        (0.1234, "13\u202f%"),
+        (0.00002, "0.0021\u202f%"),
         (3.214, "322\u202f%"),
     ],
 )

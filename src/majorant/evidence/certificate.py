@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from decimal import ROUND_CEILING, Context, Decimal
 from typing import Literal
+
+from majorant._numbers import Rounding, article, objective_format, rounded_up
 
 PROVED = 1e-5
 """A gap that counts as none."""
 LOOSE = 0.05
 """A gap from which on the sentence says that the bound may be what is loose."""
-
-_CONTEXT_DIGITS = 1200  # every float written out in full
-_USUAL_DECIMALS = {"SSE": 2}
-_OTHER_DECIMALS = 3
-_LEAST_DIGITS = 4
-_POWERS_FROM, _POWERS_BELOW = 12, -5
 
 
 @dataclass(frozen=True)
@@ -107,16 +103,16 @@ class Certificate:
                 f"No useful bound on the {self.objective_name} was proved: it is the bound that is loose, "
                 "which says nothing against this fit."
             )
-        side, rounding = ("below", ROUND_FLOOR) if self.sense == "min" else ("above", ROUND_CEILING)
-        article = "an" if self.objective_name.startswith(("SSE", "a", "e", "i", "o", "u", "A", "E", "I", "O")) else "a"
+        rounding: Rounding = "down" if self.sense == "min" else "up"
+        style = objective_format(self.objective_name, [self.objective, self.bound])
         first = (
-            f"No {self.solution} on these data has {article} {self.objective_name} {side} "
-            f"{self._objective_text(self.bound, rounding)}"
+            f"No {self.solution} on these data has {article(self.objective_name)} {self.objective_name} "
+            f"{'below' if self.sense == 'min' else 'above'} {style.text(self.bound, rounding)}"
         )
         if self.proved:
             return f"{first}; {fit} proved optimal to 1e-5."
         if self.unit:
-            return f"{first}; {fit} within {rounded_up(Decimal(self.difference))} {self.unit} of the best possible."
+            return f"{first}; {fit} within {rounded_up(self.difference)} {self.unit} of the best possible."
         text = f"{first}; {fit} within {rounded_up(self._gap_exactly() * 100)} % of the best possible"
         if self.gap <= LOOSE:
             return f"{text}."
@@ -129,30 +125,3 @@ class Certificate:
         context = Context(prec=50, rounding=ROUND_CEILING)
         fit, bound = Decimal(self.objective), Decimal(self.bound)
         return context.divide(abs(fit - bound), abs(bound if self.sense == "min" else fit))
-
-    def _objective_text(self, value: float, rounding: str) -> str:
-        """The number to the decimals that the objective needs, rounded to the safe side."""
-        exact = Decimal(value)
-        size = max(abs(Decimal(self.objective)), abs(exact))
-        usual = _USUAL_DECIMALS.get(self.objective_name, _OTHER_DECIMALS)
-        if exact == self.objective == 0:
-            return f"{0:.{usual}f}"
-        power = size.adjusted()
-        if power >= _POWERS_FROM or power < _POWERS_BELOW:
-            power = exact.adjusted() if exact else 0
-            scaled = _rounded(exact.scaleb(-power), 5, rounding)
-            return f"{scaled}e{power:+03d}"
-        return f"{_rounded(exact, max(usual, _LEAST_DIGITS - 1 - power), rounding):f}"
-
-
-def rounded_up(value: Decimal) -> str:
-    """A number that is proved not to be exceeded, with two digits that count."""
-    if value == 0:
-        return "0"
-    return f"{_rounded(value, max(1 - value.adjusted(), 0), ROUND_CEILING):f}"
-
-
-def _rounded(value: Decimal, decimals: int, rounding: str) -> Decimal:
-    context = Context(prec=_CONTEXT_DIGITS)
-    out = value.quantize(Decimal(1).scaleb(-decimals), rounding=rounding, context=context)
-    return abs(out) if out == 0 else out

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -18,18 +17,19 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import has_fit_parameter
 
 from majorant._frames import data_frame
+from majorant._numbers import counted
 from majorant._validation import check_choice, check_integer, check_sample_weight
-from majorant.engine.chunks import Block, Chunks
+from majorant.engine.chunks import Block as Rows
+from majorant.engine.chunks import Chunks
 from majorant.evidence.records import SAME_OPTIMUM
 from majorant.registry import card_of
+from majorant.summary import Block, Column, Summary, Table
 
 PLACES = ("cluster_centers_", "means_")
 """Fitted attributes, (n_parts, n_features), that say where a model's parts lie among the rows."""
 
 CLOSE, LOOSE = 0.9, 0.6
 """Adjusted Rand indices from which labels are called nearly the same, and from which they are called similar."""
-
-WIDTH = 80
 
 
 @dataclass(frozen=True)
@@ -136,32 +136,47 @@ class Stability:
             }
         )
 
-    def __str__(self) -> str:
-        columns = [self.seeds] + ([] if self.resamples is None else [self.resamples])
-        n = len(self.seeds.rows)
-
-        def line(words: str, *values: str) -> str:
-            return f"  {words:<46}" + "".join(f"{value:>15}" for value in values)
-
-        lines = [
-            textwrap.shorten(f"Stability of {self.model}", WIDTH, placeholder="..."),
-            line("", "other seeds", "resamples")[: 48 + 15 * len(columns)],
-            line("refits", *(str(c.n_runs) for c in columns)),
-            line(f"reached the best {self.objective_name}", f"{self.n_at_best} of {self.seeds.n_runs}"),
-            line(f"worst {self.objective_name}, relative to the best", _percent(self.spread)),
+    def summary(self) -> Summary:
+        """The numbers in a table, and what they allow to be said."""
+        groups = [("other seeds", self.seeds)] + ([] if self.resamples is None else [("resamples", self.resamples)])
+        moved = not np.isnan(self.seeds.shifts).any()
+        columns = [
+            Column("varied"),
+            Column("refits"),
+            Column("at best", key="at_best"),
+            *([Column("shift", 3, key="median_shift"), Column("largest", 3, key="largest_shift")] if moved else []),
+            Column("Rand", 3, key="median_rand", rounding="down"),  # so that only 1 itself is shown as 1
+            Column("worst", 3, key="worst_rand", rounding="down"),
+            Column("kept", key="rows_kept"),
         ]
-        if not np.isnan(self.seeds.shifts).any():
-            lines.append(
-                line(
-                    f"{self.part}s moved, median (sd of the columns)", *(f"{np.median(c.shifts):.3f}" for c in columns)
-                )
+        rows = [
+            (
+                varied,
+                group.n_runs,
+                self.n_at_best if group is self.seeds else None,
+                *((float(np.median(group.shifts)), float(group.shifts.max())) if moved else ()),
+                float(np.median(group.rand)),
+                float(group.rand.min()),
+                int(np.sum(group.rows == 1)),
             )
-            lines.append(line("  largest", *(f"{c.shifts.max():.3f}" for c in columns)))
-        lines.append(line("labels, adjusted Rand index, median", *(_below(np.median(c.rand)) for c in columns)))
-        lines.append(line("  worst", *(_below(c.rand.min()) for c in columns)))
-        always = [f"{int(np.sum(c.rows == 1))} of {n}" for c in columns]
-        lines.append(line(f"rows in the same {self.part} in every refit", *always))
-        return "\n".join([*lines, "", *textwrap.wrap(self.conclusion, WIDTH, break_on_hyphens=False)])
+            for varied, group in groups
+        ]
+        how_to_read = [
+            f"At best: reached the best {self.objective_name} seen; the worst seed ended {_percent(self.spread)} off.",
+            f"Shift: how far the {self.part}s moved, in standard deviations of the columns: median and largest.",
+            "Rand: adjusted Rand index of the labels, median and worst; 1 for the same partition.",
+            f"Kept: of {len(self.seeds.rows)} rows, those in the same {self.part} in every refit.",
+        ]
+        if not moved:
+            del how_to_read[1]
+        block = Block("STABILITY", self.conclusion, (Table("agreement", columns, rows), *how_to_read))
+        return Summary(f"Stability of {self.model}", counted(len(self.seeds.rows), "row"), [block])
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
 
     @property
     def conclusion(self) -> str:
@@ -384,7 +399,7 @@ def _deviations(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.float
     middle, scale = low / 2 + high / 2, high / 2 - low / 2
     scale = np.where(scale > 0, scale, 1.0)
 
-    def powers(block: Block) -> NDArray[np.float64]:
+    def powers(block: Rows) -> NDArray[np.float64]:
         x = (block.columns[0] - middle) / scale
         w = np.ones(len(x)) if weights is None else weights[block.first : block.first + len(x)]
         there = np.isfinite(x)
@@ -398,11 +413,6 @@ def _deviations(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.float
 
 def _percent(share: float) -> str:
     return "0 %" if share <= SAME_OPTIMUM else f"{100 * share:.2g} %" if share < 1 else f"{1 + share:.3g} times"
-
-
-def _below(value: float) -> str:
-    """Three digits, rounded so that only 1 itself is shown as 1."""
-    return f"{value:.3f}" if value == 1 or value < 0.9995 else "0.999"
 
 
 def _every(n: int) -> str:

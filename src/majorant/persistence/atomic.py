@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -22,8 +23,17 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     Yields
     ------
     binary file
+
+    Raises
+    ------
+    IsADirectoryError, FileNotFoundError
+        If `path` is a folder, or there is no folder to write it to.
     """
     target = Path(path)
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file in it", os.fspath(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "there is no such folder to write to", str(target.parent))
     beside = target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
     try:
         with beside.open("xb") as stream:

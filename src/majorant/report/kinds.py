@@ -54,7 +54,11 @@ def clustering_header(clustering: Clustering) -> Header:
     explained = clustering.variance_explained
     facts = (
         ("Rows \u00d7 features", shape, "standardised" if clustering.run.standardised else ""),
-        (escaped(clustering.card.objective_name), numbers.objective(clustering.objective), ""),
+        (
+            escaped(clustering.card.objective_name),
+            numbers.objective(clustering.objective, clustering.card.objective_name),
+            "",
+        ),
         ("Variance explained", numbers.DASH if math.isnan(explained) else numbers.percent(explained), ""),
         (
             "Best optimum hit",

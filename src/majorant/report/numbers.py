@@ -1,9 +1,11 @@
-"""Numbers as a reader of the page sees them: typographic signs, and bounds rounded to the safe side."""
+"""Numbers as a reader of the page sees them: typographic signs around what `majorant._numbers` rounds."""
 
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from decimal import Decimal
+
+from majorant._numbers import Rounding, rounded, rounded_up, usual_decimals
 
 MINUS = "\u2212"
 NARROW_SPACE = "\u202f"
@@ -41,7 +43,7 @@ def scientific(value: float, digits: int = 3) -> str:
     return f"{mantissa.replace('-', MINUS)}{NARROW_SPACE}{TIMES}{NARROW_SPACE}{power_of_ten(int(exponent))}"
 
 
-def objective_decimals(value: float, usual: int = 2) -> int | None:
+def objective_decimals(value: float, usual: int) -> int | None:
     """Decimals for an objective of this size: more for a small one, None where a power of ten is better."""
     size = abs(value)
     if size == 0:
@@ -51,19 +53,21 @@ def objective_decimals(value: float, usual: int = 2) -> int | None:
     return max(usual, 3 - math.floor(math.log10(size)))
 
 
-def objective(value: float, like: float | None = None, apart: float | None = None) -> str:
+def objective(value: float, name: str, like: float | None = None, apart: float | None = None) -> str:
     """An objective.
 
     Parameters
     ----------
     value : float
         The objective.
+    name : str
+        What it is called ("SSE"), which sets its usual decimals.
     like : float, optional
         The one beside which it stands, whose decimals it takes.
     apart : float, optional
         A difference that must show, if six decimals are enough for that.
     """
-    decimals = objective_decimals(value if like is None else like)
+    decimals = objective_decimals(value if like is None else like, usual_decimals(name))
     if decimals is None:
         return scientific(value, 5)
     if apart is not None and apart > 0:
@@ -71,23 +75,22 @@ def objective(value: float, like: float | None = None, apart: float | None = Non
     return fixed(value, decimals)
 
 
-def bound_below(value: float, like: float) -> str:
+def bound_below(value: float, name: str, like: float) -> str:
     """A proved lower bound, rounded down."""
-    return _toward(value, like, ROUND_FLOOR)
+    return _toward(value, name, like, "down")
 
 
-def bound_above(value: float, like: float) -> str:
+def bound_above(value: float, name: str, like: float) -> str:
     """A proved upper bound, rounded up."""
-    return _toward(value, like, ROUND_CEILING)
+    return _toward(value, name, like, "up")
 
 
-def _toward(value: float, like: float, rounding: str) -> str:
-    decimals = objective_decimals(like)
-    exact = Decimal(value)
+def _toward(value: float, name: str, like: float, rounding: Rounding) -> str:
+    decimals = objective_decimals(like, usual_decimals(name))
     if decimals is None:
-        exponent = exact.adjusted() - 4 if exact else 0
-        return scientific(float(exact.quantize(Decimal(1).scaleb(exponent), rounding=rounding)), 5)
-    return fixed(float(exact.quantize(Decimal(1).scaleb(-decimals), rounding=rounding)), decimals)
+        power = Decimal(value).adjusted() if value else 0
+        return scientific(float(rounded(value, 4 - power, rounding)), 5)
+    return fixed(float(rounded(value, decimals, rounding)), decimals)
 
 
 def distance(value: float) -> str:
@@ -134,10 +137,5 @@ def percent_in_column(share: float, decimals: int = 1) -> str:
 
 
 def percent_at_most(share: float) -> str:
-    """A share that is proved not to be exceeded: rounded up, with two digits that count below one per cent."""
-    exact = 100 * Decimal(share)
-    if exact <= 0:
-        return f"0{NARROW_SPACE}%"
-    decimals = 0 if exact >= 100 else 1 if exact >= 10 else 2 if exact >= Decimal("0.01") else 6
-    rounded = exact.quantize(Decimal(1).scaleb(-decimals), rounding=ROUND_CEILING)
-    return f"{fixed(float(rounded), decimals)}{NARROW_SPACE}%"
+    """A share that is proved not to be exceeded: rounded up, with two digits that count."""
+    return f"{rounded_up(100 * Decimal(share))}{NARROW_SPACE}%"

@@ -6,12 +6,12 @@ from calendar import month_name
 from importlib import resources
 
 from majorant import __version__
+from majorant._numbers import article
 from majorant.registry import ModelCard, card_of
 from majorant.report.html import escaped, facts, shortened
 from majorant.report.kinds import KINDS
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
-from majorant.report.words.grammar import article
 
 
 def html_report(run: Run) -> str:

@@ -1,8 +1,8 @@
 """What does a fitted model say on one page? The parts that a model builds its summary from; they know no model."""
 
+from majorant._numbers import NumberFormat, counted, html_number, number_format, percent
 from majorant.summary.clusters import clusters_block
 from majorant.summary.evidence import best_sentences, bound_sentence, evidence_block, luck_sentence, optima_table
-from majorant.summary.numbers import NumberFormat, counted, html_number, number_format, percent
 from majorant.summary.summary import Block, Fact, Facts, Summary
 from majorant.summary.table import Column, Table
 

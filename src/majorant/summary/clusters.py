@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.summary.numbers import counted
+from majorant._numbers import counted
 from majorant.summary.summary import Block
 from majorant.summary.table import Column, Table
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from majorant._numbers import NumberFormat, counted, number_format, objective_format, percent
 from majorant.evidence import Certificate, Evidence
-from majorant.summary.numbers import NumberFormat, counted, number_format, percent
 from majorant.summary.summary import Block
 from majorant.summary.table import Column, Table
 
 MOST_OPTIMA = 6
-_USUAL_DECIMALS = {"SSE": 2}
-_OTHER_DECIMALS = 3
 
 
 def evidence_block(evidence: Evidence) -> Block:
@@ -24,17 +22,16 @@ def evidence_block(evidence: Evidence) -> Block:
     return Block("EVIDENCE", _note(evidence), (optima_table(evidence), *more, *sentences))
 
 
-def objective_format(evidence: Evidence) -> NumberFormat:
+def _format(evidence: Evidence) -> NumberFormat:
     """Decimals that show the best objective and tell it from the second."""
-    usual = _USUAL_DECIMALS.get(evidence.objective_name, _OTHER_DECIMALS)
-    best = number_format([evidence.best], usual, digits=4)
+    best = objective_format(evidence.objective_name, [evidence.best])
     gap = number_format([evidence.gap_to_second or 0.0], best.decimals)
     return best if best.powers or gap.powers else gap
 
 
 def optima_table(evidence: Evidence) -> Table:
     """One row a distinct optimum, best first: its objective, how much worse it is, how many starts stopped there."""
-    decimals = objective_format(evidence).decimals
+    decimals = _format(evidence).decimals
     columns = [
         Column(evidence.objective_name, decimals, min_width=9, key="objective"),
         Column(_worse(evidence), decimals, min_width=9, key="distance"),
@@ -46,7 +43,7 @@ def optima_table(evidence: Evidence) -> Table:
 
 def best_sentences(evidence: Evidence) -> list[str]:
     """The best objective with its hits, and the second optimum: what the command line says of a fit."""
-    style = objective_format(evidence)
+    style = _format(evidence)
     name = evidence.objective_name
     best = f"Best {name} {style.text(evidence.best)}"
     if evidence.n_starts == 1:
@@ -101,7 +98,7 @@ def _note(evidence: Evidence) -> str:
     )
     note += f"best hit {counted(evidence.n_hits, 'time')}"
     if evidence.gap_to_second is not None:
-        note += f", second {objective_format(evidence).text(evidence.gap_to_second)} {_worse(evidence)}"
+        note += f", second {_format(evidence).text(evidence.gap_to_second)} {_worse(evidence)}"
     return note
 
 
@@ -112,7 +109,7 @@ def _worse(evidence: Evidence) -> str:
 def _more_sentence(evidence: Evidence) -> str:
     others = evidence.optima[MOST_OPTIMA:]
     starts = counted(sum(o.n_hits for o in others), evidence.noun)
-    farthest = objective_format(evidence).text(others[-1].distance)
+    farthest = _format(evidence).text(others[-1].distance)
     return f"{len(others)} more, up to {farthest} {_worse(evidence)}, from {starts}."
 
 

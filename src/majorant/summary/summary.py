@@ -10,7 +10,7 @@ from html import escape
 from typing import Any
 
 from majorant._frames import data_frame
-from majorant.summary.numbers import NumberFormat, html_number, number_format
+from majorant._numbers import NumberFormat, html_number, number_format
 from majorant.summary.table import Table
 from majorant.summary.text import WIDTH, display_width, is_ascii_only, padded, plain, rule, wrapped
 

@@ -8,7 +8,7 @@ from html import escape
 from typing import Any
 
 from majorant._frames import data_frame
-from majorant.summary.numbers import NumberFormat, html_number, number_format
+from majorant._numbers import NumberFormat, Rounding, html_number, number_format
 from majorant.summary.text import WIDTH, bar, display_width, is_ascii_only, padded, plain, shortened
 
 Cell = str | int | float | None
@@ -36,6 +36,10 @@ class Column:
         Whether a long header may reach over an empty one at its left, instead of widening the column.
     key : str
         Name of the column in data frames and JSON; the header if empty.
+    rounding : {"nearest", "down", "up"}
+        To which side numbers are rounded.
+    empty : str
+        What an empty cell shows.
     """
 
     header: str
@@ -43,6 +47,8 @@ class Column:
     min_width: int = 0
     spills: bool = False
     key: str = ""
+    rounding: Rounding = "nearest"
+    empty: str = ""
 
     @property
     def name(self) -> str:
@@ -65,6 +71,8 @@ class Table:
         Name of the column whose counts are drawn as bars at the right, if any.
     grouped : bool
         Whether rows with equal first cells form a group: the cell is written once, groups are set apart.
+    marked : tuple of int, optional
+        Row and column of a cell to mark: with a star on the terminal, in bold type elsewhere.
     """
 
     title: str
@@ -72,6 +80,7 @@ class Table:
     rows: Sequence[Sequence[Cell]]
     bars: str = ""
     grouped: bool = False
+    marked: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -92,12 +101,13 @@ class Table:
 
     def head(self, n_rows: int) -> Table:
         """The first rows."""
-        return replace(self, rows=self.rows[:n_rows])
+        marked = self.marked if self.marked is not None and self.marked[0] < n_rows else None
+        return replace(self, rows=self.rows[:n_rows], marked=marked)
 
     def to_lines(self, width: int = WIDTH - 2, ascii_only: bool | None = None) -> list[str]:
         """Lines for the terminal: the header, then the rows; columns that do not fit follow below, after the first."""
         ascii_only = is_ascii_only() if ascii_only is None else ascii_only
-        laid_out = [_LaidOutColumn.of(column, self._cells(i)) for i, column in enumerate(self.columns)]
+        laid_out = [_LaidOutColumn.of(column, self._cells(i), self._mark(i)) for i, column in enumerate(self.columns)]
         lines: list[str] = []
         for part in _parts_that_fit(laid_out, width - len(_INDENT)):
             lines += [""] if lines else []
@@ -108,6 +118,10 @@ class Table:
 
     def _cells(self, place: int) -> list[Cell]:
         return [row[place] for row in self.rows]
+
+    def _mark(self, place: int) -> int | None:
+        """The row of the marked cell, where it stands in that column."""
+        return self.marked[0] if self.marked is not None and self.marked[1] == place else None
 
     def _starts_group(self) -> Iterator[bool]:
         previous: object = object()
@@ -144,6 +158,8 @@ class Table:
             cells = [html_number(c.cells[i].strip()) if c.right else escape(c.full[i]) for c in laid_out]
             if self.grouped and not starts:
                 cells[0] = ""
+            if self.marked is not None and self.marked[0] == i:
+                cells[self.marked[1]] = f"<strong>{cells[self.marked[1]]}</strong>"
             body += "<tr>" + "".join(f"<td{m}>{t}</td>" for t, m in zip(cells, marks, strict=True)) + "</tr>"
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
@@ -152,7 +168,11 @@ class Table:
         laid_out = [_LaidOutColumn.of(column, self._cells(i)) for i, column in enumerate(self.columns)]
         lines = ["| " + " | ".join(_pipe_safe(c.column.header) for c in laid_out) + " |"]
         lines.append("|" + "|".join("---:" if c.right else "---" for c in laid_out) + "|")
-        lines += ["| " + " | ".join(_pipe_safe(c.full[i]) for c in laid_out) + " |" for i in range(len(self.rows))]
+        for i in range(len(self.rows)):
+            cells = [_pipe_safe(c.full[i]) for c in laid_out]
+            if self.marked is not None and self.marked[0] == i:
+                cells[self.marked[1]] = f"**{cells[self.marked[1]]}**"
+            lines.append("| " + " | ".join(cells) + " |")
         return "\n".join(lines)
 
     def to_frame(self) -> Any:
@@ -177,13 +197,19 @@ class _LaidOutColumn:
     right: bool
 
     @classmethod
-    def of(cls, column: Column, values: Sequence[Cell]) -> _LaidOutColumn:
+    def of(cls, column: Column, values: Sequence[Cell], marked: int | None = None) -> _LaidOutColumn:
         numbers = [v for v in values if v is not None and not isinstance(v, str)]
         style = NumberFormat(0) if column.decimals is None else number_format(numbers, column.decimals)
-        full = ["" if v is None else plain(v) if isinstance(v, str) else style.text(v) for v in values]
+        full = [
+            column.empty if v is None else plain(v) if isinstance(v, str) else style.text(v, column.rounding)
+            for v in values
+        ]
         right = bool(numbers)
         header = shortened(plain(column.header), _LONGEST_TEXT)
         texts = full if right else [shortened(t, _LONGEST_TEXT) for t in full]
+        if marked is not None:  # the others keep their places below and above the marked one
+            texts = [text + (" *" if i == marked else "  ") for i, text in enumerate(texts)]
+            header += "  "
         least = max(column.min_width, _LEAST_WIDTH_OF_DECIMALS if column.decimals else 0)
         width = max([least, 0 if column.spills else display_width(header), *map(display_width, texts)])
         return cls(column, header, full, [padded(t, width, right) for t in texts], width, right)

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from majorant._validation import check_choice, check_csr, check_integer, check_real, check_sample_weight
+from majorant._validation import check_choice, check_csr, check_integer, check_real, check_sample_weight, check_verbose
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.measure import safe_scale
 from majorant.engine.policies import BoundPolicy
@@ -245,6 +245,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         check_integer("n_clusters", self.n_clusters, low=1)
         check_integer("max_iter", self.max_iter, low=1)
         check_real("tol", self.tol, low=0.0)
+        check_verbose(self.verbose)
         check_choice("algorithm", self.algorithm, ["swap", "lloyd", "elkan"])
         check_choice("effort", self.effort, ["fast", "default", "best"])
         if isinstance(self.init, str):

@@ -25,8 +25,10 @@ def certificate_section(fit: Fit) -> Section | None:
         return None
     parts = counted(int(fit.params.get(fit.card.size_parameter, 1)), fit.card.part)
     rounded = numbers.bound_below if evidence.sense == "min" else numbers.bound_above
+    name = evidence.objective_name
     label = (
-        f"Number line: proved bound {rounded(bound, fit.objective)}, this fit {numbers.objective(fit.objective)}"
+        f"Number line: proved bound {rounded(bound, name, fit.objective)}, "
+        f"this fit {numbers.objective(fit.objective, name)}"
         f"{', other optima beyond it' if evidence.n_distinct > 1 else ''}"
     )
     return Section(
@@ -75,10 +77,13 @@ def _ticks(canvas: Canvas, scale: Linear, low: float, high: float) -> None:
 def _top_labels(
     canvas: Canvas, fit: Fit, bound: float, at_bound: float, at_fit: float, *, n_beyond: int, any_inside: bool
 ) -> None:
-    rounded = numbers.bound_below if fit.evidence.sense == "min" else numbers.bound_above
+    rounded, name = (
+        numbers.bound_below if fit.evidence.sense == "min" else numbers.bound_above,
+        fit.evidence.objective_name,
+    )
     for x, value, what in (
-        (at_bound, rounded(bound, fit.objective), "proved bound"),
-        (at_fit, numbers.objective(fit.objective), "this fit"),
+        (at_bound, rounded(bound, name, fit.objective), "proved bound"),
+        (at_fit, numbers.objective(fit.objective, name), "this fit"),
     ):
         canvas.line(x, 48, x, BASE, "marker")
         canvas.text(x, 24, value, "strong", anchor="middle")

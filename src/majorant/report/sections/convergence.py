@@ -33,7 +33,7 @@ def convergence_section(fit: Fit) -> Section | None:
     if drawn:
         block = figure("convergence", words.figure_label(history), lambda size: draw_history(size, history, name))
     else:
-        block = _first_and_last(history, n_iter)
+        block = _first_and_last(history, n_iter, name)
     return Section(
         "convergence",
         "Convergence",
@@ -112,13 +112,13 @@ def _label_lines(canvas: Canvas, lower: list[Point], upper: list[Point]) -> None
         canvas.text(x, min(y + 22, BOTTOM - 8), "objective", "strong halo")
 
 
-def _first_and_last(history: History, n_iter: int) -> str:
+def _first_and_last(history: History, n_iter: int, objective_name: str) -> str:
     last = float(history.objective[-1])
     return facts(
         (
             ("Iterations", numbers.integer(n_iter), ""),
-            ("First objective", numbers.objective(float(history.objective[0]), last), ""),
-            ("Last objective", numbers.objective(last), ""),
+            ("First objective", numbers.objective(float(history.objective[0]), objective_name, last), ""),
+            ("Last objective", numbers.objective(last, objective_name), ""),
         ),
         "four-figures",
     )

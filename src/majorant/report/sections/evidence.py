@@ -185,7 +185,7 @@ def _label_optima(canvas: Canvas, layout: Layout, evidence: Evidence, scale: Log
     width = canvas.width
     canvas.text(width, 42, "at best", "quiet", anchor="end")
     shelf = Shelf()
-    best = numbers.objective(evidence.best, apart=evidence.gap_to_second)
+    best = numbers.objective(evidence.best, evidence.objective_name, apart=evidence.gap_to_second)
     half = max(text_width(best, bold=True), text_width(_n_hits(evidence))) / 2
     end = min(layout.best + half, width - text_width("at best") - 10)
     shelf.take(end - 2 * half, end)
@@ -199,7 +199,8 @@ def _label_optima(canvas: Canvas, layout: Layout, evidence: Evidence, scale: Log
     for optimum in [*others[:1], *sorted(others[1:], key=lambda o: -o.n_hits)]:
         if optimum.distance <= 0:
             continue
-        x, text = scale(optimum.distance), numbers.objective(optimum.objective, evidence.best, evidence.gap_to_second)
+        x, name = scale(optimum.distance), evidence.objective_name
+        text = numbers.objective(optimum.objective, name, evidence.best, evidence.gap_to_second)
         half = text_width(text) / 2
         centre = max(x, half)
         if optimum is others[0]:

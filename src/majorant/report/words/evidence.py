@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from majorant._numbers import article
 from majorant.evidence.records import Evidence
 from majorant.report import numbers
 from majorant.report.html import escaped
-from majorant.report.words.grammar import article, capital, chance, counted, in_prose, one_in, opening
+from majorant.report.words.grammar import capital, chance, counted, in_prose, one_in, opening
 
 CLOSE = 0.01
 NEARLY_ALL = 0.9
@@ -97,7 +98,7 @@ def notes(evidence: Evidence, objective: float, dots_for: int, why_certain: str 
 
 def figure_label(evidence: Evidence) -> str:
     """What the figure shows, as text."""
-    best = f"{evidence.objective_name} of {numbers.objective(evidence.best)}"
+    best = f"{evidence.objective_name} of {numbers.objective(evidence.best, evidence.objective_name)}"
     if evidence.n_starts == 1:
         return f"One start, which reached {article(best)} {best}"
     return (
@@ -201,12 +202,12 @@ def certificate_notes(evidence: Evidence, objective: float, room: float | None, 
         return []
     name = escaped(evidence.objective_name)
     if evidence.sense == "min":
-        bound = numbers.bound_below(evidence.lower_bound, objective)
+        bound = numbers.bound_below(evidence.lower_bound, evidence.objective_name, objective)
         first = f"No solution with {parts} has {article(name)} {name} below <b>{bound}</b>."
     else:
-        bound = numbers.bound_above(evidence.lower_bound, objective)
+        bound = numbers.bound_above(evidence.lower_bound, evidence.objective_name, objective)
         first = f"No solution with {parts} has {article(name)} {name} above <b>{bound}</b>."
-    first += f" The fit reached {numbers.objective(objective)}."
+    first += f" The fit reached {numbers.objective(objective, evidence.objective_name)}."
     if room == 0.0:
         return [first, "The two agree to the last digit shown: this is the best possible."]
     return [

@@ -98,9 +98,3 @@ def one_in(share: float) -> str:
     if round(times) < 100:
         return f"one time in {in_prose(round(times))}"
     return f"one time in {integer(int(round(times, -1 if times < 1000 else -2)))}"
-
-
-def article(noun: str) -> str:
-    """ "a" or "an"; a noun in capitals is spelled out ("an SSE")."""
-    sounds = "AEFHILMNORSX" if noun[:3].isupper() else "AEIOUaeiou"
-    return "an" if noun[:1] in sounds else "a"

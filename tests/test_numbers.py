@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from majorant.summary import NumberFormat, counted, html_number, number_format, percent
+from majorant._numbers import NumberFormat, counted, html_number, number_format, percent
 
 
 @pytest.mark.parametrize(

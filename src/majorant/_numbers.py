@@ -1,4 +1,4 @@
-"""How is a number written? For the terminal and for HTML, to the nearest or to the safe side."""
+"""How is a number written? To the nearest or to the safe side: one home for all rooms."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Decimal, localcontext
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal, localcontext
 from typing import Literal
 
 Rounding = Literal["nearest", "down", "up"]
@@ -18,6 +18,10 @@ _ENOUGH_DIGITS = 1200  # every float and its neighbours, written out in full
 _MOST_DECIMALS = 8
 _POWERS_FROM = 1e12
 _POWER_DECIMALS = 4
+_USUAL_DECIMALS = {"SSE": 2}
+_OTHER_DECIMALS = 3
+_OBJECTIVE_DIGITS = 4
+_BOUND_DIGITS = 2
 
 
 @dataclass(frozen=True)
@@ -51,16 +55,26 @@ class NumberFormat:
             context.prec = _ENOUGH_DIGITS
             exact = Decimal(value)
             if not self.powers or exact == 0:
-                return _written(_rounded(exact, self.decimals, rounding))
+                return _written(rounded(exact, self.decimals, rounding))
             power = exact.adjusted()
-            mantissa = _rounded(exact.scaleb(-power), self.decimals, rounding)
+            mantissa = rounded(exact.scaleb(-power), self.decimals, rounding)
             if abs(mantissa) == 10:
-                mantissa, power = _rounded(mantissa.scaleb(-1), self.decimals, rounding), power + 1
+                mantissa, power = rounded(mantissa.scaleb(-1), self.decimals, rounding), power + 1
             return f"{_written(mantissa)}e{power:+03d}"
 
 
-def _rounded(value: Decimal, decimals: int, rounding: Rounding) -> Decimal:
-    return value.quantize(Decimal(1).scaleb(-decimals), rounding=_MODES[rounding])
+def rounded(value: float | Decimal, decimals: int, rounding: Rounding = "nearest") -> Decimal:
+    """The exact value rounded to so many digits after the point."""
+    context = Context(prec=_ENOUGH_DIGITS)
+    return Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=_MODES[rounding], context=context)
+
+
+def rounded_up(value: float | Decimal) -> str:
+    """A number that is proved not to be exceeded: two digits that count, all of those before the point."""
+    exact = Decimal(value)
+    if exact == 0:
+        return "0"
+    return _written(rounded(exact, max(_BOUND_DIGITS - 1 - exact.adjusted(), 0), "up"))
 
 
 def _written(value: Decimal) -> str:
@@ -88,6 +102,16 @@ def number_format(values: Iterable[float], decimals: int, digits: int = 2) -> Nu
     return NumberFormat(max(decimals, needed))
 
 
+def usual_decimals(objective_name: str) -> int:
+    """Digits after the point that an objective of that name usually has."""
+    return _USUAL_DECIMALS.get(objective_name, _OTHER_DECIMALS)
+
+
+def objective_format(objective_name: str, values: Iterable[float]) -> NumberFormat:
+    """How objectives of that name are written when the largest is as large as that of `values`."""
+    return number_format(values, usual_decimals(objective_name), _OBJECTIVE_DIGITS)
+
+
 def percent(share: float, decimals: int = 0, rounding: Rounding = "nearest") -> str:
     """A share as per cents, with the space before the sign: ``44.8 %``."""
     return f"{NumberFormat(decimals).text(100 * share, rounding)} %"
@@ -106,3 +130,9 @@ def html_number(text: str) -> str:
 def counted(number: int, singular: str, plural: str | None = None) -> str:
     """A count with its noun: ``1 start``, ``80 starts``."""
     return f"{number} {singular if number == 1 else plural or singular + 's'}"
+
+
+def article(noun: str) -> str:
+    """``a`` or ``an``; a noun in capitals is spelled out ("an SSE")."""
+    sounds = "AEFHILMNORSX" if noun[:3].isupper() else "AEIOUaeiou"
+    return "an" if noun[:1] in sounds else "a"
