@@ -1,0 +1,80 @@
+"""Gaussian mixtures as the engine sees them: energies, statistics, M-step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.latents import Latent, as_soft, tightest
+from majorant.engine.problem import Bound
+from majorant.solvers.gaussian import Array, CovarianceType, Mixture, m_step, moments
+
+
+@dataclass
+class GaussianFamily:
+    r"""Soft clusters by density: ``E_i(z) = -log pi_z - log N(x_i; m_z, S_z)``, at temperature ``1 / beta``.
+
+    At ``beta = 1`` the tightest bounds are the EM algorithm, at infinity they are classification EM. Its parameters are
+    a `Mixture`; a component that loses all mass keeps its mean and covariance and is absent from then on.
+
+    Parameters
+    ----------
+    n_states : int
+        Number of components.
+    n_features : int
+    covariance_type : {"full", "tied", "diag", "spherical"}
+    floor : float
+        Smallest eigenvalue of every covariance, in the units of the rows squared. The M-step is the exact minimiser
+        under this constraint. At 0, a component that collapses ends in a ValueError.
+    beta : float
+        Inverse temperature.
+    slack : float
+        What rounding may add to an objective; the M-step sets it by how far the means moved.
+    """
+
+    n_states: int
+    n_features: int
+    covariance_type: CovarianceType
+    floor: float = 0.0
+    beta: float = 1.0
+    slack: float = 0.0
+
+    def energies(self, theta: Mixture, block: Block) -> NDArray[Any]:
+        with np.errstate(divide="ignore"):
+            return np.asarray(-np.log(theta.weights) - theta.log_densities(block.columns[0]))
+
+    def statistics(self, block: Block, q: Latent, theta: Mixture | None) -> Array:
+        means = np.zeros((self.n_states, self.n_features)) if theta is None else theta.means
+        return moments(block.columns[0], block.weights, as_soft(q, self.n_states), means, self.covariance_type)
+
+    def tight_pass(self, theta: Mixture, block: Block) -> tuple[float, Bound]:
+        energies = self.energies(theta, block)
+        free, q = tightest(energies, self.beta)
+        entropy = 0.0
+        if np.isfinite(self.beta):
+            entropy = block.total(np.sum(q * np.where(q > 0, energies, 0.0), axis=1) - free)
+        return block.total(free), Bound(self.statistics(block, q, theta), entropy, 0.0)
+
+    def solve(self, s: Array, theta: Mixture | None, data: Chunks) -> tuple[Mixture, float]:
+        reference = np.zeros((self.n_states, self.n_features)) if theta is None else theta.means
+        step = m_step(s, theta, reference, self.covariance_type, self.floor)
+        dtype = next(data.source.blocks()).columns[0].dtype
+        self.slack = 16 * float(np.finfo(dtype).eps) * float(np.sum(s[:, 0] * (self.n_features + step.travel)))
+        return step.mixture, step.value
+
+    def penalty(self, theta: Mixture) -> float:
+        return 0.0
+
+    def floored(self, theta: Mixture) -> NDArray[np.bool_]:
+        """Which components have an eigenvalue on the floor."""
+        k, d = self.n_states, self.n_features
+        if self.covariance_type in ("full", "tied"):
+            values = np.linalg.eigvalsh(theta.covariances).reshape(-1, d)
+        else:
+            values = theta.covariances.reshape(k, -1)
+        rounding = 4 * d * np.finfo(np.float64).eps * values.max(axis=1, keepdims=True)
+        return np.broadcast_to((values <= self.floor + rounding).any(axis=1), (k,))
