@@ -35,7 +35,7 @@ LAYERS = [
     {"evidence", "persistence"},
     {"models"},
     {"datasets"},
-    {"report"},
+    {"plot", "report"},
     {"cli"},
 ]
 """Rooms of the package, lowest first. Those of one layer do not know each other."""

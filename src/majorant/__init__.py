@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from majorant import plot
     from majorant.engine import (
         Balance,
         Biased,
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     )
     from majorant.engine.storage import open_rows
     from majorant.evidence import Evidence
+    from majorant.evidence.selection import Selection, select
     from majorant.evidence.stability import Stability, stability
     from majorant.models import KMeans
     from majorant.persistence import load
@@ -42,6 +44,7 @@ _HOMES = {
     "PairConstraints": "engine",
     "RandomWalk": "engine",
     "Solution": "engine",
+    "Selection": "evidence.selection",
     "Stability": "evidence.stability",
     "Tempered": "engine",
     "Tightest": "engine",
@@ -49,8 +52,11 @@ _HOMES = {
     "load": "persistence",
     "minimize": "engine",
     "open_rows": "engine.storage",
+    "select": "evidence.selection",
     "stability": "evidence.stability",
 }
+_ROOMS = ("plot",)
+"""Modules that are used as such: ``majorant.plot.classification``."""
 
 __all__ = [
     "Balance",
@@ -63,6 +69,7 @@ __all__ = [
     "KMeans",
     "PairConstraints",
     "RandomWalk",
+    "Selection",
     "Solution",
     "Stability",
     "Tempered",
@@ -71,11 +78,15 @@ __all__ = [
     "load",
     "minimize",
     "open_rows",
+    "plot",
+    "select",
     "stability",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return import_module(f"majorant.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'majorant' has no attribute {name!r}")
     value = getattr(import_module(f"majorant.{_HOMES[name]}"), name)

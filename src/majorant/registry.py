@@ -21,7 +21,7 @@ class ModelCard:
         The name in prose, lower case ("k-means").
     question : str
         One line: what a person asks it.
-    kind : {"clustering", "regression"}
+    kind : {"clustering", "mixture", "regression"}
         Which sections the report has.
     size_parameter : str
         The estimator's parameter that ``--k`` sets ("n_clusters").
@@ -40,7 +40,7 @@ class ModelCard:
     name: str
     title: str
     question: str
-    kind: Literal["clustering", "regression"]
+    kind: Literal["clustering", "mixture", "regression"]
     size_parameter: str
     part: str
     objective_name: str

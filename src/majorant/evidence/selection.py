@@ -1,0 +1,524 @@
+"""How many parts, and of which form? Fits of several sizes and settings, compared by an information criterion."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from itertools import product
+from numbers import Integral
+from typing import Any
+
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from majorant._frames import data_frame
+from majorant._numbers import counted, number_format, rounded
+from majorant._validation import check_choice, check_integer
+from majorant.registry import ESTIMATORS, ModelCard, card_of
+from majorant.summary import Block, Column, Summary, Table, evidence_block
+
+CRITERIA = ("bic", "aic", "icl")
+NEAR = 2.0
+"""Difference below which a criterion hardly tells two candidates apart [1]_ of `select`."""
+MOST_RANKED = 5
+UNFITTED = "could not be fitted"
+IRREGULAR = "irregular, as its likelihood is set by the floor that holds a covariance or variance"
+
+_CAPTION = "Lower is better, as in scikit-learn; mclust's sign is the other way round."
+_MARK = "The best is marked with a star."
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One fit of a selection.
+
+    Attributes
+    ----------
+    size : int
+        Number of parts.
+    setting : mapping
+        The other parameters that were varied, by name.
+    value : float
+        The criterion, lower for better; NaN if there is none.
+    objective : float
+        The objective of the fit (the log-likelihood, for a mixture), NaN if there is none.
+    n_parameters : int or None
+        Free parameters, where the model tells them.
+    n_starts, n_hits : int
+        Starts of the fit, and how many reached its best optimum.
+    regular : bool
+        False if the likelihood is set by a floor rather than by the data.
+    converged : bool
+        Whether the fit ended within its tolerance.
+    excluded : str
+        Why it is not to be chosen; empty for one that may be.
+    warnings : tuple of str
+        What the fit warned of.
+    """
+
+    size: int
+    setting: Mapping[str, Any]
+    value: float = math.nan
+    objective: float = math.nan
+    n_parameters: int | None = None
+    n_starts: int = 0
+    n_hits: int = 0
+    regular: bool = True
+    converged: bool = True
+    excluded: str = ""
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The setting in words: "full"; "" where nothing but the size was varied."""
+        return ", ".join(v if isinstance(v, str) else f"{name}={v}" for name, v in self.setting.items())
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Fits of several sizes and settings, and the one that a criterion prefers.
+
+    Attributes
+    ----------
+    candidates : tuple of Candidate
+        Every fit: sizes in turn for each setting.
+    criterion : {"bic", "aic", "icl"}
+    model, part : str
+        What the model and one of its parts are called ("Gaussian mixture", "component").
+    size_parameter : str
+        The parameter that sets the size ("n_components").
+    objective_name : str
+        What was maximised or minimised ("log-likelihood").
+    estimators : tuple
+        The fitted estimators, one a candidate (None where the fit failed); empty for a selection read from a file.
+    """
+
+    candidates: tuple[Candidate, ...]
+    criterion: str
+    model: str
+    part: str
+    size_parameter: str
+    objective_name: str
+    estimators: tuple[Any, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The criterion as it is written: "BIC"."""
+        return self.criterion.upper()
+
+    @property
+    def ranked(self) -> tuple[Candidate, ...]:
+        """Candidates that may be chosen, best first; of equal values the one with fewer parameters."""
+        chosen = [c for c in self.candidates if not c.excluded]
+        return tuple(sorted(chosen, key=lambda c: (c.value, c.n_parameters or 0, c.size)))
+
+    @property
+    def excluded(self) -> tuple[Candidate, ...]:
+        """Candidates that may not be chosen, each with its reason."""
+        return tuple(c for c in self.candidates if c.excluded)
+
+    @property
+    def best(self) -> Candidate:
+        """The candidate with the lowest criterion.
+
+        Raises
+        ------
+        ValueError
+            If every candidate is excluded.
+        """
+        if not self.ranked:
+            reasons = "; ".join(dict.fromkeys(c.excluded for c in self.excluded))
+            raise ValueError(f"no candidate can be chosen ({reasons}): try fewer {self.part}s or a simpler form")
+        return self.ranked[0]
+
+    @property
+    def best_estimator_(self) -> Any:
+        """The fitted estimator of the best candidate."""
+        if not self.estimators:
+            raise ValueError("the fitted estimators of this selection were not kept with it")
+        return self.estimators[self.candidates.index(self.best)]
+
+    @property
+    def near(self) -> tuple[Candidate, ...]:
+        """Other candidates within 2 of the best: the criterion hardly tells them from it."""
+        return tuple(c for c in self.ranked[1:] if c.value - self.best.value < NEAR)
+
+    def difference(self, candidate: Candidate) -> float:
+        """How much worse a candidate's criterion is than the best one's."""
+        return candidate.value - self.best.value
+
+    def describe(self, candidate: Candidate) -> str:
+        """A candidate in words: "3 components, full"."""
+        size = counted(candidate.size, self.part)
+        return f"{size}, {candidate.label}" if candidate.label else size
+
+    @property
+    def sentence(self) -> str:
+        """Which candidate the criterion prefers, and how clearly."""
+        if not self.ranked:
+            return f"{self.name} can choose none: every fit is excluded."
+        first = f"{self.name} prefers {self.describe(self.best)}"
+        if len(self.ranked) == 1:
+            return f"{first}; no other fit can be chosen." if len(self.candidates) > 1 else f"{first}."
+        if not self.near:
+            second = self.ranked[1]
+            return f"{first}; the next, {self.describe(second)}, is {self._at_least(second)} worse."
+        names = [self.describe(c) for c in self.near]
+        joined = names[0] if len(names) == 1 else f"{'; '.join(names[:-1])}; and {names[-1]}"
+        within = rounded(Decimal(f"{self.difference(self.near[-1]):.6f}"), 1, "up")
+        return f"{first}; {joined} {'is' if len(names) == 1 else 'are'} within {within}."
+
+    def _at_least(self, candidate: Candidate) -> str:
+        difference = self.difference(candidate)
+        return number_format([difference], 1).text(difference, "down")
+
+    @property
+    def look_out(self) -> tuple[str, ...]:
+        """What a reader must not miss."""
+        if not self.ranked:
+            return (f"No fit can be chosen: try fewer {self.part}s, a simpler form, or more rows.",)
+        found = []
+        sizes = {c.size for c in self.candidates}
+        if len(sizes) > 1 and self.best.size == max(sizes):
+            found.append(f"The best is the largest number of {self.part}s tried: try more.")
+        better = [c for c in self.excluded if c.value < self.best.value]
+        if better:
+            were = "fit has" if len(better) == 1 else "fits have"
+            found.append(f"{len(better)} excluded {were} a lower {self.name}, which says nothing about the data.")
+        if not self.best.converged:
+            found.append("The chosen fit stopped at the iteration limit: raise max_iter.")
+        unfinished = sum(not c.converged for c in self.ranked[1:])
+        if unfinished:
+            found.append(
+                f"{counted(unfinished, 'other fit')} stopped at the iteration limit, so {self.name} is a limit."
+            )
+        return tuple(found)
+
+    def matrix(self) -> Table:
+        """The criterion: one row a size, one column a setting, the best marked, excluded fits empty."""
+        sizes = list(dict.fromkeys(c.size for c in self.candidates))
+        labels = list(dict.fromkeys(c.label for c in self.candidates))
+        cells = {(c.size, c.label): None if c.excluded else c.value for c in self.candidates}
+        decimals = number_format([v for v in cells.values() if v is not None], 2).decimals
+        columns = [Column(f"{self.part}s", key=self.size_parameter)]
+        columns += [Column(label or self.name, decimals, empty="excluded") for label in labels]
+        rows = [(size, *(cells[size, label] for label in labels)) for size in sizes]
+        marked = (sizes.index(self.best.size), 1 + labels.index(self.best.label)) if self.ranked else None
+        return Table(self.criterion, columns, rows, marked=marked)
+
+    def summary(self) -> Summary:
+        """The matrix, the best candidates, those excluded and why, and the evidence of the chosen fit."""
+        blocks = [Block(self.name, self.sentence, (self.matrix(), f"{_CAPTION} {_MARK}" if self.ranked else _CAPTION))]
+        if self.ranked:
+            blocks.append(Block("BEST", "", (self._best_table(),)))
+        if self.excluded:
+            blocks.append(Block("EXCLUDED", "", self._exclusions()))
+        if self.estimators and self.ranked:
+            blocks.append(evidence_block(self.best_estimator_.evidence_))
+        look_out = (*self.look_out, *(self.best.warnings if self.ranked else ()))
+        return Summary(f"{self.model}, selected by {self.name}", counted(len(self.candidates), "fit"), blocks, look_out)
+
+    def _best_table(self) -> Table:
+        kept = self.ranked[:MOST_RANKED]
+        names = list(kept[0].setting)
+        columns = [
+            Column(f"{self.part}s", key=self.size_parameter),
+            *(Column(_short(name), key=name) for name in names),
+            Column(self.name, 2, key=self.criterion),
+            Column("difference", 2),
+            Column(self.objective_name, 2, key="objective"),
+            *([Column("parameters", key="n_parameters")] if kept[0].n_parameters is not None else []),
+        ]
+        rows = [
+            (
+                c.size,
+                *(_cell(c.setting[name]) for name in names),
+                c.value,
+                self.difference(c) if c is not self.best else None,
+                c.objective,
+                *([c.n_parameters] if kept[0].n_parameters is not None else []),
+            )
+            for c in kept
+        ]
+        return Table("best", columns, rows)
+
+    def _exclusions(self) -> tuple[str, ...]:
+        """One sentence a reason, with the fits that it excludes."""
+        by_reason: dict[str, list[str]] = {}
+        for candidate in self.excluded:
+            by_reason.setdefault(candidate.excluded, []).append(self.describe(candidate))
+        return tuple(f"{'; '.join(fits)}: {reason}." for reason, fits in by_reason.items())
+
+    def to_frame(self) -> Any:
+        """One row a fit, as a data frame (pandas if installed, otherwise polars)."""
+        names = list(self.candidates[0].setting)
+        columns: dict[str, list[Any]] = {self.size_parameter: [c.size for c in self.candidates]}
+        columns |= {name: [c.setting[name] for c in self.candidates] for name in names}
+        columns[self.criterion] = [c.value for c in self.candidates]
+        columns[self.objective_name.replace("-", "_")] = [c.objective for c in self.candidates]
+        for name in ("n_parameters", "n_starts", "n_hits", "regular", "converged", "excluded"):
+            columns[name] = [getattr(c, name) for c in self.candidates]
+        return data_frame(columns)
+
+    def to_markdown(self) -> str:
+        """The page as markdown."""
+        return self.summary().to_markdown()
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+    def __repr__(self) -> str:
+        return f"Selection({len(self.candidates)} fits: {self.sentence})"
+
+    def _repr_html_(self) -> str:
+        return self.summary()._repr_html_()
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain values without the estimators, for saving."""
+        state = {name: getattr(self, name) for name in _PLAIN}
+        return {**state, "candidates": [{**asdict(c), "warnings": list(c.warnings)} for c in self.candidates]}
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Selection:
+        """The inverse of `to_state`."""
+        candidates = tuple(Candidate(**{**c, "warnings": tuple(c["warnings"])}) for c in state["candidates"])
+        criterion, model, part, size_parameter, objective_name = (str(state[name]) for name in _PLAIN)
+        return cls(candidates, criterion, model, part, size_parameter, objective_name)
+
+
+_PLAIN = ("criterion", "model", "part", "size_parameter", "objective_name")
+
+
+def select(
+    est: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    n_components: int | Iterable[int] = range(1, 7),
+    criterion: str = "bic",
+    sample_weight: Any = None,
+    fit_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    **grid: Any,
+) -> Selection:
+    r"""Fit an estimator in several sizes and settings, and choose by an information criterion.
+
+    With :math:`L` the maximised log-likelihood, :math:`p` the number of free parameters, :math:`n` the number of rows
+    and :math:`r_{ik}` the responsibilities,
+
+    .. math:: \text{AIC} = -2 L + 2 p, \quad \text{BIC} = -2 L + p \log n, \quad
+       \text{ICL} = \text{BIC} - 2 \sum_{ik} r_{ik} \log r_{ik},
+
+    as the estimator's own methods compute them. Lower is better, as in scikit-learn (mclust's BIC has the opposite
+    sign). A fit whose likelihood is set by a floor (``regular_`` is False) is never chosen, whatever its criterion.
+    Differences below 2 hardly tell two candidates apart [1]_; such candidates are named.
+
+    Parameters
+    ----------
+    est : estimator
+        One of majorant's models that has the criterion. It is left as it is; every fit is that of a clone.
+    X : array-like of shape (n_rows, n_features), data frame, or Chunks
+    y : array-like of shape (n_rows,), optional
+        Where the model takes a target.
+    n_components : int or iterable of int, default=range(1, 7)
+        Numbers of parts to try, whatever the model's own parameter for it is called.
+    criterion : {"bic", "aic", "icl"}, default="bic"
+        BIC to describe a density, ICL to find groups that lie apart, AIC to predict.
+    sample_weight : array-like of shape (n_rows,), optional
+        Passed to ``fit`` and to the criterion.
+    fit_params : mapping, optional
+        Further arguments of ``fit``.
+    n_jobs : int, optional
+        Fits that run at a time, in threads; -1 for all processors. It does not change the result.
+    **grid
+        Other parameters to vary, each with a list of values: ``covariance_type=["full", "tied"]``. All combinations
+        are fitted.
+
+    Returns
+    -------
+    Selection
+        ``best_estimator_``, ``best``, ``candidates``, ``near``; a page by ``str()`` or in a notebook; ``to_frame()``.
+
+    Raises
+    ------
+    TypeError
+        If `est` is none of majorant's models or has no such criterion.
+    ValueError
+        If a parameter is unknown or wrong, or a setting can be fitted in no size.
+
+    References
+    ----------
+    .. [1] R. E. Kass, A. E. Raftery, "Bayes factors", Journal of the American Statistical Association 90, 1995.
+    .. [2] C. Biernacki, G. Celeux, G. Govaert, "Assessing a mixture model for clustering with the integrated completed
+       likelihood", IEEE Transactions on Pattern Analysis and Machine Intelligence 22, 2000.
+    """
+    card = card_of(est)
+    check_choice("criterion", criterion, CRITERIA)
+    _require_criterion(est, criterion)
+    sizes = _sizes(n_components)
+    settings = _settings(est, card, grid)
+    plan = [(size, setting) for setting in settings for size in sizes]
+    arguments = dict(fit_params or {})
+    if sample_weight is not None:
+        arguments["sample_weight"] = sample_weight
+
+    def fit(size: int, setting: Mapping[str, Any]) -> tuple[Candidate, Any]:
+        return _fitted(est, card, size, setting, X, y, arguments, criterion, warned)
+
+    with _warnings_by_thread() as warned:
+        fits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(*planned) for planned in plan)
+    candidates, estimators = zip(*fits, strict=True)
+    _refuse_unfittable(settings, candidates)
+    return Selection(candidates, criterion, card.title, card.part, card.size_parameter, card.objective_name, estimators)
+
+
+def _require_criterion(est: Any, criterion: str) -> None:
+    cls = type(est)
+    if (
+        hasattr(cls, criterion)
+        or hasattr(cls, f"{criterion}_")
+        or f"{criterion}_" in getattr(cls, "__annotations__", {})
+    ):
+        return
+    able = sorted(known.__name__ for known in ESTIMATORS.values() if hasattr(known, criterion))
+    hint = f"; models that do: {', '.join(able)}" if able else ""
+    raise TypeError(
+        f"{cls.__name__} has no {criterion.upper()}: a criterion compares models that have a likelihood{hint}"
+    )
+
+
+def _sizes(n_components: int | Iterable[int]) -> list[int]:
+    given: Any = [n_components] if isinstance(n_components, Integral) else n_components
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"n_components must be whole numbers such as range(1, 7); got {n_components!r}")
+    sizes = list(dict.fromkeys(check_integer("n_components", size, low=1) for size in given))
+    if not sizes:
+        raise ValueError("n_components holds no number: give at least one, such as range(1, 7)")
+    return sizes
+
+
+def _settings(est: Any, card: ModelCard, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All combinations of the values; a parameter that is None keeps the estimator's own value."""
+    known = est.get_params(deep=False)
+    lists: dict[str, Sequence[Any]] = {}
+    for name, values in grid.items():
+        if name == card.size_parameter:
+            raise ValueError(f"give the numbers of {card.part}s as n_components, whatever the model calls them")
+        if name not in known:
+            raise ValueError(f"{type(est).__name__} has no parameter {name!r}; it has {', '.join(sorted(known))}")
+        if values is None:
+            continue
+        listed = [values] if isinstance(values, str) or not isinstance(values, Iterable) else list(values)
+        if not listed:
+            raise ValueError(f"{name} holds no value: give a list of at least one")
+        lists[name] = listed
+    return [dict(zip(lists, combination, strict=True)) for combination in product(*lists.values())]
+
+
+def _fitted(
+    est: Any,
+    card: ModelCard,
+    size: int,
+    setting: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    arguments: Mapping[str, Any],
+    criterion: str,
+    warned: _Warned,
+) -> tuple[Candidate, Any]:
+    fitted = clone(est).set_params(**{card.size_parameter: size, **setting})
+    warned.begin()
+    try:
+        fitted.fit(X, y, **arguments)
+        value = _criterion_of(fitted, criterion, X, y, arguments)
+    except ValueError as error:
+        reason = f"{UNFITTED}: {' '.join(str(error).split())}"
+        return Candidate(size, setting, excluded=reason, warnings=warned.end()), None
+    regular = bool(getattr(fitted, "regular_", True))
+    excluded = "" if math.isfinite(value) else "its criterion is no finite number"
+    evidence = fitted.evidence_
+    candidate = Candidate(
+        size,
+        setting,
+        value,
+        float(getattr(fitted, card.objective_attribute)),
+        _n_parameters(fitted),
+        evidence.n_starts,
+        evidence.n_hits if evidence.n_starts else 0,
+        regular,
+        bool(getattr(fitted, "converged_", True)),
+        excluded if regular else IRREGULAR,
+        warned.end(),
+    )
+    return candidate, fitted
+
+
+def _criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping[str, Any]) -> float:
+    """What the fitted estimator says: an attribute of the fit, or a method that takes the rows."""
+    if hasattr(fitted, f"{criterion}_"):
+        return float(getattr(fitted, f"{criterion}_"))
+    method = getattr(fitted, criterion)
+    takes = inspect.signature(method).parameters
+    given = {name: value for name, value in {"y": y, **arguments}.items() if value is not None and name in takes}
+    if "sample_weight" in arguments and "sample_weight" not in given:
+        raise TypeError(f"{type(fitted).__name__}.{criterion} takes no sample_weight: fit without weights")
+    return float(method(X, **given))
+
+
+def _n_parameters(fitted: Any) -> int | None:
+    for name in ("n_parameters_", "_n_parameters"):
+        value = getattr(fitted, name, None)
+        if value is not None:
+            return int(value() if callable(value) else value)
+    return None
+
+
+def _refuse_unfittable(settings: Sequence[Mapping[str, Any]], candidates: Sequence[Candidate]) -> None:
+    """A size may be too large for the data; a setting that no size can be fitted with is a mistake."""
+    for setting in settings:
+        own = [c for c in candidates if c.setting == setting]
+        if all(c.excluded.startswith(UNFITTED) for c in own):
+            raise ValueError(own[0].excluded.removeprefix(f"{UNFITTED}: "))
+
+
+class _Warned:
+    """Warnings of each thread apart: `warnings.catch_warnings` would mix those of fits that run at a time."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def begin(self) -> None:
+        self._local.found = []
+
+    def add(self, message: Warning | str) -> None:
+        getattr(self._local, "found", []).append(" ".join(str(message).split()))
+
+    def end(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._local.found))
+
+
+@contextmanager
+def _warnings_by_thread() -> Iterator[_Warned]:
+    warned = _Warned()
+
+    def show(message: Warning | str, *rest: Any, **more: Any) -> None:
+        warned.add(message)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        yield warned
+
+
+def _short(parameter: str) -> str:
+    return parameter.removesuffix("_type")
+
+
+def _cell(value: Any) -> str | int | float:
+    return value if isinstance(value, str | int | float) and not isinstance(value, bool) else str(value)

@@ -1,0 +1,10 @@
+"""Plots of fitted models with matplotlib: an Axes goes in, or a new one is made, and it comes back.
+
+Colour means a part, and every part also has a mark of its own. The colours are those of Okabe and Ito, made to be told
+apart with any kind of colour vision.
+"""
+
+from majorant.plot.fits import convergence, criterion, starts
+from majorant.plot.parts import classification, density, uncertainty
+
+__all__ = ["classification", "convergence", "criterion", "density", "starts", "uncertainty"]

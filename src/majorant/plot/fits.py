@@ -1,0 +1,122 @@
+"""How was a fit found? Its iterations, its starts, and the criterion that chose it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from majorant.evidence.selection import Selection
+from majorant.plot.style import GREY, INK, axes, colour, mark, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+DOT = 36.0
+
+
+def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
+    """The criterion against the number of parts, one line a setting, the best ringed.
+
+    Fits that were excluded leave a gap.
+
+    Parameters
+    ----------
+    selection : Selection
+        What ``majorant.select`` gave.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    ax = axes(ax)
+    labels = list(dict.fromkeys(c.label for c in selection.candidates))
+    for i, label in enumerate(labels):
+        own = sorted((c for c in selection.candidates if c.label == label), key=lambda c: c.size)
+        values = [np.nan if c.excluded else c.value for c in own]
+        ax.plot([c.size for c in own], values, color=colour(i), marker=mark(i), linewidth=1.4, label=label)
+    if selection.ranked:
+        best = selection.best
+        ax.plot(best.size, best.value, "o", markersize=15, fillstyle="none", color=INK, label=f"best: {selection.name}")
+    if len(labels) > 1:
+        ax.legend(labels, frameon=False)
+    ax.set_xticks(sorted({c.size for c in selection.candidates}))
+    ax.set_xlabel(f"{selection.part}s")
+    ax.set_ylabel(f"{selection.name} (lower is better)")
+    return tidy(ax)
+
+
+def convergence(model: Any, ax: Axes | None = None) -> Axes:
+    """What the fit minimised, iteration by iteration, and the bound above it where there is one.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with ``trace_``.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    check_is_fitted(model)
+    ax, trace = axes(ax), model.trace_
+    iterations = np.arange(1, len(trace) + 1)
+    ax.plot(iterations, trace["objective"], color=INK, marker="o", markersize=3, linewidth=1.4, label="objective")
+    if np.isfinite(trace["bound"]).any():
+        ax.plot(iterations, trace["bound"], color=GREY, linestyle="--", linewidth=1.4, label="bound")
+        ax.legend(frameon=False)
+    ax.set_xlabel("iteration")
+    ax.set_ylabel("objective, minimised")
+    return tidy(ax)
+
+
+def starts(model: Any, ax: Axes | None = None) -> Axes:
+    """Where the starts ended: one row a kind of start, a dot an optimum, its area the number of starts.
+
+    The best optimum has a line through all rows; how many starts of a kind reached an optimum stands beside its dot.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with ``evidence_``.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    check_is_fitted(model)
+    ax, evidence = axes(ax), model.evidence_
+    kinds = list(dict.fromkeys(start.source for start in evidence.starts))
+    optima = np.array([optimum.distance for optimum in evidence.optima])
+    reached = np.searchsorted(optima, evidence.distances, side="right") - 1
+    for row, kind in enumerate(kinds):
+        own = [int(at) for at, start in zip(reached, evidence.starts, strict=True) if start.source == kind]
+        hit, counts = np.unique(own, return_counts=True)
+        x = [evidence.optima[at].objective for at in hit]
+        ax.scatter(x, np.full(len(x), row), s=DOT * counts, c=[INK if at == 0 else GREY for at in hit], linewidths=0)
+        for value, count in zip(x, counts.tolist(), strict=True):
+            ax.annotate(str(count), (value, row), xytext=(0, 7), textcoords="offset points", ha="center", fontsize=8)
+    ax.axvline(evidence.best, color=INK, linewidth=0.8, zorder=0)
+    ax.set_yticks(range(len(kinds)), kinds)
+    ax.set_ylim(len(kinds) - 0.5, -0.5)
+    ax.set_xlabel(f"{evidence.objective_name} ({'lower' if evidence.sense == 'min' else 'higher'} is better)")
+    return tidy(ax)

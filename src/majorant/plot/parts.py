@@ -1,0 +1,226 @@
+"""Where do a model's parts lie, on one or two features? Rows by part, by how sure that is, and the fitted density."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from majorant._validation import check_real
+from majorant.plot.style import GREY, INK, axes, chosen_features, colour, columns_of, feature_names, mark, tidy
+from majorant.summary.normals import normals_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+GRID = 160
+SMALLEST, LARGEST = 6.0, 90.0
+
+
+def classification(
+    model: Any,
+    X: Any,
+    features: Sequence[int | str] | None = None,
+    ax: Axes | None = None,
+    *,
+    share: float = 0.9,
+) -> Axes:
+    r"""Rows by the part that they most probably belong to, on two features.
+
+    Around each normal component stands the ellipse that holds `share` of its mass on these two features, with half axes
+    :math:`\sqrt{-2 \lambda \log(1 - \text{share})}` for the eigenvalues :math:`\lambda` of its covariance there.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with ``predict``; ellipses are drawn where it has ``covariances_``.
+    X : array-like or data frame of shape (n_rows, n_features)
+        Rows to draw. One with a missing value on these features is not drawn.
+    features : sequence of one or two int or str, optional
+        Columns by place or by name; the first two by default. With one, rows stand at their part's number.
+    ax : matplotlib Axes, optional
+        Where to draw; by default on a new figure.
+    share : float, default=0.9
+        Mass within an ellipse, between 0 and 1.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If features or share cannot be used.
+    """
+    check_is_fitted(model)
+    check_real("share", share, low=1e-9, high=1 - 1e-9)
+    at, labels = chosen_features(model, features), np.asarray(model.predict(X))
+    ax, points = axes(ax), columns_of(X, at)
+    if len(at) == 1:
+        points = np.column_stack([points, labels + 1.0])
+    for part in np.unique(labels).tolist():
+        mine = points[labels == part]
+        ax.scatter(
+            mine[:, 0],
+            mine[:, 1],
+            s=24,
+            c=colour(part),
+            marker=mark(part),
+            edgecolors="white",
+            linewidths=0.5,
+            label=str(part + 1),
+        )
+    if len(at) == 2 and hasattr(model, "covariances_"):
+        _add_ellipses(ax, model, at, share, [colour(k) for k in range(len(model.means_))])
+    return _titled(ax, model, at, "component")
+
+
+def uncertainty(
+    model: Any,
+    X: Any,
+    features: Sequence[int | str] | None = None,
+    ax: Axes | None = None,
+    *,
+    share: float = 0.9,
+) -> Axes:
+    """Rows by how unsure their part is: the larger a mark, the less probable is the row's most probable part.
+
+    The uncertainty of a row is one minus its largest responsibility, 0 for a row that surely belongs to its part.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with ``predict_proba``.
+    X : array-like or data frame of shape (n_rows, n_features)
+    features : sequence of one or two int or str, optional
+        Columns by place or by name; the first two by default. With one, the uncertainty is drawn against it.
+    ax : matplotlib Axes, optional
+    share : float, default=0.9
+        Mass within the grey ellipses.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If features or share cannot be used.
+    """
+    check_is_fitted(model)
+    check_real("share", share, low=1e-9, high=1 - 1e-9)
+    at, proba = chosen_features(model, features), np.asarray(model.predict_proba(X))
+    labels, unsure = proba.argmax(axis=1), 1.0 - proba.max(axis=1)
+    ax, points = axes(ax), columns_of(X, at)
+    largest = 1.0 - 1.0 / max(proba.shape[1], 2)
+    sizes = SMALLEST + (LARGEST - SMALLEST) * unsure / largest
+    if len(at) == 1:
+        points, sizes = np.column_stack([points, unsure]), np.full(len(unsure), 24.0)
+    order = np.argsort(unsure, kind="stable")
+    for part in np.unique(labels).tolist():
+        mine = order[labels[order] == part]
+        ax.scatter(
+            points[mine, 0],
+            points[mine, 1],
+            s=sizes[mine],
+            c=colour(part),
+            marker=mark(part),
+            alpha=0.7,
+            linewidths=0,
+            label=str(part + 1),
+        )
+    if len(at) == 2 and hasattr(model, "covariances_"):
+        _add_ellipses(ax, model, at, share, [GREY] * len(model.means_))
+    return _titled(ax, model, at, "uncertainty")
+
+
+def density(
+    model: Any,
+    X: Any = None,
+    features: Sequence[int | str] | None = None,
+    ax: Axes | None = None,
+    *,
+    n_levels: int = 10,
+) -> Axes:
+    """The fitted density: contours of its logarithm on two features, a curve on one.
+
+    It is the exact margin of the mixture on these features, not a cut through it.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, with ``weights_``, ``means_``, ``covariances_`` and ``covariance_type``.
+    X : array-like or data frame of shape (n_rows, n_features), optional
+        Rows to draw under the contours.
+    features : sequence of one or two int or str, optional
+        Columns by place or by name; the first two by default.
+    ax : matplotlib Axes, optional
+    n_levels : int, default=10
+        Contours; neighbouring ones differ by the same factor of density.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    ValueError
+        If features cannot be used.
+    """
+    check_is_fitted(model)
+    at = chosen_features(model, features)
+    ax, normals = axes(ax), normals_of(model, at)
+    deviations = np.sqrt(np.diagonal(normals.covariances, axis1=1, axis2=2))
+    low, high = (normals.means - 3.5 * deviations).min(axis=0), (normals.means + 3.5 * deviations).max(axis=0)
+    points = np.empty((0, len(at))) if X is None else columns_of(X, at)
+    points = points[np.isfinite(points).all(axis=1)]
+    if len(points):
+        low, high = np.minimum(low, points.min(axis=0)), np.maximum(high, points.max(axis=0))
+    sides = [np.linspace(a, b, GRID) for a, b in zip(low, high, strict=True)]
+    if len(at) == 1:
+        grid = sides[0][:, None]
+        parts = np.exp(normals.weighted_log_densities(grid))
+        for k in range(parts.shape[1]):
+            ax.plot(sides[0], parts[:, k], color=colour(k), linewidth=1.0, label=str(k + 1))
+        ax.plot(sides[0], parts.sum(axis=1), color=INK, linewidth=1.6, label="mixture")
+        if len(points):
+            ax.plot(points[:, 0], np.zeros(len(points)), "|", color=GREY, markersize=8)
+    else:
+        x, y = np.meshgrid(*sides)
+        height = normals.log_density(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
+        if len(points):
+            ax.scatter(points[:, 0], points[:, 1], s=8, c=GREY, linewidths=0)
+        top = float(height.max())
+        ax.contour(x, y, height, levels=np.linspace(top - 8.0, top, n_levels + 2)[1:-1], cmap="cividis")
+    return _titled(ax, model, at, "density")
+
+
+def _add_ellipses(ax: Axes, model: Any, at: Sequence[int], share: float, colours: Sequence[str]) -> None:
+    from matplotlib.patches import Ellipse
+
+    normals = normals_of(model, at)
+    for part, shade in enumerate(colours):
+        ellipse = normals.ellipse(part, share)
+        (long, short), x_y = ellipse.half_axes, ellipse.centre
+        ax.add_patch(
+            Ellipse(
+                x_y, 2 * long, 2 * short, angle=np.degrees(ellipse.angle), fill=False, edgecolor=shade, linewidth=1.4
+            )
+        )
+        ax.plot(*x_y, marker="+", color=shade, markersize=9, markeredgewidth=1.6)
+    ax.autoscale_view()
+
+
+def _titled(ax: Axes, model: Any, at: Sequence[int], what: str) -> Axes:
+    names = feature_names(model)
+    ax.set_xlabel(names[at[0]])
+    ax.set_ylabel(names[at[1]] if len(at) == 2 else what)
+    return tidy(ax)

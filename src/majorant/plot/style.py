@@ -1,0 +1,85 @@
+"""What do all plots share? Colours, marks, a pair of axes, and the columns of a table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+"""M. Okabe, K. Ito, "Color universal design", 2008; yellow last, as it is faint on white."""
+MARKS = ("o", "D", "^", "s", "v", "P", "X", "*")
+GREY = "#8d8a86"
+INK = "#1c1e21"
+
+
+def colour(part: int) -> str:
+    """The colour of a part, counted from 0."""
+    return COLOURS[part % len(COLOURS)]
+
+
+def mark(part: int) -> str:
+    """The mark of a part; of parts with one colour it differs."""
+    return MARKS[(part + part // len(COLOURS)) % len(MARKS)]
+
+
+def axes(ax: Axes | None) -> Axes:
+    """The given Axes, or a new one.
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    """
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError('plots need matplotlib: pip install "majorant[cli]"') from error
+    new: Axes = pyplot.subplots()[1] if ax is None else ax
+    return new
+
+
+def tidy(ax: Axes) -> Axes:
+    """The Axes without its upper and right frame."""
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def feature_names(model: Any) -> list[str]:
+    """The columns' names, as the model was given them, or x1, x2, ..."""
+    known = getattr(model, "feature_names_in_", None)
+    return [f"x{j + 1}" for j in range(model.n_features_in_)] if known is None else [str(name) for name in known]
+
+
+def chosen_features(model: Any, features: Sequence[int | str] | None) -> list[int]:
+    """Columns to draw, by place or by name; the first two, or the only one, by default.
+
+    Raises
+    ------
+    ValueError
+        If there are not one or two of them, or the model has no such column.
+    """
+    names = feature_names(model)
+    given = list(range(min(2, len(names)))) if features is None else list(features)
+    if isinstance(features, str) or len(given) not in (1, 2):
+        raise ValueError(f"features must be one or two columns, such as (0, 1); got {features!r}")
+    found = []
+    for feature in given:
+        if isinstance(feature, str):
+            if feature not in names:
+                raise ValueError(f"the model has no feature {feature!r}; it has {', '.join(names[:20])}")
+            feature = names.index(feature)
+        if not -len(names) <= feature < len(names):
+            raise ValueError(f"feature {feature} is out of range: the model has {len(names)} features, from 0")
+        found.append(int(feature) % len(names))
+    return found
+
+
+def columns_of(X: Any, features: Sequence[int]) -> NDArray[np.float64]:
+    """Some columns of an array or a data frame as numbers."""
+    return np.asarray(X, dtype=np.float64)[:, list(features)]

@@ -1,0 +1,103 @@
+"""What do normal components look like on some of the features? For any model with scikit-learn's attributes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ellipse:
+    """Where a share of a component's mass lies, on two features."""
+
+    centre: tuple[float, float]
+    half_axes: tuple[float, float]
+    """Half the length of the long and of the short axis."""
+    angle: float
+    """Of the long axis, in radians from the first feature's axis."""
+
+    def points(self, n_points: int = 72) -> Array:
+        """Points around it, (n_points, 2)."""
+        turn = np.linspace(0.0, 2 * np.pi, n_points, endpoint=False)
+        a, b = self.half_axes[0] * np.cos(turn), self.half_axes[1] * np.sin(turn)
+        c, s = math.cos(self.angle), math.sin(self.angle)
+        return np.column_stack([self.centre[0] + c * a - s * b, self.centre[1] + s * a + c * b])
+
+
+@dataclass(frozen=True)
+class Normals:
+    """A mixture of normal densities, on all features or marginally on some.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (K,)
+    means : ndarray of shape (K, m)
+    covariances : ndarray of shape (K, m, m)
+    """
+
+    weights: Array
+    means: Array
+    covariances: Array
+
+    def log_density(self, points: Array) -> Array:
+        """Logarithm of the mixture's density at points (n, m)."""
+        return np.asarray(np.logaddexp.reduce(self.weighted_log_densities(points), axis=1))
+
+    def weighted_log_densities(self, points: Array) -> Array:
+        """Logarithm of each component's weight times its density, (n, K)."""
+        n, m = points.shape
+        out = np.empty((n, len(self.weights)))
+        for k, (weight, mean, covariance) in enumerate(zip(self.weights, self.means, self.covariances, strict=True)):
+            root = np.linalg.cholesky(covariance)
+            white = np.linalg.solve(root, (points - mean).T)
+            log_volume = np.log(np.diag(root)).sum() + 0.5 * m * math.log(2 * math.pi)
+            with np.errstate(divide="ignore"):
+                out[:, k] = np.log(weight) - 0.5 * (white**2).sum(axis=0) - log_volume
+        return out
+
+    def ellipse(self, component: int, share: float = 0.9) -> Ellipse:
+        r"""The ellipse around the mean that holds a share of a component's mass on two features.
+
+        Its half axes are the square roots of the covariance's eigenvalues times the quantile
+        :math:`\sqrt{-2 \log(1 - \text{share})}` of the distance of a standard normal point of the plane.
+        """
+        values, vectors = np.linalg.eigh(self.covariances[component])
+        reach = math.sqrt(-2.0 * math.log1p(-share))
+        short, long = (float(v) for v in np.sqrt(np.maximum(values, 0.0)) * reach)
+        x, y = (float(v) for v in self.means[component])
+        return Ellipse((x, y), (long, short), math.atan2(vectors[1, 1], vectors[0, 1]))
+
+
+def normals_of(model: Any, features: Sequence[int]) -> Normals:
+    """The fitted components marginally on some features, which is exact: a normal's margins are normal."""
+    at = np.asarray(features, dtype=np.intp)
+    means = np.asarray(model.means_, dtype=np.float64)[:, at]
+    fitted, m = np.asarray(model.covariances_, dtype=np.float64), len(at)
+    kind = model.covariance_type
+    if kind == "full":
+        covariances = fitted[:, at[:, None], at]
+    elif kind == "tied":
+        covariances = np.broadcast_to(fitted[at[:, None], at], (len(means), m, m))
+    else:
+        variances = fitted[:, at] if kind == "diag" else np.repeat(fitted[:, None], m, axis=1)
+        covariances = variances[:, :, None] * np.eye(m)
+    return Normals(np.asarray(model.weights_, dtype=np.float64), means, covariances)
+
+
+def deviations_of(model: Any) -> Array:
+    """Standard deviation of each component on each feature, (K, d)."""
+    fitted, shape = np.asarray(model.covariances_, dtype=np.float64), np.shape(model.means_)
+    variances = {
+        "full": lambda: np.diagonal(fitted, axis1=1, axis2=2),
+        "tied": lambda: np.broadcast_to(np.diag(fitted), shape),
+        "diag": lambda: fitted,
+        "spherical": lambda: np.broadcast_to(fitted[:, None], shape),
+    }[model.covariance_type]()
+    return np.asarray(np.sqrt(variances))

@@ -1,0 +1,215 @@
+"""Selection: the criterion asked of the estimator, what is left out and why, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+
+import majorant as mj
+from majorant import registry
+from majorant.evidence.selection import IRREGULAR, Candidate, Selection
+
+ROWS = np.arange(10.0)[:, None]
+VALUES = {(1, "a"): 30.0, (2, "a"): 21.3, (3, "a"): 20.0, (1, "b"): 40.0, (2, "b"): 25.0, (3, "b"): 22.0}
+
+
+class Told(BaseEstimator):  # type: ignore[misc]
+    """A model whose criterion is looked up in a table; a negative one is that of an irregular fit."""
+
+    def __init__(self, size: int = 1, kind: str = "a", values: Any = None, slow: bool = False) -> None:
+        self.size = size
+        self.kind = kind
+        self.values = values
+        self.slow = slow
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Told:
+        if self.kind == "unknown":
+            raise ValueError("kind must be 'a' or 'b'; got 'unknown'")
+        if self.size > len(X):
+            raise ValueError(f"n_samples={len(X)} should be >= size={self.size}")
+        warnings.warn(f"size {self.size}, kind {self.kind}", UserWarning, stacklevel=1)
+        self.weight_ = len(X) if sample_weight is None else float(np.sum(sample_weight))
+        self.value_ = (self.values or VALUES)[self.size, self.kind]
+        self.regular_ = self.value_ >= 0
+        self.converged_ = not self.slow
+        self.log_likelihood_ = -self.value_ / 2
+        self.n_parameters_ = 3 * self.size
+        self.evidence_ = mj.Evidence(
+            (mj.evidence.StartRecord("start", self.log_likelihood_, 1, True),) * 4, "log-likelihood", "max"
+        )
+        return self
+
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
+        weight = len(X) if sample_weight is None else float(np.sum(sample_weight))
+        assert weight == self.weight_
+        return float(self.value_)
+
+    def aic(self, X: Any) -> float:
+        return -float(self.value_)
+
+
+CARD = registry.ModelCard(
+    "told", "told mixture", "?", "mixture", "size", "component", "log-likelihood", "log-likelihood", "log_likelihood_"
+)
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.CARDS, "told", CARD)
+    monkeypatch.setitem(registry.ESTIMATORS, "told", Told)
+
+
+def chosen(values: dict[tuple[int, str], float] | None = None, **more: Any) -> Selection:
+    kinds = sorted({kind for _, kind in values or VALUES})
+    sizes = sorted({size for size, _ in values or VALUES})
+    return mj.select(Told(values=values), ROWS, n_components=sizes, kind=kinds, **more)
+
+
+def test_the_lowest_criterion_is_chosen_and_near_ones_are_named() -> None:
+    found = chosen()
+    assert (found.best.size, found.best.setting, found.best.value) == (3, {"kind": "a"}, 20.0)
+    assert found.best_estimator_.get_params()["size"] == 3 and found.best_estimator_.value_ == 20.0
+    assert found.sentence == "BIC prefers 3 components, a; 2 components, a is within 1.3."
+    assert [c.value for c in found.ranked] == sorted(VALUES.values())
+    assert found.best.n_parameters == 9 and found.best.objective == -10.0 and found.best.n_hits == 4
+    assert any("largest number of components tried" in sentence for sentence in found.look_out)
+
+
+def test_distances_are_rounded_to_the_safe_side() -> None:
+    near = chosen({(1, "a"): 1.0, (2, "a"): 2.9500001})
+    assert near.sentence.endswith("2 components, a is within 2.0.")
+    far = chosen({(1, "a"): 1.0, (2, "a"): 13.49999})
+    assert far.sentence.endswith("the next, 2 components, a, is 12.4 worse.")
+    assert not far.look_out
+
+
+def test_equal_values_choose_the_simpler_fit() -> None:
+    assert chosen({(3, "a"): 5.0, (1, "a"): 5.0, (2, "a"): 5.0}).best.size == 1
+
+
+def test_irregular_fits_are_left_out_whatever_their_criterion() -> None:
+    found = chosen({**VALUES, (3, "b"): -100.0})
+    assert found.best.size == 3 and found.best.setting == {"kind": "a"}
+    (left_out,) = found.excluded
+    assert left_out.excluded == IRREGULAR and not left_out.regular
+    assert any("1 excluded fit has a lower BIC" in sentence for sentence in found.look_out)
+    page = " ".join(str(found).split())
+    assert "excluded" in page and "3 components, b: irregular, as its likelihood is set by the floor" in page
+
+
+def test_when_no_fit_can_be_chosen_the_reason_is_told() -> None:
+    found = chosen({(1, "a"): -1.0})
+    with pytest.raises(ValueError, match=r"no candidate can be chosen.*floor.*try fewer components"):
+        found.best_estimator_  # noqa: B018
+    assert "can choose none" in str(found) and found.to_frame()["regular"].tolist() == [False]
+
+
+def test_sizes_that_do_not_fit_the_data_are_left_out_and_mistakes_are_raised() -> None:
+    found = mj.select(Told(values={**VALUES, (99, "a"): 0.0}), ROWS, n_components=[1, 99])
+    assert found.best.size == 1
+    assert found.excluded[0].excluded == "could not be fitted: n_samples=10 should be >= size=99"
+    assert found.estimators[1] is None
+    with pytest.raises(ValueError, match="kind must be 'a' or 'b'"):
+        mj.select(Told(), ROWS, n_components=[1, 2], kind=["a", "unknown"])
+
+
+@pytest.mark.parametrize(
+    ("more", "error", "words"),
+    [
+        ({"criterion": "bci"}, ValueError, "criterion must be one of.*Did you mean 'bic'"),
+        ({"criterion": "icl"}, TypeError, "Told has no ICL"),
+        ({"n_components": []}, ValueError, "holds no number"),
+        ({"n_components": [0]}, ValueError, "at least 1"),
+        ({"n_components": "3"}, TypeError, "whole numbers"),
+        ({"n_components": [1.5]}, TypeError, "whole number"),
+        ({"knid": ["a"]}, ValueError, "no parameter 'knid'"),
+        ({"size": [1]}, ValueError, "as n_components"),
+        ({"kind": []}, ValueError, "holds no value"),
+    ],
+)
+def test_mistakes_are_told(more: dict[str, Any], error: type[Exception], words: str) -> None:
+    with pytest.raises(error, match=words):
+        mj.select(Told(), ROWS, **{"n_components": 1, **more})
+
+
+def test_a_model_without_a_likelihood_is_refused_by_name() -> None:
+    with pytest.raises(TypeError, match=r"KMeans has no BIC.*likelihood.*models that do: .*Told"):
+        mj.select(mj.KMeans(), ROWS)
+
+
+def test_weights_reach_the_fit_and_the_criterion() -> None:
+    weights = np.linspace(0, 1, 10)
+    found = chosen(sample_weight=weights)
+    assert found.best_estimator_.weight_ == weights.sum()
+    with pytest.raises(TypeError, match="aic takes no sample_weight"):
+        chosen(sample_weight=weights, criterion="aic")
+
+
+@pytest.mark.parametrize("n_jobs", [None, 4])
+def test_warnings_stay_with_their_fit(n_jobs: int | None) -> None:
+    found = chosen(n_jobs=n_jobs)
+    assert [c.warnings for c in found.candidates] == [
+        (f"size {c.size}, kind {c.setting['kind']}",) for c in found.candidates
+    ]
+    assert len(found.candidates) == 6
+
+
+def test_one_value_counts_as_a_list_of_one_and_none_as_the_models_own() -> None:
+    assert [c.setting for c in mj.select(Told(kind="b"), ROWS, n_components=2, kind=None).candidates] == [{}]
+    assert [c.setting for c in mj.select(Told(), ROWS, n_components=2, kind="b").candidates] == [{"kind": "b"}]
+
+
+# The page
+
+
+def test_the_matrix_has_sizes_below_each_other_and_marks_the_best() -> None:
+    found = chosen()
+    table = found.matrix()
+    assert [c.header for c in table.columns] == ["components", "a", "b"]
+    assert table.marked == (2, 1) and table.rows[2][1] == 20.0
+    lines = table.to_lines(ascii_only=True)
+    assert [line for line in lines if "*" in line] == [lines[3]] and "20.00 *" in lines[3]
+    assert {line.index(".") for line in (row[:22] for row in lines[1:])} == {lines[1].index(".")}
+    assert "<strong>20.00</strong>" in table.to_html() and "**20.00**" in table.to_markdown()
+    assert found.matrix().to_frame()["a"].tolist() == [30.0, 21.3, 20.0]
+
+
+def test_the_page_is_narrow_and_says_the_sign() -> None:
+    page = str(chosen())
+    assert max(map(len, page.splitlines())) <= 80
+    assert page.startswith("told mixture, selected by BIC\n6 fits\n")
+    assert "Lower is better" in page and "mclust" in page and "EVIDENCE" in page
+    assert "Lower is better" in chosen().to_markdown() and "<table>" in chosen()._repr_html_()
+
+
+def test_as_a_data_frame_with_all_numbers() -> None:
+    frame = chosen({**VALUES, (1, "a"): math.inf}).to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame.columns.tolist()[:4] == ["size", "kind", "bic", "log_likelihood"]
+    assert frame["excluded"][0] == "its criterion is no finite number"
+    assert re.fullmatch(r"Selection\(6 fits: BIC prefers .*\)", repr(chosen()))
+
+
+def test_a_selection_can_be_kept_without_its_estimators() -> None:
+    found = chosen({**VALUES, (3, "b"): -100.0})
+    again = Selection.from_state(json.loads(json.dumps(found.to_state())))
+    assert again.candidates == found.candidates and again.sentence == found.sentence
+    assert again.matrix() == found.matrix()
+    with pytest.raises(ValueError, match="not kept"):
+        again.best_estimator_  # noqa: B018
+    assert "EVIDENCE" not in str(again)
+
+
+def test_a_slow_best_is_told() -> None:
+    found = mj.select(Told(slow=True), ROWS, n_components=[1])
+    assert found.sentence == "BIC prefers 1 component."
+    assert any("iteration limit" in sentence for sentence in found.look_out)
+    assert Candidate(2, {"depth": 3}).label == "depth=3"

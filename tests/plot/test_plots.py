@@ -1,0 +1,204 @@
+"""Plots by what they hold: the artists' data, colours and labels; and that they render."""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib import pyplot
+from matplotlib.collections import PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.patches import Ellipse
+from scipy.stats import chi2, multivariate_normal
+
+import majorant as mj
+from majorant.evidence import Evidence, StartRecord
+from majorant.evidence.selection import Candidate, Selection
+from majorant.plot.style import COLOURS, colour, mark
+
+from ..mixtures import COVARIANCE_TYPES, reference, rows
+
+
+@pytest.fixture(autouse=True)
+def backend() -> Iterator[None]:
+    with mpl.rc_context({"backend": "agg"}):
+        yield
+    pyplot.close("all")
+
+
+def render(ax: Any) -> None:
+    stream = io.BytesIO()
+    ax.figure.savefig(stream, format="png", dpi=40)
+    assert stream.tell() > 1000
+
+
+def dots(ax: Any) -> list[PathCollection]:
+    return [c for c in ax.collections if isinstance(c, PathCollection)]
+
+
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_classification_draws_every_row_in_its_parts_colour_and_the_ellipses(covariance_type: str) -> None:
+    model, X = reference(covariance_type), rows()
+    ax = mj.plot.classification(model, X, (2, 0), share=0.8)
+    labels = model.predict(X)
+    assert [c.get_label() for c in dots(ax)] == ["1", "2"]
+    for k, drawn in enumerate(dots(ax)):
+        np.testing.assert_array_equal(drawn.get_offsets(), X[labels == k][:, [2, 0]])
+        assert to_hex(drawn.get_facecolor()[0]) == COLOURS[k].lower()
+    ellipses = [p for p in ax.patches if isinstance(p, Ellipse)]
+    full = reference(covariance_type).covariances_
+    for k, ellipse in enumerate(ellipses):
+        covariance = {
+            "full": lambda k=k: full[k],
+            "tied": lambda: full,
+            "diag": lambda k=k: np.diag(full[k]),
+            "spherical": lambda k=k: full[k] * np.eye(3),
+        }[covariance_type]()[np.ix_([2, 0], [2, 0])]
+        lengths = 2 * np.sqrt(np.linalg.eigvalsh(covariance)[::-1] * chi2(2).ppf(0.8))
+        np.testing.assert_allclose((ellipse.width, ellipse.height), lengths, rtol=1e-9)
+        np.testing.assert_allclose(ellipse.center, model.means_[k, [2, 0]])
+        turn = np.radians(ellipse.angle)
+        along = np.array([np.cos(turn), np.sin(turn)])
+        np.testing.assert_allclose(along @ covariance @ along, (lengths[0] / 2) ** 2 / chi2(2).ppf(0.8), rtol=1e-9)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("x3", "x1")
+    render(ax)
+
+
+def test_axes_go_in_and_come_out() -> None:
+    model = reference()
+    _, ax = pyplot.subplots()
+    for draw in (mj.plot.classification, mj.plot.uncertainty, mj.plot.density):
+        assert draw(model, rows(), ax=ax) is ax
+        assert draw(model, rows()) is not ax
+    render(ax)
+
+
+def test_uncertainty_is_larger_for_less_sure_rows() -> None:
+    model, X = reference(), rows()
+    ax = mj.plot.uncertainty(model, X)
+    unsure = 1 - model.predict_proba(X).max(axis=1)
+    sizes = {
+        tuple(place): size
+        for drawn in dots(ax)
+        for place, size in zip(drawn.get_offsets().tolist(), drawn.get_sizes().tolist(), strict=True)
+    }
+    found = np.array([sizes[tuple(place)] for place in X[:, :2].tolist()])
+    order = np.argsort(unsure)
+    assert (np.diff(found[order]) >= 0).all() and found.max() > 3 * found.min()
+    render(ax)
+
+
+def test_density_is_the_margin_of_the_mixture() -> None:
+    model = reference("diag")
+    ax = mj.plot.density(model, features=(1,))
+    lines = {line.get_label(): line.get_xydata() for line in ax.lines}
+    x, height = lines["mixture"].T
+    expected = sum(
+        w * multivariate_normal(m[1], v[1]).pdf(x)
+        for w, m, v in zip(model.weights_, model.means_, model.covariances_, strict=True)
+    )
+    np.testing.assert_allclose(height, expected, rtol=1e-9)
+    assert np.trapezoid(height, x) == pytest.approx(1, abs=2e-3)
+    np.testing.assert_allclose(lines["1"][:, 1] + lines["2"][:, 1], height)
+    render(ax)
+
+
+def test_density_draws_contours_of_two_features() -> None:
+    model = reference()
+    ax = mj.plot.density(model, rows(), n_levels=5)
+    contours = [c for c in ax.collections if not isinstance(c, PathCollection)]
+    assert len(contours) == 1 and len(contours[0].levels) == 5
+    normals = {k: multivariate_normal(model.means_[k, :2], model.covariances_[k][:2, :2]) for k in range(2)}
+    for level, path in zip(contours[0].levels, contours[0].get_paths(), strict=True):
+        on_it = sum(model.weights_[k] * normals[k].pdf(path.vertices) for k in range(2))
+        np.testing.assert_allclose(np.log(on_it), level, atol=0.05)
+    render(ax)
+
+
+def test_one_feature_and_frames() -> None:
+    X = pd.DataFrame(rows(), columns=["a", "b", "c"])
+    model = reference().fit(X)
+    for draw in (mj.plot.classification, mj.plot.uncertainty, mj.plot.density):
+        assert draw(model, X, ["c"]).get_xlabel() == "c"
+        assert draw(model, X, ["c", "a"]).get_ylabel() == "a"
+    assert mj.plot.classification(reference().fit(rows()[:, :1]), rows()[:, :1]).get_ylabel() == "component"
+
+
+def test_a_model_without_covariances_is_drawn_without_ellipses() -> None:
+    model = mj.KMeans(3, random_state=0).fit(rows())
+    ax = mj.plot.classification(model, rows())
+    assert len(dots(ax)) == 3 and not ax.patches
+    render(ax)
+
+
+@pytest.mark.parametrize(
+    ("features", "words"),
+    [
+        ((0, 1, 2), "one or two"),
+        ((), "one or two"),
+        ("ab", "one or two"),
+        ((0, 3), "out of range"),
+        (("a", 1), "no feature 'a'"),
+    ],
+)
+def test_features_that_cannot_be_drawn(features: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        mj.plot.classification(reference(), rows(), features)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, np.nan])
+def test_a_share_is_between_none_and_all(share: float) -> None:
+    with pytest.raises(ValueError, match="share must be"):
+        mj.plot.classification(reference(), rows(), share=share)
+
+
+def selection() -> Selection:
+    values = {(1, "full"): 9.0, (2, "full"): 4.0, (3, "full"): -50.0, (1, "tied"): 9.5, (2, "tied"): 4.5}
+    candidates = [
+        Candidate(k, {"covariance_type": kind}, value, excluded="irregular" if value < 0 else "")
+        for (k, kind), value in values.items()
+    ]
+    return Selection(tuple(candidates), "bic", "mixture", "component", "n_components", "log-likelihood")
+
+
+def test_criterion_has_a_line_a_setting_and_a_gap_for_what_is_excluded() -> None:
+    ax = mj.plot.criterion(selection())
+    lines = {line.get_label(): line.get_xydata() for line in ax.lines}
+    np.testing.assert_array_equal(lines["full"], [[1, 9], [2, 4], [3, np.nan]])
+    np.testing.assert_array_equal(lines["tied"], [[1, 9.5], [2, 4.5]])
+    np.testing.assert_array_equal(lines["best: BIC"], [[2, 4]])
+    assert ax.get_xticks().tolist() == [1, 2, 3] and "lower is better" in ax.get_ylabel()
+    render(ax)
+
+
+def test_convergence_and_starts_hold_the_record() -> None:
+    model = mj.KMeans(4, init="random", n_init=6, random_state=0, max_iter=4).fit(rows())
+    ax = mj.plot.convergence(model)
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), model.trace_["objective"])
+    render(ax)
+    starts = [("random", 3.0), ("random", 2.0), ("split", 2.0), ("split", 2.0), ("split", 5.0)]
+    model.evidence_ = Evidence(tuple(StartRecord(kind, value, 1, True) for kind, value in starts), "SSE")
+    ax = mj.plot.starts(model)
+    rows_drawn = [drawn.get_offsets().tolist() for drawn in dots(ax)]
+    assert [sorted(row) for row in rows_drawn] == [[[2.0, 0.0], [3.0, 0.0]], [[2.0, 1.0], [5.0, 1.0]]]
+    assert dots(ax)[1].get_sizes().tolist() == [72.0, 36.0]
+    assert [t.get_text() for t in ax.get_yticklabels()] == ["random", "split"]
+    render(ax)
+
+
+def test_parts_with_one_colour_have_different_marks() -> None:
+    looks = [(colour(k), mark(k)) for k in range(64)]
+    assert len(set(looks)) == 64
+
+
+def test_matplotlib_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r'pip install "majorant\[cli\]"'):
+        mj.plot.classification(reference(), rows())
