@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant import _kernels
+from majorant.engine.patterns import patterns
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,12 @@ class Measure:
     Attributes
     ----------
     points : ndarray or CSR matrix of shape (n_points, n_features)
-        Distinct rows in canonical order, ``(row - origin) * scale``.
+        Distinct rows in canonical order, ``(row - origin) * scale``. Where entries are missing (NaN), rows with the
+        same ones missing lie together, complete rows first.
     weights : ndarray of shape (n_points,)
         Summed weight of the rows that are equal to each point.
     positions : ndarray of shape (n_rows,)
-        The point that each row is, -1 where the row has no weight.
+        The point that each row is, -1 where the row has no weight, or no entry that is not missing.
     origin : ndarray of shape (n_features,)
         A point amid the rows (zero for sparse rows, which stay sparse).
     scale : float
@@ -50,18 +52,22 @@ class Measure:
         return float(self.weights.sum())
 
     def variances(self) -> NDArray[np.float64]:
-        """Weighted variance of each column, in the measure's own units."""
-        share = self.weights / self.total_weight
-        mean = self.points.T @ share
-        return np.asarray(np.maximum(self.squares() / self.total_weight - mean**2, 0.0))
+        """Weighted variance of each column over the entries that are there, in the measure's own units."""
+        share, points, there = self.weights / self.total_weight, self.points, 1.0
+        if not sparse.issparse(points) and (missing := np.isnan(points)).any():
+            points, there = np.where(missing, 0, points), np.einsum("i,ij->j", share, ~missing)
+        mean = points.T @ share / there
+        return np.asarray(np.maximum(self.squares() / self.total_weight / there - mean**2, 0.0))
 
     def squares(self) -> NDArray[np.float64]:
-        """Weighted sum of squares of each column, about the origin."""
+        """Weighted sum of squares of each column about the origin, over the entries that are there."""
         if sparse.issparse(self.points):
             squares = self.points.astype(np.float64)
             squares.data **= 2
             return np.asarray(squares.T @ self.weights)
-        return np.asarray(np.einsum("i,ij,ij->j", self.weights, self.points, self.points, dtype=np.float64))
+        missing = np.isnan(self.points)
+        points = np.where(missing, 0, self.points) if missing.any() else self.points
+        return np.asarray(np.einsum("i,ij,ij->j", self.weights, points, points, dtype=np.float64))
 
     def restore(self, points: NDArray[Any]) -> NDArray[np.float64]:
         """Points in the units of the rows."""
@@ -74,7 +80,7 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-        Finite numbers, float32 or float64.
+        Finite numbers, float32 or float64, or, in an array, NaN where an entry is missing.
     weights : ndarray of shape (n_rows,), optional
         Nonnegative, not all zero.
 
@@ -82,7 +88,7 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
     -------
     Measure
     """
-    kept = np.arange(X.shape[0]) if weights is None else np.flatnonzero(weights > 0)
+    kept = _informative(X, weights)
     rows = X if len(kept) == X.shape[0] else X[kept]
     w = np.ones(len(kept)) if weights is None else weights[kept]
     if sparse.issparse(rows):
@@ -92,12 +98,32 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
         rows = np.ascontiguousarray(rows)
         order = np.empty(len(rows), dtype=np.int64)
         is_new = np.empty(len(rows), dtype=np.uint8)
-        _kernels.sort_rows(rows, order, is_new)
+        _kernels.sort_rows(_sortable(rows), order, is_new)
     merged, point_of_sorted = _merge(w[order], is_new)
     positions = np.full(X.shape[0], -1, dtype=np.intp)
     positions[kept[order]] = point_of_sorted
     points, origin, scale = _standard_units(rows, order[is_new.astype(bool)])
     return Measure(points, merged, positions, origin, scale)
+
+
+def _informative(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.intp]:
+    """The rows with weight and with an entry that is not missing: the others say nothing."""
+    says = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
+    if not sparse.issparse(X):
+        says &= ~np.isnan(X).all(axis=1)
+    return np.flatnonzero(says)
+
+
+def _sortable(rows: NDArray[Any]) -> NDArray[Any]:
+    """The rows without NaN, which has no place in an order: by the number of their pattern, then by what is there."""
+    groups = patterns(rows)
+    if len(groups) == 1 and groups[0].is_complete:
+        return rows
+    out = np.empty((len(rows), 1 + rows.shape[1]), dtype=rows.dtype)
+    for number, group in enumerate(groups):
+        out[group.rows, 0] = number
+    out[:, 1:] = np.where(np.isnan(rows), 0, rows)
+    return out
 
 
 def _merge(w: NDArray[np.float64], is_new: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
@@ -118,8 +144,8 @@ def _standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[n
         points = rows[order]
         scale = safe_scale(np.abs(points.data).max(initial=0.0), dtype)
         return (points if scale == 1.0 else points * dtype.type(scale)), np.zeros(rows.shape[1]), scale
-    low, high = rows.min(axis=0).astype(np.float64), rows.max(axis=0).astype(np.float64)
-    scale = safe_scale(float(np.max(high / 2 - low / 2, initial=0.0)), dtype)  # half sums cannot overflow
+    low, high = (f.reduce(rows, axis=0).astype(np.float64) for f in (np.fmin, np.fmax))
+    scale = safe_scale(float(np.fmax.reduce(high / 2 - low / 2, initial=0.0)), dtype)  # half sums cannot overflow
     origin = amid(rows, order)
     points = np.empty((len(order), rows.shape[1]), dtype=dtype)
     _kernels.standard_rows(rows, order, scale, origin * scale, points)
@@ -129,8 +155,10 @@ def _standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[n
 def amid(rows: NDArray[Any], order: NDArray[np.int64]) -> NDArray[np.float64]:
     """A point amid the rows: medians of some of them. A mean would be pulled away by one row far out, and with it would
     go the digits in which the others differ."""
-    some = rows[order[:: max(len(order) // 1000, 1)]].astype(np.float64)
-    return np.asarray(np.sort(some, axis=0)[len(some) // 2])
+    some = np.sort(rows[order[:: max(len(order) // 1000, 1)]].astype(np.float64), axis=0)  # missing entries are last
+    middle = (~np.isnan(some)).sum(axis=0) // 2
+    origin = some[middle, np.arange(some.shape[1])]
+    return np.asarray(np.where(np.isnan(origin), np.fmin.reduce(rows, axis=0), origin))
 
 
 def safe_scale(largest: float, dtype: Any) -> float:

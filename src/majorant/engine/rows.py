@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,39 +55,46 @@ def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | No
     return Rows(data, measure, measure.variances(), float(measure.squares().sum()), is_stream=False)
 
 
-def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None) -> Rows:
+def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_missing: bool = False) -> Rows:
     """All rows of a stream, and a sample of them drawn uniformly: one pass.
 
     Raises
     ------
     ValueError
-        If a row holds NaN or infinity.
+        If a row holds infinity, or NaN unless missing entries are allowed, or a column has no other entry.
     """
     n, d = source.n_units, source.n_features
     size = min(n, max(SAMPLE_BYTES // (8 * max(d, 1)), 1000))
     drawn = np.sort(np.random.default_rng(seed).choice(n, size, replace=False, shuffle=False))
-    shift = next(source.blocks()).columns[0][0].astype(np.float64)
+    head = next(source.blocks()).columns[0]
+    shift = np.nan_to_num(head[np.isnan(head).argmin(axis=0), np.arange(d)].astype(np.float64))
 
     def visit(block: Block) -> _Pass:
         x = block.columns[0].astype(np.float64)
-        _refuse_non_finite(x, block.first)
+        _refuse_non_finite(x, block.first, allow_missing)
         at = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
         sample = block.columns[0][drawn[at] - block.first]
         w = np.ones(len(x)) if block.weights is None else block.weights
+        there = w @ ~np.isnan(x)
+        moved = np.where(np.isnan(x), 0, x - shift)
         with np.errstate(over="ignore", under="ignore"):  # refused below
-            squares = w @ (x - shift) ** 2
-        return _Pass(x.min(axis=0), x.max(axis=0), w @ (x - shift), squares, [sample])
+            squares = w @ moved**2
+        low, high = np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)
+        return _Pass(low, high, there, w @ moved, squares, [sample])
 
     seen = Chunks(source, n_jobs=n_jobs).map_sum(visit)
+    if not seen.there.all():
+        raise ValueError(unobserved_message(seen.there == 0, source.names))
     reach = float(np.max(np.maximum(seen.high - shift, shift - seen.low), initial=0.0))
     if reach > 1e150 or 0 < reach < 1e-150:
         kind = "large" if reach > 1 else "small"
         raise ValueError(f"entries of X deviate by up to {reach:.0e}, too {kind} to be squared: rescale X")
     total = source.total_weight
-    mean = seen.sum / total
-    variances = np.maximum(seen.squares / total - mean**2, 0.0)
+    mean = seen.sum / seen.there
+    variances = np.maximum(seen.squares / seen.there - mean**2, 0.0)
     rows = np.concatenate(seen.sample)
     origin = amid(rows, np.arange(len(rows)))
+    origin = np.where(np.isnan(origin), shift, origin)
     scale = safe_scale(float(np.max(np.maximum(seen.high - origin, origin - seen.low), initial=0.0)), source.dtype)
 
     def standard(x: NDArray[Any]) -> NDArray[Any]:
@@ -105,25 +113,38 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None) -> Rows:
 class _Pass:
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    there: NDArray[np.float64]
     sum: NDArray[np.float64]
     squares: NDArray[np.float64]
     sample: list[NDArray[Any]]
 
     def __add__(self, other: _Pass) -> _Pass:
         return _Pass(
-            np.minimum(self.low, other.low),
-            np.maximum(self.high, other.high),
+            np.fmin(self.low, other.low),
+            np.fmax(self.high, other.high),
+            self.there + other.there,
             self.sum + other.sum,
             self.squares + other.squares,
             self.sample + other.sample,
         )
 
 
-def _refuse_non_finite(x: NDArray[Any], first: int) -> None:
-    if np.isfinite(x).all():
+def unobserved_message(unobserved: NDArray[np.bool_], names: Sequence[str] | None) -> str:
+    """What to say of columns that have no entry."""
+    named = [
+        f"column {j}" if names is None else f"column {j} ({names[j]!r})" for j in np.flatnonzero(unobserved).tolist()
+    ]
+    subject = named[0] if len(named) == 1 else f"{', '.join(named[:-1])} and {named[-1]}"
+    verb, them = ("has", "it") if len(named) == 1 else ("have", "them")
+    return f"{subject} of X {verb} no entry in any row with weight: drop {them}"
+
+
+def _refuse_non_finite(x: NDArray[Any], first: int, allow_missing: bool) -> None:
+    bad = np.isinf(x) if allow_missing else ~np.isfinite(x)
+    if not bad.any():
         return
-    row, column = np.argwhere(~np.isfinite(x))[0]
-    raise ValueError(
-        f"row {first + row}, column {column} of X is {x[row, column]}: "
-        "drop rows with missing or infinite values, or fill them in, before fitting"
-    )
+    row, column = np.argwhere(bad)[0]
+    remedy = "write NaN where an entry is missing"
+    if not allow_missing:
+        remedy = "drop rows with missing or infinite values, or fill them in, before fitting"
+    raise ValueError(f"row {first + row}, column {column} of X is {x[row, column]}: {remedy}")

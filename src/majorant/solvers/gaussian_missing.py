@@ -1,0 +1,215 @@
+r"""Gaussian mixtures of rows with missing entries (NaN): densities of what is there, expectations of the rest.
+
+Given its component, a row's missing entries are normal about a linear function of the observed ones,
+
+.. math::
+   x_m \mid x_o, k \sim N\big(\mu_{k,m} + A_k (x_o - \mu_{k,o}),\; C_k\big), \qquad
+   A_k = \Sigma_{k,mo} \Sigma_{k,oo}^{-1}, \qquad C_k = \Sigma_{k,mm} - A_k \Sigma_{k,om}.
+
+So all that EM needs of the rows of a pattern are moments of their observed columns: those of the completed rows are
+linear in them. One factorisation a pattern and component is what a missing entry costs.
+
+References
+----------
+.. [1] R. J. A. Little, D. B. Rubin, *Statistical Analysis with Missing Data*, 3rd ed., Wiley, 2019, chapter 11.
+.. [2] Z. Ghahramani, M. I. Jordan, "Supervised learning from incomplete data via an EM approach", NIPS 6, 1994.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.patterns import patterns
+from majorant.solvers.gaussian import LOG_2PI, Array, Mixture, n_second_moments, triangle_to_matrix
+
+Mask = NDArray[np.bool_]
+
+
+def marginal(mixture: Mixture, observed: Mask) -> Mixture:
+    """The mixture of some of the columns; the mixture itself if they are all."""
+    if observed.all():
+        return mixture
+    covariances = mixture.covariances
+    if mixture.covariance_type in ("full", "tied"):
+        covariances = covariances[..., observed, :][..., observed]
+    elif mixture.covariance_type == "diag":
+        covariances = covariances[:, observed]
+    means = np.ascontiguousarray(mixture.means[:, observed])
+    return Mixture(mixture.weights, means, np.ascontiguousarray(covariances), mixture.covariance_type)
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What a mixture says of some columns, and of the others given these.
+
+    Attributes
+    ----------
+    mixture : Mixture
+        Of all columns.
+    observed : ndarray of bool, shape (n_features,)
+    """
+
+    mixture: Mixture
+    observed: Mask
+
+    @cached_property
+    def marginal(self) -> Mixture:
+        return marginal(self.mixture, self.observed)
+
+    @property
+    def n_missing(self) -> int:
+        return int(len(self.observed) - self.observed.sum())
+
+    @cached_property
+    def _conditionals(self) -> tuple[Array, Array]:
+        """Slopes ``A`` and covariances ``C`` of components with covariance matrices, with a leading axis for these."""
+        there, gone = self.observed, ~self.observed
+        covariances = self.mixture.covariances.reshape(-1, len(there), len(there))
+        across = covariances[:, gone][:, :, there]
+        rest = covariances[:, gone][:, :, gone]
+        if not there.any():
+            return across, rest
+        factors = self.marginal.precision_factors()[0].reshape(-1, *across.shape[2:] * 2)
+        whitened = np.einsum("kmo,kop->kmp", across, factors)
+        slopes = np.einsum("kmp,kop->kmo", whitened, factors)
+        return slopes, rest - np.einsum("kmp,knp->kmn", whitened, whitened)
+
+    @property
+    def entropies(self) -> Array:
+        """Differential entropy of the missing entries given the observed ones, by component."""
+        rest = self.mixture.precision_factors()[1]
+        if self.observed.any():
+            rest = rest - self.marginal.precision_factors()[1]
+        return np.asarray(0.5 * (self.n_missing * (1 + LOG_2PI) + rest))
+
+    def means(self, x: NDArray[Any]) -> Array:
+        """Expected missing entries of rows given their observed ones and each component.
+
+        Parameters
+        ----------
+        x : ndarray of shape (n_rows, n_observed)
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_components, n_missing)
+        """
+        centres = self.mixture.means[:, ~self.observed]
+        shape = (len(x), *centres.shape)
+        if self.mixture.covariance_type in ("diag", "spherical"):
+            return np.broadcast_to(centres, shape)
+        slopes = np.broadcast_to(self._conditionals[0], (*centres.shape, x.shape[1]))
+        difference = x[:, None, :] - self.marginal.means
+        return np.asarray(centres + np.einsum("iko,kmo->ikm", difference, slopes))
+
+    def complete(self, moments: Array) -> Array:
+        """Expected moments of whole rows about the components' means, out of moments of their observed columns.
+
+        Parameters
+        ----------
+        moments : ndarray of shape (n_components, 1 + n_observed + second)
+            As `majorant.solvers.gaussian.moments` makes them of the observed columns.
+
+        Returns
+        -------
+        ndarray of shape (n_components, 1 + n_features + second)
+        """
+        there, gone = self.observed, ~self.observed
+        if there.all():
+            return moments
+        d, p = len(there), int(there.sum())
+        kind = self.mixture.covariance_type
+        mass, first, second = moments[:, :1], moments[:, 1 : 1 + p], moments[:, 1 + p :]
+        out = np.zeros((len(moments), 1 + d + n_second_moments(d, kind)))
+        out[:, :1] = mass
+        sums, squares = out[:, 1 : 1 + d], out[:, 1 + d :]
+        sums[:, there] = first
+        if kind == "spherical":
+            squares[:] = second + mass * self.n_missing * self.mixture.covariances[:, None]
+        elif kind == "diag":
+            squares[:, there] = second
+            squares[:, gone] = mass * self.mixture.covariances[:, gone]
+        else:
+            slopes, covariances = self._conditionals
+            spread = np.zeros((len(slopes), d, p))
+            spread[:, there] = np.eye(p)
+            spread[:, gone] = slopes
+            spread = np.broadcast_to(spread, (len(moments), d, p))
+            sums[:] = np.einsum("kdo,ko->kd", spread, first)
+            half = np.einsum("kdo,kop->kdp", spread, triangle_to_matrix(second, p))
+            whole = np.einsum("kdp,kep->kde", half, spread)
+            whole[:, np.ix_(gone, gone)[0], np.ix_(gone, gone)[1]] += mass[:, :, None] * covariances
+            squares[:] = whole[(slice(None), *np.tril_indices(d))]
+        return out
+
+
+def log_densities(mixture: Mixture, x: NDArray[Any]) -> Array:
+    """Log-density of the observed entries of each row under each component, zero for a row that has none.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    x : ndarray of shape (n_rows, n_features)
+        NaN where an entry is missing; rows without any get the same numbers as beside no others.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_components)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mixture = Mixture(np.ones(1), np.zeros((1, 2)), np.array([[[4.0, 1.0], [1.0, 1.0]]]), "full")
+    >>> bool(log_densities(mixture, np.array([[2.0, np.nan]]))[0, 0] == -0.5 * (1 + np.log(4) + np.log(2 * np.pi)))
+    True
+    """
+    out = np.zeros((len(x), mixture.n_components))
+    for group in patterns(x):
+        if group.observed.any():
+            out[group.rows] = marginal(mixture, group.observed).log_densities(group.of(x))
+    return out
+
+
+def impute(mixture: Mixture, x: NDArray[Any]) -> NDArray[Any]:
+    r"""Rows with their missing entries replaced by what is expected of them given the observed ones.
+
+    .. math:: E(x_m \mid x_o) = \sum_k r_k(x_o) \big(\mu_{k,m} + A_k (x_o - \mu_{k,o})\big),
+
+    with :math:`r_k(x_o)` the responsibilities for the observed entries.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    x : ndarray of shape (n_rows, n_features)
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+        A copy of `x`, of its type.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mixture = Mixture(np.ones(1), np.zeros((1, 2)), np.array([[[4.0, 1.0], [1.0, 1.0]]]), "full")
+    >>> impute(mixture, np.array([[2.0, np.nan], [np.nan, np.nan]]))
+    array([[2. , 0.5],
+           [0. , 0. ]])
+    """
+    out = x.copy()
+    with np.errstate(divide="ignore"):
+        log_shares = np.log(mixture.weights)
+    for group in patterns(x):
+        if group.is_complete:
+            continue
+        part, rows = Completion(mixture, group.observed), group.of(x)
+        joint = log_shares + (part.marginal.log_densities(rows) if group.observed.any() else np.zeros((len(rows), 1)))
+        shares = np.exp(joint - joint.max(axis=1, keepdims=True))
+        shares /= shares.sum(axis=1, keepdims=True)
+        filled = out[group.rows]
+        filled[:, ~group.observed] = np.einsum("ik,ikm->im", shares, part.means(rows))
+        out[group.rows] = filled
+    return out
