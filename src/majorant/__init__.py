@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from majorant import plot
+    from majorant import energy, plot
     from majorant.engine import (
         Balance,
         Biased,
@@ -55,7 +55,7 @@ _HOMES = {
     "select": "evidence.selection",
     "stability": "evidence.stability",
 }
-_ROOMS = ("plot",)
+_ROOMS = ("energy", "plot")
 """Modules that are used as such: ``majorant.plot.classification``."""
 
 __all__ = [
@@ -75,6 +75,7 @@ __all__ = [
     "Tempered",
     "Tightest",
     "Trace",
+    "energy",
     "load",
     "minimize",
     "open_rows",

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
-from majorant.engine.latents import as_soft, collect, entropies, expected, row_minimum, tightest
+from majorant.energy import row_minimum
+from majorant.engine.latents import as_soft, collect, entropies, expected, tightest
 
 TEMPERATURES = pytest.mark.parametrize("beta", [0.1, 1.0, 10.0])
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])

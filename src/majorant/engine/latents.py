@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant.energy import entropy, gibbs, row_minimum
+from majorant.energy import expected as expected_by_shares
 
 Latent = NDArray[Any]
 """Latent values of some units: hard, (rows,) integers, or soft, (rows, n_states) rows that sum to one.
@@ -34,30 +36,14 @@ def tightest(energies: NDArray[Any], beta: float) -> tuple[NDArray[Any], Latent]
     free : ndarray of shape (rows,)
     q : ndarray of shape (rows,) of int32 if `beta` is infinite, otherwise (rows, n_states)
     """
-    least, argument = row_minimum(energies)
-    if np.isinf(beta):
-        return least, argument
-    q = np.exp(-beta * (energies - least[:, None]))
-    total = q.sum(axis=1)
-    q /= total[:, None]
-    return least - np.log(total) / beta, q
-
-
-def row_minimum(energies: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Smallest entry of every row and its first position."""
-    table = np.ascontiguousarray(energies)
-    least = np.empty(len(table), dtype=table.dtype)
-    argument = np.empty(len(table), dtype=np.int32)
-    _kernels.row_minimum(table, least, argument)
-    return least, argument
+    return row_minimum(energies) if np.isinf(beta) else gibbs(energies, beta)
 
 
 def entropies(q: Latent) -> NDArray[np.float64]:
     """Entropy of every unit's latent distribution, in nats."""
     if q.ndim == 1:
         return np.zeros(len(q))
-    safe = np.where(q > 0, q, 1.0)
-    return np.asarray(-np.sum(q * np.log(safe), axis=1, dtype=np.float64))
+    return np.asarray(entropy(q))
 
 
 def as_soft(q: Latent, n_states: int) -> Latent:
@@ -69,7 +55,7 @@ def expected(q: Latent, table: NDArray[Any]) -> NDArray[Any]:
     """Expectation of a table (rows, n_states) under the latent values, one number a unit."""
     if q.ndim == 1:
         return np.asarray(table[np.arange(len(q)), q])
-    return np.asarray(np.sum(q * np.where(q > 0, table, 0.0), axis=1))
+    return np.asarray(expected_by_shares(q, table))
 
 
 def collect(
