@@ -40,7 +40,7 @@ def test_a_stream_with_missing_entries_is_the_rows_in_memory(tmp_path: Path) -> 
 
 
 def test_missing_entries_of_a_stream_are_refused_unless_they_are_allowed(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="column 1 of X is nan: drop rows with missing"):
+    with pytest.raises(ValueError, match=r"row 0, column \d of X is nan: drop rows with missing"):
         streamed(gappy(), tmp_path)
 
 
