@@ -19,6 +19,7 @@ import argparse
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -29,31 +30,33 @@ from numpy.typing import NDArray
 
 import majorant as mj
 
+Numbers = NDArray[np.float64]
+
 STARTS = {"forgy": "forgy", "random partition": "random-partition", "k-means++": "k-means++"}
 ETA = 0.02
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Task:
     """A data set of the paper, and what its Table 1 says of it: mean and best for k-means, then for G-MM, by start."""
 
     name: str
     k: int
-    X: NDArray[np.float64]
+    X: Numbers
     paper: dict[str, tuple[str, str, str, str]]
 
 
-def norm25() -> NDArray[np.float64]:
+def norm25() -> Numbers:
     """25 unit normals in 15 dimensions around centres drawn uniformly from a cube of side 500."""
     random = np.random.default_rng(0)
     centres = random.uniform(0, 500, (25, 15))
     return np.repeat(centres, 400, axis=0) + random.standard_normal((10000, 15))
 
 
-def gmm200() -> NDArray[np.float64]:
+def gmm200() -> Numbers:
     """200 unit normals in the plane, 50 rows each, centres on a square of side 70 and at least 2.5 apart."""
     random = np.random.default_rng(0)
-    centres: list[NDArray[np.float64]] = []
+    centres: list[Numbers] = []
     while len(centres) < 200:
         drawn = random.uniform(0, 70, 2)
         if all(np.linalg.norm(drawn - c) >= 2.5 for c in centres):
@@ -77,36 +80,41 @@ def fit(task: Task, start: str, eta: float, seed: int, hot: bool = False) -> mj.
     return model.fit(task.X)
 
 
-def spread(values: list[float]) -> str:
+@cache
+def outcomes(task: Task, start: str, eta: float, trials: int, hot: bool = False) -> tuple[Numbers, Numbers]:
+    """SSE a row and iterations of the trials: every table and figure that asks for them gets the same ones."""
+    models = [fit(task, start, eta, seed, hot) for seed in range(trials)]
+    return np.array([m.inertia_ / len(task.X) for m in models]), np.array([float(m.n_iter_) for m in models])
+
+
+def spread(values: Numbers) -> str:
     return f"{np.mean(values):9.4g} +- {np.std(values):7.2g} / {np.min(values):9.4g}"
 
 
 def table_1(task: Task, trials: int) -> None:
-    n = len(task.X)
     for start in STARTS:
         for method, eta, hot in (("k-means", 1.0, False), ("G-MM", ETA, False), ("G-MM hot", ETA, True)):
-            values = [fit(task, start, eta, seed, hot).inertia_ / n for seed in range(trials)]
+            values = outcomes(task, start, eta, trials, hot)[0]
             mean, best = task.paper[start][:2] if eta == 1 else task.paper[start][2:]
             found = ""
             if task.name == "Norm-25":
-                found = f"   all centres found in {np.mean(np.array(values) < 16):.0%} of trials"
+                found = f"   all centres found in {np.mean(values < 16):.0%} of trials"
             print(f"{task.name:<8} {start:<17} {method:<8} {spread(values)}   paper {mean} / {best}{found}", flush=True)
-    values = [mj.KMeans(task.k, random_state=seed).fit(task.X).inertia_ / n for seed in range(min(trials, 10))]
-    print(f"{task.name:<8} {'majorant default':<26} {spread(values)}", flush=True)
+    searched = [mj.KMeans(task.k, random_state=seed).fit(task.X).inertia_ for seed in range(min(trials, 10))]
+    print(f"{task.name:<8} {'majorant default':<26} {spread(np.array(searched) / len(task.X))}", flush=True)
 
 
 def table_4(task: Task, trials: int) -> None:
     for start in STARTS:
-        counts = [[fit(task, start, eta, seed).n_iter_ for seed in range(trials)] for eta in (1.0, ETA)]
+        counts = [outcomes(task, start, eta, trials)[1] for eta in (1.0, ETA)]
         ours = "   ".join(f"{np.mean(c):6.1f} +- {np.std(c):5.1f}" for c in counts)
         print(f"{task.name:<8} {start:<17} {ours}   paper {PAPER_ITERATIONS[task.name][start]}", flush=True)
 
 
 def figure_2(task: Task, trials: int, etas: list[float], path: Path | None) -> None:
-    n = len(task.X)
     curves = {}
     for start in STARTS:
-        rows = np.array([[fit(task, start, eta, seed).inertia_ / n for seed in range(trials)] for eta in etas])
+        rows = np.array([outcomes(task, start, eta, trials)[0] for eta in etas])
         curves[start] = rows
         pairs = zip(etas, rows, strict=True)
         means = "  ".join(f"{eta:g}: {row.mean():.4g} ({row.min():.4g})" for eta, row in pairs)

@@ -20,7 +20,7 @@ from sklearn.cluster import KMeans
 
 from majorant.solvers.kmeans_bounds import kmeans_lower_bound, parts, pengwei
 from majorant.solvers.kmeans_bounds.ascent import least_move, raise_bound
-from majorant.solvers.kmeans_bounds.multipliers import Work, dual_value, largest_cover, water_filled
+from majorant.solvers.kmeans_bounds.multipliers import Water, Work, dual_value, largest_cover
 from majorant.solvers.kmeans_bounds.partition import partition_bound
 from majorant.solvers.kmeans_bounds.problem import BoundProblem, make_problem
 
@@ -138,7 +138,7 @@ def test_any_multipliers_and_any_work_are_valid() -> None:
 def test_raised_multipliers_are_valid_and_no_worse() -> None:
     raised = 0
     for one, problem in usable():
-        multipliers = water_filled(problem, 0.5, 0.8 * problem.objective / one.k)
+        multipliers = Water(problem).filled(0.5, 0.8 * problem.objective / one.k)
         before = dual_value(problem, multipliers, largest_cover(problem, multipliers, 0.0, Work(1e5)))
         after = raise_bound(problem, before, Work(1e6), 10, problem.points)
         assert after.bound >= before.bound
@@ -308,7 +308,7 @@ def test_interrupted() -> None:
     started = time.monotonic()
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        largest_cover(problem, water_filled(problem, 0.5, 0.8 * problem.objective / 5), 0.0, Work(1e9))
+        largest_cover(problem, Water(problem).filled(0.5, 0.8 * problem.objective / 5), 0.0, Work(1e9))
     assert time.monotonic() - started < 3.0
 
 

@@ -15,11 +15,13 @@ at hand.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 from scipy.optimize import nnls
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_array, issparse, vstack
 
 from majorant.solvers.kmeans_bounds.multipliers import (
     DualValue,
@@ -29,17 +31,23 @@ from majorant.solvers.kmeans_bounds.multipliers import (
     local_maxima,
     tolerance_for,
 )
-from majorant.solvers.kmeans_bounds.problem import Array, BoundProblem, squared_distances
+from majorant.solvers.kmeans_bounds.problem import Array, BoundProblem
+from majorant.solvers.nearest import squared_distances
 
 MOST_NEW_CUTS, MOST_NEW_ENTRIES = 60, 4e6
 FRESH_STARTS = 40
 MOST_AGE = 8
+FEW = 1000
+"""Points up to which sets of them are kept as plain tables."""
 CLOSE_ENOUGH = 8e-6
 """Distance from the objective, as a share of it, at which the search ends."""
 PROJECTION = 0.1
 """Work of a projection, in the cube of the number of cuts."""
 WORTH = 0.02
 """It also ends once no more than this share of the distance can still be gained."""
+
+Sets = Any
+"""Sets of points, one a row: an array or a sparse one."""
 
 
 class Cuts:
@@ -51,7 +59,8 @@ class Cuts:
 
     def __init__(self, weights: Array, n_clusters: int) -> None:
         self.weights, self.total, self.k = weights, float(weights.sum()), n_clusters
-        self.sets = csr_matrix((0, len(weights)))
+        # Of few points a plain table costs less than the bookkeeping of a sparse one.
+        self.sets: Sets = np.zeros((0, len(weights))) if len(weights) <= FEW else csr_array((0, len(weights)))
         self.constants = np.zeros(0)
         self.gram = np.zeros((0, 0))
         self.age = np.zeros(0)
@@ -59,18 +68,29 @@ class Cuts:
     def __len__(self) -> int:
         return len(self.constants)
 
-    def add(self, sets: csr_matrix, constants: Array) -> None:
-        """Adds sets, given as rows of ones."""
-        across = self._products(self.sets, sets)
-        self.gram = np.block([[self.gram, across], [across.T, self._products(sets, sets)]])
-        self.sets = vstack((self.sets, sets), format="csr")
-        self.constants = np.concatenate((self.constants, constants))
-        self.age = np.concatenate((self.age, np.zeros(len(constants))))
+    @property
+    def size(self) -> int:
+        """Numbers that are kept."""
+        return int(self.sets.nnz if issparse(self.sets) else self.sets.size)
 
-    def _products(self, left: csr_matrix, right: csr_matrix) -> Array:
-        weighted = right.multiply(self.weights).tocsr()
-        common = np.asarray((left @ weighted.T).todense())
-        masses = np.add.outer(left @ self.weights, right @ self.weights)
+    def add(self, sets: Array, constants: Array) -> None:
+        """Adds sets, given as rows of ones and zeros."""
+        m, n_new = len(self), len(sets)
+        new = csr_array(sets) if issparse(self.sets) else sets
+        self.sets = vstack((self.sets, new), format="csr") if issparse(self.sets) else np.concatenate((self.sets, new))
+        gram = np.empty((m + n_new, m + n_new))
+        gram[:m, :m] = self.gram
+        gram[m:] = self._products(new)
+        gram[:m, m:] = gram[m:, :m].T
+        self.gram = gram
+        self.constants = np.concatenate((self.constants, constants))
+        self.age = np.concatenate((self.age, np.zeros(n_new)))
+
+    def _products(self, new: Sets) -> Array:
+        weighted = new * self.weights
+        common = weighted @ self.sets.T
+        common = common.toarray() if issparse(common) else common
+        masses = np.add.outer(new @ self.weights, self.sets @ self.weights)
         return np.asarray(self.total - self.k * masses + self.k**2 * common)
 
     def values(self, multipliers: Array) -> Array:
@@ -86,6 +106,8 @@ class Cuts:
         """Drops the cuts that have long held no projection back."""
         self.age = np.where(active, 0.0, self.age + 1.0)
         kept = self.age < MOST_AGE
+        if kept.all():
+            return
         self.sets, self.constants, self.age = self.sets[kept], self.constants[kept], self.age[kept]
         self.gram = self.gram[np.ix_(kept, kept)]
 
@@ -126,7 +148,7 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
         if finished():
             break
         n_new = _cut(problem, cuts, multipliers, np.concatenate((found, maxima)), level)
-        work.spend(len(w) * 10.0 * n_new + cuts.sets.nnz)
+        work.spend(len(w) * 10.0 * n_new + cuts.size)
         work.spend(PROJECTION * len(cuts) ** 3)
         while (moved := least_move(cuts.gram, level - cuts.values(multipliers))) is None:
             work.spend(PROJECTION * len(cuts) ** 3)
@@ -176,7 +198,7 @@ def _cut(problem: BoundProblem, cuts: Cuts, multipliers: Array, centres: Array, 
     held = active * w
     means = held @ problem.points / held.sum(axis=1, keepdims=True)
     scatters = np.einsum("ai,ia->a", held, squared_distances(problem.points, means))
-    cuts.add(csr_matrix(active, dtype=np.float64), k * scatters)
+    cuts.add(active.astype(np.float64), k * scatters)
     return len(active)
 
 

@@ -11,13 +11,13 @@ because :math:`\min_j D_j \ge \lambda - \sum_j (\lambda - D_j)_+`. Any number ab
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
 from majorant import _kernels
 from majorant.solvers.kmeans_bounds.problem import EPSILON, Array, BoundProblem
 
+TINY = float(np.finfo(np.float64).tiny)
 PIECE = 200_000
 """Point-box tests between two looks at the keyboard."""
 
@@ -127,7 +127,7 @@ def local_maxima(
     return centres[order], values[order]
 
 
-def water_filled(problem: BoundProblem, share: float, level: float) -> Array:
+class Water:
     r"""Multipliers in closed form.
 
     :math:`\lambda_i = d_i + \min(t_a, \theta (e_i - d_i))` with :math:`d_i, e_i` the squared distances to the nearest
@@ -138,23 +138,33 @@ def water_filled(problem: BoundProblem, share: float, level: float) -> Array:
     Parameters
     ----------
     problem : BoundProblem
-    share : float
-        :math:`\theta`, in [0, 1].
-    level : float
-        Increment of a cluster.
     """
-    limit = share * (problem.second - problem.own)
-    order = np.lexsort((limit, problem.labels))
-    weights, sorted_limit = problem.weights[order], limit[order]
-    edges = np.searchsorted(problem.labels[order], np.arange(problem.n_clusters + 1))
-    water = np.empty(problem.n_clusters)
-    for a, (start, stop) in enumerate(pairwise(edges)):
-        w, c = weights[start:stop], sorted_limit[start:stop]
-        filled = np.cumsum(w * c)
-        if stop == start or filled[-1] <= level:
-            water[a] = np.inf
-            continue
-        still = w[::-1].cumsum()[::-1]
-        heights = (level - np.concatenate(([0.0], filled[:-1]))) / still
-        water[a] = heights[np.argmax(heights <= c)]
-    return problem.own + np.minimum(limit, water[problem.labels])
+
+    def __init__(self, problem: BoundProblem) -> None:
+        self.problem = problem
+        gap = problem.second - problem.own
+        self.order = np.lexsort((gap, problem.labels))
+        self.gap, self.labels, weights = gap[self.order], problem.labels[self.order], problem.weights[self.order]
+        self.edges = np.searchsorted(self.labels, np.arange(problem.n_clusters + 1))
+        self.below = self._within(weights * self.gap)
+        self.mass_below = self._within(weights)
+        self.mass = np.bincount(self.labels, weights, problem.n_clusters)
+
+    def _within(self, values: Array) -> Array:
+        """The sum of the values before each place in its cluster."""
+        before = np.concatenate(([0.0], np.cumsum(values)))
+        return np.asarray(before[:-1] - before[self.edges[:-1]][self.labels])
+
+    def filled(self, share: float, level: float) -> Array:
+        r"""The multipliers for :math:`\theta` in [0, 1] and the increment of a cluster."""
+        # How high the water stands where a place is the first that it does not cover.
+        heights = (level - share * self.below) / np.maximum(self.mass[self.labels] - self.mass_below, TINY)
+        first = np.flatnonzero(heights <= share * self.gap)
+        which = np.searchsorted(first, self.edges[:-1])
+        water = np.full(self.problem.n_clusters, np.inf)
+        found = np.flatnonzero(which < len(first))
+        found = found[first[which[found]] < self.edges[found + 1]]
+        water[found] = np.maximum(heights[first[which[found]]], 0.0)
+        increments = np.empty(len(self.order))
+        increments[self.order] = np.minimum(share * self.gap, water[self.labels])
+        return np.asarray(self.problem.own + increments)

@@ -7,18 +7,21 @@ import numpy as np
 from majorant.solvers.kmeans_bounds.ascent import raise_bound
 from majorant.solvers.kmeans_bounds.multipliers import (
     DualValue,
+    Water,
     Work,
     dual_value,
     largest_cover,
     local_maxima,
     tolerance_for,
-    water_filled,
 )
 from majorant.solvers.kmeans_bounds.problem import Array, BoundProblem
 
 SHARES = (0.5, 0.25, 0.75)
-LEVELS = (0.8, 1.2, 0.4, 1.6, 3.0)
+LEVELS = (0.3, 0.5, 0.8, 1.2, 1.6, 2.2, 3.0, 4.5)
 """Levels of water, in shares of the objective that falls on a cluster."""
+FIRST_LEVEL = 3
+PROVED = 1e-6
+"""Distance from the objective, as a share of it, at which other multipliers are not worth a look."""
 MOST_STARTS = 150
 
 
@@ -52,22 +55,38 @@ def _places(problem: BoundProblem, work: Work) -> Array:
 
 
 def _best_water(problem: BoundProblem, work: Work, starts: Array) -> tuple[Array, Array, float]:
-    """Multipliers in closed form with the best bound as far as local maxima tell, those maxima, and that bound."""
+    """Multipliers in closed form with the best bound as far as local maxima tell, those maxima, and that bound.
+
+    From one level it goes up or down while that helps, then looks at the other shares.
+    """
     w, k = problem.weights, problem.n_clusters
+    water, reserve = Water(problem), work.left / 3
     hoped, best, maxima = -np.inf, problem.own, starts
-    reserve = work.left / 3
     in_the_way = starts[:0]
-    for level in LEVELS:
-        for share in SHARES:
-            if work.left < reserve and np.isfinite(hoped):
-                return best, maxima, hoped
-            tried = water_filled(problem, share, level * problem.objective / k)
-            total = float(w @ tried)
-            centres, heights = local_maxima(
-                problem, tried, np.concatenate((in_the_way, starts)), (total - hoped) / k, work=work
-            )
-            value = total - k * float(heights[0])
-            if value > hoped:
-                hoped, best, maxima = value, tried, centres
-            in_the_way = centres[:1]
+
+    def better(share: float, place: int) -> bool:
+        nonlocal hoped, best, maxima, in_the_way
+        if np.isfinite(hoped) and (work.left < reserve or hoped >= problem.objective * (1 - PROVED)):
+            return False
+        tried = water.filled(share, LEVELS[place] * problem.objective / k)
+        total = float(w @ tried)
+        centres, heights = local_maxima(
+            problem, tried, np.concatenate((in_the_way, starts)), (total - hoped) / k, work=work
+        )
+        value, in_the_way = total - k * float(heights[0]), centres[:1]
+        if value <= hoped:
+            return False
+        hoped, best, maxima = value, tried, centres
+        return True
+
+    place = FIRST_LEVEL
+    better(SHARES[0], place)
+    for step in (1, -1):
+        begin = place
+        while 0 <= place + step < len(LEVELS) and better(SHARES[0], place + step):
+            place += step
+        if place != begin:
+            break
+    for share in SHARES[1:]:
+        better(share, place)
     return best, maxima, hoped

@@ -22,7 +22,8 @@ from scipy.linalg import LinAlgError, cholesky, eigh
 from scipy.sparse.linalg import ArpackError, eigsh
 
 from majorant.solvers.kmeans_bounds.multipliers import Work
-from majorant.solvers.kmeans_bounds.problem import EPSILON, Array, BoundProblem, squared_distances
+from majorant.solvers.kmeans_bounds.problem import EPSILON, Array, BoundProblem
+from majorant.solvers.nearest import squared_distances
 
 MOST_POINTS = 1500
 DENSE = 250

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.solvers.nearest import squared_distances
+
 EPSILON = float(np.finfo(np.float64).eps)
 BLOCK_ENTRIES = 1 << 18
 
@@ -111,17 +113,11 @@ def make_problem(points: NDArray[Any], weights: Array, centres: NDArray[Any], *,
     x, weights = np.ascontiguousarray(x[order]), weights[order]
     labels, own, second = _nearest_two(x, c)
     for _ in range(2):
-        c = _means(x, weights, labels, own, len(c))
+        before, c = c, _means(x, weights, labels, own, len(c))
+        if np.abs(c - before).max() <= 1e-12:  # the means of a fit already
+            break
         labels, own, second = _nearest_two(x, c)
     return BoundProblem(x, weights, c, labels, own, second, 1.0 / scale**2)
-
-
-def squared_distances(x: Array, centres: Array) -> Array:
-    """Squared distances from differences, shape (n, k)."""
-    out = np.zeros((len(x), len(centres)))
-    for l in range(x.shape[1]):  # noqa: E741
-        out += np.subtract.outer(x[:, l], centres[:, l]) ** 2
-    return out
 
 
 def _nearest_two(x: Array, centres: Array) -> tuple[NDArray[np.intp], Array, Array]:
