@@ -16,6 +16,7 @@ using namespace majorant;
 
 template <class T> using Vec = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 template <class T> using Mat = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T> using Cube = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 namespace {
 
@@ -172,6 +173,128 @@ void bind(nb::module_& m) {
     }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("uniforms").noconvert(), nb::arg("chosen").noconvert());
 }
 
+Covariance covariance_type(int code) {
+    need(code >= 0 && code <= 3, "the covariance type must be 0, 1, 2 or 3");
+    return Covariance(code);
+}
+
+Gaussians gaussians(const Mat<const double>& means, const Vec<const double>& factors, const Vec<const double>& offsets, int code) {
+    const Covariance type = covariance_type(code);
+    const int64_t k = means.shape(0), d = means.shape(1);
+    need(k > 0 && d > 0 && int64_t(offsets.shape(0)) == k, "means must be (k, d), offsets (k,)");
+    need(int64_t(factors.shape(0)) == covariance_size(k, d, type), "factors do not fit the covariance type");
+    return {k, d, type, means.data(), factors.data(), offsets.data()};
+}
+
+template <class T>
+void bind_gauss_rows(nb::module_& m) {
+    m.def("gauss_energies", [](Mat<const T> x, Mat<const double> means, Vec<const double> factors, Vec<const double> offsets,
+                               int code, Mat<T> out) {
+        const Gaussians g = gaussians(means, factors, offsets, code);
+        const size_t n = x.shape(0);
+        need(x.shape(1) == means.shape(1) && out.shape(0) == n && out.shape(1) == means.shape(0), "out must be (n, k)");
+        nb::gil_scoped_release release;
+        table<T>().gauss_energies(n, x.data(), g, out.data());
+    }, nb::arg("x").noconvert(), nb::arg("means").noconvert(), nb::arg("factors").noconvert(),
+       nb::arg("offsets").noconvert(), nb::arg("covariance_type"), nb::arg("out").noconvert());
+
+    m.def("gauss_pass", [](Mat<const T> x, Weights w, Mat<const double> means, Vec<const double> factors,
+                           Vec<const double> offsets, int code, double beta, std::optional<Mat<double>> moments,
+                           std::optional<Vec<double>> free, std::optional<Mat<T>> q) {
+        const Gaussians g = gaussians(means, factors, offsets, code);
+        const size_t n = x.shape(0);
+        need(x.shape(1) == means.shape(1), "x must have the columns of means");
+        need(beta > 0, "beta must be positive");
+        need(!moments || (int64_t(moments->shape(0)) == g.k &&
+                          int64_t(moments->shape(1)) == 1 + g.d + second_moments(g.d, g.type)), "moments do not fit the covariance type");
+        need((!free || free->shape(0) == n) && (!q || (q->shape(0) == n && int64_t(q->shape(1)) == g.k)),
+             "free must be (n,), q (n, k)");
+        const double* weights = data(w, n);
+        GaussTotals totals;
+        {
+            nb::gil_scoped_release release;
+            totals = table<T>().gauss_pass(n, x.data(), weights, g, beta, moments ? moments->data() : nullptr,
+                                           free ? free->data() : nullptr, q ? q->data() : nullptr);
+        }
+        return nb::make_tuple(totals.free, totals.entropy);
+    }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("means").noconvert(), nb::arg("factors").noconvert(),
+       nb::arg("offsets").noconvert(), nb::arg("covariance_type"), nb::arg("beta"), nb::arg("moments").noconvert().none(),
+       nb::arg("free").noconvert().none() = nb::none(), nb::arg("q").noconvert().none() = nb::none());
+
+    m.def("gauss_moments", [](Mat<const T> x, Weights w, Mat<const double> means, Mat<const double> q, int code,
+                              Mat<double> out) {
+        const Covariance type = covariance_type(code);
+        const size_t n = x.shape(0), d = x.shape(1), k = means.shape(0);
+        need(k > 0 && d > 0 && means.shape(1) == d && q.shape(0) == n && q.shape(1) == k, "means must be (k, d), q (n, k)");
+        need(out.shape(0) == k && int64_t(out.shape(1)) == 1 + int64_t(d) + second_moments(d, type), "out does not fit the covariance type");
+        const double* weights = data(w, n);
+        nb::gil_scoped_release release;
+        table<T>().gauss_moments(n, k, d, type, x.data(), weights, means.data(), q.data(), out.data());
+    }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("means").noconvert(), nb::arg("q").noconvert(),
+       nb::arg("covariance_type"), nb::arg("out").noconvert());
+
+    m.def("gauss_em", [](Mat<const T> x, Weights w, int code, double floor, int64_t steps, double tolerance, bool squared,
+                         Mat<double> weights, Cube<double> means, Mat<double> covariances,
+                         std::optional<Cube<const double>> responsibilities, Mat<double> history, Vec<int64_t> passes,
+                         Mat<uint8_t> floored, Vec<uint8_t> status) {
+        const Covariance type = covariance_type(code);
+        const size_t n = x.shape(0), d = x.shape(1), runs = weights.shape(0), k = weights.shape(1);
+        need(n > 0 && d > 0 && k > 0 && steps >= 0, "x must be (n, d), weights (runs, k), steps not negative");
+        need(means.shape(0) == runs && means.shape(1) == k && means.shape(2) == d, "means must be (runs, k, d)");
+        need(covariances.shape(0) == runs && int64_t(covariances.shape(1)) == covariance_size(k, d, type), "covariances do not fit their type");
+        need(!responsibilities || (responsibilities->shape(0) == runs && responsibilities->shape(1) == n &&
+                                   responsibilities->shape(2) == k), "responsibilities must be (runs, n, k)");
+        need(history.shape(0) == runs && int64_t(history.shape(1)) == steps + 1 && passes.shape(0) == runs &&
+             floored.shape(0) == runs && floored.shape(1) == k && status.shape(0) == runs, "outputs must have a row a run");
+        const double* weight = data(w, n);
+        const GaussSearch search{int64_t(k), int64_t(d), type, floor, steps, tolerance, squared};
+        const GaussRuns all{int64_t(runs), weights.data(), means.data(), covariances.data(),
+                            responsibilities ? responsibilities->data() : nullptr, history.data(), passes.data(),
+                            floored.data(), status.data()};
+        nb::gil_scoped_release release;
+        table<T>().gauss_em(n, x.data(), weight, search, all);
+    }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("covariance_type"), nb::arg("floor"), nb::arg("steps"),
+       nb::arg("tolerance"), nb::arg("squared"), nb::arg("weights").noconvert(), nb::arg("means").noconvert(),
+       nb::arg("covariances").noconvert(), nb::arg("responsibilities").noconvert().none(), nb::arg("history").noconvert(),
+       nb::arg("passes").noconvert(), nb::arg("floored").noconvert(), nb::arg("status").noconvert());
+}
+
+void bind_gauss(nb::module_& m) {
+    bind_gauss_rows<float>(m);
+    bind_gauss_rows<double>(m);
+    m.def("gauss_step", [](Mat<const double> moments, Mat<const double> reference, int code, double floor, bool single,
+                           Vec<double> weights, Mat<double> means, Vec<double> covariances, Vec<double> factors,
+                           Vec<double> offsets, Vec<uint8_t> floored) {
+        const Covariance type = covariance_type(code);
+        const int64_t k = reference.shape(0), d = reference.shape(1), size = covariance_size(k, d, type);
+        need(k > 0 && d > 0 && int64_t(moments.shape(0)) == k &&
+             int64_t(moments.shape(1)) == 1 + d + second_moments(d, type), "moments do not fit the covariance type");
+        need(int64_t(weights.shape(0)) == k && int64_t(means.shape(0)) == k && int64_t(means.shape(1)) == d &&
+             int64_t(covariances.shape(0)) == size && int64_t(factors.shape(0)) == size &&
+             int64_t(offsets.shape(0)) == k && int64_t(floored.shape(0)) == k, "outputs do not fit the covariance type");
+        GaussStep step;
+        {
+            nb::gil_scoped_release release;
+            step = kernels->gauss_step(k, d, type, floor, moments.data(), reference.data(), single,
+                                       {weights.data(), means.data(), covariances.data(), factors.data(), offsets.data(),
+                                        floored.data()});
+        }
+        return nb::make_tuple(step.value, step.travel, step.singular);
+    }, nb::arg("moments").noconvert(), nb::arg("reference").noconvert(), nb::arg("covariance_type"), nb::arg("floor"),
+       nb::arg("single"), nb::arg("weights").noconvert(), nb::arg("means").noconvert(), nb::arg("covariances").noconvert(),
+       nb::arg("factors").noconvert(), nb::arg("offsets").noconvert(), nb::arg("floored").noconvert());
+
+    m.def("gauss_factor", [](Vec<const double> covariances, int64_t d, int code, Vec<double> factors, Vec<double> constants) {
+        const Covariance type = covariance_type(code);
+        const int64_t k = constants.shape(0), size = covariance_size(k, d, type);
+        need(k > 0 && d > 0 && int64_t(covariances.shape(0)) == size && int64_t(factors.shape(0)) == size,
+             "covariances and factors do not fit the covariance type");
+        nb::gil_scoped_release release;
+        return kernels->gauss_factor(k, d, type, covariances.data(), factors.data(), constants.data());
+    }, nb::arg("covariances").noconvert(), nb::arg("d"), nb::arg("covariance_type"), nb::arg("factors").noconvert(),
+       nb::arg("constants").noconvert());
+}
+
 void bind_cover(nb::module_& m) {
     nb::class_<CoverSearch>(m, "CoverSearch")
         .def("propose", [](CoverSearch& self, Vec<const double> centre) {
@@ -311,6 +434,7 @@ NB_MODULE(_kernels, m) {
     m.doc() = "Compiled inner loops; see src/kernels/kernels.hpp for what each computes.";
     bind<float>(m);
     bind<double>(m);
+    bind_gauss(m);
     bind_cover(m);
     bind_swap(m);
     m.def("isa", [] { return kernels->isa; }, "The instruction set in use.");

@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 
+#include "gauss_interface.hpp"
 #include "swap_interface.hpp"
 
 namespace majorant {
@@ -56,6 +57,21 @@ struct Table {
 
     // k-means by swaps of centres; weights are not null. The arrays must outlive the search.
     SwapSearch* (*swap_search)(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed);
+
+    // Energies (n, k) of rows under Gaussian components.
+    void (*gauss_energies)(int64_t n, const T* x, const Gaussians& components, T* out);
+
+    // Free energies at inverse temperature beta, responsibilities and weighted moments about the means in one pass:
+    // moments is (k, 1 + d + second moments), free (n), q (n, k); each may be null.
+    GaussTotals (*gauss_pass)(int64_t n, const T* x, const double* w, const Gaussians& components, double beta,
+                              double* moments, double* free, T* q);
+
+    // The same moments for given responsibilities (n, k).
+    void (*gauss_moments)(int64_t n, int64_t k, int64_t d, Covariance type, const T* x, const double* w,
+                          const double* means, const double* q, double* moments);
+
+    // Runs of EM from given parameters or responsibilities.
+    void (*gauss_em)(int64_t n, const T* x, const double* w, const GaussSearch& search, const GaussRuns& runs);
 };
 
 // Branch and bound for the largest value of h(c) = sum_i w_i (reach_i - |x_i - c|^2)_+ over all c.
@@ -83,11 +99,23 @@ struct Cover {
                      double* centres, double* values, int64_t max_steps, double enough, int64_t* tests);
 };
 
+// The M-step of a Gaussian mixture: parameters that minimise <moments, energies> among those whose covariances have no
+// eigenvalue below the floor. Moments are about `reference`. A component without mass keeps its reference as mean and the
+// covariance that it has in `out`. Where `single`, means are rounded to single precision.
+using GaussStepKernel = GaussStep (*)(int64_t k, int64_t d, Covariance type, double floor, const double* moments,
+                                      const double* reference, bool single, const GaussParameters& out);
+
+// Factors of covariances, and -log N(mean; mean, covariance); returns the first singular component, or -1.
+using GaussFactorKernel = int64_t (*)(int64_t k, int64_t d, Covariance type, const double* covariances, double* factors,
+                                      double* constants);
+
 struct Kernels {
     const char* isa;
     Table<float> f32;
     Table<double> f64;
     Cover cover;
+    GaussStepKernel gauss_step;
+    GaussFactorKernel gauss_factor;
 };
 
 namespace baseline { extern const Kernels kernels; }

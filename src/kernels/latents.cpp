@@ -1,8 +1,9 @@
 #include "latents.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <vector>
+
+#include "elementary.hpp"
 
 namespace majorant::MAJORANT_ISA {
 
@@ -43,25 +44,6 @@ void row_minimum(int64_t n, int64_t states, const T* energies, T* least, int32_t
         argument[i] = int32_t(at);
     }
 }
-
-namespace {
-
-// exp(x) for x <= 0 to about 1e-15, zero below -700 and for NaN (no weight times an absent state); without branches, so
-// that a loop of it becomes vector code.
-inline double exp_of_negative(double x) {
-    const double clipped = x > -700.0 ? x : -700.0;
-    const int32_t power = int32_t(clipped * 1.4426950408889634 - 0.5);  // truncation rounds a negative number to nearest
-    const double f = clipped - double(power) * 0.6931471805599453;
-    double value = 1.0 / 479001600.0;
-    constexpr double factorials[] = {39916800.0, 3628800.0, 362880.0, 40320.0, 5040.0, 720.0,
-                                     120.0,      24.0,      6.0,      2.0,     1.0,    1.0};
-#pragma GCC unroll 12
-    for (double factorial : factorials) value = value * f + 1.0 / factorial;
-    const double scale = std::bit_cast<double>(int64_t(power + 1023) << 52);
-    return value * scale * double(x > -700.0);
-}
-
-}  // namespace
 
 template <class T>
 double draw(int64_t n, int64_t states, const T* energies, const double* w, const T* least, const int32_t* argument,

@@ -1,6 +1,9 @@
 // The table of one instruction set's kernels.
 #include "assign.hpp"
 #include "cover.hpp"
+#include "gauss.hpp"
+#include "gauss_em.hpp"
+#include "gauss_step.hpp"
 #include "isa.hpp"
 #include "kernels.hpp"
 #include "latents.hpp"
@@ -12,11 +15,11 @@ namespace majorant::MAJORANT_ISA {
 template <class T>
 constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, draw<T>,
                          walk<T>,   collect<T>, sort_rows<T>, standard_rows<T>, plus_plus<T>,
-                         swap_search<T>};
+                         swap_search<T>, gauss_energies<T>, gauss_pass<T>, gauss_moments<T>, gauss_em<T>};
 
 #define MAJORANT_NAME(x) #x
 #define MAJORANT_STRING(x) MAJORANT_NAME(x)
 extern const Kernels kernels;
-const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb}};
+const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb}, gauss_step, gauss_factor};
 
 }  // namespace majorant::MAJORANT_ISA

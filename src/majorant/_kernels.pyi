@@ -20,6 +20,53 @@ def collect(features: Array, w: Array | None, labels: Array, out: Array) -> None
 def sort_rows(x: Array, order: Array, is_new: Array) -> None: ...
 def standard_rows(x: Array, order: Array, scale: float, shift: Array, out: Array) -> None: ...
 def plus_plus(x: Array, w: Array | None, uniforms: Array, chosen: Array) -> None: ...
+def gauss_energies(
+    x: Array, means: Array, factors: Array, offsets: Array, covariance_type: int, out: Array
+) -> None: ...
+def gauss_pass(
+    x: Array,
+    w: Array | None,
+    means: Array,
+    factors: Array,
+    offsets: Array,
+    covariance_type: int,
+    beta: float,
+    moments: Array | None,
+    free: Array | None = None,
+    q: Array | None = None,
+) -> tuple[float, float]: ...
+def gauss_moments(x: Array, w: Array | None, means: Array, q: Array, covariance_type: int, out: Array) -> None: ...
+def gauss_em(
+    x: Array,
+    w: Array | None,
+    covariance_type: int,
+    floor: float,
+    steps: int,
+    tolerance: float,
+    squared: bool,
+    weights: Array,
+    means: Array,
+    covariances: Array,
+    responsibilities: Array | None,
+    history: Array,
+    passes: Array,
+    floored: Array,
+    status: Array,
+) -> None: ...
+def gauss_step(
+    moments: Array,
+    reference: Array,
+    covariance_type: int,
+    floor: float,
+    single: bool,
+    weights: Array,
+    means: Array,
+    covariances: Array,
+    factors: Array,
+    offsets: Array,
+    floored: Array,
+) -> tuple[float, float, int]: ...
+def gauss_factor(covariances: Array, d: int, covariance_type: int, factors: Array, constants: Array) -> int: ...
 def isa() -> str: ...
 def isas() -> list[str]: ...
 

@@ -86,3 +86,36 @@ def plus_plus(x: Array, w: Array | None, uniforms: Array) -> list[int]:
         nearest = left[:, best]
         mass = weight * nearest
     return chosen
+
+
+def gauss_energies(x: Array, shares: Array, means: Array, covariances: Array) -> Array:
+    """``-log share - log N(x; mean, covariance)`` for covariance matrices (k, d, d), (n, k)."""
+    x = x.astype(np.float64)
+    out = np.empty((len(x), len(means)))
+    for j, (mean, covariance) in enumerate(zip(means, covariances, strict=True)):
+        lower = np.linalg.cholesky(covariance)
+        scaled = np.linalg.solve(lower, (x - mean).T)
+        with np.errstate(divide="ignore"):
+            constant = np.log(np.diag(lower)).sum() + x.shape[1] / 2 * np.log(2 * np.pi) - np.log(shares[j])
+        out[:, j] = constant + (scaled**2).sum(axis=0) / 2
+    return out
+
+
+def gauss_moments(x: Array, w: Array | None, means: Array, q: Array, covariance_type: str) -> tuple[Array, Array]:
+    """Weighted moments about the means, as triangles, squares or traces, and the same sums of absolute values."""
+    x = x.astype(np.float64)
+    q = q if w is None else q * w[:, None]
+    rows, columns = np.tril_indices(x.shape[1])
+    out, size = [], []
+    for mean, share in zip(means, q.T, strict=True):
+        difference = x - mean
+        if covariance_type in ("full", "tied"):
+            second = difference[:, rows] * difference[:, columns]
+        else:
+            second = difference**2
+            if covariance_type == "spherical":
+                second = second.sum(axis=1, keepdims=True)
+        terms = share[:, None] * np.column_stack([np.ones(len(x)), difference, second])
+        out.append(terms.sum(axis=0))
+        size.append(np.abs(terms).sum(axis=0))
+    return np.array(out), np.array(size)

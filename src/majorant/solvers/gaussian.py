@@ -15,10 +15,13 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant import _kernels
+
 Array = NDArray[np.float64]
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
 COVARIANCE_TYPES: tuple[CovarianceType, ...] = ("full", "tied", "diag", "spherical")
 LOG_2PI = float(np.log(2 * np.pi))
+CODES = {name: code for code, name in enumerate(COVARIANCE_TYPES)}  # the kernels' order
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,8 @@ class Mixture:
     --------
     >>> import numpy as np
     >>> one = Mixture(np.ones(1), np.zeros((1, 2)), np.ones(1), "spherical")
-    >>> float(one.log_densities(np.zeros((1, 2)))[0, 0] + np.log(2 * np.pi))
-    0.0
+    >>> one.log_densities(np.zeros((1, 2))).round(6)
+    array([[-1.837877]])
     >>> one.mapped(2.0, np.array([1.0, 0.0])).covariances
     array([4.])
     """
@@ -80,23 +83,62 @@ class Mixture:
         ValueError
             If a covariance is not positive definite.
         """
-        return self._factored
+        factors, constants = self._factored
+        return factors, 2 * constants - self.n_features * LOG_2PI
 
     @cached_property
     def _factored(self) -> tuple[Array, Array]:
-        factors, determinants = _factor(self.covariances, self.covariance_type, self.n_features)
-        return factors, np.broadcast_to(determinants, (self.n_components,))
+        """Factors, and what the negative logarithm of each density is at its mean."""
+        covariances = np.ascontiguousarray(self.covariances)
+        factors, constants = np.empty_like(covariances), np.empty(self.n_components)
+        singular = _kernels.gauss_factor(
+            covariances.ravel(), self.n_features, CODES[self.covariance_type], factors.ravel(), constants
+        )
+        if singular >= 0:
+            raise ValueError(singular_message(self.covariance_type, singular))
+        return factors, constants
 
-    def log_densities(self, x: NDArray[Any]) -> Array:
-        """``log N(x_i; m_k, S_k)``, shape (n_rows, n_components)."""
-        factors, log_determinants = self.precision_factors()
-        out = np.empty((len(x), self.n_components))
-        for k, mean in enumerate(self.means):
-            factor = factors if self.covariance_type == "tied" else factors[k]
-            difference = x - mean
-            scaled = difference * factor if factor.ndim < 2 else np.einsum("il,lm->im", difference, factor)
-            out[:, k] = np.sum(scaled**2, axis=1)
-        return -0.5 * (out + log_determinants + self.n_features * LOG_2PI)
+    def log_densities(self, x: NDArray[Any]) -> NDArray[Any]:
+        """``log N(x_i; m_k, S_k)``, shape (n_rows, n_components), in the precision of the rows."""
+        return -self._energies(x, self._factored[1])
+
+    def energies(self, x: NDArray[Any]) -> NDArray[Any]:
+        """``-log(share_k) - log N(x_i; m_k, S_k)``, infinite where a component is absent."""
+        return self._energies(x, self._offsets)
+
+    def posteriors(self, x: NDArray[Any], beta: float = 1.0) -> tuple[Array, NDArray[Any]]:
+        """Free energies (n_rows,), at ``beta = 1`` minus log densities, and responsibilities (n_rows, n_components).
+
+        At an infinite `beta` each row belongs to one component.
+        """
+        x = _rows(x)
+        free, q = np.empty(len(x)), np.empty((len(x), self.n_components), dtype=x.dtype)
+        _kernels.gauss_pass(x, None, *self._components, beta, None, free, q)
+        return free, q
+
+    def tight_moments(self, x: NDArray[Any], weights: Array | None, beta: float = 1.0) -> tuple[float, float, Array]:
+        """Weighted sums in one pass: free energies, entropies over `beta`, and moments under the responsibilities."""
+        k, d = self.means.shape
+        out = np.empty((k, 1 + d + n_second_moments(d, self.covariance_type)))
+        free, entropy = _kernels.gauss_pass(_rows(x), weights, *self._components, beta, out)
+        return free, entropy, out
+
+    def _energies(self, x: NDArray[Any], offsets: Array) -> NDArray[Any]:
+        x = _rows(x)
+        out = np.empty((len(x), self.n_components), dtype=x.dtype)
+        means, factors, _, code = self._components
+        _kernels.gauss_energies(x, means, factors, offsets, code, out)
+        return out
+
+    @cached_property
+    def _offsets(self) -> Array:
+        with np.errstate(divide="ignore"):  # an absent component has infinite energy
+            return self._factored[1] - np.log(self.weights)
+
+    @property
+    def _components(self) -> tuple[Array, Array, Array, int]:
+        """The mixture as kernels take it."""
+        return np.ascontiguousarray(self.means), self._factored[0].ravel(), self._offsets, CODES[self.covariance_type]
 
     def mapped(self, matrix: float | NDArray[Any], shift: float | NDArray[Any] = 0.0) -> Self:
         """The mixture of ``x * matrix + shift``, or of ``x @ matrix + shift`` where `matrix` has two dimensions.
@@ -147,41 +189,49 @@ def moments(
     x: NDArray[Any], weights: Array | None, q: NDArray[Any], means: Array, covariance_type: CovarianceType
 ) -> Array:
     """Weighted moments about each component's mean of the rows that `q`, (n_rows, K), gives it; (K, 1 + d + second)."""
-    d = means.shape[1]
-    out = np.empty((len(means), 1 + d + n_second_moments(d, covariance_type)))
-    row, column = np.tril_indices(d)
-    for k, mean in enumerate(means):
-        share = q[:, k] if weights is None else q[:, k] * weights
-        difference = x - mean
-        out[k, 0] = share.sum(dtype=np.float64)
-        out[k, 1 : 1 + d] = np.einsum("i,il->l", share, difference)
-        if covariance_type in ("full", "tied"):
-            out[k, 1 + d :] = np.einsum("i,il,im->lm", share, difference, difference)[row, column]
-        else:
-            squares = np.einsum("i,il->l", share, difference**2)
-            out[k, 1 + d :] = squares if covariance_type == "diag" else squares.sum()
+    k, d = means.shape
+    out = np.empty((k, 1 + d + n_second_moments(d, covariance_type)))
+    given = np.ascontiguousarray(q, dtype=np.float64)
+    _kernels.gauss_moments(_rows(x), weights, np.ascontiguousarray(means), given, CODES[covariance_type], out)
     return out
 
 
 @dataclass(frozen=True)
 class MStep:
-    """The parameters that minimise the expected energy of given moments, its value, and where the floor decided."""
+    """What an M-step found.
+
+    Attributes
+    ----------
+    mixture : Mixture
+    value : float
+        The expected energy of the moments there, their minimum.
+    floored : ndarray of shape (n_components,)
+        Whether the floor decided about a covariance.
+    travel : float
+        Weighted sum of the squared moves of the means, in units of the new covariances: moments about the old means
+        have lost so many times their rounding.
+    """
 
     mixture: Mixture
     value: float
     floored: NDArray[np.bool_]
-    travel: Array
-    """Squared moves of the means in units of the new covariances, by component: what moments lose to rounding."""
+    travel: float
 
 
 def m_step(
-    moments: Array, old: Mixture | None, reference: Array, covariance_type: CovarianceType, floor: float
+    moments: Array,
+    old: Mixture | None,
+    reference: Array,
+    covariance_type: CovarianceType,
+    floor: float,
+    *,
+    single: bool = False,
 ) -> MStep:
     r"""Exact minimiser of ``<moments, energies>`` among covariances whose eigenvalues are at least `floor`.
 
     Each scatter matrix has its eigenvalues clipped at the floor: the minimiser of
     :math:`\log|\Sigma| + \mathrm{tr}(\Sigma^{-1} S)` under that constraint. A component without mass keeps its mean and
-    its covariance; without `old` it gets the `reference` and the largest of the floor and one.
+    its covariance; without `old` these are its `reference` and the larger of the floor and one.
 
     Parameters
     ----------
@@ -192,108 +242,62 @@ def m_step(
     covariance_type : {"full", "tied", "diag", "spherical"}
     floor : float
         Smallest eigenvalue of any covariance.
+    single : bool
+        Whether to round means to single precision, for rows of single precision: their differences are then exact.
 
     Raises
     ------
     ValueError
         If a covariance is singular, which only a positive floor prevents.
     """
-    d = reference.shape[1]
-    mass = moments[:, 0]
-    total = mass.sum()
-    present = mass > 0
-    safe = np.where(present, mass, 1.0)[:, None]
-    shift = np.where(present[:, None], moments[:, 1 : 1 + d] / safe, 0.0)
-    scatter = moments[:, 1 + d :] / safe
-    row, column = np.tril_indices(d)
-    if covariance_type in ("full", "tied"):
-        scatter = scatter - shift[:, row] * shift[:, column]
-    elif covariance_type == "diag":
-        scatter = scatter - shift**2
+    k, d = reference.shape
+    shape = covariance_shape(k, d, covariance_type)
+    if old is not None:
+        covariances = np.array(old.covariances, order="C")
     else:
-        scatter = (scatter - np.sum(shift**2, axis=1, keepdims=True)) / d
-    scatter[~present] = 0.0
-    covariances, log_determinants, spreads, floored = _covariances(scatter, mass, covariance_type, d, floor)
-    weights = mass / total
-    if not present.all() and covariance_type != "tied":
-        if old is not None:
-            covariances[~present] = old.covariances[~present]
-        else:
-            one = max(floor, 1.0)
-            covariances[~present] = one * np.eye(d) if covariance_type == "full" else one
-        log_determinants[~present] = 0.0
-        floored[~present] = False
-    mixture = Mixture(weights, reference + shift, covariances, covariance_type)
-    log_shares = np.log(np.where(present, weights, 1.0))
-    energy = np.where(present, 0.5 * (d * LOG_2PI + log_determinants + spreads) - log_shares, 0.0)
-    factors, _ = mixture.precision_factors()
-    if covariance_type in ("full", "tied"):
-        scaled = np.einsum("kl,...lm->km" if covariance_type == "tied" else "kl,klm->km", shift, factors)
-    else:
-        scaled = shift * (factors if covariance_type == "diag" else factors[:, None])
-    return MStep(mixture, float(np.sum(mass * energy)), floored, np.sum(scaled**2, axis=1))
+        one = np.eye(d) if covariance_type in ("full", "tied") else np.ones(())
+        covariances = np.array(np.broadcast_to(max(floor, 1.0) * one, shape), order="C")
+    weights, means, offsets = np.empty(k), np.empty((k, d)), np.empty(k)
+    factors, floored = np.empty(shape), np.empty(k, dtype=np.uint8)
+    value, travel, singular = _kernels.gauss_step(
+        np.ascontiguousarray(moments),
+        np.ascontiguousarray(reference),
+        CODES[covariance_type],
+        floor,
+        single,
+        weights,
+        means,
+        covariances.ravel(),
+        factors.ravel(),
+        offsets,
+        floored,
+    )
+    if singular >= 0:
+        raise ValueError(singular_message(covariance_type, singular))
+    return MStep(Mixture(weights, means, covariances, covariance_type), value, floored.astype(bool), travel)
 
 
-def _covariances(
-    scatter: Array, mass: Array, covariance_type: CovarianceType, d: int, floor: float
-) -> tuple[Array, Array, Array, NDArray[np.bool_]]:
-    """Covariances, log determinants, ``tr(covariance^-1 scatter)`` and whether the floor was reached, by component."""
-    k = len(mass)
-    if covariance_type == "tied":
-        pooled = np.sum(mass[:, None] * scatter, axis=0, keepdims=True) / mass.sum()
-        covariances, log_determinants, spreads, floored = _covariances(pooled, np.ones(1), "full", d, floor)
-        return covariances[0], np.repeat(log_determinants, k), np.repeat(spreads, k), np.repeat(floored, k)
-    if covariance_type == "full":
-        values, vectors = np.linalg.eigh(triangle_to_matrix(scatter, d))
-        clipped = np.maximum(values, floor)
-        covariances = np.einsum("kal,kl,kbl->kab", vectors, clipped, vectors)
-        kept = (values >= floor).all(axis=1)
-        covariances[kept] = triangle_to_matrix(scatter[kept], d)
-    else:
-        values = scatter
-        covariances = clipped = np.maximum(values, floor)
-    with np.errstate(divide="ignore", invalid="ignore"):  # a singular covariance is refused when it is factored
-        repeat = d if covariance_type == "spherical" else 1
-        log_determinants = repeat * np.log(clipped).sum(axis=1)
-        spreads = repeat * (values / clipped).sum(axis=1)
-    if covariance_type == "spherical":
-        covariances = covariances[:, 0]
-    return covariances, log_determinants, spreads, np.asarray((values < floor).any(axis=1))
-
-
-def _factor(covariances: Array, covariance_type: CovarianceType, d: int) -> tuple[Array, Array]:
-    """Precision factors and log determinants; see `Mixture.precision_factors`."""
-    if covariance_type in ("diag", "spherical"):
-        if not (covariances > 0).all():
-            k = int(np.argwhere(~(covariances > 0))[0][0])
-            raise ValueError(_singular(f"the variance of component {k} is {np.min(covariances[k]):g}"))
-        logs = np.log(covariances)
-        return 1.0 / np.sqrt(covariances), logs.sum(axis=1) if covariance_type == "diag" else d * logs
-    stacked = covariances.reshape(-1, d, d)
-    factors, log_determinants = np.empty_like(stacked), np.empty(len(stacked))
-    for k, covariance in enumerate(stacked):
-        try:
-            root = np.linalg.cholesky(covariance)
-        except np.linalg.LinAlgError as error:
-            which = "the tied covariance" if covariance_type == "tied" else f"the covariance of component {k}"
-            raise ValueError(_singular(f"{which} is not positive definite")) from error
-        factors[k] = np.linalg.solve(root, np.eye(d)).T
-        log_determinants[k] = 2 * np.log(np.diag(root)).sum()
-    if covariance_type == "tied":
-        return factors[0], log_determinants[0]
-    return factors, log_determinants
-
-
-def _singular(what: str) -> str:
-    return f"{what}: use a positive floor, fewer components, or columns that are not functions of each other"
-
-
-def log_likelihood(mixture: Mixture, x: NDArray[Any], weights: Array | None) -> tuple[float, Array]:
+def log_likelihood(mixture: Mixture, x: NDArray[Any], weights: Array | None) -> tuple[float, NDArray[Any]]:
     """Weighted log-likelihood of rows, and their responsibilities (n_rows, n_components)."""
-    with np.errstate(divide="ignore"):
-        table = mixture.log_densities(x) + np.log(mixture.weights)
-    most = table.max(axis=1, keepdims=True)
-    q = np.exp(table - most)
-    total = q.sum(axis=1, keepdims=True)
-    each = (most + np.log(total))[:, 0]
-    return float(each.sum() if weights is None else np.sum(weights * each)), q / total
+    free, q = mixture.posteriors(x)
+    return -float(free.sum() if weights is None else np.sum(weights * free)), q
+
+
+def covariance_shape(n_components: int, n_features: int, covariance_type: CovarianceType) -> tuple[int, ...]:
+    """scikit-learn's shape of the covariances."""
+    k, d = n_components, n_features
+    return {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[covariance_type]
+
+
+def singular_message(covariance_type: CovarianceType, component: int) -> str:
+    """What to say of a covariance that has no inverse."""
+    which = "the tied covariance" if covariance_type == "tied" else f"the covariance of component {component}"
+    return (
+        f"{which} is not positive definite: use a positive floor, fewer components, or columns that are not functions "
+        "of each other"
+    )
+
+
+def _rows(x: NDArray[Any]) -> NDArray[Any]:
+    """Rows as kernels take them."""
+    return np.ascontiguousarray(x, dtype=x.dtype if x.dtype in (np.float64, np.float32) else np.float64)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.engine.chunks import Block, Chunks
-from majorant.engine.latents import Latent, as_soft, tightest
+from majorant.engine.latents import Latent, as_soft
 from majorant.engine.problem import Bound
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture, m_step, moments
 
@@ -44,26 +44,21 @@ class GaussianFamily:
     slack: float = 0.0
 
     def energies(self, theta: Mixture, block: Block) -> NDArray[Any]:
-        with np.errstate(divide="ignore"):
-            return np.asarray(-np.log(theta.weights) - theta.log_densities(block.columns[0]))
+        return theta.energies(block.columns[0])
 
     def statistics(self, block: Block, q: Latent, theta: Mixture | None) -> Array:
         means = np.zeros((self.n_states, self.n_features)) if theta is None else theta.means
         return moments(block.columns[0], block.weights, as_soft(q, self.n_states), means, self.covariance_type)
 
     def tight_pass(self, theta: Mixture, block: Block) -> tuple[float, Bound]:
-        energies = self.energies(theta, block)
-        free, q = tightest(energies, self.beta)
-        entropy = 0.0
-        if np.isfinite(self.beta):
-            entropy = block.total(np.sum(q * np.where(q > 0, energies, 0.0), axis=1) - free)
-        return block.total(free), Bound(self.statistics(block, q, theta), entropy, 0.0)
+        free, entropy, s = theta.tight_moments(block.columns[0], block.weights, self.beta)
+        return free, Bound(s, entropy, 0.0)
 
     def solve(self, s: Array, theta: Mixture | None, data: Chunks) -> tuple[Mixture, float]:
         reference = np.zeros((self.n_states, self.n_features)) if theta is None else theta.means
-        step = m_step(s, theta, reference, self.covariance_type, self.floor)
         dtype = next(data.source.blocks()).columns[0].dtype
-        self.slack = 16 * float(np.finfo(dtype).eps) * float(np.sum(s[:, 0] * (self.n_features + step.travel)))
+        step = m_step(s, theta, reference, self.covariance_type, self.floor, single=dtype == np.float32)
+        self.slack = 16 * float(np.finfo(dtype).eps) * (self.n_features * float(s[:, 0].sum()) + step.travel)
         return step.mixture, step.value
 
     def penalty(self, theta: Mixture) -> float:
