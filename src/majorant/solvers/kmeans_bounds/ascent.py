@@ -41,6 +41,8 @@ FEW = 1000
 """Points up to which sets of them are kept as plain tables."""
 CLOSE_ENOUGH = 8e-6
 """Distance from the objective, as a share of it, at which the search ends."""
+ROUND = 4e4
+"""Work of a round that does not grow with the data."""
 PROJECTION = 0.1
 """Work of a projection, in the cube of the number of cuts."""
 WORTH = 0.02
@@ -149,7 +151,7 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
             break
         n_new = _cut(problem, cuts, multipliers, np.concatenate((found, maxima)), level)
         work.spend(len(w) * 10.0 * n_new + cuts.size)
-        work.spend(PROJECTION * len(cuts) ** 3)
+        work.spend(ROUND + PROJECTION * len(cuts) ** 3)
         while (moved := least_move(cuts.gram, level - cuts.values(multipliers))) is None:
             work.spend(PROJECTION * len(cuts) ** 3)
             ceiling, level = level, (best.bound + level) / 2

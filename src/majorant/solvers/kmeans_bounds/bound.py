@@ -19,6 +19,7 @@ Effort = Literal["quick", "fast", "default", "tight"]
 
 LARGEST = 1e152
 MOST_COLUMNS_TO_SPLIT = 12
+FEW_CLUSTERS = 4
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,12 @@ class _Plan:
     """Up to which Peng-Wei is tried."""
     parts: bool = True
     """Whether sums over columns and over blocks of points are tried."""
+    few_clusters: float = 0.0
+    """More work for up to `FEW_CLUSTERS`, where a proof is seldom far."""
 
 
 _PLANS: dict[str, _Plan] = {
-    "quick": _Plan(2e6, 0.0, 10, 0, most_points=300, parts=False),
+    "quick": _Plan(1e5, 8.0, 10, 0, most_points=0, parts=False, few_clusters=1e6),
     "fast": _Plan(8e6, 10.0, 20, 0),
     "default": _Plan(5e7, 20.0, 60, 15),
     "tight": _Plan(6e8, 400.0, 200, 60),
@@ -128,7 +131,11 @@ def kmeans_lower_bound(
         found = (problem.scatter * (1 - 4 * (len(x) + 8) * EPSILON) - problem.coordinate_error) * problem.unit
         return LowerBound(max(found, 0.0), "exact: one centre")
     plan = _PLANS[effort]
-    allowed = plan.fixed + plan.for_each_distance * len(x) * len(c) if budget is None else float(budget)
+    allowed = plan.fixed + plan.for_each_distance * len(x) * len(c)
+    if len(c) <= FEW_CLUSTERS:
+        allowed += plan.few_clusters
+    if budget is not None:
+        allowed = float(budget)
     return _best_of(problem, Work(allowed), plan)
 
 

@@ -23,6 +23,10 @@ FIRST_LEVEL = 3
 PROVED = 1e-6
 """Distance from the objective, as a share of it, at which other multipliers are not worth a look."""
 MOST_STARTS = 150
+LEAST_ASCENT = 2e5
+"""Work below which better multipliers are not looked for: a few rounds of it win little."""
+LEAST_COVER = 2e5
+"""Work that the first enclosure may take at least: without it there is no bound at all."""
 
 
 def partition_bound(problem: BoundProblem, work: Work, rounds: int) -> DualValue:
@@ -38,9 +42,10 @@ def partition_bound(problem: BoundProblem, work: Work, rounds: int) -> DualValue
     starts = _places(problem, work)
     multipliers, maxima, hoped = _best_water(problem, work, starts)
     tolerance = tolerance_for(problem, hoped, problem.objective)
-    cover = largest_cover(problem, multipliers, tolerance, work, maxima[:1], at_most=work.left / (4 if rounds else 1))
+    share = max(work.left / (4 if rounds else 1), LEAST_COVER)
+    cover = largest_cover(problem, multipliers, tolerance, work, maxima[:1], at_most=share)
     best = dual_value(problem, multipliers, cover)
-    if rounds == 0 or best.bound < hoped - 0.2 * problem.objective:
+    if rounds == 0 or work.left < LEAST_ASCENT or best.bound < hoped - 0.2 * problem.objective:
         return best  # where the largest cover cannot be enclosed, better multipliers would not be known to be better
     return raise_bound(problem, best, work, rounds, starts)
 
@@ -48,7 +53,7 @@ def partition_bound(problem: BoundProblem, work: Work, rounds: int) -> DualValue
 def _places(problem: BoundProblem, work: Work) -> Array:
     """The centres, and points spread over the data; fewer of them where there are many points."""
     n, k = len(problem.weights), problem.n_clusters
-    affordable = int(work.left / (4.0 * n * 10))
+    affordable = int(work.left / (120.0 * n * problem.look))
     n_spread = min(n, MOST_STARTS, max(affordable - k, 10))
     spread = np.random.default_rng(0).choice(n, n_spread, replace=False)
     return np.concatenate((problem.centres, problem.points[np.sort(spread)]))
