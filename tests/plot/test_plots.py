@@ -109,6 +109,26 @@ def test_density_is_the_margin_of_the_mixture() -> None:
     render(ax)
 
 
+@pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
+def test_the_contours_are_those_of_the_density_summed_over_the_other_feature(covariance_type: str) -> None:
+    model = reference(covariance_type)
+    contours = mj.plot.density(model, features=(2, 0), n_levels=3).collections[0]
+    others = np.linspace(-30, 30, 6001)
+    for level, path in zip(contours.levels, contours.get_paths(), strict=True):
+        first, second = path.vertices[len(path.vertices) // 3]
+        grid = np.column_stack([np.full(6001, second), others, np.full(6001, first)])
+        summed = np.exp(model.score_samples(grid)).sum() * (others[1] - others[0])
+        assert np.log(summed) == pytest.approx(level, abs=0.05)
+
+
+def test_a_component_without_weight_adds_nothing() -> None:
+    model = reference("diag")
+    model.weights_ = np.array([1.0, 0.0])
+    lines = {line.get_label(): line.get_ydata() for line in mj.plot.density(model, features=(0,)).lines}
+    np.testing.assert_array_equal(lines["2"], 0.0)
+    np.testing.assert_array_equal(lines["1"], lines["mixture"])
+
+
 def test_density_draws_contours_of_two_features() -> None:
     model = reference()
     ax = mj.plot.density(model, rows(), n_levels=5)

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_real
 from majorant.plot.style import GREY, INK, axes, chosen_features, colour, columns_of, feature_names, mark, tidy
+from majorant.solvers.gaussian import Mixture
 from majorant.summary.normals import normals_of
 
 if TYPE_CHECKING:
@@ -184,10 +185,13 @@ def density(
     points = points[np.isfinite(points).all(axis=1)]
     if len(points):
         low, high = np.minimum(low, points.min(axis=0)), np.maximum(high, points.max(axis=0))
+    fitted = Mixture(normals.weights, normals.means, normals.covariances, "full")
+    with np.errstate(divide="ignore"):
+        log_weights = np.log(normals.weights)  # minus infinity for a component that is absent
     sides = [np.linspace(a, b, GRID) for a, b in zip(low, high, strict=True)]
     if len(at) == 1:
         grid = sides[0][:, None]
-        parts = np.exp(normals.weighted_log_densities(grid))
+        parts = np.exp(log_weights + fitted.log_densities(grid))
         for k in range(parts.shape[1]):
             ax.plot(sides[0], parts[:, k], color=colour(k), linewidth=1.0, label=str(k + 1))
         ax.plot(sides[0], parts.sum(axis=1), color=INK, linewidth=1.6, label="mixture")
@@ -195,7 +199,8 @@ def density(
             ax.plot(points[:, 0], np.zeros(len(points)), "|", color=GREY, markersize=8)
     else:
         x, y = np.meshgrid(*sides)
-        height = normals.log_density(np.column_stack([x.ravel(), y.ravel()])).reshape(x.shape)
+        points_of_grid = np.column_stack([x.ravel(), y.ravel()])
+        height = np.logaddexp.reduce(log_weights + fitted.log_densities(points_of_grid), axis=1).reshape(x.shape)
         if len(points):
             ax.scatter(points[:, 0], points[:, 1], s=8, c=GREY, linewidths=0)
         top = float(height.max())

@@ -46,22 +46,6 @@ class Normals:
     means: Array
     covariances: Array
 
-    def log_density(self, points: Array) -> Array:
-        """Logarithm of the mixture's density at points (n, m)."""
-        return np.asarray(np.logaddexp.reduce(self.weighted_log_densities(points), axis=1))
-
-    def weighted_log_densities(self, points: Array) -> Array:
-        """Logarithm of each component's weight times its density, (n, K)."""
-        n, m = points.shape
-        out = np.empty((n, len(self.weights)))
-        for k, (weight, mean, covariance) in enumerate(zip(self.weights, self.means, self.covariances, strict=True)):
-            root = np.linalg.cholesky(covariance)
-            white = np.linalg.solve(root, (points - mean).T)
-            log_volume = np.log(np.diag(root)).sum() + 0.5 * m * math.log(2 * math.pi)
-            with np.errstate(divide="ignore"):
-                out[:, k] = np.log(weight) - 0.5 * (white**2).sum(axis=0) - log_volume
-        return out
-
     def ellipse(self, component: int, share: float = 0.9) -> Ellipse:
         r"""The ellipse around the mean that holds a share of a component's mass on two features.
 
