@@ -102,12 +102,12 @@ def test_irregular_fits_are_left_out_whatever_their_criterion() -> None:
     assert left_out.excluded == IRREGULAR and not left_out.regular
     assert any("1 excluded fit has a lower BIC" in sentence for sentence in found.look_out)
     page = " ".join(str(found).split())
-    assert "excluded" in page and "3 components, b: irregular, as its likelihood is set by the floor" in page
+    assert "excluded" in page and "3 components, b: irregular, as the rows do not determine" in page
 
 
 def test_when_no_fit_can_be_chosen_the_reason_is_told() -> None:
     found = chosen({(1, "a"): -1.0})
-    with pytest.raises(ValueError, match=r"no candidate can be chosen.*floor.*try fewer components"):
+    with pytest.raises(ValueError, match=r"no candidate can be chosen.*irregular.*try fewer components"):
         found.best_estimator_  # noqa: B018
     assert "can choose none" in str(found) and found.to_frame()["regular"].tolist() == [False]
 

@@ -28,7 +28,7 @@ NEAR = 2.0
 """Difference below which a criterion hardly tells two candidates apart [1]_ of `select`."""
 MOST_RANKED = 5
 UNFITTED = "could not be fitted"
-IRREGULAR = "irregular, as its likelihood is set by the floor that holds a covariance or variance"
+IRREGULAR = "irregular, as the rows do not determine its likelihood"
 
 _CAPTION = "Lower is better, as in scikit-learn; mclust's sign is the other way round."
 _MARK = "The best is marked with a star."
@@ -218,7 +218,7 @@ class Selection:
         if self.ranked:
             blocks.append(Block("BEST", "", (self._best_table(),)))
         if self.excluded:
-            blocks.append(Block("EXCLUDED", "", self._exclusions()))
+            blocks.append(Block("EXCLUDED", "", self.exclusions))
         if self.estimators and self.ranked:
             blocks.append(evidence_block(self.best_estimator_.evidence_))
         look_out = (*self.look_out, *(self.best.warnings if self.ranked else ()))
@@ -248,12 +248,13 @@ class Selection:
         ]
         return Table("best", columns, rows)
 
-    def _exclusions(self) -> tuple[str, ...]:
+    @property
+    def exclusions(self) -> tuple[str, ...]:
         """One sentence a reason, with the fits that it excludes."""
         by_reason: dict[str, list[str]] = {}
         for candidate in self.excluded:
             by_reason.setdefault(candidate.excluded, []).append(self.describe(candidate))
-        return tuple(f"{'; '.join(fits)}: {reason}." for reason, fits in by_reason.items())
+        return tuple(f"{'; '.join(fits)}: {reason.rstrip('.')}." for reason, fits in by_reason.items())
 
     def to_frame(self) -> Any:
         """One row a fit, as a data frame (pandas if installed, otherwise polars)."""
@@ -453,7 +454,7 @@ def _fitted(
         evidence.n_hits if evidence.n_starts else 0,
         regular,
         bool(getattr(fitted, "converged_", True)),
-        excluded if regular else IRREGULAR,
+        excluded if regular else str(getattr(fitted, "irregularity_", "")) or IRREGULAR,
         warned.end(),
     )
     return candidate, fitted

@@ -7,23 +7,31 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from majorant.evidence.records import Evidence
 from majorant.registry import ModelCard
 from majorant.report import numbers
 from majorant.report.fit import Fit
 from majorant.report.html import escaped
 from majorant.report.measures.clustering import Clustering, measure_clustering
+from majorant.report.measures.mixture import Mixture, measure_mixture
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.sections.certificate import certificate_section
 from majorant.report.sections.clusters import clusters_section
+from majorant.report.sections.components import components_section
 from majorant.report.sections.convergence import convergence_section
+from majorant.report.sections.criteria import criteria_section
 from majorant.report.sections.evidence import evidence_section
 from majorant.report.sections.pair import pair_section
 from majorant.report.sections.profiles import profiles_section
+from majorant.report.sections.regularity import regularity_section
 from majorant.report.sections.reproduce import reproduce_section
 from majorant.report.sections.silhouettes import silhouettes_section
 from majorant.report.sections.strip import strip_section
+from majorant.report.sections.uncertainty import uncertainty_section
 from majorant.report.words import clustering as clustering_words
+from majorant.report.words import mixture as mixture_words
+from majorant.report.words import partition as partition_words
 
 Measured = TypeVar("Measured", bound=Fit)
 
@@ -60,19 +68,20 @@ def clustering_header(clustering: Clustering) -> Header:
             "",
         ),
         ("Variance explained", numbers.DASH if math.isnan(explained) else numbers.percent(explained), ""),
-        (
-            "Best optimum hit",
-            numbers.integer(evidence.n_hits),
-            f"of {numbers.integer(evidence.n_starts)} {evidence.noun}{'' if evidence.n_starts == 1 else 's'}",
-        ),
+        _hits(evidence),
         _fifth_fact(clustering),
     )
     return Header(
-        clustering_words.plain_title(clustering),
-        clustering_words.title(clustering),
+        partition_words.plain_title(clustering),
+        partition_words.title(clustering),
         clustering_words.lede(clustering),
         facts,
     )
+
+
+def _hits(evidence: Evidence) -> tuple[str, str, str]:
+    of = f"of {numbers.integer(evidence.n_starts)} {evidence.noun}{'' if evidence.n_starts == 1 else 's'}"
+    return ("Best optimum hit", numbers.integer(evidence.n_hits), of)
 
 
 def _fifth_fact(clustering: Clustering) -> tuple[str, str, str]:
@@ -82,6 +91,31 @@ def _fifth_fact(clustering: Clustering) -> tuple[str, str, str]:
     if silhouettes is not None:
         return ("Mean silhouette", numbers.fixed(silhouettes.mean, 2), "of 1 at most")
     return ("Spread", numbers.distance(clustering.spread), "root mean square")
+
+
+def mixture_header(mixture: Mixture) -> Header:
+    """Title, lede and five facts of a mixture."""
+    evidence, name = mixture.evidence, mixture.card.objective_name
+    shape = f"{numbers.integer(mixture.n_rows)}\u00a0{numbers.TIMES}\u00a0{numbers.integer(mixture.n_features)}"
+    criterion = next(iter(mixture.criteria.items()), None)
+    if mixture.run.selection is not None:
+        criterion = (mixture.run.selection.criterion, mixture.run.selection.best.value)
+    facts = (
+        ("Rows \u00d7 features", shape, "standardised" if mixture.run.standardised else ""),
+        (
+            escaped(name.capitalize()),
+            numbers.objective(mixture.objective, name),
+            "" if mixture.regular else "irregular",
+        ),
+        ("BIC", numbers.DASH, "")
+        if criterion is None
+        else (criterion[0].upper(), numbers.fixed(criterion[1], 2), "lower is better"),
+        _hits(evidence),
+        ("Clear-cut rows", numbers.integer(mixture.n_clear), "probability above 0.9"),
+    )
+    return Header(
+        partition_words.plain_title(mixture), partition_words.title(mixture), mixture_words.lede(mixture), facts
+    )
 
 
 KINDS: dict[str, Kind[Any]] = {
@@ -96,6 +130,23 @@ KINDS: dict[str, Kind[Any]] = {
             silhouettes_section,
             pair_section,
             strip_section,
+            convergence_section,
+            reproduce_section,
+        ),
+    ),
+    "mixture": Kind(
+        measure_mixture,
+        mixture_header,
+        (
+            evidence_section,
+            regularity_section,
+            certificate_section,
+            components_section,
+            pair_section,
+            strip_section,
+            uncertainty_section,
+            profiles_section,
+            criteria_section,
             convergence_section,
             reproduce_section,
         ),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.evidence.selection import Selection
 from majorant.registry import ModelCard
 
 
@@ -19,8 +20,9 @@ class Run:
     Attributes
     ----------
     estimator : Any
-        Fitted. A clustering has ``get_params()``, ``cluster_centers_``, ``labels_``, ``inertia_``, ``n_iter_``,
-        ``evidence_`` and ``trace_``.
+        Fitted, with ``get_params()``, ``evidence_``, ``trace_`` and ``n_iter_``. A clustering also has
+        ``cluster_centers_``, ``labels_`` and ``inertia_``; a mixture ``weights_``, ``means_``, ``covariances_``,
+        ``covariance_type``, ``log_likelihood_``, ``predict_proba`` and the criteria.
     X : array of shape (n, d)
         The rows as the model saw them.
     feature_names : tuple of str
@@ -39,6 +41,12 @@ class Run:
         Printed at the foot of the page; without it the page is the same every day.
     card : ModelCard or None
         The model's card, where the registry does not know the estimator.
+    rows : array of shape (n,) or None
+        The rows' numbers in the table, from 1; without it they are counted through.
+    weights : array of shape (n,) or None
+        How much each row counted in the fit.
+    selection : Selection or None
+        The fits that this one was chosen from.
     """
 
     estimator: Any
@@ -51,6 +59,9 @@ class Run:
     n_left_out: int = 0
     created: datetime.date | None = None
     card: ModelCard | None = None
+    rows: NDArray[np.int64] | None = None
+    weights: NDArray[np.float64] | None = None
+    selection: Selection | None = None
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2:

@@ -9,23 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.registry import ModelCard
-from majorant.report.fit import Fit
-from majorant.report.measures.pair import BestPair, find_best_pair
+from majorant.report.measures.partition import Partition
 from majorant.report.measures.silhouettes import Silhouettes, measure_silhouettes
 from majorant.report.run import Run
 
 
 @dataclass(frozen=True)
-class Clustering(Fit):
-    """A clustering and what is computed from it. Clusters and features are counted from 0 here, from 1 on the page."""
-
-    @cached_property
-    def centres(self) -> NDArray[np.float64]:
-        return np.asarray(self.run.estimator.cluster_centers_, dtype=np.float64)
-
-    @cached_property
-    def labels(self) -> NDArray[np.int64]:
-        return np.asarray(self.run.estimator.labels_, dtype=np.int64)
+class Clustering(Partition):
+    """A clustering and what is computed from it."""
 
     @property
     def why_certain(self) -> str:
@@ -34,20 +25,6 @@ class Clustering(Fit):
         if self.objective == 0:
             return "Every row lies at the centre of its cluster, so nothing better exists."
         return ""
-
-    @property
-    def k(self) -> int:
-        return int(self.centres.shape[0])
-
-    @cached_property
-    def sizes(self) -> NDArray[np.int64]:
-        """Rows of each cluster."""
-        return np.bincount(self.labels, minlength=self.k)
-
-    @property
-    def used(self) -> list[int]:
-        """Clusters that have rows."""
-        return [int(j) for j in np.flatnonzero(self.sizes)]
 
     @cached_property
     def squared_distances(self) -> NDArray[np.float64]:
@@ -68,35 +45,6 @@ class Clustering(Fit):
         return float(np.sqrt(self.squared_distances.mean()))
 
     @cached_property
-    def deviations(self) -> NDArray[np.float64]:
-        """Standard deviation of each feature over all rows; exactly 0 for a constant one."""
-        X = self.run.X
-        deviations = X.std(axis=0)
-        flat = np.ptp(X, axis=0) <= 1e-12 * np.abs(X).max(axis=0)
-        return np.where(flat, 0.0, deviations)
-
-    @cached_property
-    def standard_centres(self) -> NDArray[np.float64]:
-        """Centres in standard deviations from the mean of all rows, NaN on constant features."""
-        shift = self.centres - self.run.X.mean(axis=0)
-        standard: NDArray[np.float64] = np.full_like(shift, np.nan)
-        np.divide(shift, self.deviations, out=standard, where=self.deviations > 0)
-        return standard
-
-    @cached_property
-    def explained(self) -> NDArray[np.float64]:
-        """Share of each feature's variance that lies between the clusters, NaN on constant features."""
-        within = ((self.run.X - self.centres[self.labels]) ** 2).mean(axis=0)
-        unexplained: NDArray[np.float64] = np.full(self.n_features, np.nan)
-        np.divide(within, self.deviations**2, out=unexplained, where=self.deviations > 0)
-        return np.clip(1.0 - unexplained, 0.0, 1.0)
-
-    @cached_property
-    def ranked_features(self) -> list[int]:
-        """Features that vary, best explained first."""
-        return [int(j) for j in np.argsort(-self.explained, kind="stable") if np.isfinite(self.explained[j])]
-
-    @cached_property
     def variance_explained(self) -> float:
         """Share of the variance of all rows that lies between the clusters, NaN if the rows are all equal."""
         total = float((self.deviations**2).sum())
@@ -111,18 +59,6 @@ class Clustering(Fit):
     @cached_property
     def silhouettes(self) -> Silhouettes | None:
         return measure_silhouettes(self.run.X, self.labels, self.sizes)
-
-    @cached_property
-    def pair(self) -> BestPair | None:
-        """None with fewer than two clusters or features."""
-        if len(self.used) < 2 or self.n_features < 2:
-            return None
-        return find_best_pair(self.run.X, self.labels, self.k, self.explained)
-
-    @property
-    def own_units(self) -> NDArray[np.float64]:
-        """The rows in the table's own units."""
-        return self.run.X if self.run.raw is None else self.run.raw
 
 
 def measure_clustering(run: Run, card: ModelCard) -> Clustering:

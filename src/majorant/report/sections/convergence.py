@@ -23,7 +23,7 @@ TOP, BOTTOM = 36.0, 266.0
 
 def convergence_section(fit: Fit) -> Section | None:
     """None without a history."""
-    history = History.of(fit.trace)
+    history = History.of(fit.trace, fit.evidence.objective_name, fit.evidence.sense)
     if not len(history.objective):
         return None
     n_iter = int(getattr(fit.run.estimator, "n_iter_", len(history.objective)))
@@ -73,7 +73,7 @@ def draw_history(size: Size, history: History, objective_name: str) -> Canvas:
     left_axis(canvas, y_scale, ticks, labels, left, size.width)
     bottom_axis(canvas, x_scale, x_ticks, [numbers.fixed(t) for t in x_ticks], BOTTOM, left, size.width)
     bottom_title(canvas, "iteration", size.width, BOTTOM + 38, 120)
-    left_title(canvas, f"{objective_name} above the lowest of the fit", 16, size.width)
+    left_title(canvas, f"{objective_name} {history.beyond} of the fit", 16, size.width)
 
     def points(values: NDArray[np.float64], kept: NDArray[np.bool_]) -> list[Point]:
         drawn = [i for i in shown if kept[i]]
@@ -82,14 +82,14 @@ def draw_history(size: Size, history: History, objective_name: str) -> Canvas:
     both_known = history.exploring & np.isfinite(objective) & np.isfinite(bound)
     if both_known.sum() >= 2:
         canvas.polygon([*points(bound, both_known), *reversed(points(objective, both_known))], "fill-mid band")
-    lower, upper = points(objective, np.isfinite(objective)), points(bound, np.isfinite(bound))
+    lower, upper = points(objective, np.isfinite(objective)), points(bound, np.isfinite(bound) & history.has_bound)
     canvas.polyline(upper, "bound-line")
     canvas.polyline(lower, "objective-line")
     if len(objective) <= MOST_WITH_DOTS:
         canvas.dots(upper, "stroke-ink3")
         canvas.dots(upper, "stroke-paper hole")
         canvas.dots(lower, "stroke-ink")
-    _label_lines(canvas, lower, upper)
+    _label_lines(canvas, lower, upper if history.has_bound else [], history.subject)
     return canvas
 
 
@@ -97,7 +97,7 @@ def _thinned(n: int) -> NDArray[np.int64]:
     return np.unique(np.linspace(0, n - 1, min(n, MOST_DRAWN)).astype(np.int64))
 
 
-def _label_lines(canvas: Canvas, lower: list[Point], upper: list[Point]) -> None:
+def _label_lines(canvas: Canvas, lower: list[Point], upper: list[Point], subject: str) -> None:
     """Names beside the lines: the bound's to the upper right of it, the objective's to the lower left."""
     width = canvas.width
     if upper:
@@ -105,19 +105,19 @@ def _label_lines(canvas: Canvas, lower: list[Point], upper: list[Point]) -> None
         x = min(x + 10, width - text_width("bound"))
         canvas.text(x, max(y - 8, TOP + 8), "bound", "quiet halo")
     x, y = lower[min(len(lower) // 3, 4)]
-    room = text_width("objective", bold=True)
+    room = text_width(subject, bold=True)
     if x - 10 - room > 40:
-        canvas.text(x - 10, min(y + 18, BOTTOM - 8), "objective", "strong halo", anchor="end")
+        canvas.text(x - 10, min(y + 18, BOTTOM - 8), subject, "strong halo", anchor="end")
     else:
-        canvas.text(x, min(y + 22, BOTTOM - 8), "objective", "strong halo")
+        canvas.text(x, min(y + 22, BOTTOM - 8), subject, "strong halo")
 
 
 def _first_and_last(history: History, n_iter: int, objective_name: str) -> str:
-    last = float(history.objective[-1])
+    first, last = (history.shown(float(history.objective[i])) for i in (0, -1))
     return facts(
         (
             ("Iterations", numbers.integer(n_iter), ""),
-            ("First objective", numbers.objective(float(history.objective[0]), objective_name, last), ""),
+            ("First objective", numbers.objective(first, objective_name, last), ""),
             ("Last objective", numbers.objective(last, objective_name), ""),
         ),
         "four-figures",

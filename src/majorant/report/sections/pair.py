@@ -1,4 +1,4 @@
-"""Best pair of features: the scatter plot that shows the clusters best."""
+"""Best pair of features: the scatter plot that shows the parts best."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from majorant.report.charts.labels import shorten, spread, text_width
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, dots_path, figure
-from majorant.report.measures.clustering import Clustering
 from majorant.report.measures.pair import BestPair
+from majorant.report.measures.partition import Partition
 from majorant.report.measures.silhouettes import thinned_rows
 from majorant.report.section import Section
-from majorant.report.sections.profiles import largest_clusters
+from majorant.report.sections.profiles import largest_parts
 from majorant.report.words import pair as words
+from majorant.report.words.grammar import capital
 
 MOST_POINTS = 1500
 MOST_PANELS = 12
@@ -27,108 +28,150 @@ EDGE = 62.0
 
 @dataclass(frozen=True)
 class Scatter:
-    """What is drawn: the two columns in the table's own units, the cluster of each row, and the columns' names."""
+    """What is drawn, in the table's own units.
+
+    Attributes
+    ----------
+    x, y : array
+        The two columns, of the rows that have both.
+    labels : array
+        The part of each row.
+    x_name, y_name, part : str
+        What the columns and a part are called.
+    outlines : dict
+        Points around each part, where the model says how far it reaches.
+    n_gaps : int
+        Rows that lack one of the two values.
+    """
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
     labels: NDArray[np.int64]
     x_name: str
     y_name: str
+    part: str
+    outlines: dict[int, NDArray[np.float64]]
+    n_gaps: int
 
     @classmethod
-    def of(cls, clustering: Clustering, pair: BestPair) -> Scatter:
-        rows = thinned_rows(clustering.labels, clustering.sizes, MOST_POINTS)
-        data, names = clustering.own_units, clustering.run.feature_names
+    def of(cls, partition: Partition, pair: BestPair) -> Scatter:
+        data, names = partition.own_units, partition.run.feature_names
+        both = np.isfinite(data[:, pair.first]) & np.isfinite(data[:, pair.second])
+        rows = thinned_rows(partition.labels, partition.sizes, MOST_POINTS)
+        rows = rows[both[rows]]
+        outlines = {j: partition.outline(j, (pair.first, pair.second)) for j in partition.used}
         return cls(
             data[rows, pair.first],
             data[rows, pair.second],
-            clustering.labels[rows],
+            partition.labels[rows],
             names[pair.first],
             names[pair.second],
+            partition.part,
+            {j: outline for j, outline in outlines.items() if outline is not None},
+            int((~both).sum()),
         )
 
+    def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
+        """From where to where the two axes go: all rows and outlines, with a margin."""
+        x = np.concatenate([self.x, *(outline[:, 0] for outline in self.outlines.values())])
+        y = np.concatenate([self.y, *(outline[:, 1] for outline in self.outlines.values())])
+        return padded(float(x.min()), float(x.max())), padded(float(y.min()), float(y.max()))
 
-def pair_section(clustering: Clustering) -> Section | None:
-    """None with fewer than two clusters, or fewer than two features that vary apart from each other."""
-    pair = clustering.pair
+    def name(self, part: int) -> str:
+        return f"{capital(self.part)} {part + 1}"
+
+
+def pair_section(partition: Partition) -> Section | None:
+    """None with fewer than two parts, or fewer than two features that vary apart from each other."""
+    pair = partition.pair
     if pair is None:
         return None
-    data = Scatter.of(clustering, pair)
-    panels = largest_clusters(clustering, MOST_PANELS)
-    label = f"Scatter plot of {data.y_name} against {data.x_name}, rows marked by cluster"
+    data = Scatter.of(partition, pair)
+    if not len(data.x):
+        return None
+    panels = largest_parts(partition, MOST_PANELS)
+    label = f"Scatter plot of {data.y_name} against {data.x_name}, rows marked by {partition.part}"
 
     def draw(size: Size) -> Canvas:
-        if clustering.k <= N_COLOURS:
-            return draw_scatter(size, data, clustering.used, clustering.k)
+        if partition.k <= N_COLOURS:
+            return draw_scatter(size, data, partition.used, partition.k)
         return draw_scatter_panels(size, data, panels)
 
     return Section(
         "pair",
         "Best pair of features",
-        words.headline(clustering),
+        words.headline(partition),
         figure("pair", label, draw),
-        words.notes(clustering, len(data.x), len(panels)),
+        words.notes(partition, len(data.x), data.n_gaps, len(panels)),
     )
 
 
-def draw_scatter(size: Size, data: Scatter, clusters: list[int], k: int) -> Canvas:
-    """All clusters in one plot, their densities on its edges."""
+def draw_scatter(size: Size, data: Scatter, parts: list[int], k: int) -> Canvas:
+    """All parts in one plot, their densities on its edges."""
     canvas = Canvas(size)
     edge = EDGE * (0.75 if size.narrow else 1.0)
     top = edge + 28
     bottom = top + (300 if size.narrow else 400)
-    y_scale = Linear(*padded(float(data.y.min()), float(data.y.max())), bottom, top)
+    x_range, y_range = data.ranges()
+    y_scale = Linear(*y_range, bottom, top)
     y_ticks = y_scale.ticks(5)
     y_labels = tick_labels(y_ticks)
     left, right = margin_for(y_labels), size.width - edge - 16
-    x_scale = Linear(*padded(float(data.x.min()), float(data.x.max())), left, right)
+    x_scale = Linear(*x_range, left, right)
     x_ticks = x_scale.ticks(4 if size.narrow else 6)
     left_axis(canvas, y_scale, y_ticks, y_labels, left, right)
     bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), bottom, left, right)
     bottom_title(canvas, data.x_name, right, bottom + 38, right - left)
-    _edge_densities(canvas, data, clusters, k, x_scale, y_scale, top - 28, right + 8, edge)
+    _edge_densities(canvas, data, parts, k, x_scale, y_scale, top - 28, right + 8, edge)
     left_title(canvas, data.y_name, top - 8, right)
-    for j in clusters:
+    for j in parts:
         mine = data.labels == j
         points = [(x_scale(x), y_scale(y)) for x, y in zip(data.x[mine].tolist(), data.y[mine].tolist(), strict=True)]
         scatter(canvas, points, j, component_class(j, k), _radius(len(data.x)) * (0.85 if size.narrow else 1.0))
-    _name_clusters(canvas, data, clusters, k, x_scale, y_scale)
+    for j, outline in data.outlines.items():
+        _outline(canvas, outline, component_class(j, k), x_scale, y_scale)
+    _name_parts(canvas, data, parts, k, x_scale, y_scale)
     canvas.height = bottom + 46
     return canvas
 
 
-def draw_scatter_panels(size: Size, data: Scatter, clusters: list[int]) -> Canvas:
-    """One panel a cluster, its rows in colour over all rows in grey; panels share both axes."""
+def draw_scatter_panels(size: Size, data: Scatter, parts: list[int]) -> Canvas:
+    """One panel a part, its rows in colour over all rows in grey; panels share both axes."""
     canvas = Canvas(size)
     n_across, gap, height = (2, 12.0, 118.0) if size.narrow else (3, 16.0, 150.0)
-    y_low, y_high = padded(float(data.y.min()), float(data.y.max()))
+    (x_low, x_high), (y_low, y_high) = data.ranges()
     y_ticks = Linear(y_low, y_high, 0, 1).ticks(3)
     y_labels = tick_labels(y_ticks)
     left = margin_for(y_labels)
     panel_width = (size.width - left - gap * (n_across - 1)) / n_across
-    x_low, x_high = padded(float(data.x.min()), float(data.x.max()))
     backdrop = _backdrop(canvas, data, Linear(x_low, x_high, 0, panel_width), Linear(y_low, y_high, height, 0))
     first_top, step = 52.0, height + 36
     left_title(canvas, data.y_name, 16, size.width)
-    n_down = -(-len(clusters) // n_across)
-    for i, cluster in enumerate(clusters):
+    n_down = -(-len(parts) // n_across)
+    for i, part in enumerate(parts):
         row, column = divmod(i, n_across)
         x1, y1 = left + column * (panel_width + gap), first_top + row * step
         x_scale, y_scale = Linear(x_low, x_high, x1, x1 + panel_width), Linear(y_low, y_high, y1 + height, y1)
         left_axis(canvas, y_scale, y_ticks, y_labels if column == 0 else [""] * len(y_ticks), x1, x1 + panel_width)
         canvas.add(f'<use href="#{backdrop}" x="{x1:.1f}" y="{y1:.1f}"/>')
-        mine = data.labels == cluster
+        mine = data.labels == part
         points = [(x_scale(x), y_scale(y)) for x, y in zip(data.x[mine].tolist(), data.y[mine].tolist(), strict=True)]
         canvas.dots(points, "stroke-1 small")
+        if part in data.outlines:
+            _outline(canvas, data.outlines[part], "1", x_scale, y_scale)
         canvas.rect(x1, y1, panel_width, height, "frame")
-        canvas.text(x1, y1 - 8, f"Cluster {cluster + 1}", "strong")
-        if i + n_across >= len(clusters):
+        canvas.text(x1, y1 - 8, data.name(part), "strong")
+        if i + n_across >= len(parts):
             x_ticks = x_scale.ticks(3)
             bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), y1 + height, x1, x1 + panel_width)
     bottom = first_top + n_down * step
     bottom_title(canvas, data.x_name, size.width, bottom + 6, size.width)
     canvas.height = bottom + 14
     return canvas
+
+
+def _outline(canvas: Canvas, outline: NDArray[np.float64], colour: str, x_scale: Linear, y_scale: Linear) -> None:
+    canvas.polygon([(x_scale(x), y_scale(y)) for x, y in outline.tolist()], f"stroke-{colour} outline")
 
 
 def _radius(n_points: int) -> float:
@@ -143,7 +186,7 @@ def _backdrop(canvas: Canvas, data: Scatter, x_scale: Linear, y_scale: Linear) -
 def _edge_densities(
     canvas: Canvas,
     data: Scatter,
-    clusters: list[int],
+    parts: list[int],
     k: int,
     x_scale: Linear,
     y_scale: Linear,
@@ -151,11 +194,11 @@ def _edge_densities(
     base_x: float,
     reach: float,
 ) -> None:
-    """Densities of each cluster above the plot and to its right, their areas in proportion to the clusters' rows."""
+    """Densities of each part above the plot and to its right, their areas in proportion to the parts' rows."""
     for values, scale, along_x in ((data.x, x_scale, True), (data.y, y_scale, False)):
         curves = {
             j: density(values[data.labels == j], scale.low, scale.high) * [1.0, float((data.labels == j).mean())]
-            for j in clusters
+            for j in parts
         }
         tallest = max(float(curve[:, 1].max()) for curve in curves.values())
         for j, curve in curves.items():
@@ -168,18 +211,16 @@ def _edge_densities(
             canvas.polyline(points, f"stroke-{colour} curve")
 
 
-def _name_clusters(
-    canvas: Canvas, data: Scatter, clusters: list[int], k: int, x_scale: Linear, y_scale: Linear
-) -> None:
-    """Each cluster's name at the median of its rows, moved up or down where two names would touch."""
-    names = [shorten(f"Cluster {j + 1}", 120) for j in clusters]
-    xs = [x_scale(float(np.median(data.x[data.labels == j]))) for j in clusters]
-    ys = [y_scale(float(np.median(data.y[data.labels == j]))) for j in clusters]
+def _name_parts(canvas: Canvas, data: Scatter, parts: list[int], k: int, x_scale: Linear, y_scale: Linear) -> None:
+    """Each part's name at the median of its rows, moved up or down where two names would touch."""
+    names = [shorten(data.name(j), 120) for j in parts]
+    xs = [x_scale(float(np.median(data.x[data.labels == j]))) for j in parts]
+    ys = [y_scale(float(np.median(data.y[data.labels == j]))) for j in parts]
     reach = max(text_width(name, bold=True) for name in names) + 6
     near = any(abs(a - b) < reach for i, a in enumerate(xs) for b in xs[:i])
     if near:
         ys = spread(ys, [18.0] * len(ys), y_scale.end, y_scale.start).tolist()
-    for j, name, x, y in zip(clusters, names, xs, ys, strict=True):
+    for j, name, x, y in zip(parts, names, xs, ys, strict=True):
         half = text_width(name, bold=True) / 2
         x = min(max(x, x_scale.start + half), x_scale.end - half)
         canvas.text(x, y + 4, name, f"text-{component_class(j, k)} strong-weight halo", anchor="middle")

@@ -1,4 +1,4 @@
-"""The one feature of a table with a single column: where the clusters lie along it."""
+"""The one feature of a table with a single column: where the parts lie along it."""
 
 from __future__ import annotations
 
@@ -13,58 +13,62 @@ from majorant.report.charts.labels import Shelf, text_width
 from majorant.report.charts.marks import component_class
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
-from majorant.report.measures.clustering import Clustering
+from majorant.report.measures.partition import Partition
 from majorant.report.measures.silhouettes import thinned_rows
 from majorant.report.numbers import between
 from majorant.report.section import Section
 from majorant.report.words import pair as words
+from majorant.report.words.grammar import capital
 
 MOST_ROWS = 600
 BASE, REACH = 150.0, 100.0
 
 
-def strip_section(clustering: Clustering) -> Section | None:
-    """None unless the table has one feature and two clusters or more."""
-    if clustering.n_features != 1 or len(clustering.used) < 2:
+def strip_section(partition: Partition) -> Section | None:
+    """None unless the table has one feature and two parts or more."""
+    if partition.n_features != 1 or len(partition.used) < 2:
         return None
-    name = clustering.run.feature_names[0]
-    values = clustering.own_units[:, 0]
-    cuts = cut_points(values, clustering.labels, clustering.used)
-    notes = ["<b>The curves</b> are each cluster\u2019s density, the ticks below them the rows."]
-    rows = thinned_rows(clustering.labels, clustering.sizes, MOST_ROWS)
-    if len(rows) < clustering.n_rows:
-        notes.append(f"{len(rows)} rows are drawn, equally spaced within each cluster.")
+    name = partition.run.feature_names[0]
+    values = partition.own_units[:, 0]
+    cuts = cut_points(values, partition.labels, partition.used)
+    notes = [f"<b>The curves</b> are the density of each {partition.part}\u2019s rows, the ticks below them the rows."]
+    rows = thinned_rows(partition.labels, partition.sizes, MOST_ROWS)
+    rows = rows[np.isfinite(values[rows])]
+    if len(rows) < partition.n_rows:
+        notes.append(f"{len(rows)} rows are drawn, equally spaced within each {partition.part}.")
     return Section(
         "pair",
         "The one feature",
-        words.strip_headline(cuts, name),
+        words.strip_headline(cuts, name, partition.part),
         figure(
             "strip",
-            f"Density of each cluster along {name}",
-            lambda size: draw_strip(size, values[rows], clustering.labels[rows], clustering, name),
+            f"Density of each {partition.part} along {name}",
+            lambda size: draw_strip(size, values[rows], partition.labels[rows], partition, name),
         ),
         notes,
     )
 
 
-def cut_points(values: NDArray[np.float64], labels: NDArray[np.int64], clusters: list[int]) -> list[str]:
-    """Numbers that part neighbouring clusters; none if two clusters overlap."""
-    spans = sorted((float(values[labels == j].min()), float(values[labels == j].max())) for j in clusters)
+def cut_points(values: NDArray[np.float64], labels: NDArray[np.int64], used: list[int]) -> list[str]:
+    """Numbers that part neighbouring parts; none if two overlap."""
+    spans = sorted(
+        (float(np.fmin.reduce(values[labels == j])), float(np.fmax.reduce(values[labels == j]))) for j in used
+    )
     if any(b[0] <= a[1] for a, b in itertools.pairwise(spans)):
         return []
     return [between(a[1], b[0]) for a, b in itertools.pairwise(spans)]
 
 
 def draw_strip(
-    size: Size, values: NDArray[np.float64], labels: NDArray[np.int64], clustering: Clustering, name: str
+    size: Size, values: NDArray[np.float64], labels: NDArray[np.int64], partition: Partition, name: str
 ) -> Canvas:
     """Densities above a line, a short tick for each row below it."""
-    canvas, k = Canvas(size, BASE + 66), clustering.k
+    canvas, k = Canvas(size, BASE + 66), partition.k
     scale = Linear(*padded(float(values.min()), float(values.max())), 0, size.width)
     ticks = scale.ticks(4 if size.narrow else 6)
     curves = {
         j: density(values[labels == j], scale.low, scale.high, 160) * [1.0, float((labels == j).mean())]
-        for j in clustering.used
+        for j in partition.used
     }
     tallest = max(float(curve[:, 1].max()) for curve in curves.values())
     shelf = Shelf(6)
@@ -77,14 +81,14 @@ def draw_strip(
         canvas.polyline(points, f"stroke-{colour} curve")
         mine = values[labels == j].tolist()
         canvas.path("".join(f"M{scale(v):.1f} {BASE + 4:.0f}v10" for v in mine), f"stroke-{colour} rug")
-        _name(canvas, shelf, j, colour, max(points, key=lambda point: -point[1]), size)
+        _name(canvas, shelf, j, partition.part, colour, max(points, key=lambda point: -point[1]), size)
     bottom_axis(canvas, scale, ticks, tick_labels(ticks), BASE + 20, 0, size.width)
     bottom_title(canvas, name, size.width, BASE + 58, size.width)
     return canvas
 
 
-def _name(canvas: Canvas, shelf: Shelf, cluster: int, colour: str, peak: tuple[float, float], size: Size) -> None:
-    for name in (f"Cluster {cluster + 1}", str(cluster + 1)):
+def _name(canvas: Canvas, shelf: Shelf, j: int, part: str, colour: str, peak: tuple[float, float], size: Size) -> None:
+    for name in (f"{capital(part)} {j + 1}", str(j + 1)):
         half = text_width(name, bold=True) / 2
         x = min(max(peak[0], half), size.width - half)
         if shelf.take(x - half, x + half):

@@ -1,46 +1,16 @@
-"""Title and lede of a clustering."""
+"""The lede of a clustering."""
 
 from __future__ import annotations
 
 import math
 
 from majorant.report import numbers
-from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.clustering import Clustering
 from majorant.report.words import evidence as evidence_words
-from majorant.report.words.grammar import capital, counted, in_prose, listed, opening, verb
+from majorant.report.words.grammar import counted, listed, opening, verb
+from majorant.report.words.partition import parts
 
 MOST_SIZES_IN_LEDE = 6
-
-
-def parts(clustering: Clustering) -> str:
-    """ "three clusters"."""
-    return counted(clustering.k, clustering.card.part)
-
-
-def feature_name(clustering: Clustering, feature: int) -> str:
-    """A feature's name in prose, as markup."""
-    return column_name(clustering.run.feature_names[feature])
-
-
-def shown_of(clustering: Clustering, n_shown: int) -> str:
-    """A sentence, with a space before it, on how many clusters are shown; "" if all are."""
-    n = len(clustering.used)
-    return f" The {in_prose(n_shown)} largest of {in_prose(n)} clusters are shown." if n_shown < n else ""
-
-
-def title(clustering: Clustering) -> str:
-    """The title of the page, as markup."""
-    name = clustering.run.table_name
-    stem = name.rsplit(".", 1)[0] or name
-    rows = capital(counted(clustering.n_rows, "row"))
-    return f"{rows} of <i>{escaped(shortened(stem, 60))}</i> in {parts(clustering)}"
-
-
-def plain_title(clustering: Clustering) -> str:
-    """The title of the window."""
-    rows = counted(clustering.n_rows, "row", words=False)
-    return f"{rows} of {clustering.run.table_name} in {parts(clustering)}: {clustering.card.title}"
 
 
 def lede(clustering: Clustering) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.engine.trace import Trace
-from majorant.report.words.grammar import counted, in_prose
+from majorant.report.words.grammar import capital, counted, in_prose
 
 SLACK = 1e-9
 
@@ -25,15 +25,21 @@ class History:
         The bound is NaN where an iteration has none.
     exploring : array of bool
         Where a bound policy drew the bound.
+    name : str
+        What the objective is called.
+    sense : {"min", "max"}
+        Whether it is the objective itself that is minimised, or its negative.
     """
 
     iterations: NDArray[np.int64]
     objective: NDArray[np.float64]
     bound: NDArray[np.float64]
     exploring: NDArray[np.bool_]
+    name: str = "objective"
+    sense: str = "min"
 
     @classmethod
-    def of(cls, trace: Trace) -> History:
+    def of(cls, trace: Trace, name: str = "objective", sense: str = "min") -> History:
         objective = trace["objective"]
         kept = np.isfinite(objective)
         return cls(
@@ -41,7 +47,27 @@ class History:
             objective[kept],
             trace["bound"][kept],
             np.nan_to_num(trace["exploring"][kept]) == 1,
+            name,
+            sense,
         )
+
+    @property
+    def subject(self) -> str:
+        """What is spoken of: "objective", or what is maximised by its name."""
+        return "objective" if self.sense == "min" else self.name
+
+    @property
+    def worsened(self) -> str:
+        return "rose" if self.sense == "min" else "fell"
+
+    @property
+    def beyond(self) -> str:
+        """Where everything else lies."""
+        return "above the lowest" if self.sense == "min" else "below the highest"
+
+    def shown(self, value: float) -> float:
+        """A value of the trace as the user knows it."""
+        return value if self.sense == "min" else -value
 
     @property
     def explored(self) -> bool:
@@ -49,7 +75,9 @@ class History:
 
     @property
     def has_bound(self) -> bool:
-        return bool(np.isfinite(self.bound).any())
+        """Whether a bound is known that does not touch the objective."""
+        known = np.isfinite(self.bound)
+        return bool(np.any(self.bound[known] - self.objective[known] > SLACK * _scale(self.objective)))
 
     @property
     def objective_never_rose(self) -> bool:
@@ -73,11 +101,14 @@ def headline(history: History, n_iter: int, converged: bool) -> str:
     if len(history.objective) < 2:
         return f"The fit came to rest after {iterations}."
     if history.objective_never_rose:
-        return f"The fit came to rest after {iterations}; the objective never rose."
+        return f"The fit came to rest after {iterations}; the {history.subject} never {history.worsened}."
     rises = {1: "once", 2: "twice"}.get(history.n_rises, f"{in_prose(history.n_rises)} times")
     if history.explored and history.has_bound and history.bound_never_rose:
-        return f"The fit came to rest after {iterations}; the objective rose {rises}, the bound above it never."
-    return f"The fit came to rest after {iterations}; the objective rose {rises} on the way."
+        beside = "above" if history.sense == "min" else "below"
+        rises += f", the bound {beside} it never"
+    else:
+        rises += " on the way"
+    return f"The fit came to rest after {iterations}; the {history.subject} {history.worsened} {rises}."
 
 
 def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
@@ -91,8 +122,8 @@ def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
         )
     elif drawn:
         texts.append(
-            "The objective after each iteration, by how far it is above the lowest; "
-            "what is at the lowest is off the scale."
+            f"The {history.subject} after each iteration, by how far it is {history.beyond}; "
+            "what is there is off the scale."
         )
     else:
         texts.append("There are too few iterations to draw.")
@@ -109,8 +140,8 @@ def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
 
 def figure_label(history: History) -> str:
     """What the figure shows, as text."""
-    what = "Objective and bound" if history.has_bound else "Objective"
-    return f"{what} at each of {len(history.objective)} iterations, above the lowest objective, on a log scale"
+    what = capital(history.subject) + (" and bound" if history.has_bound else "")
+    return f"{what} at each of {len(history.objective)} iterations, {history.beyond} {history.subject}, on a log scale"
 
 
 def _scale(values: NDArray[np.float64]) -> float:

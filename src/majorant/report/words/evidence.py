@@ -20,15 +20,22 @@ def hit_rate(evidence: Evidence) -> float:
 
 
 def relative(evidence: Evidence, distance: float) -> float | None:
-    """A distance from the best as a share of it; None if the best is zero."""
-    return distance / abs(evidence.best) if evidence.best != 0 else None
+    """A distance from the best as a share of it; None if the best is zero, or a logarithm, whose zero means nothing."""
+    is_logarithm = evidence.objective_name.startswith("log")
+    return None if evidence.best == 0 or is_logarithm else distance / abs(evidence.best)
+
+
+def is_close(evidence: Evidence, distance: float) -> bool:
+    """Within 1 % of the best; for the logarithm of a likelihood, within 1."""
+    share = relative(evidence, distance)
+    return distance <= 1 if share is None and evidence.best != 0 else share is not None and share <= CLOSE
 
 
 def others_came_close(evidence: Evidence) -> bool:
-    """Whether nine tenths of the starts that missed the best ended within 1 % of it."""
-    missed = [(o.n_hits, relative(evidence, o.distance)) for o in evidence.optima[1:]]
-    close = sum(n for n, share in missed if share is not None and share <= CLOSE)
-    return bool(missed) and close >= NEARLY_ALL * sum(n for n, _ in missed)
+    """Whether nine tenths of the starts that missed the best ended close to it."""
+    missed = evidence.optima[1:]
+    close = sum(o.n_hits for o in missed if is_close(evidence, o.distance))
+    return bool(missed) and close >= NEARLY_ALL * sum(o.n_hits for o in missed)
 
 
 def luck(evidence: Evidence) -> str:

@@ -1,26 +1,27 @@
-"""How far two features, or the only one, tell the clusters apart."""
+"""How far two features, or the only one, tell the parts apart."""
 
 from __future__ import annotations
 
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS
 from majorant.report.html import column_name
-from majorant.report.measures.clustering import Clustering
 from majorant.report.measures.pair import BestPair
-from majorant.report.words.clustering import feature_name, parts, shown_of
-from majorant.report.words.grammar import counted, in_prose, listed
+from majorant.report.measures.partition import Partition
+from majorant.report.words.grammar import counted, in_prose, listed, opening, verb
+from majorant.report.words.partition import feature_name, parts, shown_of
 
 MOST_CUTS = 4
+OUTLINE = "An ellipse holds nine tenths of a component."
 
 
-def headline(clustering: Clustering) -> str:
-    """One sentence on how far two features tell the clusters apart."""
-    pair = clustering.pair
+def headline(partition: Partition) -> str:
+    """One sentence on how far two features tell the parts apart."""
+    pair = partition.pair
     if pair is None:
         return ""
-    first, second = feature_name(clustering, pair.first), feature_name(clustering, pair.second)
-    share = pair.n_agreeing / clustering.n_rows
-    apart = f"the {parts(clustering)} apart"
+    first, second = feature_name(partition, pair.first), feature_name(partition, pair.second)
+    share = pair.n_agreeing / partition.n_rows
+    apart = f"the {parts(partition)} apart"
     if share == 1:
         return f"Two features, {first} and {second}, are enough to tell {apart}."
     if share >= 0.9:
@@ -30,48 +31,54 @@ def headline(clustering: Clustering) -> str:
     return f"No two features tell {apart}; {first} and {second} do it best."
 
 
-def notes(clustering: Clustering, n_drawn: int, clusters_shown: int) -> list[str]:
+def notes(partition: Partition, n_drawn: int, n_gaps: int, parts_shown: int) -> list[str]:
     """How the pair was found, how to read it, what to conclude."""
-    pair = clustering.pair
+    pair = partition.pair
     if pair is None:
         return []
-    texts = [f"{_choice(clustering, pair)} {_reading(clustering, clusters_shown)}"]
-    placed = f"<b>{numbers.integer(pair.n_agreeing)} of {numbers.integer(clustering.n_rows)} rows</b>"
-    conclusion = f"Straight lines on these two alone would place {placed} in the same cluster"
-    rest = len(clustering.ranked_features) - 2
-    if rest and pair.n_agreeing < clustering.n_rows:
+    texts = [f"{_choice(partition, pair)} {_reading(partition, parts_shown)}"]
+    placed = f"<b>{numbers.integer(pair.n_agreeing)} of {numbers.integer(partition.n_rows)} rows</b>"
+    conclusion = f"Straight lines on these two alone would place {placed} in the same {partition.part}"
+    rest = len(partition.ranked_features) - 2
+    if rest and pair.n_agreeing < partition.n_rows:
         others = "the other feature decides" if rest == 1 else f"the other {counted(rest, 'feature')} decide"
         conclusion += f"; {others} the rest"
     texts.append(f"{conclusion}.")
-    if n_drawn < clustering.n_rows:
-        texts.append(f"{numbers.integer(n_drawn)} rows are drawn, equally spaced within each cluster.")
+    if n_gaps:
+        rows = f"{opening(n_gaps)} {verb(n_gaps, 'row lacks', 'rows lack')} one of the two"
+        texts.append(f"{rows} and {verb(n_gaps, 'is', 'are')} not drawn.")
+    if n_drawn < partition.n_rows - n_gaps:
+        texts.append(f"{numbers.integer(n_drawn)} rows are drawn, equally spaced within each {partition.part}.")
     return texts
 
 
-def strip_headline(cuts: list[str], name: str) -> str:
-    """One sentence on a single feature; `cuts` are the points that part the clusters."""
+def strip_headline(cuts: list[str], name: str, part: str) -> str:
+    """One sentence on a single feature; `cuts` are the points that tell the parts from each other."""
     column = column_name(name)
     if not cuts:
-        return f"The clusters overlap on {column}."
+        return f"The {part}s overlap on {column}."
     if len(cuts) == 1:
-        return f"A cut at {cuts[0]} on {column} parts the clusters exactly."
+        return f"A cut at {cuts[0]} on {column} parts the {part}s exactly."
     shown = listed(cuts) if len(cuts) <= MOST_CUTS else f"{in_prose(len(cuts))} points"
-    return f"Cuts at {shown} on {column} part the clusters exactly."
+    return f"Cuts at {shown} on {column} part the {part}s exactly."
 
 
-def _choice(clustering: Clustering, pair: BestPair) -> str:
+def _choice(partition: Partition, pair: BestPair) -> str:
     wilks = "Wilks\u2019 \u039b " + (numbers.fixed(pair.wilks, 2) if pair.wilks >= 0.005 else "below 0.01")
-    units = ", in the table\u2019s own units" if clustering.run.raw is not None else ""
+    units = ", in the table\u2019s own units" if partition.run.raw is not None else ""
     if pair.n_tried == 1:
         return f"The only two features to choose from ({wilks}){units}."
     tried = f"smallest of {numbers.integer(pair.n_tried)} pairs"
     text = f"The pair that separates best <b>together</b> ({tried}, {wilks}){units}."
-    if pair.searched < len(clustering.ranked_features):
-        text += f" Only pairs among the {pair.searched} features that the clusters explain best were compared."
+    if pair.searched < len(partition.ranked_features):
+        text += f" Only pairs among the {pair.searched} features that the {partition.part}s explain best were compared."
     return text
 
 
-def _reading(clustering: Clustering, clusters_shown: int) -> str:
-    if clustering.k <= N_COLOURS:
-        return "The curves on the edges are each cluster\u2019s density."
-    return f"One panel a cluster: its rows in colour, all rows in grey.{shown_of(clustering, clusters_shown)}"
+def _reading(partition: Partition, parts_shown: int) -> str:
+    around = f" {OUTLINE}" if partition.has_outlines else ""
+    if partition.k <= N_COLOURS:
+        return f"The curves on the edges are the density of each {partition.part}\u2019s rows.{around}"
+    return (
+        f"One panel a {partition.part}: its rows in colour, all rows in grey.{around}{shown_of(partition, parts_shown)}"
+    )

@@ -1,0 +1,106 @@
+"""The numbers of any model that gives each row to a part: what the parts are like, which features tell them apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.report.fit import Fit
+from majorant.report.measures.pair import BestPair, find_best_pair
+
+
+@dataclass(frozen=True)
+class Partition(Fit):
+    """Rows in parts, and what is computed from them. Parts and features are counted from 0 here, from 1 on the page."""
+
+    @cached_property
+    def centres(self) -> NDArray[np.float64]:
+        """Where each part lies, (k, d)."""
+        return np.asarray(self.run.estimator.cluster_centers_, dtype=np.float64)
+
+    @cached_property
+    def labels(self) -> NDArray[np.int64]:
+        """The part of each row."""
+        return np.asarray(self.run.estimator.labels_, dtype=np.int64)
+
+    @cached_property
+    def complete(self) -> NDArray[np.float64]:
+        """The rows without gaps."""
+        return self.run.X
+
+    @property
+    def part(self) -> str:
+        """What a part is called, in the singular."""
+        return self.card.part
+
+    @property
+    def k(self) -> int:
+        return int(self.centres.shape[0])
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of each part."""
+        return np.bincount(self.labels, minlength=self.k)
+
+    @property
+    def used(self) -> list[int]:
+        """Parts that have rows."""
+        return [int(j) for j in np.flatnonzero(self.sizes)]
+
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """Mean of each feature over all rows."""
+        return np.asarray(np.nanmean(self.run.X, axis=0))
+
+    @cached_property
+    def deviations(self) -> NDArray[np.float64]:
+        """Standard deviation of each feature over all rows; exactly 0 for a constant one."""
+        X = self.run.X
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        flat = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
+        return np.where(flat, 0.0, np.nanstd(X, axis=0))
+
+    @cached_property
+    def standard_centres(self) -> NDArray[np.float64]:
+        """Centres in standard deviations from the mean of all rows, NaN on constant features."""
+        shift = self.centres - self.means
+        standard: NDArray[np.float64] = np.full_like(shift, np.nan)
+        np.divide(shift, self.deviations, out=standard, where=self.deviations > 0)
+        return standard
+
+    @cached_property
+    def explained(self) -> NDArray[np.float64]:
+        """Share of each feature's variance that lies between the parts, NaN on constant features."""
+        within = ((self.run.X - self.centres[self.labels]) ** 2).mean(axis=0)
+        unexplained: NDArray[np.float64] = np.full(self.n_features, np.nan)
+        np.divide(within, self.deviations**2, out=unexplained, where=self.deviations > 0)
+        return np.clip(1.0 - unexplained, 0.0, 1.0)
+
+    @cached_property
+    def ranked_features(self) -> list[int]:
+        """Features that vary, best explained first."""
+        return [int(j) for j in np.argsort(-self.explained, kind="stable") if np.isfinite(self.explained[j])]
+
+    @cached_property
+    def pair(self) -> BestPair | None:
+        """None with fewer than two parts or features."""
+        if len(self.used) < 2 or self.n_features < 2:
+            return None
+        return find_best_pair(self.complete, self.labels, self.k, self.explained)
+
+    @property
+    def own_units(self) -> NDArray[np.float64]:
+        """The rows in the table's own units."""
+        return self.run.X if self.run.raw is None else self.run.raw
+
+    @property
+    def has_outlines(self) -> bool:
+        """Whether the model says how far its parts reach."""
+        return False
+
+    def outline(self, part: int, features: tuple[int, int]) -> NDArray[np.float64] | None:
+        """Points around a part on two features in the table's own units, where the model says how far it reaches."""
+        return None

@@ -1,0 +1,32 @@
+"""Regularity: a warning on a fit whose likelihood the data do not determine."""
+
+from __future__ import annotations
+
+from majorant.report import numbers
+from majorant.report.html import facts
+from majorant.report.measures.mixture import Mixture
+from majorant.report.section import Section
+from majorant.report.words import mixture as words
+
+
+def regularity_section(mixture: Mixture) -> Section | None:
+    """None for a regular fit."""
+    if mixture.regular:
+        return None
+    smallest = int(mixture.weights.argmin())
+    figures = [
+        (
+            mixture.card.objective_name.capitalize(),
+            numbers.objective(mixture.objective, mixture.card.objective_name),
+            "",
+        ),
+        ("Smallest component", str(smallest + 1), f"{mixture.effective_sizes[smallest]:.1f} rows"),
+    ]
+    return Section(
+        "regularity",
+        "Look out",
+        words.irregular_headline(),
+        facts(figures, "four-figures"),
+        words.irregular_notes(mixture),
+        is_figure=False,
+    )

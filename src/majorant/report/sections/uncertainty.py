@@ -1,0 +1,96 @@
+"""Uncertainty: how clearly each row belongs to its component, and the rows that do not."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.report import numbers
+from majorant.report.charts.axes import bottom_axis, bottom_title
+from majorant.report.charts.labels import Shelf, text_width
+from majorant.report.charts.scales import Linear
+from majorant.report.charts.svg import Canvas, Size, figure
+from majorant.report.measures.mixture import CLEAR, Mixture
+from majorant.report.section import Section
+from majorant.report.words import uncertainty as words
+
+MOST_LISTED = 10
+STEP = 0.05
+TOP, BASE = 40.0, 190.0
+GAP = 2.0
+
+
+def uncertainty_section(mixture: Mixture) -> Section | None:
+    """None with one component, to which every row belongs."""
+    if mixture.k < 2:
+        return None
+    edges, counts = certainty_bins(mixture.certainty)
+    label = f"Histogram of the probability of their own component of {mixture.n_rows} rows, {mixture.n_clear} above 0.9"
+    listed = most_unsure(mixture.certainty, MOST_LISTED)
+    return Section(
+        "uncertainty",
+        "Uncertainty",
+        words.headline(mixture),
+        figure("uncertainty", label, lambda size: draw_certainty(size, edges, counts)) + _list(mixture, listed),
+        words.notes(mixture, MOST_LISTED),
+    )
+
+
+def certainty_bins(certainty: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Edges in steps of 0.05 up to 1, from the step that holds the smallest, and the rows above each up to the next.
+
+    0.9 is an edge, and a row at it counts below it.
+    """
+    n_steps = int(np.ceil((1.0 - float(certainty.min())) / STEP - 1e-9)) or 1
+    edges = np.round(1.0 - STEP * np.arange(max(n_steps, 3), -1, -1), 10)
+    places = np.clip(np.searchsorted(edges, certainty, side="left") - 1, 0, len(edges) - 2)
+    return edges, np.bincount(places, minlength=len(edges) - 1)
+
+
+def most_unsure(certainty: NDArray[np.float64], most: int) -> list[int]:
+    """Rows that are not clear-cut, the most unsure first."""
+    order = np.argsort(certainty, kind="stable")[:most]
+    return [int(i) for i in order if certainty[i] <= CLEAR]
+
+
+def draw_certainty(size: Size, edges: NDArray[np.float64], counts: NDArray[np.int64]) -> Canvas:
+    """One bar a step, its count above it, the unsure ones dark."""
+    canvas = Canvas(size, BASE + 48)
+    scale = Linear(float(edges[0]), float(edges[-1]), 0, size.width)
+    tallest = int(counts.max())
+    shelf = Shelf(2)
+    for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True):
+        if not count:
+            continue
+        height = max((BASE - TOP) * count / tallest, 1.5)
+        x1, x2 = scale(low) + GAP / 2, scale(high) - GAP / 2
+        canvas.rect(x1, BASE - height, x2 - x1, height, "fill-ink" if high <= CLEAR + 1e-9 else "fill-mid")
+        text, half = numbers.integer(count), text_width(numbers.integer(count)) / 2
+        middle = min(max((x1 + x2) / 2, half), size.width - half)
+        if shelf.take(middle - half, middle + half):
+            canvas.text(middle, BASE - height - 6, text, "clear" if high <= CLEAR + 1e-9 else "quiet", anchor="middle")
+    every = 4 if len(edges) > 9 else 2
+    ticks = edges[::-1][::every][::-1].tolist()
+    bottom_axis(canvas, scale, ticks, [f"{tick:.1f}" for tick in ticks], BASE, 0, size.width)
+    bottom_title(canvas, "probability of the row\u2019s component", size.width, BASE + 38, size.width)
+    canvas.text(0, 16, "rows")
+    return canvas
+
+
+def _list(mixture: Mixture, rows: list[int]) -> str:
+    if not rows:
+        return ""
+    body = ""
+    for row in rows:
+        shares = mixture.responsibilities[row]
+        first, second = np.argsort(-shares, kind="stable")[:2].tolist()
+        cells = [
+            f"<td>{numbers.integer(mixture.row_number(row))}</td>",
+            *(
+                f'<td class="number">{j + 1}</td><td class="number">{numbers.fixed(float(shares[j]), 3)}</td>'
+                for j in (first, second)
+            ),
+        ]
+        body += f"<tr>{''.join(cells)}</tr>"
+    heads = "".join(f'<th class="number">{head}</th>' for head in ("Component", "Probability", "Next", "Probability"))
+    return f'<table class="dense below"><thead><tr><th>Row</th>{heads}</tr></thead><tbody>{body}</tbody></table>'

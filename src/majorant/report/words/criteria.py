@@ -1,0 +1,38 @@
+"""What the criteria say."""
+
+from __future__ import annotations
+
+from majorant.evidence.selection import Selection
+from majorant.report import numbers
+from majorant.report.html import escaped
+from majorant.report.measures.mixture import Mixture
+from majorant.report.words.grammar import capital
+
+SIGN = "<b>Lower is better</b>, as in scikit-learn; mclust\u2019s sign is the other way round."
+
+
+def headline(mixture: Mixture) -> str:
+    """What the criterion prefers, or what it is."""
+    selection = mixture.run.selection
+    if selection is not None:
+        return escaped(selection.sentence)
+    (name, value), *_ = mixture.criteria.items()
+    return f"The {name.upper()} is {numbers.fixed(value, 2)}: it says something only beside other sizes."
+
+
+def notes(mixture: Mixture) -> list[str]:
+    """The sign, near ties, and what is left out."""
+    selection = mixture.run.selection
+    if selection is None:
+        return [SIGN, "<code>--k 1:6</code> fits one to six components and keeps the best."]
+    texts = [SIGN + (" The best is in bold type." if selection.ranked else "")]
+    if selection.ranked and selection.near:
+        texts.append("<b>Near ties:</b> a difference below 2 hardly tells two candidates apart.")
+    texts += [f"<b>Excluded:</b> {escaped(reason)}" for reason in selection.exclusions]
+    texts += [f"<b>Look out:</b> {escaped(sentence)}" for sentence in selection.look_out]
+    return texts
+
+
+def row_name(selection: Selection) -> str:
+    """What the sizes are called."""
+    return f"{capital(selection.part)}s"

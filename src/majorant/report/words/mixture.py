@@ -1,0 +1,104 @@
+"""The lede of a mixture, its components, and what is said of one that is irregular."""
+
+from __future__ import annotations
+
+from majorant.report import numbers
+from majorant.report.html import escaped
+from majorant.report.measures.mixture import CLEAR, Mixture
+from majorant.report.words import evidence as evidence_words
+from majorant.report.words.grammar import capital, counted, in_prose, listed, opening, verb
+from majorant.report.words.partition import parts
+
+MOST_WEIGHTS_IN_LEDE = 6
+SMALL = 0.05
+
+
+def lede(mixture: Mixture) -> str:
+    """How the weight is shared, how clear-cut the rows are, and how sure the fit is."""
+    if not mixture.regular:
+        return (
+            f"<strong>This fit is irregular</strong>: {_what_sets_it(mixture)} "
+            "Its likelihood and criteria say nothing about the data."
+        )
+    return f"{_shares(mixture)} {evidence_words.agreement(mixture.evidence)}"
+
+
+def _shares(mixture: Mixture) -> str:
+    if mixture.k == 1:
+        return f"One normal component describes all rows on {counted(mixture.n_features, 'feature')}."
+    if mixture.k <= MOST_WEIGHTS_IN_LEDE:
+        shown = [numbers.percent(float(w), 0).removesuffix(f"{numbers.NARROW_SPACE}%") for w in mixture.weights]
+        weights = f"of {listed(shown)}{numbers.NARROW_SPACE}% of the weight"
+    else:
+        weights = "share the rows"
+    clear = f"{numbers.integer(mixture.n_clear)} of {numbers.integer(mixture.n_rows)} rows"
+    belong = verb(mixture.n_clear, "belongs", "belong")
+    return f"{capital(parts(mixture))} {weights}: {clear} {belong} to one with a probability above {CLEAR:.1f}."
+
+
+def components_headline(mixture: Mixture) -> str:
+    """One sentence on how the weight is shared."""
+    weights = mixture.weights
+    if mixture.k == 1:
+        return "One component holds all rows."
+    absent = int((weights == 0).sum())
+    if absent:
+        return f"{opening(absent)} of {in_prose(mixture.k)} components {verb(absent, 'has', 'have')} no weight."
+    largest, smallest = float(weights.max()), float(weights.min())
+    least, most = int(weights.argmin()), int(weights.argmax())
+    if smallest < SMALL:
+        rows = f"about {numbers.integer(round(float(mixture.effective_sizes[least])))} rows"
+        return f"Component {least + 1} is small: {numbers.percent(smallest)} of the weight, {rows}."
+    if largest <= 1.5 * smallest:
+        return "The components are of similar weight."
+    return (
+        f"Component {most + 1} holds {numbers.percent(largest, 0)} of the weight, "
+        f"component {least + 1} only {numbers.percent(smallest, 0)}."
+    )
+
+
+def components_notes(mixture: Mixture, n_shown: int, n_features_shown: int) -> list[str]:
+    """What the columns of the table are, and what is left out."""
+    texts = [
+        "<b>Rows</b> counts every row by its probability. Under each feature stands the component\u2019s mean "
+        "and, smaller, its standard deviation."
+    ]
+    left_out = mixture.n_features - n_features_shown
+    if left_out > 0:
+        texts.append(
+            f"The features that the components explain best are shown; {counted(left_out, 'other')} "
+            f"{verb(left_out, 'is', 'are')} in <code>summary.json</code>."
+        )
+    if n_shown < mixture.k:
+        texts.append(f"The {n_shown} heaviest of {mixture.k} components are shown.")
+    if mixture.n_missing:
+        cells = numbers.integer(mixture.n_rows * mixture.n_features)
+        missing = f"{numbers.integer(mixture.n_missing)} of {cells} cells {verb(mixture.n_missing, 'is', 'are')} empty"
+        texts.append(f"<b>Missing values:</b> {missing}. The fit uses the values that are there and fills in none.")
+    if mixture.run.weights is not None:
+        texts.append("The fit counted rows by their weights; this table counts each once.")
+    return texts
+
+
+def irregular_headline() -> str:
+    """One sentence on a fit that must not be read."""
+    return "This fit is irregular: nothing follows from its likelihood."
+
+
+def irregular_notes(mixture: Mixture) -> list[str]:
+    """Why, and what to do."""
+    texts = [
+        f"<b>What happened:</b> {_what_sets_it(mixture)} The likelihood of a mixture grows without limit when a "
+        "component collapses on few rows or on a plane.",
+        "<b>What to do:</b> try fewer components, a simpler covariance_type (tied or diag), or more rows. Rows that "
+        "repeat and columns that are functions of others are the usual cause.",
+    ]
+    if mixture.evidence.note:
+        texts.append(f"{capital(mixture.evidence.note.rstrip('.'))}.")
+    return texts
+
+
+def _what_sets_it(mixture: Mixture) -> str:
+    """What the model itself says, or what is always so."""
+    said = str(getattr(mixture.run.estimator, "irregularity_", ""))
+    return escaped(said) if said else "no solution was found whose components all have a shape that the rows determine."

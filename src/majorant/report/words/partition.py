@@ -1,0 +1,37 @@
+"""What is called how, for any model that gives each row to a part."""
+
+from __future__ import annotations
+
+from majorant.report.html import column_name, escaped, shortened
+from majorant.report.measures.partition import Partition
+from majorant.report.words.grammar import capital, counted, in_prose
+
+
+def parts(partition: Partition) -> str:
+    """ "three clusters"."""
+    return counted(partition.k, partition.card.part)
+
+
+def feature_name(partition: Partition, feature: int) -> str:
+    """A feature's name in prose, as markup."""
+    return column_name(partition.run.feature_names[feature])
+
+
+def shown_of(partition: Partition, n_shown: int) -> str:
+    """A sentence, with a space before it, on how many clusters are shown; "" if all are."""
+    n = len(partition.used)
+    return f" The {in_prose(n_shown)} largest of {in_prose(n)} {partition.part}s are shown." if n_shown < n else ""
+
+
+def title(partition: Partition) -> str:
+    """The title of the page, as markup."""
+    name = partition.run.table_name
+    stem = name.rsplit(".", 1)[0] or name
+    rows = capital(counted(partition.n_rows, "row"))
+    return f"{rows} of <i>{escaped(shortened(stem, 60))}</i> in {parts(partition)}"
+
+
+def plain_title(partition: Partition) -> str:
+    """The title of the window."""
+    rows = counted(partition.n_rows, "row", words=False)
+    return f"{rows} of {partition.run.table_name} in {parts(partition)}: {partition.card.title}"

@@ -1,0 +1,33 @@
+"""Which rows are unsure of their component."""
+
+from __future__ import annotations
+
+from majorant.report import numbers
+from majorant.report.measures.mixture import CLEAR, Mixture
+from majorant.report.words.grammar import opening, verb
+
+
+def headline(mixture: Mixture) -> str:
+    """One sentence on how many rows belong clearly to one component."""
+    n, clear = mixture.n_rows, mixture.n_clear
+    unsure = n - clear
+    if not unsure:
+        return f"Every row belongs to one component with a probability above {CLEAR:.1f}."
+    if clear < n / 2:
+        return f"The components overlap: only {numbers.integer(clear)} of {numbers.integer(n)} rows are clear-cut."
+    subject = f"{opening(unsure) if unsure < 100 else numbers.integer(unsure)} of {numbers.integer(n)} rows"
+    return f"{subject} {verb(unsure, 'is', 'are')} unsure of {verb(unsure, 'its', 'their')} component."
+
+
+def notes(mixture: Mixture, n_listed: int) -> list[str]:
+    """How to read the bars and the list."""
+    texts = [
+        "<b>Each bar counts rows</b> by the probability of their own component, as the fit sees it: 1 is certain. "
+        f"Dark bars are rows at {CLEAR:.1f} or below."
+    ]
+    unsure = mixture.n_rows - mixture.n_clear
+    if unsure:
+        listed = "They are listed" if unsure <= n_listed else f"The {n_listed} most unsure are listed"
+        texts.append(f"{listed} with the two components between which they stand.")
+    texts.append("<b>Look out:</b> these probabilities hold if the fitted mixture is right.")
+    return texts
