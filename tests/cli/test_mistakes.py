@@ -45,9 +45,15 @@ MISTAKES = {
         [*HEIGHT, "--k", "13"],
         "majorant: plants.csv has 12 usable rows, too few for 13 clusters. Set --k to 12 or less.",
     ),
-    "k of zero": ([*HEIGHT, "--k", "0"], "majorant: --k must be a whole number of at least 1; got 0."),
-    "k of words": ([*HEIGHT, "--k", "two"], "majorant: --k must be a whole number of at least 1; got two."),
-    "range of k": ([*HEIGHT, "--k", "1:6"], "majorant: --k must be a whole number of at least 1; got 1:6."),
+    "k of zero": (
+        [*HEIGHT, "--k", "0"],
+        "majorant: --k must be a whole number of at least 1, or a range of them; got 0.",
+    ),
+    "k of words": (
+        [*HEIGHT, "--k", "two"],
+        "majorant: --k must be a whole number of at least 1, or a range of them; got two.",
+    ),
+    "range of k": ([*HEIGHT, "--k", "1:6"], "majorant: k-means has no criterion that compares sizes"),
     "wrong parameter": (
         [*HEIGHT, "--k", "2", "--set", "n_intt=3"],
         'majorant: k-means has no parameter "n_intt". Did you mean "n_init"?',

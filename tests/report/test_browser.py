@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from majorant.report import html_report
 
+from .test_mixture_page import run_of as mixture_of
+from .test_mixture_page import selection
 from .test_page import run_of
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -26,7 +29,18 @@ FLAGS = (
     "--allow-file-access-from-files",
 )
 WIDTHS = (360, 1440)
-CASES = ("usual", "400 rows in 12 by 30", "huge numbers", "hundreds of starts")
+CASES = {
+    "usual": lambda: run_of("usual"),
+    "a mixture": lambda: mixture_of(selection=selection()),
+    "400 rows in 12 by 30": lambda: run_of("400 rows in 12 by 30"),
+    "huge numbers": lambda: run_of("huge numbers"),
+    "hundreds of starts": lambda: run_of("hundreds of starts"),
+    "a mixture with gaps": lambda: mixture_of("missing"),
+    "a mixture of huge numbers": lambda: mixture_of("huge"),
+    "a mixture of 12 by 30": lambda: mixture_of("300 in 12 by 30"),
+}
+DRAWN = 2
+"""Pages of which pictures are taken: the first ones."""
 WRAPPER = """<!doctype html><body>{frames}<pre id="widths"></pre><script>
 addEventListener("load", () => {{
   const widths = [...document.querySelectorAll("iframe")].map(
@@ -56,9 +70,9 @@ def browse(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def pages(tmp_path: Path) -> list[Path]:
     """The pages of several cases, written to files."""
     paths = []
-    for case in CASES:
+    for case, run in CASES.items():
         path = tmp_path / f"{case.replace(' ', '-')}.html"
-        path.write_text(html_report(run_of(case)), encoding="utf-8")
+        path.write_text(html_report(run()), encoding="utf-8")
         paths.append(path)
     return paths
 
@@ -77,14 +91,14 @@ def test_no_page_is_wider_than_its_window(tmp_path: Path, pages: list[Path]) -> 
 def test_pages_are_drawn_in_both_schemes(tmp_path: Path, pages: list[Path], scheme: str) -> None:
     image = tmp_path / "page.png"
     flags = ["--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
-    for width in WIDTHS:
+    for page, width in product(pages[:DRAWN], WIDTHS):
         done = browse(
             tmp_path,
             *flags,
             "--enable-logging=stderr",
             f"--window-size={width},900",
             f"--screenshot={image}",
-            pages[0].as_uri(),
+            page.as_uri(),
         )
         assert "CONSOLE" not in done.stderr
         assert image.stat().st_size > 5_000

@@ -77,7 +77,16 @@ def fit(
     features: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="Columns to use; all numeric ones by default.")
     ] = None,
-    k: Annotated[str | None, typer.Option(metavar="K", help="Number of clusters or components.")] = None,
+    k: Annotated[
+        str | None, typer.Option(metavar="K", help="Number of clusters or components, or a range to compare: 1:6.")
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="NAME=A,B,C", help="Values of a parameter to compare; repeat it."),
+    ] = None,
+    criterion: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What chooses among those: bic (the default), aic or icl.")
+    ] = None,
     standardise: Annotated[
         bool, typer.Option("--standardise", "--standardize", help="Bring features to mean 0 and deviation 1 first.")
     ] = False,
@@ -105,6 +114,8 @@ def fit(
             target=target,
             features=() if features is None else parsed_names(features),
             k=None if k is None else parsed_size(k),
+            vary=tuple(vary or ()),
+            criterion=criterion,
             standardise=standardise,
             weights=weights,
             settings=tuple(settings or ()),

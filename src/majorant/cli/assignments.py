@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 from majorant.registry import card_of
 
+MOST_PROBABILITIES = 50
+"""Parts up to which each has a column of its own."""
+
 
 def feature_frame(features: tuple[str, ...], values: NDArray[np.float64]) -> pl.DataFrame:
     """The features as a data frame, so that the estimator knows their names."""
@@ -31,12 +34,21 @@ def assigned(estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_ne
         Whether the rows are others than those that the model was fitted to.
     """
     card = card_of(estimator)
+    if card.kind == "mixture":
+        return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame)))}
     if card.kind != "clustering":
         return {"row": rows, "prediction": estimator.predict(frame)}
     labels = estimator.predict(frame) if is_new or not hasattr(estimator, "labels_") else estimator.labels_
     columns: dict[str, NDArray[Any]] = {"row": rows, card.part: np.asarray(labels, dtype=np.int64) + 1}
     if hasattr(estimator, "transform"):
         columns["distance"] = np.take_along_axis(estimator.transform(frame), labels[:, None], axis=1)[:, 0]
-    if hasattr(estimator, "predict_proba"):
-        columns["probability"] = np.take_along_axis(estimator.predict_proba(frame), labels[:, None], axis=1)[:, 0]
+    return columns
+
+
+def _by_probability(part: str, probabilities: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """The most probable part, its probability, how unsure that is, and the probability of every part."""
+    best = probabilities.max(axis=1)
+    columns = {part: probabilities.argmax(axis=1).astype(np.int64) + 1, "probability": best, "uncertainty": 1.0 - best}
+    if probabilities.shape[1] <= MOST_PROBABILITIES:
+        columns |= {f"{part}_{k + 1}": probabilities[:, k] for k in range(probabilities.shape[1])}
     return columns

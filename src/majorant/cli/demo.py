@@ -12,12 +12,15 @@ from majorant.cli.settings import find_model, known_models
 from majorant.datasets import wine_csv
 from majorant.persistence import replacing
 
+SHOWN = ("clustering", "mixture")
+"""Kinds of models that need nothing but the columns of the table."""
+
 
 def run_demo(model: str, out: Path, force: bool) -> None:
     """Write the table, show the command, run it, and print the summary."""
     card = find_model(model)
-    if card.kind != "clustering":
-        able = [name for name, other in known_models().items() if other.kind == "clustering"]
+    if card.kind not in SHOWN:
+        able = [name for name, other in known_models().items() if other.kind in SHOWN]
         raise CommandError(f"there is no demo of {card.title}.", f"Models with one: {', '.join(able)}.")
     run_folder, table = out / "run", out / "wine.csv"
     check_free(run_folder, force)

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from inspect import signature
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from majorant.cli.assignments import feature_frame
-from majorant.cli.errors import CommandError
+from majorant.cli.errors import CommandError, did_you_mean, listed
 from majorant.cli.matrix import Array, Columns, Matrix, Standardisation, build_matrix, choose_features
 from majorant.cli.request import FitRequest
-from majorant.cli.settings import allows_missing, build_estimator
+from majorant.cli.settings import allows_missing, build_estimator, parsed_lists
 from majorant.cli.tables import SourceTable, read_table
-from majorant.registry import ModelCard
+from majorant.evidence.selection import CRITERIA, Selection, select
+from majorant.registry import ESTIMATORS, ModelCard
 from majorant.summary import Summary, counted
 
 _MOST_CERTIFIED = 200_000
@@ -36,6 +39,7 @@ class FittedRun:
     summary: Summary
     seconds: float
     look_out: tuple[str, ...]
+    selection: Selection | None = None
 
     @property
     def seen(self) -> Array:
@@ -61,7 +65,9 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
         raise CommandError(f"{card.title} predicts a column: name it with --target.")
     if request.target is not None and not card.needs_target:
         raise CommandError(f"{card.title} has no target: leave --target out, or leave the column out with --features.")
-    estimator = build_estimator(card, request.k, request.settings, request.random_state)
+    size = request.k.start if isinstance(request.k, range) else request.k
+    estimator = build_estimator(card, size, request.settings, request.random_state)
+    _check_comparison(request, card, estimator)
     table = read_table(request.table)
     others = [name for name in (request.target, request.weights) if name is not None]
     columns = Columns(choose_features(table, request.features, others), request.target, request.weights)
@@ -72,12 +78,56 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     seen = matrix.values if units is None else units.apply(matrix.values)
     began = time.perf_counter()
     frame = feature_frame(columns.features, seen)
-    warned = _fit_estimator(card, estimator, frame, matrix)
+    selection = _selected(request, card, estimator, frame, matrix) if request.compares else None
+    if selection is None:
+        warned = _fit_estimator(card, estimator, frame, matrix)
+    else:
+        estimator, warned = selection.best_estimator_, [*selection.look_out, *selection.best.warnings]
     seconds = time.perf_counter() - began
     _certify(estimator, frame, matrix)
     summary: Summary = estimator.summary()
     look_out = tuple(dict.fromkeys([*summary.look_out, *warned]))
-    return FittedRun(request, card, table, columns, matrix, units, estimator, summary, seconds, look_out)
+    return FittedRun(request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection)
+
+
+def _check_comparison(request: FitRequest, card: ModelCard, estimator: Any) -> None:
+    """Refuse a criterion that there is not, or that has nothing to compare."""
+    if request.criterion is not None and request.criterion not in CRITERIA:
+        raise CommandError(
+            f'there is no criterion "{request.criterion}".{did_you_mean(request.criterion, CRITERIA)}',
+            f"Criteria: {listed(CRITERIA)}.",
+        )
+    if request.criterion is not None and not request.compares:
+        raise CommandError("--criterion chooses among several fits.", "Give a range, such as --k 1:6.")
+    if request.compares and not hasattr(estimator, request.criterion or CRITERIA[0]):
+        able = [name for name, known in ESTIMATORS.items() if hasattr(known, CRITERIA[0])]
+        raise CommandError(
+            f"{card.title} has no criterion that compares sizes, as it has no likelihood.",
+            f"Give one size, such as --k 3; models that compare sizes: {listed(sorted(able)) or 'none'}.",
+        )
+
+
+def _selected(request: FitRequest, card: ModelCard, estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> Selection:
+    """Fit all sizes and settings that are asked for."""
+    sizes = request.k if isinstance(request.k, range) else (getattr(estimator, card.size_parameter),)
+    grid = parsed_lists(card, estimator, request.vary)
+    try:
+        found = select(
+            estimator,
+            frame,
+            matrix.target,
+            n_components=sizes,
+            criterion=request.criterion or CRITERIA[0],
+            sample_weight=matrix.weights,
+            **grid,
+        )
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{card.title} refused: {' '.join(str(error).split())}") from error
+    except MemoryError as error:
+        raise CommandError("there is not enough memory for this table.", "Fit fewer rows or columns.") from error
+    if not found.ranked:
+        raise CommandError("no fit can be chosen.", *found.exclusions)
+    return found
 
 
 def _fit_estimator(card: ModelCard, estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> list[str]:
@@ -100,10 +150,19 @@ def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> None:
     """Put the bound that a second or so can prove beside the evidence, in place of the quick one of the fit."""
     if not hasattr(estimator, "certify") or matrix.values.size > _MOST_CERTIFIED:
         return
+    evidence = estimator.evidence_
+    if evidence.sense == "max" or _asks_for_more(estimator.certify):
+        return
     weights = {} if matrix.weights is None else {"sample_weight": matrix.weights}
     bound = estimator.certify(frame, **weights).bound
-    if bound > (estimator.evidence_.lower_bound or 0.0):
-        estimator.evidence_ = replace(estimator.evidence_, lower_bound=bound)
+    if bound > (evidence.lower_bound or 0.0):
+        estimator.evidence_ = replace(evidence, lower_bound=bound)
+
+
+def _asks_for_more(certify: Callable[..., Any]) -> bool:
+    """Whether a bound needs something that only the user can give, beside the rows."""
+    parameters = signature(certify).parameters.values()
+    return sum(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters) > 1
 
 
 def _check_size(card: ModelCard, size: Any, matrix: Matrix, request: FitRequest) -> None:

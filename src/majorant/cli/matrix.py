@@ -96,9 +96,10 @@ def choose_features(table: SourceTable, asked: Sequence[str], others: Sequence[s
         raise CommandError(f'"{shared[0]}" cannot be a feature and the target or the weights at once.')
     found = tuple(asked) or tuple(c for c in table.frame.columns if is_numeric(table.frame[c]) and c not in others)
     if not found:
+        commas = [c for c in table.frame.columns if has_decimal_commas(table.frame[c])]
+        advice = f"turn the decimal commas of {listed(commas)} into points" if commas else "turn text into numbers"
         raise CommandError(
-            f"{table.name} has no numeric columns.",
-            f"Its columns are {listed(table.frame.columns)}; turn text into numbers first.",
+            f"{table.name} has no numeric columns.", f"Its columns are {listed(table.frame.columns)}; {advice}."
         )
     return found
 
@@ -116,10 +117,22 @@ def check_column(table: SourceTable, name: str) -> None:
         holds = "no values" if example is None else f'text such as "{example[:40]}"'
         if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and example is not None:
             holds = f"{column.dtype}"
+        if has_decimal_commas(column):
+            raise CommandError(
+                f'column "{name}" of {table.name} has decimal commas, such as "{example}".', "Write them as points."
+            )
         raise CommandError(
             f'column "{name}" of {table.name} is not numeric: it holds {holds}.',
             "Leave it out with --features, or turn it into numbers (one column of 0 and 1 for each category).",
         )
+
+
+def has_decimal_commas(column: pl.Series) -> bool:
+    """Whether a column of text holds numbers that are written with a comma for the point."""
+    if column.dtype != pl.String or column.null_count() == len(column):
+        return False
+    texts = column.drop_nulls().str.strip_chars()
+    return bool(texts.str.contains(r"^[-+]?\d*(,\d+)?$").all() and texts.str.contains(r"\d,\d").any())
 
 
 def is_numeric(column: pl.Series) -> bool:

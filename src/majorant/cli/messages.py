@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from majorant.evidence import Evidence
+from majorant.evidence.selection import Selection
 from majorant.summary import Block, Table, best_sentences, bound_sentence, counted
 from majorant.summary.text import WIDTH, wrapped
 
@@ -28,33 +29,56 @@ class TableUse:
     n_left_out: int
     ignored: Sequence[str] = ()
     row_numbers: Sequence[str] = ()
+    n_cells: int = 0
+    n_missing: int = 0
+    decimal_commas: Sequence[str] = ()
 
     def lines(self) -> list[str]:
         """The block "Table"."""
         lines = labelled("Table", f"{self.name}, {counted(self.n_used, 'row')} used, {self.n_left_out} left out")
+        if self.n_missing:
+            cells = f"{self.n_missing} of {self.n_cells} cells"
+            lines += labelled("", f"{cells} {'is' if self.n_missing == 1 else 'are'} empty: left in, and not filled in")
         if self.ignored:
             lines += labelled("", f"columns left out, not numeric: {', '.join(self.ignored)}")
+        if self.decimal_commas:
+            names = ", ".join(f'"{name}"' for name in self.decimal_commas)
+            lines += labelled("", f"{names} has decimal commas: with decimal points it would be used")
         if self.row_numbers:
             names = ", ".join(f'"{name}"' for name in self.row_numbers)
             lines += labelled("", f"{names} looks like a row number but is used; --features can leave it out")
         return lines
 
 
-def model_lines(title: str, size: int, part: str, n_features: int, standardised: bool) -> list[str]:
-    """The block "Model"."""
-    text = f"{title}, {counted(size, part)}, {counted(n_features, 'feature')}"
+def model_lines(title: str, chosen: str, n_features: int, standardised: bool) -> list[str]:
+    """The block "Model"; `chosen` is its size and, where that was compared, its setting."""
+    text = f"{title}, {chosen}, {counted(n_features, 'feature')}"
     return labelled("Model", text + (", standardised" if standardised else ""))
 
 
-def starts_lines(evidence: Evidence, seconds: float) -> list[str]:
-    """The block "Starts"."""
+def selection_lines(selection: Selection, seconds: float) -> list[str]:
+    """The block "Compare"."""
+    return labelled("Compare", f"{counted(len(selection.candidates), 'fit')} by {selection.name} in {seconds:.1f} s")
+
+
+def matrix_lines(selection: Selection) -> list[str]:
+    """The criterion of every fit, what it prefers and what is excluded."""
+    lines = ["", *selection.matrix().to_lines(), ""]
+    for sentence in (selection.sentence, *selection.exclusions):
+        lines += wrapped(sentence, WIDTH)
+    return lines
+
+
+def starts_lines(evidence: Evidence, seconds: float | None) -> list[str]:
+    """The block "Starts"; of a fit that was one of several, without its time."""
+    time = "" if seconds is None else f" in {seconds:.1f} s"
     optima = counted(evidence.n_distinct, "distinct optimum", "distinct optima")
     n = evidence.n_starts
     if evidence.n_kicks:
         searches = counted(n - evidence.n_kicks, "search", "searches")
         kicks = counted(evidence.n_kicks, "kick")
-        return labelled("Search", f"{searches} and {kicks} in {seconds:.1f} s, {optima}")
-    return labelled("Starts", f"{n} of {n} in {seconds:.1f} s, {optima}")
+        return labelled("Search", f"{searches} and {kicks}{time}, {optima}")
+    return labelled("Starts", f"{n} of {n}{time}, {optima}")
 
 
 def result_lines(evidence: Evidence) -> list[str]:

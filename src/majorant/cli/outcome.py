@@ -10,17 +10,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import majorant
 from majorant.cli import messages
 from majorant.cli.assignments import assigned, feature_frame
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
-from majorant.cli.matrix import row_number_columns
+from majorant.cli.matrix import has_decimal_commas, row_number_columns
 from majorant.cli.request import FitRequest
 from majorant.cli.runs import ASSIGNMENTS, MODEL, REPORT, SUMMARY, Recipe, Writer, check_free, write_run
 from majorant.cli.settings import find_model
 from majorant.cli.tables import is_same_file, write_table
 from majorant.persistence import UnsavableError, save
+from majorant.summary import counted
 
 _WHAT = {
     REPORT: "the full report, open it in a browser",
@@ -55,11 +58,20 @@ def screen(run: FittedRun) -> list[str]:
         run.matrix.n_left_out,
         run.ignored,
         row_number_columns(run.table, run.columns.features),
+        run.matrix.values.size,
+        int(np.isnan(run.matrix.values).sum()),
+        [name for name in run.ignored if has_decimal_commas(run.table.frame[name])],
     )
     standardised = run.standardisation is not None
     lines = use.lines()
-    lines += messages.model_lines(run.card.title, run.size, run.card.part, len(run.columns.features), standardised)
-    lines += messages.starts_lines(evidence, run.seconds)
+    selection = run.selection
+    chosen = counted(run.size, run.card.part) if selection is None else selection.describe(selection.best)
+    lines += messages.model_lines(run.card.title, chosen, len(run.columns.features), standardised)
+    if selection is not None:
+        lines += messages.selection_lines(selection, run.seconds)
+    lines += messages.starts_lines(evidence, run.seconds if selection is None else None)
+    if selection is not None:
+        lines += messages.matrix_lines(selection)
     lines += ["", *messages.result_lines(evidence)]
     parts = run.summary.block_of(f"{run.card.part}s")
     if parts is not None:
@@ -111,6 +123,7 @@ def _recipe(run: FittedRun) -> Recipe:
         run.table.checksum,
         request.command(),
         datetime.date.today().isoformat(),
+        run.selection,
     )
 
 
@@ -127,6 +140,7 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             "rows_used": len(run.matrix.rows),
             "rows_left_out": run.matrix.n_left_out,
             "columns_left_out": run.ignored,
+            "cells_missing": int(np.isnan(run.matrix.values).sum()),
         },
         "model": {"name": run.card.name, "title": run.card.title, run.card.size_parameter: run.size},
         "features": list(run.columns.features),
@@ -142,6 +156,7 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             "optima": [{"objective": o.objective, "starts": o.n_hits, "distance": o.distance} for o in evidence.optima],
             "bound": evidence.lower_bound,
         },
+        "selection": None if run.selection is None else run.selection.to_dict(),
         "summary": run.summary.to_dict(),
         "look_out": list(run.look_out),
     }

@@ -40,6 +40,9 @@ def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> 
         standardised=units is not None,
         n_left_out=matrix.n_left_out,
         created=datetime.date.fromisoformat(recipe.created),
+        rows=matrix.rows,
+        weights=matrix.weights,
+        selection=recipe.selection,
     )
     page = html_report(run)
     with replacing(path) as stream:

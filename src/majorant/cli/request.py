@@ -19,7 +19,9 @@ class FitRequest:
     out: Path
     target: str | None = None
     features: tuple[str, ...] = ()
-    k: int | None = None
+    k: int | range | None = None
+    vary: tuple[str, ...] = ()
+    criterion: str | None = None
     standardise: bool = False
     weights: str | None = None
     settings: tuple[str, ...] = ()
@@ -29,12 +31,19 @@ class FitRequest:
     report: bool = True
     quiet: bool = False
 
+    @property
+    def compares(self) -> bool:
+        """Whether several sizes or settings are fitted and compared."""
+        return isinstance(self.k, range) or bool(self.vary)
+
     def command(self) -> str:
         """What repeats the run in a shell, with line breaks where it is long."""
         options: list[tuple[str, ...]] = []
         options += [("--target", self.target)] if self.target else []
         options += [("--features", joined_names(self.features))] if self.features else []
-        options += [("--k", str(self.k))] if self.k is not None else []
+        options += [("--k", self._k_text())] if self.k is not None else []
+        options += [("--vary", values) for values in self.vary]
+        options += [("--criterion", self.criterion)] if self.criterion else []
         options += [("--standardise",)] if self.standardise else []
         options += [("--weights", self.weights)] if self.weights else []
         options += [("--set", setting) for setting in self.settings]
@@ -50,3 +59,6 @@ class FitRequest:
             else:
                 lines.append(f"      {shlex.join(option)}")
         return printable(" \\\n".join(lines))
+
+    def _k_text(self) -> str:
+        return f"{self.k.start}:{self.k.stop - 1}" if isinstance(self.k, range) else str(self.k)

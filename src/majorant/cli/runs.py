@@ -15,6 +15,7 @@ from typing import Any
 
 from majorant.cli.errors import CommandError
 from majorant.cli.matrix import Columns, Standardisation
+from majorant.evidence.selection import Selection
 from majorant.persistence import SavedModelError, load_with_extra
 
 MODEL = "model.majorant"
@@ -46,6 +47,8 @@ class Recipe:
         What repeats the run.
     created : str
         Day of the fit, ISO 8601.
+    selection : Selection or None
+        The fits that this one was chosen from, without their estimators.
     """
 
     columns: Columns
@@ -56,6 +59,7 @@ class Recipe:
     checksum: str
     command: str
     created: str
+    selection: Selection | None = None
 
     def to_state(self) -> dict[str, Any]:
         """Plain values, for saving."""
@@ -72,6 +76,7 @@ class Recipe:
             "checksum": self.checksum,
             "command": self.command,
             "created": self.created,
+            "selection": None if self.selection is None else self.selection.to_state(),
         }
 
     @classmethod
@@ -80,7 +85,9 @@ class Recipe:
         units = None if state["means"] is None else Standardisation(state["means"], state["scales"])
         columns = Columns(tuple(state["features"]), state["target"], state["weights"])
         texts = {name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")}
-        return cls(columns, units, bool(state["drop_missing"]), **texts)
+        selected = state.get("selection")  # runs of 0.1 lack it
+        selection = None if selected is None else Selection.from_state(selected)
+        return cls(columns, units, bool(state["drop_missing"]), selection=selection, **texts)
 
 
 def read_run(folder: Path) -> tuple[Any, Recipe]:

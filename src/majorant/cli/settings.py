@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import csv
 import io
+import re
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 from majorant.cli.errors import CommandError, did_you_mean, listed
 from majorant.registry import CARDS, ESTIMATORS, ModelCard
 
+_EXAMPLES = {"--set": "tol=1e-6", "--vary": "covariance_type=full,tied,diag"}
 _WORDS = {"true": True, "false": False, "none": None, "inf": float("inf"), "nan": float("nan")}
 
 
@@ -37,11 +39,16 @@ def allows_missing(estimator: Any) -> bool:
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 
-def parsed_size(text: str) -> int:
-    """The number of parts that ``--k`` names."""
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text) >= 1):
-        raise CommandError(f"--k must be a whole number of at least 1; got {text}.")
-    return int(text)
+def parsed_size(text: str) -> int | range:
+    """The number of parts that ``--k`` names, or the numbers from one to another."""
+    found = re.fullmatch(r"([0-9]{1,9})(?::([0-9]{1,9}))?", text)
+    first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+    if not 1 <= first <= last:
+        raise CommandError(
+            f"--k must be a whole number of at least 1, or a range of them; got {text}.",
+            "For example --k 3 or --k 1:6.",
+        )
+    return range(first, last + 1) if found and found[2] else first
 
 
 def parsed_names(text: str) -> tuple[str, ...]:
@@ -54,6 +61,21 @@ def joined_names(names: Sequence[str]) -> str:
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
     return line.getvalue()
+
+
+def parsed_lists(card: ModelCard, estimator: Any, vary: Sequence[str]) -> dict[str, Any]:
+    """Values of parameters to compare, each given as ``name=a,b,c``."""
+    names = sorted(estimator.get_params(deep=False))
+    found: dict[str, Any] = {}
+    for text in vary:
+        name, values = _parsed_setting(card, text, names, option="--vary")
+        if name == card.size_parameter:
+            raise CommandError(f"--vary cannot vary {name}.", "Give a range, such as --k 1:6.")
+        if name in found:
+            raise CommandError(f"--vary {name}=... is given twice.", "Give it once, with all values.")
+        listed = [_parsed_value(v) for v in parsed_names(values)] if isinstance(values, str) else values
+        found[name] = list(listed) if isinstance(listed, list | tuple) else [listed]
+    return found
 
 
 def build_estimator(card: ModelCard, k: int | None, settings: Sequence[str], random_state: int) -> Any:
@@ -86,11 +108,11 @@ def build_estimator(card: ModelCard, k: int | None, settings: Sequence[str], ran
     return estimator.set_params(**chosen)
 
 
-def _parsed_setting(card: ModelCard, setting: str, names: Sequence[str]) -> tuple[str, Any]:
+def _parsed_setting(card: ModelCard, setting: str, names: Sequence[str], option: str = "--set") -> tuple[str, Any]:
     name, equals, text = setting.partition("=")
     name = name.strip()
     if not equals:
-        raise CommandError(f'--set takes name=value; got "{setting}".', "For example --set tol=1e-6.")
+        raise CommandError(f'{option} takes name=value; got "{setting}".', f"For example {option} {_EXAMPLES[option]}.")
     if name not in names:
         raise CommandError(
             f'{card.title} has no parameter "{name}".{did_you_mean(name, names)}', f"Parameters: {listed(names)}."

@@ -280,6 +280,17 @@ class Selection:
     def _repr_html_(self) -> str:
         return self.summary()._repr_html_()
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values with all digits, for JSON: what is not finite is None."""
+
+        def plain(value: Any) -> Any:
+            return None if isinstance(value, float) and not math.isfinite(value) else value
+
+        state = self.to_state()
+        candidates = [{name: plain(value) for name, value in c.items()} for c in state["candidates"]]
+        best = self.candidates.index(self.best) if self.ranked else None
+        return {**state, "candidates": candidates, "best": best, "sentence": self.sentence}
+
     def to_state(self) -> dict[str, Any]:
         """Plain values without the estimators, for saving."""
         state = {name: getattr(self, name) for name in _PLAIN}

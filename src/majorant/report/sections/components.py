@@ -52,7 +52,8 @@ def _table(mixture: Mixture, shown: list[int], features: list[int]) -> str:
         cells += [f'<td class="{_css(i)}">{column[row]}</td>' for i, column in enumerate(columns)]
         body += f"<tr>{''.join(cells)}</tr>"
     css = "dense" if len(shown) > 12 else ""
-    return f'<table class="{css}"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table>'
+    table = f'<table class="{css}"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<div class="scrolls">{table}</div>'
 
 
 def _css(place: int) -> str:

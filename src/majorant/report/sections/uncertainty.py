@@ -56,7 +56,7 @@ def most_unsure(certainty: NDArray[np.float64], most: int) -> list[int]:
 def draw_certainty(size: Size, edges: NDArray[np.float64], counts: NDArray[np.int64]) -> Canvas:
     """One bar a step, its count above it, the unsure ones dark."""
     canvas = Canvas(size, BASE + 48)
-    scale = Linear(float(edges[0]), float(edges[-1]), 0, size.width)
+    scale = Linear(float(edges[0]), float(edges[-1]), 8, size.width - 8)
     tallest = int(counts.max())
     shelf = Shelf(2)
     for low, high, count in zip(edges[:-1].tolist(), edges[1:].tolist(), counts.tolist(), strict=True):

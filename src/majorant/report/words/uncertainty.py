@@ -23,7 +23,7 @@ def notes(mixture: Mixture, n_listed: int) -> list[str]:
     """How to read the bars and the list."""
     texts = [
         "<b>Each bar counts rows</b> by the probability of their own component, as the fit sees it: 1 is certain. "
-        f"Dark bars are rows at {CLEAR:.1f} or below."
+        f"Rows up to {CLEAR:.1f} are unsure."
     ]
     unsure = mixture.n_rows - mixture.n_clear
     if unsure:
