@@ -23,6 +23,8 @@ Majorant = Callable[..., Any]
 FIT = ["fit", "kmeans", "plants.csv", "--out", "run"]
 HEIGHT = [*FIT, "--features", "height"]
 
+NO_SIZE = "majorant: --k must be a whole number of at least 1, or a range of them;"
+
 MISTAKES = {
     "no file": (
         ["fit", "kmeans", "plant.csv", "--out", "run"],
@@ -45,15 +47,20 @@ MISTAKES = {
         [*HEIGHT, "--k", "13"],
         "majorant: plants.csv has 12 usable rows, too few for 13 clusters. Set --k to 12 or less.",
     ),
-    "k of zero": (
-        [*HEIGHT, "--k", "0"],
-        "majorant: --k must be a whole number of at least 1, or a range of them; got 0.",
-    ),
-    "k of words": (
-        [*HEIGHT, "--k", "two"],
-        "majorant: --k must be a whole number of at least 1, or a range of them; got two.",
-    ),
+    "k of zero": ([*HEIGHT, "--k", "0"], f"{NO_SIZE} got 0. For example --k 3 or --k 1:6."),
+    "k of words": ([*HEIGHT, "--k", "two"], f"{NO_SIZE} got two."),
+    "k backwards": ([*HEIGHT, "--k", "6:1"], f"{NO_SIZE} got 6:1."),
+    "half a range": ([*HEIGHT, "--k", "1:"], f"{NO_SIZE} got 1:."),
     "range of k": ([*HEIGHT, "--k", "1:6"], "majorant: k-means has no criterion that compares sizes"),
+    "varied without a likelihood": ([*HEIGHT, "--vary", "tol=1,2"], "majorant: k-means has no criterion"),
+    "nothing to compare": (
+        [*HEIGHT, "--k", "2", "--criterion", "bic"],
+        "majorant: --criterion chooses among several fits. Give a range, such as --k 1:6.",
+    ),
+    "wrong criterion": (
+        [*HEIGHT, "--k", "1:2", "--criterion", "bci"],
+        'majorant: there is no criterion "bci". Did you mean "bic"? Criteria: bic, aic, icl.',
+    ),
     "wrong parameter": (
         [*HEIGHT, "--k", "2", "--set", "n_intt=3"],
         'majorant: k-means has no parameter "n_intt". Did you mean "n_init"?',
