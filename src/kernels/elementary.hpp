@@ -19,9 +19,9 @@ inline double exp_of_negative(double x) {
     return value * scale * double(x > -700.0);
 }
 
-// The same to about 1e-7, zero below -87.
+// The same to about 1e-7, zero below -64: products of smaller numbers would be subnormal, and slow.
 inline float exp_of_negative(float x) {
-    const float clipped = x > -87.0f ? x : -87.0f;
+    const float clipped = x > -64.0f ? x : -64.0f;
     const int32_t power = int32_t(clipped * 1.44269504f - 0.5f);
     const float f = clipped - float(power) * 0.693147181f;
     float value = 1.0f / 5040.0f;
@@ -29,7 +29,7 @@ inline float exp_of_negative(float x) {
 #pragma GCC unroll 7
     for (float factorial : factorials) value = value * f + 1.0f / factorial;
     const float scale = std::bit_cast<float>((power + 127) << 23);
-    return value * scale * float(x > -87.0f);
+    return value * scale * float(x > -64.0f);
 }
 
 // log(x) for a normal positive number to about 1e-16 relative to the larger of the result and one.

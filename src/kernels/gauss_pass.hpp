@@ -8,7 +8,7 @@ namespace majorant::MAJORANT_ISA {
 inline double largest(int64_t n, const double* w) {
     double most = w ? 0.0 : 1.0;
     for (int64_t i = 0; w && i < n; i++) most = std::max(most, w[i]);
-    return most > 0 ? most : 1.0;
+    return most > 0 ? std::max(most, 1e-300) : 1.0;  // with an inverse
 }
 
 inline void clear(int64_t k, int64_t d, Covariance type, double* moments) {

@@ -7,6 +7,7 @@
 #include "elementary.hpp"
 #include "gauss_interface.hpp"
 #include "isa.hpp"
+#include "lanes.hpp"
 
 namespace majorant::MAJORANT_ISA {
 
@@ -20,7 +21,8 @@ class GaussTile {
 public:
     GaussTile(int64_t k, int64_t d, Covariance type)
         : k_(k), d_(d), type_(type), capacity_(room(d)), means_(k * d), least_(capacity_), total_(capacity_),
-          dot_(capacity_), relative_(capacity_), weights_(capacity_), storage_((3 * d + k + 1) * capacity_ / lanes) {
+          dot_(capacity_), relative_(capacity_), weights_(capacity_), sums_(padded(d)), squares_(padded(d)),
+          numbers_(padded(d)), storage_((3 * d + k + 1) * capacity_ / lanes) {
         x_ = reinterpret_cast<T*>(storage_.data());
         difference_ = x_ + d * capacity_;
         weighted_ = difference_ + d * capacity_;
@@ -50,12 +52,15 @@ public:
     void load(int64_t n, const T* rows, const double* w, double unit) {
         n_ = n;
         points_ = (n + step - 1) / step * step;
-        for (int64_t p = 0; p < points_; p++) {
-            const T* row = rows + std::min(p, n - 1) * d_;
-            for (int64_t l = 0; l < d_; l++) x_[l * capacity_ + p] = row[l];
-            weights_[p] = p < n ? weight(w, p) : 0.0;
-            relative_[p] = T(weights_[p] / unit);
+        for (int64_t l = 0; l < d_; l++) {
+            T* column = x_ + l * capacity_;
+            for (int64_t p = 0; p < n; p++) column[p] = rows[p * d_ + l];
+            std::fill(column + n, column + points_, rows[(n - 1) * d_ + l]);
         }
+        for (int64_t p = 0; p < n; p++) weights_[p] = weight(w, p);
+        std::fill(weights_.begin() + n, weights_.begin() + points_, 0.0);
+        const double per_unit = 1.0 / unit;
+        for (int64_t p = 0; p < points_; p++) relative_[p] = T(weights_[p] * per_unit);
     }
 
     void energies() {
@@ -96,7 +101,7 @@ public:
             return sums;
         }
         std::fill_n(dot_.begin(), points_, T(0));
-        const T minus_beta = T(-beta), lowest = sizeof(T) == 8 ? T(-700) : T(-87);
+        const T minus_beta = T(-beta), lowest = sizeof(T) == 8 ? T(-700) : T(-64);
         for (int64_t j = 0; j < k_; j++) {
             T* q = table_ + j * capacity_;
             for (int64_t p = 0; p < points_; p++) {
@@ -138,30 +143,15 @@ public:
         const int64_t second = second_moments(d_, type_), width = 1 + d_ + second;
         for (int64_t j = 0; j < k_; j++) {
             double* moments = out + j * width;
-            const T* q = table_ + j * capacity_;
-            T most = 0;
-            for (int64_t p = 0; p < points_; p++) {
-                share_[p] = q[p] * relative_[p];
-                most = std::max(most, share_[p]);
+            const double mass = take_shares(table_ + j * capacity_);
+            if (!(mass > 0)) continue;
+            moments[0] += unit * mass;
+            if (type_ == Covariance::full || type_ == Covariance::tied) {
+                add_columns<true>(j, unit, moments + 1, nullptr);
+                add_triangle(unit, moments + 1 + d_);
+            } else {
+                add_columns<false>(j, unit, moments + 1, moments + 1 + d_);
             }
-            if (!(most > 0)) continue;
-            differ(j);
-            moments[0] += unit * sum(share_);
-            for (int64_t l = 0; l < d_; l++) {
-                const T* difference = difference_ + l * capacity_;
-                T* weighted = weighted_ + l * capacity_;
-                vec first{}, square{};
-                for (int64_t p = 0; p < points_; p += lanes) {
-                    const vec product = V::load(share_ + p) * V::load(difference + p);
-                    V::store(weighted + p, product);
-                    first += product;
-                    square += product * V::load(difference + p);
-                }
-                moments[1 + l] += unit * sum(first);
-                if (type_ == Covariance::diag) moments[1 + d_ + l] += unit * sum(square);
-                if (type_ == Covariance::spherical) moments[1 + d_] += unit * sum(square);
-            }
-            if (type_ == Covariance::full || type_ == Covariance::tied) add_triangle(unit, moments + 1 + d_);
         }
     }
 
@@ -173,16 +163,57 @@ private:
         return vectors * lanes;
     }
 
-    static double sum(vec v) {
-        double total = 0.0;
-        for (int l = 0; l < lanes; l++) total += double(v[l]);
-        return total;
+    static int64_t padded(int64_t d) { return (d + Vector<double>::lanes - 1) / Vector<double>::lanes * Vector<double>::lanes; }
+
+    // Weighted responsibilities, and their sum.
+    double take_shares(const T* q) {
+        vec total[unroll] = {};
+        for (int64_t p = 0; p < points_; p += step)
+#pragma GCC unroll 4
+            for (int64_t u = 0; u < step; u += lanes) {
+                const vec share = V::load(q + p + u) * V::load(relative_.data() + p + u);
+                V::store(share_ + p + u, share);
+                total[u / lanes] += share;
+            }
+        Doubles sums[Vector<double>::lanes] = {};
+        for (int u = 0; u < unroll; u++) sums[0] += widened(total[u]);
+        return lane_sums(sums)[0];
     }
 
-    double sum(const T* values) const {
-        vec total{};
-        for (int64_t p = 0; p < points_; p += lanes) total += V::load(values + p);
-        return sum(total);
+    // Adds the first moments of every column, and its squares or, where `keep`, leaves differences and weighted
+    // differences for the products of columns.
+    template <bool keep>
+    void add_columns(int64_t j, double unit, double* first, double* second) {
+        for (int64_t l = 0; l < d_; l++) {
+            const T mean = means_[j * d_ + l], *x = x_ + l * capacity_;
+            T *difference = difference_ + l * capacity_, *weighted = weighted_ + l * capacity_;
+            vec sum[unroll] = {}, square[unroll] = {};
+            for (int64_t p = 0; p < points_; p += step) {
+#pragma GCC unroll 4
+                for (int u = 0; u < unroll; u++) {
+                    const vec moved = V::load(x + p + u * lanes) - mean, product = moved * V::load(share_ + p + u * lanes);
+                    sum[u] += product;
+                    if constexpr (keep) {
+                        V::store(difference + p + u * lanes, moved);
+                        V::store(weighted + p + u * lanes, product);
+                    } else {
+                        square[u] += product * moved;
+                    }
+                }
+            }
+#pragma GCC unroll 4
+            for (int u = 1; u < unroll; u++) {
+                sum[0] += sum[u];
+                square[0] += square[u];
+            }
+            sums_[l] = widened(sum[0]);
+            if (!keep) squares_[l] = widened(square[0]);
+        }
+        lane_sums(d_, sums_.data(), numbers_.data());
+        for (int64_t l = 0; l < d_; l++) first[l] += unit * numbers_[l];
+        if (keep) return;
+        lane_sums(d_, squares_.data(), numbers_.data());
+        for (int64_t l = 0; l < d_; l++) second[type_ == Covariance::diag ? l : 0] += unit * numbers_[l];
     }
 
     void differ(int64_t j) {
@@ -275,11 +306,19 @@ private:
                     if (!corner || c <= r) total[r][c] += left * right[c];
             }
         }
+        constexpr int room = (rows * columns + Vector<double>::lanes - 1) / Vector<double>::lanes * Vector<double>::lanes;
+        Doubles sums[room] = {};
+        double numbers[room];
+#pragma GCC unroll 4
+        for (int r = 0; r < rows; r++)
+#pragma GCC unroll 4
+            for (int c = 0; c < columns; c++) sums[r * columns + c] = widened(total[r][c]);
+        lane_sums(rows * columns, sums, numbers);
 #pragma GCC unroll 4
         for (int r = 0; r < rows; r++)
 #pragma GCC unroll 4
             for (int c = 0; c < columns; c++)
-                if (!corner || c <= r) triangle[(a + r) * (a + r + 1) / 2 + b + c] += unit * sum(total[r][c]);
+                if (!corner || c <= r) triangle[(a + r) * (a + r + 1) / 2 + b + c] += unit * numbers[r * columns + c];
     }
 
     int64_t k_, d_;
@@ -287,6 +326,8 @@ private:
     int64_t capacity_, n_ = 0, points_ = 0;
     std::vector<T> means_, narrowed_, least_, total_, dot_, relative_;
     std::vector<double> weights_;
+    std::vector<Doubles> sums_, squares_;  // by column, room for whole vectors of their sums
+    std::vector<double> numbers_;
     std::vector<vec> storage_;
     T *x_, *difference_, *weighted_, *table_, *share_;
     const T* factors_ = nullptr;

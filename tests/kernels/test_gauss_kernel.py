@@ -133,8 +133,8 @@ class TestPass:
         check(mixture, rows_of(0, 150, mixture, dtype), weights_of(True, 150), beta)
 
     def test_wide_rows(self, covariance_type: CovarianceType, dtype: type) -> None:
-        mixture = mixture_of(1, 2, 300, covariance_type, spread=0.1)
-        check(mixture, rows_of(0, 150, mixture, dtype), None)
+        mixture = mixture_of(1, 2, 180, covariance_type, spread=0.1)
+        check(mixture, rows_of(0, 70, mixture, dtype), None)
 
     def test_an_absent_component_takes_nothing(self, covariance_type: CovarianceType, dtype: type) -> None:
         mixture = mixture_of(1, 3, 2, covariance_type)
@@ -161,7 +161,7 @@ class TestPass:
         mixture = mixture_of(1, 3, 2, covariance_type)
         x, w = rows_of(0, 100, mixture, dtype), np.random.default_rng(0).random(100)
         plain = mixture.tight_moments(x, w)
-        for unit in (2.0**-300, 2.0**300):
+        for unit in (2.0**-900, 2.0**-300, 2.0**300):
             for mine, theirs in zip(plain, mixture.tight_moments(x, unit * w), strict=True):
                 np.testing.assert_allclose(theirs, unit * np.asarray(mine), rtol=1e-12)
 

@@ -29,7 +29,7 @@ class EmRun:
     ----------
     mixture : Mixture
     log_likelihoods : ndarray of shape (n_iter + 1,)
-        Weighted log-likelihood after 0, 1, ... steps; it never falls. The last one is that of `mixture`.
+        Weighted log-likelihood after 0, 1, ... steps, the last one that of `mixture`; it never falls, rounding apart.
     floored : ndarray of shape (n_components,)
         Whether the last M-step had to clip an eigenvalue of the component at the floor.
     converged : bool
