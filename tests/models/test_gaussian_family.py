@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from numpy.typing import NDArray
 
+import majorant as mj
 from majorant.engine import Block, Chunks, minimize
+from majorant.engine.storage import stored_rows
 from majorant.models.gaussian_mixture import GaussianFamily, Mixture
-from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType
+from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType, m_step, moments
 
 from ..engine.problems import POLICIES, objective
 
@@ -29,10 +33,10 @@ def first_labels(labels: NDArray[np.int32]) -> Any:
 
 @each_type
 def test_em_never_loses(covariance_type: CovarianceType) -> None:
-    for seed in range(25):
+    for seed in range(100):
         x, labels = data_of(seed)
         family = GaussianFamily(3, 2, covariance_type, floor=0.01)
-        end = minimize(family, Chunks(x), latent=first_labels(labels), max_iter=40)
+        end = minimize(family, Chunks(x), latent=first_labels(labels), max_iter=20)
         values = end.trace["objective"]
         assert np.diff(values).max(initial=0.0) <= 1e-10 * abs(values[-1])
 
@@ -96,3 +100,119 @@ def test_solve_is_the_constrained_minimum(covariance_type: CovarianceType, floor
 
 def family_without_floor(family: GaussianFamily) -> GaussianFamily:
     return GaussianFamily(family.n_states, family.n_features, family.covariance_type)
+
+
+# Units and precision
+
+
+@each_type
+@pytest.mark.parametrize("unit", [1e-8, 1e8])
+def test_units_only_add_a_constant(covariance_type: CovarianceType, unit: float) -> None:
+    x, labels = data_of(7, n=80)
+    ends = []
+    for c in (1.0, unit):
+        family = GaussianFamily(3, 2, covariance_type, floor=1e-3 * c**2)
+        ends.append(minimize(family, Chunks(c * x), latent=first_labels(labels), tol=-np.inf, max_iter=30))
+    assert ends[1].objective - x.size * np.log(unit) == pytest.approx(ends[0].objective, rel=1e-11)
+    np.testing.assert_allclose(ends[1].theta.means / unit, ends[0].theta.means, rtol=1e-8)
+
+
+FAR = np.array([[1e6 + 1, 1e6 - 1], [1e6 - 1, 1e6 + 1], [1e6 + 2, 1e6], [5, 3], [4, 4], [6, 3]])
+"""Two tight groups a million standard deviations apart: E[x^2] - E[x]^2 has no digits left for them."""
+
+
+@each_type
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_tight_groups_far_apart_keep_their_variances(covariance_type: CovarianceType, dtype: type) -> None:
+    family = GaussianFamily(2, 2, covariance_type, floor=1e-9)
+    labels = np.array([0, 0, 0, 1, 1, 1], dtype=np.int32)
+    end = minimize(family, Chunks(FAR.astype(dtype)), latent=first_labels(labels), max_iter=50)
+    group = [np.cov(FAR[labels == k].T, bias=True) for k in range(2)]
+    expected = {
+        "full": np.array(group),
+        "tied": (group[0] + group[1]) / 2,
+        "diag": np.array([np.diag(c) for c in group]),
+        "spherical": np.array([np.trace(c) / 2 for c in group]),
+    }[covariance_type]
+    rounding = 1e-9 if dtype == np.float64 else 0.02  # the mean 1000000.667 itself is 0.04 off in single precision
+    np.testing.assert_allclose(end.theta.covariances, expected, rtol=rounding, atol=rounding)
+    np.testing.assert_allclose(end.theta.weights, 0.5, rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("covariance_type", ["spherical", "diag", "tied"])
+def test_two_rows_end_at_the_floor(covariance_type: CovarianceType, dtype: type) -> None:
+    family = GaussianFamily(2, 1, covariance_type, floor=0.1)
+    data = Chunks(np.array([[20000.0], [0.0]], dtype=dtype))
+    end = minimize(family, data, latent=first_labels(np.array([0, 1], dtype=np.int32)))
+    np.testing.assert_array_equal(end.theta.covariances.ravel(), np.full(end.theta.covariances.size, 0.1))
+    assert family.floored(end.theta).all()
+
+
+@each_type
+def test_single_rows_give_nearly_the_fit_of_double_ones(covariance_type: CovarianceType) -> None:
+    x, labels = data_of(3, n=2000)
+    ends = []
+    for dtype in (np.float64, np.float32):
+        family = GaussianFamily(3, 2, covariance_type, floor=1e-3)
+        ends.append(minimize(family, Chunks(x.astype(dtype)), latent=first_labels(labels), tol=-np.inf, max_iter=15))
+    assert ends[1].objective == pytest.approx(ends[0].objective, rel=1e-5)
+    np.testing.assert_allclose(ends[1].theta.covariances, ends[0].theta.covariances, rtol=1e-3, atol=1e-3)
+    assert ends[1].theta.means.dtype == np.float64
+    np.testing.assert_array_equal(ends[1].theta.means, ends[1].theta.means.astype(np.float32))
+
+
+@each_type
+def test_weights_are_repeats(covariance_type: CovarianceType) -> None:
+    x, labels = data_of(4, n=50)
+    times = np.random.default_rng(0).integers(0, 4, 50)
+    family = GaussianFamily(3, 2, covariance_type, floor=0.01)
+    weighted = minimize(family, Chunks(x, weights=times.astype(float)), latent=first_labels(labels), max_iter=20)
+    repeated = np.repeat(labels, times)
+    plain = minimize(family, Chunks(np.repeat(x, times, axis=0)), latent=first_labels(repeated), max_iter=20)
+    assert weighted.objective == pytest.approx(plain.objective, rel=1e-12)
+    np.testing.assert_allclose(weighted.theta.covariances, plain.theta.covariances, rtol=1e-8)
+
+
+# Where the rows are
+
+
+@each_type
+@pytest.mark.parametrize("kind", ["npy", "parquet"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_streams_are_fitted_as_rows_in_memory(
+    covariance_type: CovarianceType, kind: str, dtype: type, tmp_path: Path
+) -> None:
+    x = data_of(1, n=30_000)[0].astype(dtype)
+    path = tmp_path / f"rows.{kind}"
+    if kind == "npy":
+        np.save(path, x)
+    else:
+        pl.DataFrame(x, schema=["a", "b"]).write_parquet(path, row_group_size=7000)
+    weights = np.random.default_rng(0).random(len(x))
+    source = stored_rows(mj.open_rows(path))
+    assert source is not None
+    source.weights = weights
+    theta = m_step(
+        moments(x, weights, np.random.default_rng(1).dirichlet([1.0] * 3, len(x)), np.zeros((3, 2)), covariance_type),
+        None,
+        np.zeros((3, 2)),
+        covariance_type,
+        0.01,
+        single=dtype == np.float32,
+    ).mixture
+
+    def fit(data: Chunks) -> Any:
+        return minimize(GaussianFamily(3, 2, covariance_type, floor=0.01), data, theta=theta, tol=-np.inf, max_iter=10)
+
+    memory = fit(Chunks(x, weights=weights))
+    streams = [fit(Chunks(source, n_jobs=n_jobs)) for n_jobs in (1, 2, 3)]
+    rounding = 1e-12 if dtype == np.float64 else 1e-6
+    assert streams[0].objective == pytest.approx(memory.objective, rel=rounding)
+    np.testing.assert_allclose(streams[0].theta.covariances, memory.theta.covariances, rtol=1e4 * rounding)
+    for other in streams[1:]:
+        assert other.objective == streams[0].objective
+        for name in ("weights", "means", "covariances"):
+            np.testing.assert_array_equal(getattr(other.theta, name), getattr(streams[0].theta, name))
+    threads = [fit(Chunks(x, weights=weights, n_jobs=n_jobs)) for n_jobs in (2, 3)]
+    assert {t.objective for t in threads} == {memory.objective}

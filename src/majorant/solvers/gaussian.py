@@ -289,9 +289,10 @@ def covariance_shape(n_components: int, n_features: int, covariance_type: Covari
     return {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[covariance_type]
 
 
-def singular_message(covariance_type: CovarianceType, component: int) -> str:
+def singular_message(covariance_type: CovarianceType, component: int | None = None) -> str:
     """What to say of a covariance that has no inverse."""
-    which = "the tied covariance" if covariance_type == "tied" else f"the covariance of component {component}"
+    of = "a component" if component is None else f"component {component}"
+    which = "the tied covariance" if covariance_type == "tied" else f"the covariance of {of}"
     return (
         f"{which} is not positive definite: use a positive floor, fewer components, or columns that are not functions "
         "of each other"

@@ -167,7 +167,7 @@ def _run(
         status,
     )
     if (status == 2).any():
-        raise ValueError(singular_message(covariance_type, 0))
+        raise ValueError(singular_message(covariance_type))
     return [
         EmRun(
             Mixture(shares[i], means[i], covariances[i], covariance_type),

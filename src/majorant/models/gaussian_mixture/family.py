@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -42,24 +42,33 @@ class GaussianFamily:
     floor: float = 0.0
     beta: float = 1.0
     slack: float = 0.0
+    precision: np.dtype[Any] = field(default=np.dtype(np.float64), init=False)
 
     def energies(self, theta: Mixture, block: Block) -> NDArray[Any]:
         return theta.energies(block.columns[0])
 
     def statistics(self, block: Block, q: Latent, theta: Mixture | None) -> Array:
-        means = np.zeros((self.n_states, self.n_features)) if theta is None else theta.means
-        return moments(block.columns[0], block.weights, as_soft(q, self.n_states), means, self.covariance_type)
+        x = self._rows(block)
+        reference = np.zeros((self.n_states, self.n_features)) if theta is None else theta.means
+        return moments(x, block.weights, as_soft(q, self.n_states), reference, self.covariance_type)
 
     def tight_pass(self, theta: Mixture, block: Block) -> tuple[float, Bound]:
-        free, entropy, s = theta.tight_moments(block.columns[0], block.weights, self.beta)
+        free, entropy, s = theta.tight_moments(self._rows(block), block.weights, self.beta)
         return free, Bound(s, entropy, 0.0)
 
     def solve(self, s: Array, theta: Mixture | None, data: Chunks) -> tuple[Mixture, float]:
         reference = np.zeros((self.n_states, self.n_features)) if theta is None else theta.means
-        dtype = next(data.source.blocks()).columns[0].dtype
-        step = m_step(s, theta, reference, self.covariance_type, self.floor, single=dtype == np.float32)
-        self.slack = 16 * float(np.finfo(dtype).eps) * (self.n_features * float(s[:, 0].sum()) + step.travel)
+        single = self.precision == np.float32
+        step = m_step(s, theta, reference, self.covariance_type, self.floor, single=single)
+        digits = float(np.finfo(self.precision).eps)
+        self.slack = 16 * digits * (self.n_features * float(s[:, 0].sum()) + step.travel)
         return step.mixture, step.value
+
+    def _rows(self, block: Block) -> NDArray[Any]:
+        """The rows of a block; an M-step must know the precision of those that its statistics are of."""
+        x: NDArray[Any] = block.columns[0]
+        self.precision = x.dtype
+        return x
 
     def penalty(self, theta: Mixture) -> float:
         return 0.0
