@@ -62,20 +62,28 @@ double sum_at(const Points& points, const double* c, double* mean) {
     return total;
 }
 
-// Moves c to the mean of the points under their bumps; g never falls. Returns g there and counts the sums.
+// Moves c towards the mean of the points under their bumps, and beyond it as long as g rises; g never falls. Returns g
+// there and counts the sums.
 double climb(const Points& points, double* c, int64_t max_steps, double progress, int64_t* sums) {
-    std::vector<double> mean(points.d), next(points.d);
-    double value = sum_at(points, c, mean.data());
+    constexpr double longer = 1.7, longest = 50;
+    std::vector<double> mean(points.d), trial(points.d), next(points.d);
+    double value = sum_at(points, c, mean.data()), stride = 1;
     ++*sums;
     for (int64_t step = 0; step < max_steps; step++) {
-        const double better = sum_at(points, mean.data(), next.data());
+        for (int64_t l = 0; l < points.d; l++) trial[l] = c[l] + stride * (mean[l] - c[l]);
+        const double better = sum_at(points, trial.data(), next.data());
         ++*sums;
-        if (!(better > value)) break;
+        if (!(better > value)) {
+            if (stride == 1) break;
+            stride = 1;
+            continue;
+        }
         const bool settled = better - value <= progress * better;
         value = better;
-        std::copy(mean.begin(), mean.end(), c);
+        std::copy(trial.begin(), trial.end(), c);
         mean.swap(next);
         if (settled) break;
+        stride = std::min(stride * longer, longest);
     }
     return value;
 }
@@ -84,9 +92,10 @@ double climb(const Points& points, double* c, int64_t max_steps, double progress
 // here: what the series leave out, what rounding may take, and the points too far away to be looked at.
 struct Box {
     double bound = 0;
-    double far = 0, far_slope = 0;        // of the points left out, anywhere in the box: sum of their bumps and of their slopes
-    double missing = 0, slope_missing = 0;  // what else the polynomial and its derivative along a unit vector may lack
-    double size = 0;                      // sum of the sizes of the coefficients
+    double far = 0, far_slope = 0;            // of the points left out, anywhere in the box: sum of their bumps and of their slopes
+    double remainder = 0, slope_missing = 0;  // what the series leave out, and their derivatives along a unit vector
+    double rounding = 0;                      // of the coefficients, in all
+    double size = 0;                          // sum of the sizes of the coefficients
     int64_t split = 0;
     std::vector<double> numbers, coefficients;
     std::shared_ptr<const std::vector<int32_t>> members;  // null: all points
@@ -157,7 +166,7 @@ private:
             if (is_polynomial) {
                 child->half()[l] = box.half()[l] / 2;
                 monomials->halve(child->coefficients.data(), l, side);
-                child->missing += 4 * double(monomials->degree + 2) * unit_roundoff * box.size;
+                child->rounding += 4 * double(monomials->degree + 2) * unit_roundoff * box.size;
                 n_boxes++;
                 n_tests += monomials->size() * (monomials->degree / 2 + d + 2);
                 enclose(std::move(child));
@@ -205,7 +214,8 @@ private:
             const double per_factorial = std::exp(q * std::log(radius) - 0.5 * std::lgamma(q + 1)) * wide;
             const double remainder = cramer * radius / std::sqrt(q + 1) * per_factorial;
             if (remainder <= grain / 8) {
-                box->missing = remainder * (1 + 1e-9) + rounding(near.count) * std::exp(square) * sum;
+                box->remainder = remainder * (1 + 1e-9);
+                box->rounding = rounding(near.count) * std::exp(square) * sum;
                 box->slope_missing = cramer * cramer * std::sqrt(q + 2) * per_factorial * (1 + 1e-9);
                 develop(*box, near);
                 return enclose(std::move(box));
@@ -282,22 +292,19 @@ private:
 
     // Bounds g over a box by its polynomial there. The largest value lies where g turns.
     void enclose(std::unique_ptr<Box> box) {
-        double longest = 0;
-        for (int64_t l = 0; l < d; l++) {
-            slack[l] = box->half()[l] * (box->slope_missing + box->far_slope) + double(monomials->degree) * box->missing;
-            longest = std::max(longest, box->half()[l]);
-        }
+        for (int64_t l = 0; l < d; l++)
+            slack[l] = box->half()[l] * (box->slope_missing + box->far_slope) + double(monomials->degree) * box->rounding;
         const auto found = monomials->enclose(box->coefficients.data(), slack.data(), excess.data(), sizes.data());
         box->size = found.size;
         box->split = found.split;
-        box->bound = std::min(box->bound, found.upper + box->missing + box->far);
+        box->bound = std::min(box->bound, found.upper + box->remainder + box->rounding + box->far);
         if (!may_matter(box->bound)) return drop(box->bound);
         if (!found.may_turn) return;
         if (box->coefficients[0] > best_value + 0.01 * tolerance) {
             propose(box->middle());
             if (!may_matter(box->bound)) return drop(box->bound);
         }
-        if (longest <= 64 * unit_roundoff * diameter) return drop(box->bound);
+        if (found.upper - box->coefficients[0] <= box->rounding) return drop(box->bound);
         push(std::move(box));
     }
 };

@@ -114,8 +114,8 @@ using GaussFactorKernel = int64_t (*)(int64_t k, int64_t d, Covariance type, con
 struct Bumps {
     BoxSearch* (*search)(int64_t n, int64_t d, const double* x, const double* heights, double tolerance);
 
-    // Local maxima of g by mean shift: each of the centres (n_starts, d) moves to the mean of the points under their bumps
-    // until g grows by less than progress, relative. values get g. Returns how many points were looked at.
+    // Local maxima of g by mean shift: each of the centres (n_starts, d) moves to the mean of the points under their bumps,
+    // or beyond it, until g grows by less than progress, relative. values get g. Returns how many points were looked at.
     int64_t (*climb)(int64_t n, int64_t d, const double* x, const double* heights, int64_t n_starts, double* centres,
                      double* values, int64_t max_steps, double progress);
 };

@@ -1,4 +1,4 @@
-"""A provable upper bound on the log-likelihood of Gaussian mixtures: coordinates, mixing distribution, largest gradient."""
+"""A provable upper bound on the log-likelihood of mixtures: coordinates, mixing distribution, largest gradient."""
 
 from __future__ import annotations
 
@@ -157,33 +157,41 @@ def _bound(bumps: GaussianBumps, aim: Aim, most_columns: int, work: float) -> Up
 
 
 def _bound_by_search(bumps: GaussianBumps, aim: Aim, work: float) -> tuple[UpperBound, bool]:
-    """The bound with p from a good mixing distribution, and whether the search for the largest gradient was finished."""
+    """The bound with p from a good mixing distribution, and whether the largest gradient was found."""
     mixing, spent = best_mixing(bumps, 0.4 * work, aim)
     while True:
         attained = bumps.log_likelihood(mixing.log_density)
         tolerance = aim.tolerance(attained)
         search, shift = _start(bumps, mixing, tolerance)
         scale = bumps.total * np.exp(-shift)
-        enough = float(scale * np.exp(2 * tolerance / bumps.total)) if spent < 0.5 * work else np.inf
-        is_closed = False
-        while not is_closed and search.tests < work - spent and search.lower <= enough:
-            is_closed = search.advance(int(min(PIECE, max(work - spent - search.tests, 1))))
-        spent += search.tests
-        if search.lower <= enough:
+        enough = float(scale * np.exp(2 * tolerance / bumps.total))
+        is_closed = _advance(search, work - spent, enough if spent < 0.5 * work else np.inf)
+        if search.lower <= enough or spent + search.tests >= 0.6 * work:
             break
         # A place from which the likelihood rises: better p make a better bound.
         place = np.empty((1, bumps.points.shape[1]))
         search.write_centre(place[0])
-        better, more = best_mixing(bumps, 0.6 * work - spent, aim, replace(mixing, peaks=place))
-        spent += more
+        better, used = best_mixing(bumps, 0.6 * work - spent - search.tests, aim, replace(mixing, peaks=place))
+        spent += used
         if better.highest >= search.lower / scale:
+            is_closed = _advance(search, work - spent)
             break
+        spent += search.tests
         mixing = better
+    spent += search.tests
     largest = float(np.log(search.upper)) + shift
     size = float(bumps.weights @ np.abs(mixing.log_density)) + bumps.total * (1 + abs(bumps.log_peak) + abs(largest))
     rounding = (len(bumps.weights) + 100) * EPSILON * size + bumps.coordinate_error
     bound = attained + bumps.total * (largest - float(np.log(bumps.total))) + rounding
     return UpperBound(bound, attained, len(mixing.atoms), "mixing distribution and branch and bound", spent), is_closed
+
+
+def _advance(search: BoxSearch, work: float, enough: float = np.inf) -> bool:
+    """Goes on with a search until so much work is done in all, a larger value than enough is met, or it is finished."""
+    is_closed = search.advance(0)
+    while not is_closed and search.tests < work and search.lower <= enough:
+        is_closed = search.advance(int(min(PIECE, max(work - search.tests, 1))))
+    return is_closed
 
 
 def _start(bumps: GaussianBumps, mixing: Mixing, tolerance: float) -> tuple[BoxSearch, float]:

@@ -67,7 +67,7 @@ class GaussianBumps:
             if cell.max() < most:
                 break
             size *= 1.5
-        mass = np.bincount(cell, self.weights)
+        mass = np.bincount(cell, self.weights).astype(np.float64)
         means = np.column_stack([np.bincount(cell, self.weights * column) / mass for column in self.points.T])
         return GaussianBumps(means, mass, self.log_peak, self.coordinate_error), cell
 
@@ -113,9 +113,9 @@ def whitened(points: Array, weights: Array, floor: Array) -> GaussianBumps:
     """
     n_columns = points.shape[1]
     share = weights / weights.sum()
-    scales = np.sqrt(np.diag(floor))
-    if not (np.isfinite(scales).all() and (scales > 0).all()):
+    if not (np.isfinite(floor).all() and (np.diag(floor) > 0).all()):
         raise np.linalg.LinAlgError("the diagonal is not positive")
+    scales = np.sqrt(np.diag(floor))
     x = (points - np.einsum("i,ij->j", share, points)) / scales
     root = np.linalg.cholesky(floor / np.outer(scales, scales))
     for l in range(n_columns):  # noqa: E741

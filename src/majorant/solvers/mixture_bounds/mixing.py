@@ -29,12 +29,12 @@ MOST_POINTS = 2500
 MOST_NEW = 40
 APART = 0.5
 """Distance that new atoms of one round keep."""
-SAME = 0.05
+SAME = 0.01
 """Distance below which two atoms are made one."""
 FIRST_ATOMS = 200
 NEWTON_STEPS = 10
 EM_STEPS = 3
-LOCAL_STEPS = 30
+LOCAL_STEPS = 60
 
 
 @dataclass(frozen=True)
@@ -105,22 +105,21 @@ def best_mixing(
     atoms, shares = _cells(bumps) if start is None else _extended(start.atoms, start.shares, start.peaks)
     best: Mixing | None = None
     for _ in range(max_rounds):
+        for _ in range(EM_STEPS):
+            joint = bumps.table(atoms)[0] * shares
+            joint *= (bumps.weights / joint.sum(axis=1))[:, None]
+            atoms, shares = _merged(bumps.means(joint), joint.sum(axis=0) / total)
         table, offset = bumps.table(atoms)
         n, m = table.shape
         shares = improved_shares(table, bumps.weights, shares)
         kept = shares > 1e-9 / total
         atoms, shares, table = atoms[kept], shares[kept] / shares[kept].sum(), table[:, kept]
-        for _ in range(EM_STEPS):
-            joint = table * shares
-            joint *= (bumps.weights / joint.sum(axis=1))[:, None]
-            atoms, shares = _merged(bumps.means(joint), joint.sum(axis=0) / total)
-            table, offset = bumps.table(atoms)
         log_density = np.log(table @ shares) + offset
         heights = np.exp(np.log(bumps.weights / total) - log_density)
         if coarse is None or cell is None:
             peaks, values, looks = _peaks(bumps, heights, atoms, LOCAL_STEPS)
         else:
-            peaks, values, looks = _peaks(coarse, np.bincount(cell, heights), atoms, LOCAL_STEPS)
+            peaks, values, looks = _peaks(coarse, np.bincount(cell, heights).astype(np.float64), atoms, LOCAL_STEPS)
             peaks, values, more = _peaks(bumps, heights, peaks[:10], 3, points=False)
             looks += more
         spent += looks + n * m * ((1 + EM_STEPS) * (bumps.look + 5.0) + NEWTON_STEPS * (m / 4 + 2.0))
@@ -223,6 +222,6 @@ def _peaks(
             chosen.append(int(j))
             if len(chosen) == MOST_NEW:
                 break
-    peaks, values, more = bumps.climb(heights, starts[chosen], steps, 1e-7)
+    peaks, values, more = bumps.climb(heights, starts[chosen], steps, 1e-9)
     order = np.argsort(-values, kind="stable")
     return peaks[order], values[order], work + more
