@@ -165,8 +165,9 @@ def _bound_by_search(bumps: GaussianBumps, aim: Aim, work: float) -> tuple[Upper
         search, shift = _start(bumps, mixing, tolerance)
         scale = bumps.total * np.exp(-shift)
         enough = float(scale * np.exp(2 * tolerance / bumps.total))
-        is_closed = _advance(search, work - spent, enough if spent < 0.5 * work else np.inf)
-        if search.lower <= enough or spent + search.tests >= 0.6 * work:
+        may_improve = spent < 0.5 * work
+        is_closed = _advance(search, work - spent, enough if may_improve else np.inf)
+        if search.lower <= enough or not may_improve:
             break
         # A place from which the likelihood rises: better p make a better bound.
         place = np.empty((1, bumps.points.shape[1]))
