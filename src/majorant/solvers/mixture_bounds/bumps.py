@@ -80,10 +80,6 @@ class GaussianBumps:
         squares -= largest[:, None]
         return np.exp(squares, out=squares), largest
 
-    def means(self, shares: Array) -> Array:
-        """Where the weighted sum of log kernels is largest, for each column of nonnegative weights (n, m)."""
-        return np.asarray(shares.T @ self.points / shares.sum(axis=0)[:, None])
-
     def climb(self, heights: Array, places: Array, max_steps: int, progress: float = 0.0) -> tuple[Array, Array, float]:
         """Mean shift on the sum of bumps of these heights: where it leads, the sums there, and the work of it."""
         at, values = np.array(places, order="C"), np.empty(len(places))

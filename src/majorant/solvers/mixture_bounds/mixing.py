@@ -1,11 +1,11 @@
 r"""The mixing distribution with the highest likelihood, whatever its number of atoms.
 
-Over all distributions of the place t, :math:`\sum_i w_i \log \int k(x_i, t) dQ(t)` is concave. Atoms and shares are
-improved in turn: shares by Newton steps on the nonnegative orthant, places by EM, and new atoms where the gradient
+Over all distributions Q of the place t, :math:`\sum_i w_i \log \int k(x_i, t) dQ(t)` is concave. Shares of atoms are
+improved by Newton steps on the nonnegative orthant, and new atoms are taken at local maxima of the gradient
 
-.. math:: g(t) = \sum_i \frac{w_i}{p_i} k(x_i, t)
+.. math:: g(t) = \sum_i \frac{w_i}{p_i} k(x_i, t), \quad p_i = \int k(x_i, t) dQ(t),
 
-is above the summed weight, which it is nowhere at the optimum.
+where it is above the summed weight, which it is nowhere at the optimum.
 
 References
 ----------
@@ -29,11 +29,10 @@ MOST_POINTS = 2500
 MOST_NEW = 40
 APART = 0.5
 """Distance that new atoms of one round keep."""
-SAME = 0.01
-"""Distance below which two atoms are made one."""
 FIRST_ATOMS = 200
+EM_STEPS, EM_ROUNDS = 3, 4
+"""EM moves many atoms at once, but may carry one away from where the others have just been told it belongs."""
 NEWTON_STEPS = 10
-EM_STEPS = 3
 LOCAL_STEPS = 60
 
 
@@ -104,11 +103,9 @@ def best_mixing(
         start, spent = best_mixing(coarse, 0.5 * work, aim)
     atoms, shares = _cells(bumps) if start is None else _extended(start.atoms, start.shares, start.peaks)
     best: Mixing | None = None
-    for _ in range(max_rounds):
-        for _ in range(EM_STEPS):
-            joint = bumps.table(atoms)[0] * shares
-            joint *= (bumps.weights / joint.sum(axis=1))[:, None]
-            atoms, shares = _merged(bumps.means(joint), joint.sum(axis=0) / total)
+    for turn in range(max_rounds):
+        if start is None and turn < EM_ROUNDS:
+            atoms, shares = _moved(bumps, atoms, shares)
         table, offset = bumps.table(atoms)
         n, m = table.shape
         shares = improved_shares(table, bumps.weights, shares)
@@ -117,12 +114,14 @@ def best_mixing(
         log_density = np.log(table @ shares) + offset
         heights = np.exp(np.log(bumps.weights / total) - log_density)
         if coarse is None or cell is None:
-            peaks, values, looks = _peaks(bumps, heights, atoms, LOCAL_STEPS)
+            peaks, values, looks = _peaks(bumps, heights, np.concatenate((atoms, bumps.points)), MOST_NEW, LOCAL_STEPS)
         else:
-            peaks, values, looks = _peaks(coarse, np.bincount(cell, heights).astype(np.float64), atoms, LOCAL_STEPS)
-            peaks, values, more = _peaks(bumps, heights, peaks[:10], 3, points=False)
+            near = np.bincount(cell, heights).astype(np.float64)
+            peaks, _, looks = _peaks(coarse, near, np.concatenate((atoms, coarse.points)), MOST_NEW, LOCAL_STEPS)
+            tall = bumps.points[np.argsort(-heights, kind="stable")[:MOST_NEW]]
+            peaks, values, more = _peaks(bumps, heights, np.concatenate((atoms, peaks, tall)), MOST_NEW // 4, 3)
             looks += more
-        spent += looks + n * m * ((1 + EM_STEPS) * (bumps.look + 5.0) + NEWTON_STEPS * (m / 4 + 2.0))
+        spent += looks + n * m * (bumps.look + NEWTON_STEPS * (m / 4 + 2.0) / 2)
         found = Mixing(atoms, shares, log_density, peaks, float(values[0]))
         if best is None or found.highest < best.highest:
             best = found
@@ -194,33 +193,25 @@ def _extended(atoms: Array, shares: Array, new: Array) -> tuple[Array, Array]:
     return np.concatenate((atoms, new)), np.concatenate((shares * (1 - 1e-3), np.full(len(new), 1e-3 / len(new))))
 
 
-def _merged(atoms: Array, shares: Array) -> tuple[Array, Array]:
-    """Atoms that all but coincide made one."""
-    order = np.argsort(-shares, kind="stable")
-    atoms, shares = atoms[order], shares[order]
-    free, out, mass = np.ones(len(atoms), dtype=bool), [], []
-    for j in range(len(atoms)):
-        if not free[j]:
-            continue
-        same = free & (((atoms - atoms[j]) ** 2).sum(axis=1) < SAME**2)
-        same[j] = True
-        free &= ~same
-        mass.append(shares[same].sum())
-        out.append(shares[same] @ atoms[same] / mass[-1])
-    return np.array(out), np.array(mass) / np.sum(mass)
+def _moved(bumps: GaussianBumps, atoms: Array, shares: Array) -> tuple[Array, Array]:
+    """A few steps of EM."""
+    for _ in range(EM_STEPS):
+        joint = bumps.table(atoms)[0] * shares
+        joint *= (bumps.weights / joint.sum(axis=1))[:, None]
+        mass = joint.sum(axis=0)
+        kept = mass > 1e-9
+        atoms, shares = (joint.T @ bumps.points)[kept] / mass[kept, None], mass[kept] / mass[kept].sum()
+    return atoms, shares
 
 
-def _peaks(
-    bumps: GaussianBumps, heights: Array, places: Array, steps: int, points: bool = True
-) -> tuple[Array, Array, float]:
-    """Local maxima of the gradient seen from some places and from all points, highest first; and the work."""
-    starts = np.concatenate((places, bumps.points)) if points else places
+def _peaks(bumps: GaussianBumps, heights: Array, starts: Array, most: int, steps: int) -> tuple[Array, Array, float]:
+    """Local maxima of the gradient seen from some places, highest first, and their heights; and the work."""
     _, values, work = bumps.climb(heights, starts, 0)
     chosen: list[int] = []
     for j in np.argsort(-values, kind="stable"):
         if all(((starts[j] - starts[i]) ** 2).sum() > APART**2 for i in chosen):
             chosen.append(int(j))
-            if len(chosen) == MOST_NEW:
+            if len(chosen) == most:
                 break
     peaks, values, more = bumps.climb(heights, starts[chosen], steps, 1e-9)
     order = np.argsort(-values, kind="stable")
