@@ -210,14 +210,19 @@ def test_input_is_never_written_to(model: type[Any]) -> None:
 # Wrong input
 
 
+def refusal(model: type[Any], case: str, got: str) -> str:
+    """What the error says: a model of dense rows refuses sparse ones for being sparse."""
+    return got if "csr" not in case or get_tags(make(model)).input_tags.sparse else "[Ss]parse"
+
+
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_rows_are_refused_with_what_was_got(model: type[Any], case: str) -> None:
     rows, got = WRONG[case]
-    if "NaN" in got and get_tags(make(model)).input_tags.allow_nan:
+    if "NaN" in got and "csr" not in case and get_tags(make(model)).input_tags.allow_nan:
         assert_finite(fit(model, rows()))
         return
     estimator = make(model)
-    with pytest.raises((ValueError, TypeError), match=got):
+    with pytest.raises((ValueError, TypeError), match=refusal(model, case, got)):
         estimator.fit(rows(), target(model, N))
     with pytest.raises(NotFittedError):
         check_is_fitted(estimator)
@@ -228,12 +233,12 @@ def test_wrong_rows_are_refused_with_what_was_got(model: type[Any], case: str) -
 )
 def test_wrong_rows_are_refused_by_predict(model: type[Any], case: str) -> None:
     rows, got = WRONG[case]
-    if "NaN" in got and get_tags(make(model)).input_tags.allow_nan:
+    if "NaN" in got and "csr" not in case and get_tags(make(model)).input_tags.allow_nan:
         assert np.isfinite(reference(model).predict(rows())).all()
         return
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X has feature names", UserWarning)
-        with pytest.raises((ValueError, TypeError), match=got):
+        with pytest.raises((ValueError, TypeError), match=refusal(model, case, got)):
             reference(model).predict(rows())
 
 

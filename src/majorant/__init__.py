@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from majorant.evidence import Evidence
     from majorant.evidence.selection import Selection, select
     from majorant.evidence.stability import Stability, stability
-    from majorant.models import KMeans
+    from majorant.models import GaussianMixture, KMeans
     from majorant.persistence import load
 
 __version__ = "0.1.0"
@@ -38,6 +38,7 @@ _HOMES = {
     "BoundError": "engine",
     "Chunks": "engine",
     "Evidence": "evidence",
+    "GaussianMixture": "models",
     "GibbsLimit": "engine",
     "GrowingSubset": "engine",
     "KMeans": "models",
@@ -64,6 +65,7 @@ __all__ = [
     "BoundError",
     "Chunks",
     "Evidence",
+    "GaussianMixture",
     "GibbsLimit",
     "GrowingSubset",
     "KMeans",

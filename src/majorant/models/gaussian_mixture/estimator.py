@@ -1,0 +1,600 @@
+"""Gaussian mixtures as scikit-learn's users meet them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import DensityMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from majorant._validation import check_choice, check_integer, check_real, check_sample_weight
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.policies import BoundPolicy
+from majorant.engine.rows import Rows, rows_in_memory, rows_streamed
+from majorant.engine.storage import StoredRows, stored_rows
+from majorant.evidence.records import Evidence
+from majorant.models.base import LatentVariableModel
+from majorant.models.gaussian_mixture.fitting import Fit, Settings, fit_mixture
+from majorant.models.gaussian_mixture.given import INIT_PARAMS, checked_covariances, checked_init, checked_weights
+from majorant.models.gaussian_mixture.lifting import lifted, log_densities
+from majorant.models.gaussian_mixture.regularity import Fault
+from majorant.models.gaussian_mixture.words import components_block, irregular_sentence, rank_sentences
+from majorant.registry import ModelCard, register
+from majorant.solvers.gaussian import COVARIANCE_TYPES, Mixture
+from majorant.summary import Block as Part
+from majorant.summary import Fact, Facts, Summary, counted, evidence_block
+
+ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C"}
+"""Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
+
+SMALL_TABLE = 1 << 24
+"""Entries up to which float32 rows are fitted in double precision."""
+
+
+@register(
+    ModelCard(
+        name="gaussian-mixture",
+        title="Gaussian mixture",
+        question="Which overlapping groups, each of its own size and shape, do the rows come from?",
+        kind="clustering",
+        size_parameter="n_components",
+        part="component",
+        objective_name="log-likelihood",
+        objective_title="log-likelihood",
+        objective_attribute="log_likelihood_",
+    )
+)
+class GaussianMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+    r"""A Gaussian mixture whose fit does not depend on a lucky start.
+
+    Maximises the weighted log-likelihood
+
+    .. math:: \ell(\theta) = \sum_i w_i \log \sum_k \pi_k N(x_i; \mu_k, \Sigma_k)
+
+    over its *regular* maxima. The likelihood itself has no bound: a component that collapses on a few rows makes it as
+    large as one likes. A solution is regular when every component has at least :math:`2 (d + 1)` rows (3 for
+    one column; no rule for "tied") and, along every direction, at least 5e-4 of the pooled within-component variance.
+
+    Takes the parameters of scikit-learn's ``GaussianMixture`` and has its attributes. The units of the columns do not
+    matter, nor do the order of the rows, writing a row twice instead of weighting it, or `n_jobs`.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        A covariance matrix for each component, one for all, a diagonal or a single variance for each.
+    tol : float, default=1e-3
+        About how far parameters may still be from the maximum, in standard deviations: a climb has converged when it
+        can gain no more than ``(tol / 10)**2`` of log-likelihood a row, as its last steps predict it.
+    covariance_floor : "auto" or float, default="auto"
+        Smallest variance of a component along any direction, as a share of the total variance along it. "auto": the
+        floor only tells collapsing components from others; a solution that it decides is no answer while there is a
+        regular one.
+    reg_covar : float, default=0.0
+        Added to the diagonal of every covariance in the last climb, as scikit-learn does, in squared units of X. Not
+        needed, and it makes the answer depend on the units.
+    max_iter : int, default=100
+        Largest number of iterations of the last climb, or of each from a start that was chosen; an iteration is two
+        steps of EM and an extrapolation of them. 0 leaves the start as it is.
+    n_init : "auto" or int, default="auto"
+        Number of starts where they are not left to the search; one by default, six where `bounds` or `beta` are set.
+    init_params : {"auto", "kmeans", "k-means++", "random", "random_from_data"}, default="auto"
+        "auto": a search, which is a race of 24 partitions of six kinds and kicks out of the winner. Otherwise EM from
+        `n_init` starts of this kind.
+    weights_init, means_init, precisions_init : array-like, optional
+        A start, or a part of one, in the shapes of ``weights_``, ``means_`` and ``precisions_``.
+    beta : float, default=1.0
+        Inverse temperature of the responsibilities; at infinity rows belong to one component (classification EM).
+    bounds : bound policy, optional
+        How bounds are chosen; by default the tightest, which is EM. ``Tempered(eta=0.1)`` anneals softly.
+    random_state : int, RandomState instance or None, default=None
+        Seed of starts, kicks and random bounds.
+    warm_start : bool, default=False
+        Whether a fit begins at the solution of the last one.
+    verbose : int, default=0
+        1 shows the runs as they end, on stderr.
+    verbose_interval : int, default=10
+        Accepted for compatibility.
+    n_jobs : int, optional
+        Threads that work on blocks of rows at a time; -1 for all processors.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Shares of the components, the largest first unless a start was given.
+    means_ : ndarray of shape (n_components, n_features)
+    covariances_ : ndarray
+        Shape (K, d, d), (d, d), (K, d) or (K,) for "full", "tied", "diag" or "spherical".
+    precisions_ : ndarray
+        Their inverses.
+    precisions_cholesky_ : ndarray
+        Upper triangular factors of the precisions.
+    log_likelihood_ : float
+        Weighted log-likelihood of the rows of the fit.
+    converged_ : bool
+        Whether the last climb ended at its maximum, within `tol`.
+    n_iter_ : int
+        Iterations of the last climb.
+    lower_bound_ : float
+        Log-likelihood per row of the fit.
+    lower_bounds_ : list of float
+        The same after every iteration of the last climb.
+    regular_ : bool
+        Whether the solution is regular. If none was found, a ConvergenceWarning says why, and ``aic``, ``bic`` and
+        ``icl`` are infinite where the floor set the likelihood: no criterion may choose such a fit.
+    variance_ratios_ : ndarray of shape (n_components,)
+        Smallest variance of each component along any direction, as a share of the pooled within-component one there;
+        0 where it lies on the floor.
+    best_irregular_ : float or None
+        The highest log-likelihood of an irregular solution that was seen on the way.
+    rank_ : int
+        Number of directions in which the rows vary (of columns, where "diag"). Other directions get a variance of
+        1e-12 of the columns' own.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X had column names.
+    evidence_ : Evidence
+        The runs that were followed to their end.
+    trace_ : Trace
+        Minus the log-likelihood, iteration by iteration.
+
+    See Also
+    --------
+    KMeans : Hard clusters.
+    sklearn.mixture.GaussianMixture : One k-means start, nearest optimum.
+
+    References
+    ----------
+    .. [1] A. P. Dempster, N. M. Laird, D. B. Rubin, "Maximum likelihood from incomplete data via the EM algorithm",
+       Journal of the Royal Statistical Society B, 1977.
+    .. [2] R. J. Hathaway, "A constrained formulation of maximum-likelihood estimation for normal mixture
+       distributions", Annals of Statistics, 1985.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> model = mj.GaussianMixture(2, random_state=0).fit(load_iris().data)
+    >>> round(model.log_likelihood_, 3)
+    -214.355
+    >>> model.weights_.round(3)
+    array([0.667, 0.333])
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
+        tol: float = 1e-3,
+        covariance_floor: str | float = "auto",
+        reg_covar: float = 0.0,
+        max_iter: int = 100,
+        n_init: str | int = "auto",
+        init_params: str = "auto",
+        weights_init: ArrayLike | None = None,
+        means_init: ArrayLike | None = None,
+        precisions_init: ArrayLike | None = None,
+        beta: float = 1.0,
+        bounds: BoundPolicy | None = None,
+        random_state: Any = None,
+        warm_start: bool = False,
+        verbose: int = 0,
+        verbose_interval: int = 10,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tol = tol
+        self.covariance_floor = covariance_floor
+        self.reg_covar = reg_covar
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.init_params = init_params
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.beta = beta
+        self.bounds = bounds
+        self.random_state = random_state
+        self.warm_start = warm_start
+        self.verbose = verbose
+        self.verbose_interval = verbose_interval
+        self.n_jobs = n_jobs
+
+    # Fitting
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the mixture.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+            Rows. A memory-mapped array larger than 64 MB, or ``majorant.open_rows(path)``, is read block by block; the
+            search goes over a sample, the last climb over all.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights, not all zero.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data, weights or parameters cannot be used; the message says what to change.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If no regular solution was found, columns are constant or functions of each other, or `max_iter` was
+            reached.
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            random = check_random_state(self.random_state)
+            source = stored_rows(X)
+            if source is None:
+                X = validate_data(self, X, **ACCEPTED)
+                (n, d), dtype = X.shape, X.dtype
+            else:
+                n, dtype = self._check_stored(source, reset=True), source.dtype
+                d = source.n_features
+            if n < self.n_components:
+                raise ValueError(
+                    f"n_samples={n} should be >= n_components={self.n_components}: ask for at most one component a row"
+                )
+            weights = check_sample_weight(sample_weight, n)
+            settings = self._settings(d)
+            if source is None:
+                X = X.astype(np.float64, copy=False) if X.size <= SMALL_TABLE else X
+                rows = rows_in_memory(X, weights, self.n_jobs)
+            else:
+                source.weights = weights
+                rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
+            precision = _precision(rows, dtype)
+            fit = fit_mixture(rows, settings, precision, random)
+            order = np.arange(settings.n_components)
+            if not settings.is_given:
+                order = np.lexsort((*fit.mixture.means.T[::-1], -fit.mixture.weights))
+            self._keep(fit, dtype, order)
+            self._warn(fit, rows, order)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_integer("n_components", self.n_components, low=1)
+        check_integer("max_iter", self.max_iter, low=0)
+        check_real("tol", self.tol, low=0.0)
+        check_real("reg_covar", self.reg_covar, low=0.0, high=np.finfo(np.float64).max)
+        check_choice("covariance_type", self.covariance_type, list(COVARIANCE_TYPES))
+        check_choice("init_params", self.init_params, list(INIT_PARAMS))
+        if self.covariance_floor != "auto" or not isinstance(self.covariance_floor, str):
+            if isinstance(self.covariance_floor, str):
+                check_choice("covariance_floor", self.covariance_floor, ["auto"], or_else=", a number")
+            check_real("covariance_floor", self.covariance_floor, low=0.0, high=1.0)
+        if self.n_init != "auto" or not isinstance(self.n_init, str):
+            check_integer("n_init", self.n_init, low=1)
+        if not check_real("beta", self.beta, low=0.0) > 0:
+            raise ValueError(f"beta must be positive; got {self.beta!r}")
+        check_integer("verbose", self.verbose, low=0)
+        if self.bounds is not None and not isinstance(self.bounds, BoundPolicy):
+            raise TypeError(f"bounds must be a bound policy such as Tempered(eta=0.1), or None; got {self.bounds!r}")
+
+    def _settings(self, d: int) -> Settings:
+        """The parameters as the fit takes them; a warm start is a given one."""
+        k, covariance_type = int(self.n_components), self.covariance_type
+        if self.warm_start and hasattr(self, "converged_") and self.means_.shape == (k, d):
+            given: Any = (self.weights_, self.means_, self.precisions_)
+        else:
+            given = (self.weights_init, self.means_init, self.precisions_init)
+        weights = checked_weights(given[0], k)
+        means = checked_init("means_init", given[1], (k, d))
+        covariances = checked_covariances(given[2], covariance_type, k, d)
+        return Settings(
+            k,
+            covariance_type,
+            (float(self.tol) / 10) ** 2,
+            None if isinstance(self.covariance_floor, str) else float(self.covariance_floor),
+            float(self.reg_covar),
+            int(self.max_iter),
+            None if isinstance(self.n_init, str) else int(self.n_init),
+            self.init_params,
+            weights,
+            means,
+            covariances,
+            float(self.beta),
+            self.bounds,
+            int(self.verbose),
+        )
+
+    def _keep(self, fit: Fit, dtype: Any, order: NDArray[np.intp]) -> None:
+        """The fitted attributes, in the units of X."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):  # refused below
+            found = lifted(fit.mixture, fit.coordinates, order)
+        found.refuse_overflow()
+        # Squares of float32 numbers may lie outside the range of float32: double precision is kept then.
+        number = dtype if found.fits(dtype) else np.float64
+        self.weights_ = found.weights.astype(number)
+        self.means_ = found.means.astype(number)
+        self.covariances_ = found.covariances.astype(number)
+        self.precisions_cholesky_ = found.precisions_cholesky.astype(number)
+        self.precisions_ = found.precisions.astype(number)
+        self.log_likelihood_ = fit.log_likelihood
+        self.converged_ = bool(fit.converged)
+        self.n_iter_ = len(fit.log_likelihoods)
+        self.lower_bound_ = fit.log_likelihood / fit.total_weight
+        self.lower_bounds_ = [v / fit.total_weight for v in fit.log_likelihoods]
+        self.regular_ = fit.regularity.fault is Fault.NONE
+        self._floored = fit.regularity.fault is Fault.FLOORED
+        self.variance_ratios_ = np.maximum(fit.regularity.ratios, 0.0)[order]
+        self.best_irregular_ = fit.best_irregular
+        self.rank_ = fit.coordinates.rank
+        note = fit.note
+        if fit.best_irregular is not None and self.regular_ and fit.best_irregular > fit.log_likelihood:
+            note = f"{note} An irregular solution had a log-likelihood of {fit.best_irregular:.6g}.".strip()
+        self.evidence_ = Evidence(fit.records, "log-likelihood", "max", note=note)
+        self.trace_ = fit.trace
+
+    def _warn(self, fit: Fit, rows: Rows, order: NDArray[np.intp]) -> None:
+        names = getattr(self, "feature_names_in_", None)
+        said = rank_sentences(fit.frames, self.covariance_type, names)
+        n_distinct = rows.measure.n_points
+        if not rows.is_stream and n_distinct < self.n_components:
+            said.append(
+                f"X has only {n_distinct} distinct rows with weight, fewer than n_components={self.n_components}."
+            )
+        if not self.regular_:
+            said.append(irregular_sentence(fit.regularity.ordered(order), self.covariance_type))
+        if not self.converged_ and self.max_iter > 0:
+            said.append(f"The last climb did not converge in max_iter={self.max_iter} iterations: raise it, or tol.")
+        for sentence in said:
+            warnings.warn(sentence, ConvergenceWarning, stacklevel=3)
+
+    def _check_stored(self, source: StoredRows, *, reset: bool) -> int:
+        if reset:
+            self.n_features_in_ = source.n_features
+            if source.names is not None:
+                self.feature_names_in_ = np.array(source.names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif source.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {source.n_features} features, but {type(self).__name__} was fitted to {self.n_features_in_}"
+            )
+        return source.n_units
+
+    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.intp]:
+        """`fit`, and the component of each row."""
+        return self.fit(X, sample_weight=sample_weight).predict(X)
+
+    # What a fitted mixture says of rows
+
+    def _log_joint(self, X: Any) -> tuple[NDArray[np.float64], Any]:
+        """``log pi_k + log N(x_i; mu_k, Sigma_k)`` of rows, and their number type."""
+        check_is_fitted(self)
+        source = stored_rows(X)
+        if source is None:
+            X = validate_data(self, X, reset=False, **ACCEPTED)
+        else:
+            self._check_stored(source, reset=False)
+            X = source
+        data = Chunks(X, n_jobs=self.n_jobs)
+        means = np.asarray(self.means_, dtype=np.float64)
+        factors = np.asarray(self.precisions_cholesky_, dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            log_weights = np.log(np.asarray(self.weights_, dtype=np.float64))
+        out = np.empty((data.n_units, len(means)))
+
+        def visit(block: Block) -> int:
+            x = block.columns[0].astype(np.float64, copy=False)
+            with np.errstate(over="ignore"):  # a row so far out has density zero
+                values = log_densities(x, means, factors, self.covariance_type)
+            out[block.first : block.first + len(block)] = np.maximum(values, -1e300) + log_weights
+            return 0
+
+        data.map_sum(visit)
+        return out, X.dtype
+
+    def predict(self, X: Any) -> NDArray[np.intp]:
+        """The most probable component of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.asarray(self._log_joint(X)[0].argmax(axis=1))
+
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Responsibilities: the probability of each component given the row, at the temperature of the fit.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        joint, dtype = self._log_joint(X)
+        joint -= joint.max(axis=1, keepdims=True)
+        q = (joint == 0).astype(np.float64) if np.isinf(self.beta) else np.exp(float(self.beta) * joint)
+        return np.asarray(q / q.sum(axis=1, keepdims=True), dtype=dtype)
+
+    def score_samples(self, X: Any) -> NDArray[np.floating]:
+        """Log-density of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        joint, dtype = self._log_joint(X)
+        return _log_sums(joint).astype(dtype)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Weighted mean log-density of rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        values, weights = self._scored(X, sample_weight)
+        return float(np.sum(values * (weights / weights.sum())))
+
+    def _scored(self, X: Any, sample_weight: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        values = _log_sums(self._log_joint(X)[0])
+        weights = check_sample_weight(sample_weight, len(values))
+        return values, np.ones(len(values)) if weights is None else weights
+
+    def sample(self, n_samples: int = 1) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+            Component by component.
+        y : ndarray of shape (n_samples,)
+            The component of each row.
+        """
+        check_is_fitted(self)
+        if check_integer("n_samples", n_samples) < 1:
+            raise ValueError(f"Invalid value for 'n_samples': {n_samples}. The sampling requires at least one sample.")
+        random = check_random_state(self.random_state)
+        shares = np.asarray(self.weights_, dtype=np.float64)
+        counts = random.multinomial(n_samples, shares / shares.sum())
+        rows = []
+        for k, count in enumerate(counts):
+            z = random.standard_normal((count, self.means_.shape[1]))
+            factor = self.precisions_cholesky_ if self.covariance_type == "tied" else self.precisions_cholesky_[k]
+            # x - mean = z @ inverse of the precision's factor
+            spread = z / factor if np.ndim(factor) < 2 else np.linalg.solve(factor.T, z.T).T
+            rows.append(self.means_[k] + spread)
+        return np.vstack(rows), np.repeat(np.arange(len(counts)), counts)
+
+    # Criteria
+
+    def _mixture(self) -> Mixture:
+        return Mixture(self.weights_, self.means_, self.covariances_, self.covariance_type)
+
+    def _n_parameters(self) -> int:
+        """Free parameters."""
+        return self._mixture().n_parameters
+
+    def _criterion(self, X: Any, sample_weight: Any, price: float | None) -> float:
+        """Minus twice the log-likelihood plus a price for each parameter; None: the logarithm of the weight of rows."""
+        values, weights = self._scored(X, sample_weight)
+        if getattr(self, "_floored", False):
+            return np.inf
+        total = float(weights.sum())
+        price = float(np.log(total)) if price is None else price
+        return -2.0 * float(np.sum(weights * values)) + price * self._n_parameters()
+
+    def aic(self, X: Any, sample_weight: Any = None) -> float:
+        """Akaike's information criterion on rows: smaller is better, infinite where the floor set the likelihood.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return self._criterion(X, sample_weight, 2.0)
+
+    def bic(self, X: Any, sample_weight: Any = None) -> float:
+        """Bayesian information criterion on rows: smaller is better, infinite where the floor set the likelihood.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+        sample_weight : array-like of shape (n_samples,), optional
+            Its sum is taken for the number of rows.
+
+        Returns
+        -------
+        float
+        """
+        return self._criterion(X, sample_weight, None)
+
+    def icl(self, X: Any, sample_weight: Any = None) -> float:
+        """Integrated completed likelihood: the BIC plus twice the entropy of the responsibilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+
+        References
+        ----------
+        .. [1] C. Biernacki, G. Celeux, G. Govaert, "Assessing a mixture model for clustering with the integrated
+           completed likelihood", IEEE Transactions on Pattern Analysis and Machine Intelligence, 2000.
+        """
+        joint, _ = self._log_joint(X)
+        weights = check_sample_weight(sample_weight, len(joint))
+        log_q = joint - _log_sums(joint)[:, None]
+        q = np.exp(log_q)
+        entropy = -np.sum(np.where(q > 0, q * log_q, 0.0), axis=1)
+        return self.bic(X, sample_weight) + 2.0 * float(np.sum(entropy if weights is None else weights * entropy))
+
+    # Reports
+
+    def _summary(self) -> Summary:
+        k, d = self.means_.shape
+        left = [Fact("log-likelihood", self.log_likelihood_, 3), Fact("a row", self.lower_bound_, 4)]
+        right = [Fact("covariances", self.covariance_type), Fact("parameters", self._n_parameters())]
+        regular = "regular" if self.regular_ else "not regular: see ConvergenceWarning"
+        facts = Facts("fit", left, [*right, Fact("solution", regular)])
+        features = getattr(self, "feature_names_in_", [f"x{i + 1}" for i in range(d)])
+        return Summary(
+            f"Gaussian mixture, {counted(k, 'component')}",
+            f"{counted(d, 'feature')}, {self.covariance_type} covariances",
+            [
+                evidence_block(self.evidence_),
+                Part("FIT", f"reached in {counted(self.n_iter_, 'iteration')}", [facts]),
+                components_block(self._mixture(), list(features)),
+            ],
+        )
+
+
+def _log_sums(joint: NDArray[np.float64]) -> NDArray[np.float64]:
+    most = joint.max(axis=1, keepdims=True)
+    return np.asarray(most[:, 0] + np.log(np.exp(joint - most).sum(axis=1)))
+
+
+def _precision(rows: Rows, dtype: Any) -> float:
+    """Rounding of the numbers of X, as a share of their columns' spread: the worst column's."""
+    measure = rows.measure
+    spread = np.sqrt(rows.variances)
+    size = np.abs(measure.points + measure.origin * measure.scale).max(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        worst = np.where(spread > 0, size / spread, 1.0).max(initial=1.0)
+    return float(min(np.finfo(dtype).eps * worst, 1e-3))

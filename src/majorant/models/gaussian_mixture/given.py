@@ -1,0 +1,162 @@
+"""Starts that a user chose: by name, or as weights, means and precisions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from majorant.engine.measure import Measure
+from majorant.models.gaussian_mixture.coordinates import Coordinates
+from majorant.models.gaussian_mixture.problem import Problem
+from majorant.models.gaussian_mixture.starts import draw, squared_distances
+from majorant.solvers.gaussian import Array, CovarianceType, Mixture
+from majorant.solvers.gaussian_em import run_em
+from majorant.solvers.swap import swap_search
+from majorant.starts.seeding import plus_plus, random_rows
+
+INIT_PARAMS = ("auto", "kmeans", "k-means++", "random", "random_from_data")
+SOURCES = {
+    "auto": "k-means",
+    "kmeans": "k-means",
+    "k-means++": "k-means++",
+    "random": "random responsibilities",
+    "random_from_data": "random rows",
+}
+
+
+def checked_init(name: str, value: Any, shape: tuple[int, ...]) -> Array | None:
+    """An array of a start as float64, None if none was given.
+
+    Raises
+    ------
+    ValueError
+        If its shape is wrong or an entry is not finite.
+    """
+    if value is None:
+        return None
+    array = check_array(value, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_min_samples=0, input_name=name)
+    if array.shape != shape:
+        raise ValueError(f"The parameter '{name}' should have the shape of {shape}, but got {array.shape}")
+    return np.asarray(array)
+
+
+def checked_weights(value: Any, k: int) -> Array | None:
+    """`weights_init`: shares that sum to one."""
+    weights = checked_init("weights_init", value, (k,))
+    if weights is not None:
+        if (weights < 0).any() or (weights > 1).any():
+            raise ValueError(
+                "The parameter 'weights_init' should be in the range [0, 1], but got "
+                f"min value {weights.min():.5f}, max value {weights.max():.5f}"
+            )
+        if not np.isclose(weights.sum(), 1.0):
+            raise ValueError(f"The parameter 'weights_init' should be normalized, but got sum = {weights.sum():.5f}")
+    return weights
+
+
+def checked_covariances(value: Any, covariance_type: CovarianceType, k: int, d: int) -> Array | None:
+    """The covariances of `precisions_init`."""
+    shapes = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}
+    precisions = checked_init("precisions_init", value, shapes[covariance_type])
+    if precisions is None:
+        return None
+    if covariance_type in ("diag", "spherical"):
+        if not (precisions > 0).all():
+            raise ValueError(
+                f"'{covariance_type} precision' should be positive; precisions_init holds {precisions.min():g}"
+            )
+        return 1.0 / precisions
+    matrices = precisions.reshape(-1, d, d)
+    symmetric = np.allclose(matrices, matrices.transpose(0, 2, 1))
+    if not symmetric or not (np.linalg.eigvalsh(matrices) > 0).all():
+        raise ValueError(f"'{covariance_type} precision' should be symmetric, positive-definite (precisions_init)")
+    return np.asarray(np.linalg.inv(precisions))
+
+
+def chosen_starts(
+    problem: Problem,
+    u: Array,
+    measure: Measure,
+    init_params: str,
+    given: tuple[Array | None, Array | None, Array | None],
+    seeds: Sequence[int],
+) -> Iterator[tuple[str, Mixture]]:
+    """What each start is, and the mixture where it begins, in the problem's own coordinates.
+
+    Parameters
+    ----------
+    problem : Problem
+    u : ndarray of shape (n_points, rank)
+        The points in these coordinates.
+    measure : Measure
+    init_params : str
+    given : tuple
+        Weights, means and covariances in the measure's units, None where they are to be found.
+    seeds : sequence of int
+        One a start.
+    """
+    own, k = problem.own, problem.n_components
+    given_weights, given_means, given_covariances = given
+    source = SOURCES[init_params] if all(part is None for part in given) else "given"
+    for seed in seeds:
+        if given_means is None:
+            q = _responsibilities(measure, problem.weights, k, init_params, np.random.default_rng(seed))
+        else:
+            q = _nearest(u, own.of(given_means), k)
+        begun = run_em(u, problem.weights, [q], problem.covariance_type, problem.floor, 0)[0].mixture
+        shares = begun.weights if (begun.weights > 0).all() else np.full(k, 1.0 / k)
+        covariances = begun.covariances
+        if given_covariances is not None:
+            covariances = _brought(given_covariances, own, problem.covariance_type)
+        yield (
+            source,
+            Mixture(
+                shares if given_weights is None else given_weights,
+                begun.means if given_means is None else own.of(given_means),
+                covariances,
+                problem.covariance_type,
+            ),
+        )
+
+
+def _responsibilities(
+    measure: Measure, weights: Array, k: int, init_params: str, random: np.random.Generator
+) -> NDArray[np.float64]:
+    x = measure.points.astype(np.float64, copy=False)
+    if init_params == "random":
+        q = random.random((len(x), k))
+        return np.asarray(q / q.sum(axis=1, keepdims=True))
+    if init_params in ("auto", "kmeans"):
+        seed = int(random.integers(2**31))
+        return _nearest(x, swap_search(x, weights, k, seed=seed, effort="fast").centres, k)
+    seeding = plus_plus if init_params == "k-means++" else random_rows
+    return _nearest(x, seeding(measure, k, random).astype(np.float64), k)
+
+
+def _nearest(x: Array, centres: Array, k: int) -> Array:
+    labels = squared_distances(x, centres).argmin(axis=1)
+    return np.asarray(labels[:, None] == np.arange(k), dtype=np.float64)
+
+
+def _brought(covariances: Array, coordinates: Coordinates, covariance_type: CovarianceType) -> Array:
+    """Covariances of the measure's points in other coordinates."""
+    forward = coordinates.forward
+    if covariance_type in ("full", "tied"):
+        return np.asarray(np.einsum("ai,...ab,bj->...ij", forward, covariances, forward))
+    if covariance_type == "diag":
+        return np.asarray(np.einsum("ai,ka->ki", forward**2, covariances))
+    return np.asarray(covariances * forward[0, 0] ** 2)
+
+
+def thinned(weights: Array, size: int, random: np.random.Generator) -> tuple[NDArray[np.intp], Array]:
+    """Points of a sample drawn at equal steps of cumulative weight, with how often each was drawn.
+
+    Along the canonical order these are rows spread evenly over the first column.
+    """
+    steps = (np.arange(size) + random.random()) / size
+    drawn, counts = np.unique(draw(weights, steps), return_counts=True)
+    return drawn, counts.astype(np.float64)

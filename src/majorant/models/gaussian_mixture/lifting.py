@@ -1,0 +1,83 @@
+"""A mixture from its coordinates into the units of X, and densities there, by scikit-learn's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.models.gaussian_mixture.coordinates import Coordinates, upper_factor
+from majorant.solvers.gaussian import LOG_2PI, Array, Mixture
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """Parameters in the units of X, in scikit-learn's shapes."""
+
+    weights: Array
+    means: Array
+    covariances: Array
+    precisions_cholesky: Array
+    precisions: Array
+
+    def fits(self, dtype: Any) -> bool:
+        """Whether variances and precisions are ordinary numbers of a type."""
+        limits = np.finfo(dtype)
+        variances = self.covariances
+        if variances.ndim >= 2 and variances.shape[-1] == variances.shape[-2] == self.means.shape[1]:
+            variances = np.diagonal(variances, axis1=-2, axis2=-1)
+        # Not numpy's comparison of numbers of two types, which would bring the limits of one into the other.
+        most = max(float(np.abs(self.covariances).max()), float(np.abs(self.precisions).max()))
+        return float(variances.min()) > float(limits.tiny) and most < float(limits.max)
+
+    def refuse_overflow(self) -> None:
+        """Raise a ValueError if variances or precisions are no ordinary numbers in double precision."""
+        if not self.fits(np.float64):
+            size = "large" if float(np.abs(self.covariances).max()) > 1 else "small"
+            raise ValueError(f"the variances of X are too {size} for a float64: rescale X")
+
+
+def lifted(mixture: Mixture, coordinates: Coordinates, order: NDArray[np.intp]) -> Lifted:
+    """The parameters in the units of the coordinates' rows; precisions are not found by inverting covariances, which
+    may be near to singular there."""
+    means = coordinates.centre + np.einsum("kr,rd->kd", mixture.means, coordinates.back)
+    covariances, back, still = mixture.covariances, coordinates.back, coordinates.still
+    if mixture.covariance_type in ("full", "tied"):
+        flat = np.einsum("sa,sb->ab", still, still)
+        whole = np.einsum("ra,...rs,sb->...ab", back, covariances, back) + flat
+        factors = mixture.precision_factors()[0] if coordinates.rank else covariances
+        rotated = np.einsum("ar,...rs->...as", coordinates.forward, factors)
+        cholesky = np.array([_with_still(f, coordinates) for f in (rotated if rotated.ndim == 3 else rotated[None])])
+        precisions = np.einsum("kab,kcb->kac", cholesky, cholesky)
+        if mixture.covariance_type == "tied":
+            return Lifted(mixture.weights[order], means[order], whole, cholesky[0], precisions[0])
+        return Lifted(mixture.weights[order], means[order], whole[order], cholesky[order], precisions[order])
+    if mixture.covariance_type == "diag":
+        variances = np.einsum("kr,rd->kd", covariances, back**2) + np.sum(still**2, axis=0)
+    else:
+        variances = covariances * back[0, 0] ** 2
+    precision = 1.0 / variances
+    return Lifted(mixture.weights[order], means[order], variances[order], np.sqrt(precision)[order], precision[order])
+
+
+def _with_still(factor: Array, coordinates: Coordinates) -> Array:
+    return upper_factor(np.hstack([factor, coordinates.still_forward]))
+
+
+def log_densities(x: NDArray[np.floating], means: Array, precisions_cholesky: Array, covariance_type: str) -> Array:
+    """``log N(x_i; mean_k, covariance_k)``, shape (n_rows, n_components), by differences from the means."""
+    k, d = means.shape
+    out = np.empty((len(x), k))
+    for j, mean in enumerate(means):
+        factor = precisions_cholesky if covariance_type == "tied" else precisions_cholesky[j]
+        difference = x - mean
+        if covariance_type in ("full", "tied"):
+            scaled = np.einsum("ia,ab->ib", difference, factor)
+            log_root = float(np.log(np.diag(factor)).sum())
+        else:
+            scaled = difference * factor
+            log_root = float(np.log(factor).sum()) * (d if covariance_type == "spherical" else 1)
+        out[:, j] = log_root - 0.5 * (d * LOG_2PI + np.einsum("ia,ia->i", scaled, scaled))
+    return out

@@ -1,0 +1,213 @@
+"""What a search works on, and the ledger of what it has found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from majorant._progress import report_start
+from majorant.engine.trace import Trace
+from majorant.evidence.records import StartRecord
+from majorant.models.gaussian_mixture.coordinates import Coordinates, Frames
+from majorant.models.gaussian_mixture.descent import Climb
+from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge, least_size
+from majorant.models.gaussian_mixture.starts import Views
+from majorant.solvers.gaussian import Array, CovarianceType, Mixture
+from majorant.solvers.gaussian_em import EmRun, run_em
+
+LEAST_FLOOR = 1e-14
+"""Floor under eigenvalues where none is asked for: what rounding leaves of the total variance."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Weighted points in memory, and the mixture that is sought.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_points, n_features)
+        float64.
+    weights : ndarray of shape (n_points,)
+        Their median is one, so that no rule depends on the scale of weights: their sum is the number of rows, if most
+        points are one row each.
+    frames : Frames
+    n_components : int
+    covariance_type : {"full", "tied", "diag", "spherical"}
+    covariance_floor : float or None
+        Smallest eigenvalue of a covariance, relative to the total one; None: chosen.
+    noise : float
+        Share of the total variance below which variance is rounding.
+    tol : float
+        What may be left to gain for each unit of weight.
+    max_iter : int
+    """
+
+    points: Array
+    weights: Array
+    frames: Frames
+    n_components: int
+    covariance_type: CovarianceType
+    covariance_floor: float | None
+    noise: float
+    tol: float
+    max_iter: int
+
+    @property
+    def own(self) -> Coordinates:
+        """The coordinates in which EM of this covariance type does not depend on units."""
+        return self.frames.of_type(self.covariance_type)
+
+    @cached_property
+    def total(self) -> float:
+        return float(self.weights.sum())
+
+    @property
+    def floor(self) -> float:
+        return LEAST_RATIO if self.covariance_floor is None else max(self.covariance_floor, LEAST_FLOOR)
+
+    @cached_property
+    def whitened(self) -> Array:
+        return self.frames.whitened.of(self.points)
+
+    @cached_property
+    def standardised(self) -> Array:
+        return self.frames.standardised.of(self.points)
+
+    def views(self, u: Array) -> Views:
+        """The points as starts see them."""
+        return Views(self.whitened, self.standardised, u, self.weights)
+
+    def fault(self, run: EmRun) -> Fault:
+        """What is wrong with a run; on a floor of the total covariance a ratio to the one within is implied."""
+        if self.covariance_floor is not None:
+            return judge(run.mixture, run.floored, self.total).fault
+        if run.floored.any():
+            return Fault.FLOORED
+        least = least_size(run.mixture.n_features, self.covariance_type)
+        return Fault.SMALL if are_small(run.mixture.weights * self.total, least).any() else Fault.NONE
+
+    def in_points(self, coordinates: Coordinates, run: EmRun) -> float:
+        """The log-likelihood of a run in the units of the points."""
+        return run.log_likelihood + coordinates.log_volume * self.total
+
+    def climbed(
+        self, u: Array, coordinates: Coordinates, start: Mixture, tol: float | None = None, n_steps: int | None = None
+    ) -> Candidate:
+        """A start followed until a pair of steps gains no more than `tol` for each unit of weight."""
+        run = run_em(
+            u,
+            self.weights,
+            [start],
+            self.covariance_type,
+            self.floor,
+            2 * self.max_iter if n_steps is None else n_steps,
+            self.tol if tol is None else tol,
+            accelerate=True,
+        )[0]
+        last = run_em(u, self.weights, [run.mixture], self.covariance_type, self.floor, 1)[0]
+        values = (*run.log_likelihoods[1:].tolist(), last.log_likelihood)
+        end = Climb(last.mixture, last.log_likelihood, last.floored, run.converged, values)
+        return self.candidate(coordinates, end, history(end))
+
+    def candidate(self, coordinates: Coordinates, end: Climb, trace: Trace) -> Candidate:
+        regularity = judge(end.mixture, end.floored, self.total)
+        value = end.log_likelihood + coordinates.log_volume * self.total
+        return Candidate(end, regularity, coordinates, value, trace)
+
+
+def history(end: Climb) -> Trace:
+    """Minus the log-likelihoods of a climb: EM's bounds touch."""
+    return Trace([{"objective": -v, "bound": -v, "gap": 0.0, "exploring": 0.0} for v in end.log_likelihoods])
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A solution that was followed to its end.
+
+    Attributes
+    ----------
+    end : Climb
+        In `coordinates`.
+    regularity : Regularity
+    coordinates : Coordinates
+    log_likelihood : float
+        In the units of the problem's points.
+    trace : Trace
+        Of minus the log-likelihood in `coordinates`.
+    source : str
+        What it was started from.
+    """
+
+    end: Climb
+    regularity: Regularity
+    coordinates: Coordinates
+    log_likelihood: float
+    trace: Trace
+    source: str = ""
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """Smaller is better: a regular solution before any other, then the higher likelihood."""
+        return int(self.regularity.fault), -self.log_likelihood
+
+
+@dataclass(frozen=True)
+class Irregular:
+    """A solution that is not regular, where it was when it was seen; its log-likelihood is in units of the points."""
+
+    mixture: Mixture
+    coordinates: Coordinates
+    log_likelihood: float
+    fault: Fault
+
+
+@dataclass
+class Ledger:
+    """The best solution, the best irregular one, and where every run ended that was followed to its end.
+
+    Attributes
+    ----------
+    unit : float
+        Weight of one unit of the problem's weights.
+    offset : float
+        What to add to a log-likelihood, in the units of the weights of X, to have it in the units of X.
+    verbose : int
+    """
+
+    unit: float = 1.0
+    offset: float = 0.0
+    verbose: int = 0
+    best: Candidate | None = None
+    best_irregular: Irregular | None = None
+    regular: list[StartRecord] = field(default_factory=list)
+    irregular: list[StartRecord] = field(default_factory=list)
+    n_raced: int = 0
+
+    def offer(self, candidate: Candidate, source: str) -> None:
+        """Record a solution, and keep it if it is the best of its sort."""
+        end, fault = candidate.end, candidate.regularity.fault
+        state = "at its maximum" if end.converged else "at the iteration limit"
+        value = candidate.log_likelihood * self.unit + self.offset
+        number = len(self.regular) + len(self.irregular) + 1
+        report_start(number, source, value, state if fault is Fault.NONE else "irregular", self.verbose)
+        record = StartRecord(source, value, max(len(end.log_likelihoods), 1), end.converged)
+        (self.irregular if fault else self.regular).append(record)
+        if fault:
+            self.saw(Irregular(end.mixture, candidate.coordinates, candidate.log_likelihood, fault))
+        if self.best is None or candidate.rank < self.best.rank:
+            self.best = candidate
+
+    def saw(self, solution: Irregular) -> None:
+        """Remember the irregular solution of highest likelihood."""
+        if self.best_irregular is None or solution.log_likelihood > self.best_irregular.log_likelihood:
+            self.best_irregular = solution
+
+    @property
+    def winner(self) -> Candidate:
+        assert self.best is not None
+        return self.best
+
+    @property
+    def records(self) -> tuple[StartRecord, ...]:
+        """The regular runs; where none is regular, those that could have been kept."""
+        return tuple(self.regular or self.irregular)

@@ -1,0 +1,109 @@
+"""Is a likelihood set by the data, or by the floor under the covariances?
+
+The likelihood of a Gaussian mixture has no maximum: a component that collapses on a few rows, or on rows that lie in a
+plane, makes it as large as one likes. What a fit looks for is the highest *regular* maximum.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+from majorant.solvers.gaussian import Array, Mixture
+
+LEAST_RATIO = 5e-4
+"""Smallest variance of a component along any direction, as a share of the pooled within-component variance there."""
+
+
+class Fault(IntEnum):
+    """What is wrong with a solution, the least first."""
+
+    NONE = 0
+    SMALL = 1
+    """A component has fewer rows than tell its shape."""
+    FLOORED = 2
+    """A covariance is, or would be without the floor, nearly singular."""
+
+
+@dataclass(frozen=True)
+class Regularity:
+    """How near to collapse the components of a mixture are.
+
+    Attributes
+    ----------
+    fault : Fault
+    ratios : ndarray of shape (n_components,)
+        Smallest variance of each component, as a share of the pooled within-component one along the same direction.
+    sizes : ndarray of shape (n_components,)
+        Rows of each component.
+    least_size : int
+        How many there should be.
+    """
+
+    fault: Fault
+    ratios: Array
+    sizes: Array
+    least_size: float
+
+    def ordered(self, order: NDArray[np.intp]) -> Regularity:
+        """The same for components in another order."""
+        return replace(self, ratios=self.ratios[order], sizes=self.sizes[order])
+
+    @property
+    def suspects(self) -> NDArray[np.intp]:
+        """The components at fault."""
+        if self.fault is Fault.FLOORED:
+            low = self.ratios < LEAST_RATIO
+            return np.flatnonzero(low) if low.any() else np.array([int(np.argmin(self.ratios))])
+        return np.flatnonzero(are_small(self.sizes, self.least_size)) if self.fault is Fault.SMALL else np.arange(0)
+
+
+def least_size(rank: int, covariance_type: str) -> float:
+    """Rows that a component must have: some more than fix its covariance, and where that is shared, any at all."""
+    if covariance_type == "tied":
+        return 0.5
+    return 3.0 if rank == 1 else 2.0 * (rank + 1)
+
+
+def are_small(sizes: Array, least: float) -> NDArray[np.bool_]:
+    """Which components have too few rows; a little is left to rounding."""
+    return np.asarray(sizes < least - 1e-6)
+
+
+def variance_ratios(mixture: Mixture) -> Array:
+    """Smallest eigenvalue of ``W^-1/2 S_k W^-1/2`` of each component, W the pooled within-component covariance."""
+    covariances, shares = mixture.covariances, mixture.weights
+    if mixture.covariance_type == "tied":
+        return np.ones(mixture.n_components)
+    pooled = np.einsum("k,k...->...", shares, covariances)
+    if mixture.covariance_type == "spherical":
+        return np.asarray(covariances / pooled)
+    if mixture.covariance_type == "diag":
+        return np.asarray((covariances / pooled).min(axis=1))
+    return np.array([eigh(c, pooled, eigvals_only=True, check_finite=False)[0] for c in covariances])
+
+
+def judge(mixture: Mixture, floored: NDArray[np.bool_], n_rows: float) -> Regularity:
+    """Regularity of a mixture.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    floored : ndarray of shape (n_components,)
+        Whether the last M-step had to lift an eigenvalue to the floor.
+    n_rows : float
+        Rows of the fit.
+    """
+    sizes = mixture.weights * n_rows
+    least = least_size(mixture.n_features, mixture.covariance_type) if mixture.n_components > 1 else 0.0
+    ratios = variance_ratios(mixture)
+    if floored.any() or (ratios < LEAST_RATIO).any():
+        fault = Fault.FLOORED
+        ratios = np.where(floored, np.minimum(ratios, 0.0), ratios)
+    else:
+        fault = Fault.SMALL if are_small(sizes, least).any() else Fault.NONE
+    return Regularity(fault, ratios, sizes, least)

@@ -1,0 +1,146 @@
+"""Where a Gaussian mixture may begin: hard partitions of six kinds, as functions of the weighted empirical measure.
+
+No single kind finds the best optimum of all data, and each finds some that the others miss. Draws go by inverse CDF
+along the canonical order, and directions are differences of rows, so that neither weights in place of repeats nor
+another basis of the coordinates can change them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+N_DIRECTIONS = 12
+"""Directions of which a bisection takes the one that looks most like two groups."""
+
+LLOYD_STEPS = 3
+
+
+@dataclass(frozen=True)
+class Views:
+    """Weighted rows in the coordinates in which partitions are made.
+
+    Attributes
+    ----------
+    whitened, standardised, own : ndarray of shape (n_points, rank)
+        The last are the coordinates of the covariance type.
+    weights : ndarray of shape (n_points,)
+    """
+
+    whitened: Array
+    standardised: Array
+    own: Array
+    weights: Array
+
+
+def draw(mass: Array, uniforms: Array | float) -> NDArray[np.intp]:
+    """Points drawn with probability proportional to `mass`, by inverse CDF."""
+    cumulative = np.cumsum(mass)
+    drawn = np.searchsorted(cumulative, uniforms * cumulative[-1], side="right")
+    return np.asarray(np.minimum(drawn, int(np.flatnonzero(mass)[-1])))
+
+
+def squared_distances(x: Array, centres: Array) -> Array:
+    """Shape (n_points, n_centres), by differences."""
+    return np.stack([np.einsum("ij,ij->i", x - c, x - c) for c in centres], axis=1)
+
+
+def seeded(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
+    """k-means++ seeds and some steps of Lloyd's."""
+    centres = np.empty((k, x.shape[1]))
+    mass = weights
+    nearest = np.full(len(x), np.inf)
+    for j, u in enumerate(random.random(k)):
+        centres[j] = x[draw(mass, u)]
+        nearest = np.minimum(nearest, squared_distances(x, centres[j : j + 1])[:, 0])
+        mass = weights * nearest if nearest.any() else weights
+    labels = squared_distances(x, centres).argmin(axis=1)
+    for _ in range(LLOYD_STEPS):
+        sizes = np.bincount(labels, weights, minlength=k)
+        for column in range(x.shape[1]):
+            sums = np.bincount(labels, weights * x[:, column], minlength=k)
+            np.divide(sums, sizes, out=centres[:, column], where=sizes > 0)
+        labels = squared_distances(x, centres).argmin(axis=1)
+    return np.asarray(labels)
+
+
+def bisected(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
+    """Parts, drawn by weight, cut in two along the direction of lowest kurtosis of some random ones."""
+    labels = np.zeros(len(x), dtype=np.int64)
+    for j in range(1, k):
+        sizes = np.bincount(labels, weights, minlength=j).astype(np.float64)
+        inside = np.flatnonzero(labels == draw(sizes, random.random()))
+        uniforms = random.random((2, N_DIRECTIONS))
+        if len(inside) < 2 * x.shape[1] + 4:
+            continue
+        part, w = x[inside], weights[inside]
+        z = part - np.einsum("i,ij->j", w, part) / w.sum()
+        t = projections(z, w, z[draw(w, uniforms[0])] - z[draw(w, uniforms[1])])
+        best = int(np.argmin(kurtosis(t, w)))
+        labels[inside[t[:, best] > 0]] = j
+    return labels
+
+
+def projections(z: Array, weights: Array, directions: Array) -> Array:
+    """Centred rows along directions in which their own covariance is whitened, each with variance one."""
+    covariance = np.einsum("i,ij,ik->jk", weights, z, z) / weights.sum()
+    ridge = 1e-9 * float(np.trace(covariance)) / len(covariance) + 1e-300
+    axes = np.linalg.solve(covariance + ridge * np.eye(len(covariance)), directions.T)
+    t = np.einsum("ij,jk->ik", z, axes)
+    spread = np.einsum("i,ij,ij->j", weights, t, t) / weights.sum()
+    return np.asarray(t / np.sqrt(np.maximum(spread, 1e-300)))
+
+
+def kurtosis(t: Array, weights: Array) -> Array:
+    """Weighted fourth moments of columns of variance one; infinite where there is no variance."""
+    squares = t * t
+    fourth = np.einsum("i,ij,ij->j", weights, squares, squares) / weights.sum()
+    return np.where(np.einsum("i,ij->j", weights, squares) > 0, fourth, np.inf)
+
+
+def cut(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
+    """Slices along one random direction, at random quantiles."""
+    a, b = draw(weights, random.random(2))
+    t = np.einsum("ij,j->i", x, x[a] - x[b])
+    order = np.argsort(t, kind="stable")
+    rank = np.empty(len(x))
+    rank[order] = (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum()
+    u = random.random(k - 1)
+    quantiles = np.sort(0.1 + 0.8 * u) if k > 2 else 0.25 + 0.5 * u
+    return np.searchsorted(quantiles, rank).astype(np.int64)
+
+
+def scattered(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
+    """A part for every point, uniformly at random."""
+    return random.integers(0, k, len(x))
+
+
+Kind: TypeAlias = tuple[str, Callable[[Array, Array, int, np.random.Generator], Labels], str]
+
+WHITENED: Kind = ("k-means++, whitened", seeded, "whitened")
+STANDARDISED: Kind = ("k-means++, standardised", seeded, "standardised")
+OWN: Kind = ("k-means++", seeded, "own")
+KINDS: tuple[Kind, ...] = (
+    WHITENED,
+    STANDARDISED,
+    OWN,
+    ("bisection", bisected, "whitened"),
+    ("random cut", cut, "whitened"),
+    ("random partition", scattered, "whitened"),
+)
+
+
+def partitions(
+    views: Views, k: int, n_starts: int, random: np.random.Generator, kinds: tuple[Kind, ...] = KINDS
+) -> Iterator[tuple[str, Labels]]:
+    """So many partitions, of every kind in turn: what kind, and the part of each point."""
+    for i in range(n_starts):
+        source, make, view = kinds[i % len(kinds)]
+        yield source, make(getattr(views, view), views.weights, k, random)
