@@ -143,6 +143,17 @@ class TestPass:
         check(mixture, x, None)
         assert not mixture.posteriors(x)[1][:, 1].any() and not mixture.tight_moments(x, None)[2][1].any()
 
+    @pytest.mark.parametrize("beta", [1.0, np.inf])
+    def test_a_row_does_not_know_its_neighbours(
+        self, beta: float, covariance_type: CovarianceType, dtype: type
+    ) -> None:
+        mixture = mixture_of(2, 3, 5, covariance_type)
+        x = rows_of(0, 300, mixture, dtype)
+        order = np.random.default_rng(0).permutation(300)[:171]
+        for whole, part in zip(mixture.posteriors(x, beta), mixture.posteriors(x[order], beta), strict=True):
+            np.testing.assert_array_equal(part, whole[order])
+        np.testing.assert_array_equal(mixture.energies(x[7:8]), mixture.energies(x)[7:8])
+
     def test_no_rows(self, covariance_type: CovarianceType, dtype: type) -> None:
         mixture = mixture_of(1, 3, 2, covariance_type)
         free, entropy, s = mixture.tight_moments(np.empty((0, 2), dtype=dtype), None)
