@@ -1,0 +1,59 @@
+"""Symmetric tensors, each distinct entry written once, and the products of features that belong to their entries.
+
+A symmetric tensor of order p over d coordinates has ``comb(d + p - 1, p)`` distinct entries, one a non-decreasing tuple
+of indices. *Collapsed*, it is the vector of these; its inner product with the p-th tensor power of x is the sum over
+them of multiplicity times entry times product of features.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import combinations_with_replacement
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@cache
+def index_tuples(d: int, order: int) -> NDArray[np.intp]:
+    """The non-decreasing tuples of indices, shape (n_entries, order), in lexicographic order."""
+    tuples = np.array(list(combinations_with_replacement(range(d), order)), dtype=np.intp).reshape(-1, order)
+    tuples.flags.writeable = False
+    return tuples
+
+
+@cache
+def multiplicities(d: int, order: int) -> NDArray[np.float64]:
+    """How many entries of the tensor each collapsed entry stands for."""
+    counts = np.array(
+        [factorial(order) / np.prod([factorial(c) for c in np.bincount(t)]) for t in index_tuples(d, order)]
+    )
+    counts.flags.writeable = False
+    return counts
+
+
+@cache
+def positions(d: int, order: int) -> NDArray[np.intp]:
+    """For every entry of the tensor, shape (d,) * order, its place among the collapsed ones."""
+    place = {tuple(t): i for i, t in enumerate(index_tuples(d, order).tolist())}
+    every = np.sort(np.indices((d,) * order).reshape(order, -1).T, axis=1)
+    table = np.array([place[tuple(t)] for t in every.tolist()], dtype=np.intp).reshape((d,) * order)
+    table.flags.writeable = False
+    return table
+
+
+def expand(collapsed: NDArray[Any], d: int, order: int) -> NDArray[Any]:
+    """The symmetric tensor, shape (d,) * order, of collapsed entries."""
+    return np.asarray(collapsed[positions(d, order)])
+
+
+def collapse(tensor: NDArray[Any]) -> NDArray[Any]:
+    """The distinct entries of a symmetric tensor."""
+    return np.asarray(tensor[tuple(index_tuples(tensor.shape[0], tensor.ndim).T)])
+
+
+def powers(vectors: NDArray[Any], order: int) -> NDArray[Any]:
+    """Collapsed tensor powers of the vectors in the last axis: products of their entries, one for each tuple."""
+    return np.asarray(np.prod(vectors[..., index_tuples(vectors.shape[-1], order)], axis=-1))

@@ -1,0 +1,56 @@
+"""The experiments run, in small: every table, figure and column is there."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+FOLDER = Path(__file__).resolve().parents[1] / "experiments"
+
+
+@pytest.fixture
+def spectral(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The script as a module; it sets thread counts, which must not outlive the test."""
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")
+    spec = importlib.util.spec_from_file_location("spectral_experts_script", FOLDER / "spectral_experts.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_spectral_experts(spectral: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spectral.main(["--quick", "--out", str(tmp_path)])
+    text = capsys.readouterr().out
+    assert text.strip() == (tmp_path / "results.md").read_text().strip()
+    for wanted in ("Table 1", "Table 2", "Figure 1", "| 2, 5, 3 | 2.92 | 0.43 | 0.31 |"):
+        assert wanted in text
+    for number in (1, 2, 3):
+        assert "<svg" in (tmp_path / f"figure_{number}.svg").read_text()
+    with (tmp_path / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {r["method"] for r in rows} == set(spectral.METHODS)
+    assert {r["part"] for r in rows} == {"table_1", "table_2", "figure_1", "figure_3", "figure_3_gaps"}
+    assert all(np.isfinite(float(r["error"])) for r in rows)
+
+
+def test_its_instances(spectral: Any) -> None:
+    for setting in (*spectral.TABLE, spectral.CURVES):
+        a, b, c = (spectral.Instance.draw(setting, 2000, seed) for seed in ((3, 0), (3, 1), (4, 0)))
+        np.testing.assert_array_equal(a.coefficients, b.coefficients)  # another attempt at the same mixture
+        assert (a.y != b.y).all() and (a.coefficients != c.coefficients).all()
+        order = np.random.default_rng(0).permutation(a.k)
+        assert a.error(np.full(a.k, 1 / a.k), a.coefficients[order]) == 0
+    gaps = spectral.Instance.draw(spectral.CURVES, 5000, (0, 0), gaps=True).x[:, 1]
+    assert np.abs(gaps).max() <= 1 and not ((np.abs(gaps) > 0.25) & (np.abs(gaps) < 0.5)).any()
+    np.testing.assert_allclose(
+        [np.mean(gaps < -0.5), np.mean(np.abs(gaps) < 0.25), np.mean(gaps > 0.5)], [1 / 3] * 3, atol=0.03
+    )
