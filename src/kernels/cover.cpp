@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "box_search.hpp"
+
 namespace majorant::MAJORANT_ISA {
 namespace {
 
 using V = Vector<double>;
 using vec = V::type;
 constexpr int64_t strip = V::lanes;  // points handled at a time, one a lane
-constexpr double unit_roundoff = 2.3e-16;
-constexpr int64_t most_members = int64_t(64) << 20;  // point numbers that live boxes may hold in all: 256 MiB
 
 double sum_of(vec v) {
     double total = 0;
@@ -23,44 +23,30 @@ double sum_of(vec v) {
 
 vec positive(vec v) { return v > vec{} ? v : vec{}; }
 
-int64_t padded(int64_t m) { return (m + strip - 1) / strip * strip; }
+// Places, masses and reaches.
+struct Disks : Columns {
+    const int64_t d;
 
-// Points by column, in whole strips; padding has neither mass nor reach.
-struct Columns {
-    int64_t d, stride = 0, count = 0;
-    std::vector<double> x, mass, reach;
+    explicit Disks(int64_t d) : Columns(d + 2, strip), d(d) {}
 
-    explicit Columns(int64_t d) : d(d) {}
-
-    void resize(int64_t m) {
-        count = m;
-        stride = padded(m);
-        if (int64_t(mass.size()) < stride) {
-            x.resize(size_t(stride) * d);
-            mass.resize(stride);
-            reach.resize(stride);
-        }
-        for (int64_t i = m; i < stride; i++) {
-            mass[i] = 0;
-            reach[i] = -1;
-            for (int64_t l = 0; l < d; l++) x[l * stride + i] = 0;
-        }
-    }
-    const double* column(int64_t l) const { return x.data() + l * stride; }
+    double *mass() { return column(d); }
+    double *reach() { return column(d + 1); }
+    const double *mass() const { return column(d); }
+    const double *reach() const { return column(d + 1); }
 };
 
 // All points, and which of them may be active at a centre: those within the largest reach along the first column,
 // a run of strips where that column ascends.
-struct Points : Columns {
+struct Points : Disks {
     bool ascending = false;
     double radius = 0;
     mutable int64_t visits = 0;
 
-    using Columns::Columns;
+    using Disks::Disks;
 
     void look_for_order() {
         ascending = std::is_sorted(column(0), column(0) + count);
-        for (int64_t i = 0; i < count; i++) radius = std::max(radius, reach[i]);
+        for (int64_t i = 0; i < count; i++) radius = std::max(radius, reach()[i]);
         radius = std::sqrt(radius) * (1 + 1e-12);
     }
 
@@ -70,7 +56,7 @@ struct Points : Columns {
             const double *begin = column(0), *end = begin + count;
             const double margin = 4 * unit_roundoff * std::abs(at);
             from = (std::lower_bound(begin, end, at - radius - margin) - begin) / strip * strip;
-            to = padded(std::upper_bound(begin, end, at + radius + margin) - begin);
+            to = (std::upper_bound(begin, end, at + radius + margin) - begin + strip - 1) / strip * strip;
         }
         visits += std::max(to - from, strip);
         return {from, to};
@@ -79,12 +65,9 @@ struct Points : Columns {
 
 Points by_column(int64_t n, int64_t d, const double* x, const double* w, const double* reach) {
     Points out(d);
-    out.resize(n);
-    for (int64_t i = 0; i < n; i++) {
-        out.mass[i] = weight(w, i);
-        out.reach[i] = reach[i];
-        for (int64_t l = 0; l < d; l++) out.x[l * out.stride + i] = x[i * d + l];
-    }
+    out.set_rows(n, d, x);
+    for (int64_t i = 0; i < n; i++) out.mass()[i] = weight(w, i);
+    std::copy(reach, reach + n, out.reach());
     out.look_for_order();
     return out;
 }
@@ -101,8 +84,8 @@ double cover_at(const Points& points, const double* c, double* mean, std::vector
             const vec t = V::load(points.column(l) + first) - c[l];
             square += t * t;
         }
-        const vec height = V::load(&points.reach[first]) - square;
-        const vec active = height > vec{} ? V::load(&points.mass[first]) : vec{};
+        const vec height = V::load(points.reach() + first) - square;
+        const vec active = height > vec{} ? V::load(points.mass() + first) : vec{};
         if (sum_of(active) == 0) continue;
         total += active * height;
         mass += active;
@@ -141,6 +124,7 @@ struct Box {
     double* middle() { return numbers.data(); }
     double* half() { return numbers.data() + numbers.size() / 3; }
     double* sum() { return numbers.data() + 2 * (numbers.size() / 3); }
+    int64_t bytes() const { return int64_t(4 * members.size()); }
 
     void move(int64_t l, double by) {
         rest += by * (2 * sum()[l] - mass * by);
@@ -149,25 +133,16 @@ struct Box {
     }
 };
 
-class Search final : public CoverSearch {
+class Search final : public BestFirst<Box> {
 public:
     Search(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance)
-        : d(d), points(by_column(n, d, x, w, reach)), near_points(d), tolerance(tolerance), best_centre(d), mean(d), shift(d),
-          both(d) {
+        : BestFirst(d, tolerance), points(by_column(n, d, x, w, reach)), near_points(d), mean(d), shift(d), both(d) {
         auto root = std::make_unique<Box>(d);
-        double square = 0;
-        for (int64_t l = 0; l < d; l++) {
-            const auto [low, high] = std::minmax_element(points.column(l), points.column(l) + n);
-            root->middle()[l] = *low / 2 + *high / 2;
-            root->half()[l] = *high / 2 - *low / 2 + 4 * unit_roundoff * (std::abs(*low) + std::abs(*high));
-            square += 4 * root->half()[l] * root->half()[l];
-        }
-        diameter = std::sqrt(square);
+        surround(points, root->middle(), root->half());
         for (int64_t i = 0; i < n; i++) {
-            root->bound += std::max(points.mass[i] * points.reach[i], 0.0);
-            if (points.reach[i] > 0) root->members.push_back(int32_t(i));
+            root->bound += std::max(points.mass()[i] * points.reach()[i], 0.0);
+            if (points.reach()[i] > 0) root->members.push_back(int32_t(i));
         }
-        std::copy(root->middle(), root->middle() + d, best_centre.begin());
         for (int64_t l = 1; l < d; l++)
             if (root->half()[l] > root->half()[root->split]) root->split = l;
         if (!root->members.empty()) push(std::move(root));
@@ -178,69 +153,18 @@ public:
         const int64_t before = points.visits;
         const double value = climb(points, at.data(), mean.data(), 100);
         n_tests += points.visits - before;
-        if (value > best_value) {
-            best_value = value;
-            best_centre = at;
-        }
+        note(value, at);
     }
-
-    bool advance(int64_t tests) override {
-        const int64_t until = n_tests + tests;
-        while (!finished() && n_tests < until) {
-            std::pop_heap(live.begin(), live.end(), below);
-            const auto box = std::move(live.back());
-            live.pop_back();
-            n_members -= int64_t(box->members.size());
-            expand(*box);
-        }
-        return finished();
-    }
-
-    double lower() const override { return best_value; }
-    double upper() const override {
-        const double at_most = std::max(best_value, dropped);
-        return live.empty() ? at_most : std::max(at_most, live.front()->bound);
-    }
-    const double* centre() const override { return best_centre.data(); }
-    int64_t tests() const override { return n_tests; }
-    int64_t boxes() const override { return n_boxes; }
-    int64_t columns() const override { return d; }
 
 private:
-    int64_t d;
     Points points;
-    Columns near_points;
-    double tolerance, diameter = 0, best_value = 0, dropped = 0;
-    std::vector<double> best_centre, mean, shift, both;
+    Disks near_points;
+    std::vector<double> mean, shift, both;
     std::vector<double> share, kept, undecided, kink;  // of the point in the box: see visit
-    std::vector<std::unique_ptr<Box>> live;
-    int64_t n_tests = 0, n_boxes = 0, n_members = 0;
 
-    static bool below(const std::unique_ptr<Box>& a, const std::unique_ptr<Box>& b) { return a->bound < b->bound; }
-
-    bool finished() const {
-        return live.empty() || live.front()->bound <= best_value + tolerance || n_members > most_members;
-    }
-
-    void push(std::unique_ptr<Box> box) {
-        n_members += int64_t(box->members.size());
-        live.push_back(std::move(box));
-        std::push_heap(live.begin(), live.end(), below);
-    }
-
-    void expand(Box& box) {
-        const int64_t m = int64_t(box.members.size());
-        near_points.resize(m);
+    void expand(Box& box) override {
+        near_points.gather(points, box.members);
         for (auto* one : {&share, &kept, &undecided, &kink}) one->resize(near_points.stride);
-        for (int64_t i = 0; i < m; i++) {
-            near_points.mass[i] = points.mass[box.members[i]];
-            near_points.reach[i] = points.reach[box.members[i]];
-        }
-        for (int64_t l = 0; l < d; l++) {
-            const double* from = points.column(l);
-            double* to = near_points.x.data() + l * near_points.stride;
-            for (int64_t i = 0; i < m; i++) to[i] = from[box.members[i]];
-        }
         const int64_t l = box.split;
         const double half = box.half()[l] / 2;
         for (const double side : {-1.0, 1.0}) {
@@ -249,8 +173,7 @@ private:
             child->mass = box.mass;
             child->rest = box.rest;
             child->move(l, side * half);
-            // Wider by what rounding may take from the middle, so that the two halves leave no crack.
-            child->half()[l] = half + 4 * unit_roundoff * diameter;
+            child->half()[l] = halved(box.half()[l]);
             visit(std::move(child), box);
         }
     }
@@ -275,7 +198,7 @@ private:
                 farthest += more * more;
                 nearest += less * less;
             }
-            const vec w = V::load(&near_points.mass[first]), reach = V::load(&near_points.reach[first]);
+            const vec w = V::load(near_points.mass() + first), reach = V::load(near_points.reach() + first);
             const vec up = positive(reach - nearest), low = reach - farthest, height = reach - square;
             const auto whole = low >= vec{};
             const vec slope = whole ? vec{} + 1.0 : up / (up - (whole ? vec{} - 1.0 : low));
@@ -310,7 +233,7 @@ private:
         child->rest += sum_of(kept_rests);
         child->bound = std::min(bound, parent.bound);
         if (at_middle > best_value) propose(middle);
-        if (child->bound <= best_value + tolerance) return drop(child->bound);
+        if (!may_matter(child->bound)) return drop(child->bound);
         if (!contract(*child)) return;
         for (int64_t i = 0; i < near_points.count; i++)
             if (undecided[i] > 0) child->members.push_back(parent.members[i]);
@@ -323,8 +246,6 @@ private:
         if (widest <= 64 * unit_roundoff * diameter) return drop(child->bound);
         push(std::move(child));
     }
-
-    void drop(double bound) { dropped = std::max(dropped, bound); }
 
     // Where h is largest, sum over the active points of w (x - c) vanishes (the kinks of h are convex, so the largest value
     // lies on none). False if that happens nowhere in the box; otherwise the box shrinks to where it may, and gets the
@@ -374,7 +295,7 @@ private:
 
 }  // namespace
 
-CoverSearch* cover_search(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance) {
+BoxSearch* cover_search(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance) {
     return new Search(n, d, x, w, reach, tolerance);
 }
 

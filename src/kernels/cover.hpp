@@ -6,7 +6,7 @@
 
 namespace majorant::MAJORANT_ISA {
 
-CoverSearch* cover_search(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance);
+BoxSearch* cover_search(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance);
 int64_t cover_climb(int64_t n, int64_t d, const double* x, const double* w, const double* reach, int64_t n_starts,
                     double* centres, double* values, int64_t max_steps, double enough, int64_t* tests);
 

@@ -74,14 +74,14 @@ struct Table {
     void (*gauss_em)(int64_t n, const T* x, const double* w, const GaussSearch& search, const GaussRuns& runs);
 };
 
-// Branch and bound for the largest value of h(c) = sum_i w_i (reach_i - |x_i - c|^2)_+ over all c.
-struct CoverSearch {
-    virtual ~CoverSearch() = default;
+// Branch and bound for the largest value of a function of a place.
+struct BoxSearch {
+    virtual ~BoxSearch() = default;
     // Climbs from c; the value that it reaches prunes from then on.
     virtual void propose(const double* c) = 0;
     // Goes on for about so many point-box tests; true once nothing above lower() + tolerance is left, or memory has run out.
     virtual bool advance(int64_t tests) = 0;
-    virtual double lower() const = 0;  // h at centre()
+    virtual double lower() const = 0;  // the value at centre()
     virtual double upper() const = 0;  // nothing is above it, at any time
     virtual const double* centre() const = 0;
     virtual int64_t tests() const = 0;
@@ -89,8 +89,9 @@ struct CoverSearch {
     virtual int64_t columns() const = 0;
 };
 
+// The largest cover: h(c) = sum_i w_i (reach_i - |x_i - c|^2)_+.
 struct Cover {
-    CoverSearch* (*search)(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance);
+    BoxSearch* (*search)(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance);
 
     // Local maxima of h: each of the centres (n_starts, d) moves to the mean of its active points until h stops growing.
     // values get h. Stops after the first value above `enough`; returns how many starts were climbed, and in *tests how many
@@ -109,11 +110,22 @@ using GaussStepKernel = GaussStep (*)(int64_t k, int64_t d, Covariance type, dou
 using GaussFactorKernel = int64_t (*)(int64_t k, int64_t d, Covariance type, const double* covariances, double* factors,
                                       double* constants);
 
+// The highest place of a sum of Gaussian bumps: g(c) = sum_i height_i exp(-|x_i - c|^2 / 2), heights not negative.
+struct Bumps {
+    BoxSearch* (*search)(int64_t n, int64_t d, const double* x, const double* heights, double tolerance);
+
+    // Local maxima of g by mean shift: each of the centres (n_starts, d) moves to the mean of the points under their bumps,
+    // or beyond it, until g grows by less than progress, relative. values get g. Returns how many points were looked at.
+    int64_t (*climb)(int64_t n, int64_t d, const double* x, const double* heights, int64_t n_starts, double* centres,
+                     double* values, int64_t max_steps, double progress);
+};
+
 struct Kernels {
     const char* isa;
     Table<float> f32;
     Table<double> f64;
     Cover cover;
+    Bumps bumps;
     GaussStepKernel gauss_step;
     GaussFactorKernel gauss_factor;
 };

@@ -1,5 +1,6 @@
 // The table of one instruction set's kernels.
 #include "assign.hpp"
+#include "bumps.hpp"
 #include "cover.hpp"
 #include "gauss.hpp"
 #include "gauss_em.hpp"
@@ -20,6 +21,7 @@ constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, dr
 #define MAJORANT_NAME(x) #x
 #define MAJORANT_STRING(x) MAJORANT_NAME(x)
 extern const Kernels kernels;
-const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb}, gauss_step, gauss_factor};
+const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
+                      {bump_search, bump_climb}, gauss_step, gauss_factor};
 
 }  // namespace majorant::MAJORANT_ISA

@@ -491,7 +491,8 @@ class TestBoundary:
             )
 
     def test_no_kernel_is_untested(self) -> None:
-        others = {"isa", "isas", "cover_search", "cover_climb", "CoverSearch"}  # see test_cover_kernel.py
+        others = {"isa", "isas", "cover_search", "cover_climb", "BoxSearch"}  # see test_cover_kernel.py
+        others |= {"bump_search", "bump_climb"}  # see test_bump_kernel.py
         others |= {"swap_search", "SwapSearch"}  # see test_swap_kernel.py
         others |= {
             "gauss_energies",

@@ -1,0 +1,5 @@
+"""How far can a mixture be from the best possible? A provable upper bound on the log-likelihood."""
+
+from majorant.solvers.mixture_bounds.bound import Effort, UpperBound, mixture_upper_bound
+
+__all__ = ["Effort", "UpperBound", "mixture_upper_bound"]

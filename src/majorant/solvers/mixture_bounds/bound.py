@@ -1,0 +1,206 @@
+"""A provable upper bound on the log-likelihood of mixtures: coordinates, mixing distribution, largest gradient."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from majorant._kernels import BoxSearch
+from majorant.engine.measure import empirical_measure
+from majorant.solvers.mixture_bounds.bumps import EPSILON, GaussianBumps, whitened
+from majorant.solvers.mixture_bounds.mixing import Aim, Mixing, best_mixing
+
+Effort = Literal["fast", "default", "tight"]
+
+PIECE = 30_000_000
+"""Work between two looks at the keyboard."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    work: float
+    """Multiplications; about a billion a second."""
+    for_each_point: float
+    """More of them."""
+    share: float
+    """Of what the bound may be above what was reached: how much may come from ending early."""
+    columns: int
+    """In which places are searched for; a bound takes the others at their peak."""
+
+
+_PLANS: dict[str, _Plan] = {
+    "fast": _Plan(3e8, 1e4, 0.02, 3),
+    "default": _Plan(4e9, 1e5, 0.01, 5),
+    "tight": _Plan(8e10, 1e6, 0.001, 6),
+}
+
+
+@dataclass(frozen=True)
+class UpperBound:
+    """A number that no mixture has a log-likelihood above.
+
+    Attributes
+    ----------
+    bound : float
+        In the units of the points.
+    attained : float
+        A log-likelihood that some mixture with the least covariance has: the bound could not be below it.
+    n_atoms : int
+        Components of that mixture.
+    method : str
+        How the bound was proved, in words.
+    work : float
+        Multiplications that it took, about.
+    """
+
+    bound: float
+    attained: float
+    n_atoms: int
+    method: str
+    work: float
+
+
+def mixture_upper_bound(
+    points: NDArray[Any],
+    weights: NDArray[np.float64] | None,
+    floor: NDArray[np.float64],
+    *,
+    reached: float = -np.inf,
+    effort: Effort = "default",
+    budget: float | None = None,
+) -> UpperBound:
+    r"""An upper bound on the log-likelihood of every Gaussian mixture with covariances at least S.
+
+    For any positive numbers :math:`p_i` and any mixture :math:`f`, by Jensen's inequality,
+
+    .. math:: \sum_i w_i \log f(x_i) \le \sum_i w_i \log p_i
+              + W \log \max_t \frac{1}{W} \sum_i \frac{w_i}{p_i} N(x_i; t, S), \quad W = \sum_i w_i,
+
+    as every normal density of a covariance at least S is a mixture of densities :math:`N(\cdot; t, S)`. The bound holds
+    whatever the number of components, and is sharp: with p from the best distribution of t, both sides are equal. The
+    maximum over t is enclosed by branch and bound (out of work: its largest live bound, still valid), in coordinates in
+    which S is the identity. What rounding may have taken is added (not by interval arithmetic).
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+        Finite.
+    weights : ndarray of shape (n,), optional
+        Nonnegative, not all zero.
+    floor : ndarray of shape (d, d)
+        S: symmetric, positive definite, in the units of the points.
+    reached : float
+        The log-likelihood of a fit. The bound holds whatever it is; it tells when the bound is close enough.
+    effort : {"fast", "default", "tight"}
+        How much work may be done: some tenths of a second, some seconds, some minutes.
+    budget : float, optional
+        Multiplications in place of what `effort` allows; about a billion take a second. The result depends on it, never
+        on the clock.
+
+    Returns
+    -------
+    UpperBound
+
+    Raises
+    ------
+    ValueError
+        If the arrays do not fit together, `floor` is not positive definite, or `effort` is not known.
+
+    References
+    ----------
+    .. [1] B. G. Lindsay, "Mixture Models: Theory, Geometry and Applications", IMS, 1995, for the gradient function and
+       the bound that it gives.
+    """
+    x = np.ascontiguousarray(points, dtype=np.float64)
+    s = np.asarray(floor, dtype=np.float64)
+    if effort not in _PLANS:
+        raise ValueError(f"effort must be one of {', '.join(map(repr, _PLANS))}; got {effort!r}")
+    if x.ndim != 2 or len(x) == 0 or s.shape != (x.shape[1], x.shape[1]):
+        raise ValueError(f"points must be (n, d) with n > 0 and floor (d, d); got {x.shape} and {s.shape}")
+    if weights is not None and weights.shape != (len(x),):
+        raise ValueError(f"weights must be ({len(x)},); got {weights.shape}")
+    plan = _PLANS[effort]
+    # One thread, so that the sums of BLAS are taken in one order whatever the machine's number of threads.
+    with threadpool_limits(limits=1, user_api="blas"):
+        measure = empirical_measure(x, weights)
+        try:
+            bumps = whitened(measure.points, measure.weights, s * measure.scale**2)
+        except np.linalg.LinAlgError:
+            raise ValueError("floor must be positive definite") from None
+        jacobian = measure.total_weight * x.shape[1] * float(np.log(measure.scale))
+        work = plan.work + plan.for_each_point * measure.n_points if budget is None else float(budget)
+        found = _bound(bumps, Aim(reached - jacobian, plan.share), plan.columns, work)
+    return UpperBound(found.bound + jacobian, found.attained + jacobian, found.n_atoms, found.method, found.work)
+
+
+def _bound(bumps: GaussianBumps, aim: Aim, most_columns: int, work: float) -> UpperBound:
+    n_columns, left = bumps.points.shape[1], work
+    peak = bumps.total * bumps.log_peak + bumps.coordinate_error
+    best = UpperBound(peak, -np.inf, 0, "peak of the density", 0.0)
+    attained, n_atoms = best.attained, 0
+    for q in range(min(n_columns, most_columns), 0, -1):
+        part = bumps if q == n_columns else bumps.leading(q)
+        found, is_closed = _bound_by_search(part, aim, left / 2 if q > 1 else left)
+        left -= found.work
+        if q == n_columns:
+            attained, n_atoms = found.attained, found.n_atoms
+        else:
+            found = replace(found, method=f"{found.method} in {q} of {n_columns} coordinates, the others at their peak")
+        best = min(best, found, key=lambda one: one.bound)
+        if is_closed or left <= 0:
+            break
+    return UpperBound(best.bound, attained, n_atoms, best.method, work - left)
+
+
+def _bound_by_search(bumps: GaussianBumps, aim: Aim, work: float) -> tuple[UpperBound, bool]:
+    """The bound with p from a good mixing distribution, and whether the largest gradient was found."""
+    mixing, spent = best_mixing(bumps, 0.4 * work, aim)
+    while True:
+        attained = bumps.log_likelihood(mixing.log_density)
+        tolerance = aim.tolerance(attained)
+        search, shift = _start(bumps, mixing, tolerance)
+        scale = bumps.total * np.exp(-shift)
+        enough = float(scale * np.exp(2 * tolerance / bumps.total))
+        may_improve = spent < 0.5 * work
+        is_closed = _advance(search, work - spent, enough if may_improve else np.inf)
+        if search.lower <= enough or not may_improve:
+            break
+        # A place from which the likelihood rises: better p make a better bound.
+        place = np.empty((1, bumps.points.shape[1]))
+        search.write_centre(place[0])
+        better, used = best_mixing(bumps, 0.6 * work - spent - search.tests, aim, replace(mixing, peaks=place))
+        spent += used
+        if better.highest >= search.lower / scale:
+            is_closed = _advance(search, work - spent)
+            break
+        spent += search.tests
+        mixing = better
+    spent += search.tests
+    largest = float(np.log(search.upper)) + shift
+    size = float(bumps.weights @ np.abs(mixing.log_density)) + bumps.total * (1 + abs(bumps.log_peak) + abs(largest))
+    rounding = (len(bumps.weights) + 100) * EPSILON * size + bumps.coordinate_error
+    bound = attained + bumps.total * (largest - float(np.log(bumps.total))) + rounding
+    return UpperBound(bound, attained, len(mixing.atoms), "mixing distribution and branch and bound", spent), is_closed
+
+
+def _advance(search: BoxSearch, work: float, enough: float = np.inf) -> bool:
+    """Goes on with a search until so much work is done in all, a larger value than enough is met, or it is finished."""
+    is_closed = search.advance(0)
+    while not is_closed and search.tests < work and search.lower <= enough:
+        is_closed = search.advance(int(min(PIECE, max(work - search.tests, 1))))
+    return is_closed
+
+
+def _start(bumps: GaussianBumps, mixing: Mixing, tolerance: float) -> tuple[BoxSearch, float]:
+    """Branch and bound for the largest gradient, and the logarithm of what its values are to be multiplied by."""
+    logarithms = np.log(bumps.weights) - mixing.log_density
+    shift = float(logarithms.max())
+    width = bumps.total * np.exp(-shift) * np.expm1(min(tolerance / bumps.total, 1.0))
+    search = bumps.search(np.exp(logarithms - shift), float(width))
+    for place in mixing.peaks:
+        search.propose(np.ascontiguousarray(place))
+    return search, shift

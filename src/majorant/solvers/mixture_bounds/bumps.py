@@ -1,0 +1,130 @@
+"""The data of a bound on mixtures, in coordinates in which the least covariance is the identity."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant import _kernels
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GaussianBumps:
+    r"""Weighted points, and the kernel :math:`\exp(-|x - t|^2 / 2)` of places t.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n, d)
+        On their principal axes, longest first; C-contiguous.
+    weights : ndarray of shape (n,)
+        Positive.
+    log_peak : float
+        Logarithm of the density, in the units of the data, that a kernel of one stands for.
+    coordinate_error : float
+        What rounding may have taken from the log-likelihood of any mixture when the points were brought here.
+    """
+
+    points: Array
+    weights: Array
+    log_peak: float
+    coordinate_error: float
+
+    @property
+    def total(self) -> float:
+        """Summed weight."""
+        return float(self.weights.sum())
+
+    def log_likelihood(self, log_density: Array) -> float:
+        """Of a mixture with these densities, in units of the kernel, at the points."""
+        return float(self.weights @ log_density) + self.total * self.log_peak
+
+    @property
+    def look(self) -> float:
+        """Work of one kernel: about so many multiplications."""
+        return float(self.points.shape[1] + 20)
+
+    def leading(self, n_columns: int) -> GaussianBumps:
+        """The first coordinates alone.
+
+        A bound on the likelihood of these holds for all coordinates: given the first ones, the density of the others is
+        nowhere above the peak of the kernel, as conditional covariances are at least the identity too.
+        """
+        points = np.ascontiguousarray(self.points[:, :n_columns])
+        return GaussianBumps(points, self.weights, self.log_peak, self.coordinate_error)
+
+    def in_cells(self, most: int) -> tuple[GaussianBumps, NDArray[np.intp]]:
+        """Points that are equal when rounded made one, at their mean: so many at most; and the cell of each point."""
+        size = 0.25
+        while True:
+            _, cell = np.unique(np.round(self.points / size), axis=0, return_inverse=True)
+            cell = cell.ravel()
+            if cell.max() < most:
+                break
+            size *= 1.5
+        mass = np.bincount(cell, self.weights).astype(np.float64)
+        means = np.column_stack([np.bincount(cell, self.weights * column) / mass for column in self.points.T])
+        return GaussianBumps(means, mass, self.log_peak, self.coordinate_error), cell
+
+    def table(self, places: Array) -> tuple[Array, Array]:
+        """Kernels (n, m), every row over its largest, and the logarithms (n,) of the largest."""
+        squares = np.empty((len(self.points), len(places)))
+        _kernels.distances(self.points, np.ascontiguousarray(places), squares)
+        squares *= -0.5
+        largest = squares.max(axis=1)
+        squares -= largest[:, None]
+        return np.exp(squares, out=squares), largest
+
+    def climb(self, heights: Array, places: Array, max_steps: int, progress: float = 0.0) -> tuple[Array, Array, float]:
+        """Mean shift on the sum of bumps of these heights: where it leads, the sums there, and the work of it."""
+        at, values = np.array(places, order="C"), np.empty(len(places))
+        looks = _kernels.bump_climb(self.points, heights, at, values, max_steps, progress)
+        return at, values, looks * self.look
+
+    def search(self, heights: Array, tolerance: float) -> _kernels.BoxSearch:
+        """Branch and bound for the largest sum of bumps of these heights."""
+        return _kernels.bump_search(self.points, heights, tolerance)
+
+
+def whitened(points: Array, weights: Array, floor: Array) -> GaussianBumps:
+    r"""Points in coordinates in which the matrix `floor` is the identity.
+
+    Parameters
+    ----------
+    points : ndarray of shape (n, d)
+    weights : ndarray of shape (n,)
+        Positive.
+    floor : ndarray of shape (d, d)
+        Symmetric, positive definite.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If `floor` is not positive definite.
+    """
+    n_columns = points.shape[1]
+    share = weights / weights.sum()
+    if not (np.isfinite(floor).all() and (np.diag(floor) > 0).all()):
+        raise np.linalg.LinAlgError("the diagonal is not positive")
+    scales = np.sqrt(np.diag(floor))
+    x = (points - np.einsum("i,ij->j", share, points)) / scales
+    root = np.linalg.cholesky(floor / np.outer(scales, scales))
+    for l in range(n_columns):  # noqa: E741
+        for m in range(l):
+            x[:, l] -= root[l, m] * x[:, m]
+        x[:, l] /= root[l, l]
+    axes = np.linalg.eigh(np.einsum("i,ij,ik->jk", share, x, x))[1][:, ::-1]
+    x = np.einsum("ij,jk->ik", x, axes)
+    log_peak = -0.5 * n_columns * np.log(2 * np.pi) - float(np.log(scales).sum() + np.log(np.diag(root)).sum())
+    # Places may be taken among the points' convex hull, so that no distance is above twice the farthest.
+    farthest = float(np.sqrt(np.einsum("ij,ij->i", x, x).max()))
+    moved = 8.0 * (n_columns + 4) ** 2 * EPSILON * float(np.linalg.cond(root)) * farthest
+    error = float(weights.sum()) * (
+        moved * (2 * farthest + moved) + 8.0 * (n_columns + 4) * EPSILON * (1 + abs(log_peak))
+    )
+    return GaussianBumps(np.ascontiguousarray(x), weights, log_peak, error)

@@ -1,0 +1,218 @@
+r"""The mixing distribution with the highest likelihood, whatever its number of atoms.
+
+Over all distributions Q of the place t, :math:`\sum_i w_i \log \int k(x_i, t) dQ(t)` is concave. Shares of atoms are
+improved by Newton steps on the nonnegative orthant, and new atoms are taken at local maxima of the gradient
+
+.. math:: g(t) = \sum_i \frac{w_i}{p_i} k(x_i, t), \quad p_i = \int k(x_i, t) dQ(t),
+
+where it is above the summed weight, which it is nowhere at the optimum.
+
+References
+----------
+.. [1] B. G. Lindsay, "The geometry of mixture likelihoods: a general theory", Annals of Statistics, 1983.
+.. [2] Y. Wang, "On fast computation of the non-parametric maximum likelihood estimate of a mixing distribution",
+   Journal of the Royal Statistical Society B, 2007.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
+
+from majorant.solvers.mixture_bounds.bumps import Array, GaussianBumps
+
+MOST_POINTS = 2500
+"""Of more points, those close to each other are taken as one where the gradient is looked at for new atoms."""
+MOST_NEW = 40
+APART = 0.5
+"""Distance that new atoms of one round keep."""
+FIRST_ATOMS = 200
+EM_STEPS, EM_ROUNDS = 3, 4
+"""EM moves many atoms at once, but may carry one away from where the others have just been told it belongs."""
+NEWTON_STEPS = 10
+LOCAL_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """A mixing distribution.
+
+    Attributes
+    ----------
+    atoms : ndarray of shape (m, d)
+    shares : ndarray of shape (m,)
+        Positive, of sum one.
+    log_density : ndarray of shape (n,)
+        At the points, in units of the kernel.
+    peaks : ndarray of shape (s, d)
+        Places where the gradient is large, highest first.
+    highest : float
+        The gradient at the first of them over the summed weight.
+    """
+
+    atoms: Array
+    shares: Array
+    log_density: Array
+    peaks: Array
+    highest: float
+
+
+@dataclass(frozen=True)
+class Aim:
+    """When a bound is close enough.
+
+    Attributes
+    ----------
+    reached : float
+        Log-likelihood of a fit.
+    share : float
+        Of how far the bound must be from it: what ending early may add to that.
+    """
+
+    reached: float
+    share: float
+
+    def tolerance(self, attained: float) -> float:
+        """In nats, given what the mixing distribution attains."""
+        far = attained - self.reached if np.isfinite(self.reached) else 0.0
+        return 1e-3 + 0.5 * self.share * max(far, 0.0)
+
+
+def best_mixing(
+    bumps: GaussianBumps, work: float, aim: Aim, start: Mixing | None = None, max_rounds: int = 300
+) -> tuple[Mixing, float]:
+    """A mixing distribution of a likelihood within reach of the highest, and the work it took.
+
+    Parameters
+    ----------
+    bumps : GaussianBumps
+    work : float
+        About so many multiplications may be made.
+    aim : Aim
+        The search ends once no place is known from which the likelihood could rise by more than its tolerance.
+    start : Mixing, optional
+        Where to go on from: its atoms and its peaks.
+    max_rounds : int
+    """
+    spent, total = 0.0, bumps.total
+    coarse, cell = bumps.in_cells(MOST_POINTS) if len(bumps.points) > MOST_POINTS else (None, None)
+    if start is None and coarse is not None:
+        start, spent = best_mixing(coarse, 0.5 * work, aim)
+    atoms, shares = _cells(bumps) if start is None else _extended(start.atoms, start.shares, start.peaks)
+    best: Mixing | None = None
+    for turn in range(max_rounds):
+        if start is None and turn < EM_ROUNDS:
+            atoms, shares = _moved(bumps, atoms, shares)
+        table, offset = bumps.table(atoms)
+        n, m = table.shape
+        shares = improved_shares(table, bumps.weights, shares)
+        kept = shares > 1e-9 / total
+        atoms, shares, table = atoms[kept], shares[kept] / shares[kept].sum(), table[:, kept]
+        log_density = np.log(table @ shares) + offset
+        heights = np.exp(np.log(bumps.weights / total) - log_density)
+        if coarse is None or cell is None:
+            peaks, values, looks = _peaks(bumps, heights, np.concatenate((atoms, bumps.points)), MOST_NEW, LOCAL_STEPS)
+        else:
+            near = np.bincount(cell, heights).astype(np.float64)
+            peaks, _, looks = _peaks(coarse, near, np.concatenate((atoms, coarse.points)), MOST_NEW, LOCAL_STEPS)
+            tall = bumps.points[np.argsort(-heights, kind="stable")[:MOST_NEW]]
+            peaks, values, more = _peaks(bumps, heights, np.concatenate((atoms, peaks, tall)), MOST_NEW // 4, 3)
+            looks += more
+        spent += looks + n * m * (bumps.look + NEWTON_STEPS * (m / 4 + 2.0) / 2)
+        found = Mixing(atoms, shares, log_density, peaks, float(values[0]))
+        if best is None or found.highest < best.highest:
+            best = found
+        tolerance = aim.tolerance(bumps.log_likelihood(log_density))
+        new = peaks[values > 1 + 0.1 * tolerance / total]
+        if total * np.log(best.highest) <= tolerance or len(new) == 0 or spent > work:
+            break
+        atoms, shares = _extended(atoms, shares, new)
+    assert best is not None
+    return best, spent
+
+
+def improved_shares(table: Array, weights: Array, shares: Array, max_steps: int = NEWTON_STEPS) -> Array:
+    r"""Shares of a higher :math:`\sum_i w_i \log \sum_j q_j k_{ij} - W \sum_j q_j`; at the highest they sum to one.
+
+    Newton steps on the nonnegative orthant with a line search: the value never falls.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n, m)
+        Nonnegative, with a positive entry in every row.
+    weights : ndarray of shape (n,)
+    shares : ndarray of shape (m,)
+        Positive.
+    max_steps : int
+    """
+    total, m = float(weights.sum()), len(shares)
+    density = table @ shares
+    value = float(weights @ np.log(density)) - total * float(shares.sum())
+    for _ in range(max_steps):
+        ratios = table / density[:, None]
+        gradient = weights @ ratios
+        if np.max(gradient - total) <= 1e-9 * total and np.max(shares * (total - gradient)) <= 1e-9 * total:
+            break
+        hessian = (ratios * weights[:, None]).T @ ratios
+        hessian[np.diag_indices(m)] *= 1 + 1e-9
+        hessian[np.diag_indices(m)] += 1e-10 * np.trace(hessian) / m
+        root = np.linalg.cholesky(hessian)
+        target = solve_triangular(root, 2 * gradient - total, lower=True)
+        try:
+            aim = nnls(root.T, target)[0] - shares
+        except RuntimeError:  # too many iterations
+            aim = shares * (gradient / total - 1)
+        slope, step = float((gradient - total) @ aim), 1.0
+        while step > 1e-6:
+            trial = shares + step * aim
+            density_there = table @ trial
+            if density_there.min() > 0:
+                there = float(weights @ np.log(density_there)) - total * float(trial.sum())
+                if there >= value + 0.1 * step * slope:
+                    break
+            step /= 2
+        else:
+            break
+        gain, shares, density, value = there - value, trial, density_there, there
+        if gain <= 1e-12 * total:
+            break
+    return shares / float(shares.sum())
+
+
+def _cells(bumps: GaussianBumps) -> tuple[Array, Array]:
+    """A distribution to begin with: the means and weights of cells."""
+    coarse, _ = bumps.in_cells(FIRST_ATOMS)
+    return coarse.points, coarse.weights / coarse.total
+
+
+def _extended(atoms: Array, shares: Array, new: Array) -> tuple[Array, Array]:
+    """With new atoms, of small shares."""
+    return np.concatenate((atoms, new)), np.concatenate((shares * (1 - 1e-3), np.full(len(new), 1e-3 / len(new))))
+
+
+def _moved(bumps: GaussianBumps, atoms: Array, shares: Array) -> tuple[Array, Array]:
+    """A few steps of EM."""
+    for _ in range(EM_STEPS):
+        joint = bumps.table(atoms)[0] * shares
+        joint *= (bumps.weights / joint.sum(axis=1))[:, None]
+        mass = joint.sum(axis=0)
+        kept = mass > 1e-9
+        atoms, shares = (joint.T @ bumps.points)[kept] / mass[kept, None], mass[kept] / mass[kept].sum()
+    return atoms, shares
+
+
+def _peaks(bumps: GaussianBumps, heights: Array, starts: Array, most: int, steps: int) -> tuple[Array, Array, float]:
+    """Local maxima of the gradient seen from some places, highest first, and their heights; and the work."""
+    _, values, work = bumps.climb(heights, starts, 0)
+    chosen: list[int] = []
+    for j in np.argsort(-values, kind="stable"):
+        if all(((starts[j] - starts[i]) ** 2).sum() > APART**2 for i in chosen):
+            chosen.append(int(j))
+            if len(chosen) == most:
+                break
+    peaks, values, more = bumps.climb(heights, starts[chosen], steps, 1e-9)
+    order = np.argsort(-values, kind="stable")
+    return peaks[order], values[order], work + more
