@@ -44,6 +44,7 @@ def test_log_tick_labels() -> None:
 
 def test_an_empty_range_is_drawn_in_the_middle() -> None:
     assert Linear(1, 1, 0, 10)(1) == 5
+    assert [Linear(5, 1, 0, 100)(v) for v in (5, 3, 1)] == [0, 50, 100]
 
 
 def test_spread_moves_labels_apart_and_no_farther_than_needed() -> None:

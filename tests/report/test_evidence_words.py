@@ -2,6 +2,7 @@ import pytest
 
 from majorant._numbers import article
 from majorant.evidence.records import Evidence
+from majorant.report import numbers
 from majorant.report.fit import room_left
 from majorant.report.words import evidence as words
 from majorant.report.words.grammar import chance, in_words, listed, one_in
@@ -14,7 +15,7 @@ LOOSE = "The proved bound is loose: this fit is only known to be within {}\u202f
 @pytest.mark.parametrize(
     ("objectives", "headline"),
     [
-        ([10.0], "Only one start was made, so nothing can be said about luck."),
+        ([10.0], "Only one start was followed to its end, so nothing can be said about luck."),
         ([10.0] * 2, "Both starts reached the same optimum."),
         ([10.0] * 30, "All 30 starts reached the same optimum."),
         (
@@ -96,7 +97,7 @@ def test_a_certain_optimum_takes_the_place_of_a_guess() -> None:
 def test_certificate(bound: float, objective: float, sense: str, headline: str) -> None:
     evidence = starts_at([objective], lower_bound=bound, sense=sense)
     room = room_left(objective, evidence)
-    assert words.certificate_headline(room) == headline
+    assert words.certificate_headline(room, "" if room is None else numbers.percent_at_most(room)) == headline
     notes = " ".join(words.certificate_notes(evidence, objective, room, "three clusters"))
     assert ("below" if sense == "min" else "above") in notes
     assert ("may be what is loose" in notes) == (room != 0.0)

@@ -203,7 +203,9 @@ def test_uncertainty_in_words(proba: list[list[float]], said: str) -> None:
 def test_one_size_alone_says_little() -> None:
     measured = Mixture(run_of(), CARD)
     assert "only beside other sizes" in criteria.headline(measured)
-    assert any("--k 1:6" in text for text in criteria.notes(measured))
+    assert any("majorant.select" in text for text in criteria.notes(measured))
+    typed = Mixture(replace(run_of(), command="majorant fit"), CARD)
+    assert any("--k 1:6" in text for text in criteria.notes(typed))
 
 
 def test_weights_are_given_to_the_criteria_or_these_are_left_out() -> None:
@@ -211,3 +213,13 @@ def test_weights_are_given_to_the_criteria_or_these_are_left_out() -> None:
     source = html_report(run_of(weights=np.ones(120)))
     check_page(source)
     assert "counted rows by their weights" in source
+
+
+def test_a_bound_on_a_log_likelihood_leaves_nats_not_per_cents() -> None:
+    run = run_of()
+    evidence = run.estimator.evidence_
+    run.estimator.evidence_ = replace(evidence, lower_bound=run.estimator.log_likelihood_ + 3.1504)
+    source = html_report(run)
+    check_page(source)
+    assert "This fit is within 3.2\u202fnats of the best possible, and that is proved" in source
+    assert "at most 3.2\u202fnats" in source

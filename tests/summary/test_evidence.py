@@ -46,7 +46,10 @@ def test_at_most_six_optima_are_listed() -> None:
 def test_one_start_proves_nothing() -> None:
     found = evidence({10.0: 1})
     assert "EVIDENCE   1 start" in text(found)
-    assert luck_sentence(found) == "Only one start was made: nothing tells whether another would end better."
+    assert (
+        luck_sentence(found)
+        == "Only one start was followed to its end: nothing tells whether another would end better."
+    )
     assert best_sentences(found) == ["Best SSE 10.00, from one start."]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from majorant.evidence import Evidence
-from majorant.evidence.selection import Selection
+from majorant.evidence.selection import CAPTION, Selection
 from majorant.summary import Block, Table, best_sentences, bound_sentence, counted
 from majorant.summary.text import WIDTH, wrapped
 
@@ -64,7 +64,7 @@ def selection_lines(selection: Selection, seconds: float) -> list[str]:
 def matrix_lines(selection: Selection) -> list[str]:
     """The criterion of every fit, what it prefers and what is excluded."""
     lines = ["", *selection.matrix().to_lines(), ""]
-    for sentence in (selection.sentence, *selection.exclusions):
+    for sentence in (selection.sentence, *selection.exclusions, CAPTION):
         lines += wrapped(sentence, WIDTH)
     return lines
 

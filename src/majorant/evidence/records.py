@@ -91,6 +91,11 @@ class Evidence:
         return "descent" if self.n_kicks else "start"
 
     @property
+    def is_logarithm(self) -> bool:
+        """Whether the objective is a logarithm: its differences mean something, its ratios do not."""
+        return self.objective_name.startswith("log")
+
+    @property
     def best(self) -> float:
         """The best objective that a start reached."""
         values = [s.objective for s in self.starts]

@@ -30,7 +30,7 @@ MOST_RANKED = 5
 UNFITTED = "could not be fitted"
 IRREGULAR = "irregular, as the rows do not determine its likelihood"
 
-_CAPTION = "Lower is better, as in scikit-learn; mclust's sign is the other way round."
+CAPTION = "Lower is better, as in scikit-learn; mclust's sign is the other way round."
 _MARK = "The best is marked with a star."
 
 
@@ -214,7 +214,7 @@ class Selection:
 
     def summary(self) -> Summary:
         """The matrix, the best candidates, those excluded and why, and the evidence of the chosen fit."""
-        blocks = [Block(self.name, self.sentence, (self.matrix(), f"{_CAPTION} {_MARK}" if self.ranked else _CAPTION))]
+        blocks = [Block(self.name, self.sentence, (self.matrix(), f"{CAPTION} {_MARK}" if self.ranked else CAPTION))]
         if self.ranked:
             blocks.append(Block("BEST", "", (self._best_table(),)))
         if self.excluded:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from majorant._numbers import rounded_up
 from majorant.engine.trace import Trace
 from majorant.evidence.records import SAME_OPTIMUM, Evidence
 from majorant.registry import ModelCard
+from majorant.report import numbers
 from majorant.report.run import Run
 
 
@@ -58,6 +60,16 @@ class Fit:
         None without a bound or with one that says nothing (zero or less for a quantity that cannot be negative).
         """
         return room_left(self.objective, self.evidence)
+
+    @property
+    def room_text(self) -> str:
+        """The same in words, rounded up: per cents, or nats for a logarithm, whose ratios mean nothing."""
+        bound, room = self.evidence.lower_bound, self.room_left
+        if bound is None or room is None:
+            return ""
+        if self.evidence.is_logarithm:
+            return f"{rounded_up(abs(self.objective - bound) if room else 0.0)}{numbers.NARROW_SPACE}nats"
+        return numbers.percent_at_most(room)
 
     @property
     def converged(self) -> bool:

@@ -49,7 +49,8 @@ def best_sentences(evidence: Evidence) -> list[str]:
     if evidence.n_starts == 1:
         return [f"{best}, from one start."]
     if evidence.n_hits == evidence.n_starts:
-        return [f"{best}, reached by all {evidence.n_starts} {evidence.noun}s."]
+        all_of_them = "both" if evidence.n_starts == 2 else f"all {evidence.n_starts}"
+        return [f"{best}, reached by {all_of_them} {evidence.noun}s."]
     second = evidence.optima[1]
     stopped = f"{counted(second.n_hits, evidence.noun)} stopped there"
     return [
@@ -61,7 +62,7 @@ def best_sentences(evidence: Evidence) -> list[str]:
 def luck_sentence(evidence: Evidence) -> str:
     """Whether a single start would probably have missed the best optimum."""
     if evidence.n_starts == 1:
-        return "Only one start was made: nothing tells whether another would end better."
+        return "Only one start was followed to its end: nothing tells whether another would end better."
     if evidence.n_kicks:
         return _kick_sentence(evidence)
     if evidence.n_hits == evidence.n_starts:
@@ -85,7 +86,7 @@ def bound_sentence(evidence: Evidence) -> str:
     if evidence.lower_bound is None:
         return "Provable bound: not computed."
     name = evidence.objective_name
-    unit = "nats" if name == "log-likelihood" else ""
+    unit = "nats" if evidence.is_logarithm else ""
     certificate = Certificate(evidence.lower_bound, evidence.best, "", name, evidence.sense, unit=unit)
     return f"Provable bound: {certificate.sentence[0].lower()}{certificate.sentence[1:]}"
 

@@ -20,7 +20,7 @@ class Linear:
 
     def __call__(self, value: float) -> float:
         span = self.high - self.low
-        share = (value - self.low) / span if span > 0 else 0.5
+        share = (value - self.low) / span if span != 0 else 0.5
         return self.start + share * (self.end - self.start)
 
     def ticks(self, count: int = 5) -> list[float]:

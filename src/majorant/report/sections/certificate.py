@@ -34,7 +34,7 @@ def certificate_section(fit: Fit) -> Section | None:
     return Section(
         "certificate",
         "Certificate",
-        words.certificate_headline(fit.room_left),
+        words.certificate_headline(fit.room_left, fit.room_text),
         figure("certificate", label, lambda size: draw_bound(size, fit, bound)),
         words.certificate_notes(evidence, fit.objective, fit.room_left, parts),
     )
@@ -59,8 +59,8 @@ def draw_bound(size: Size, fit: Fit, bound: float) -> Canvas:
     _inner_labels(canvas, fit, at_bound, at_fit)
     canvas.dots([(scale(v), BASE - 17) for v in inside], "stroke-mid large")
     canvas.dots([(at_fit, BASE - 17)], "stroke-ink larger")
-    name = fit.card.objective_title
-    canvas.text(width, 130, f"{name} ({evidence.objective_name})", anchor="end")
+    title, name = fit.card.objective_title, evidence.objective_name
+    canvas.text(width, 130, title if title == name else f"{title} ({name})", anchor="end")
     return canvas
 
 
@@ -104,6 +104,6 @@ def _inner_labels(canvas: Canvas, fit: Fit, at_bound: float, at_fit: float) -> N
         canvas.text(at_bound - 10, BASE - 12, text, "clear halo", anchor="end")
     room = fit.room_left
     if room is not None and room > 0:
-        text = f"at most {numbers.percent_at_most(room)}"
+        text = f"at most {fit.room_text}"
         if text_width(text) + 24 < at_fit - at_bound:
             canvas.text((at_bound + at_fit) / 2, BASE - 12, text, "clear", anchor="middle")

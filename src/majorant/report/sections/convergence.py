@@ -117,8 +117,8 @@ def _first_and_last(history: History, n_iter: int, objective_name: str) -> str:
     return facts(
         (
             ("Iterations", numbers.integer(n_iter), ""),
-            ("First objective", numbers.objective(first, objective_name, last), ""),
-            ("Last objective", numbers.objective(last, objective_name), ""),
+            (f"First {history.subject}", numbers.objective(first, objective_name, last), ""),
+            (f"Last {history.subject}", numbers.objective(last, objective_name), ""),
         ),
         "four-figures",
     )

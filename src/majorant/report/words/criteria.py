@@ -24,7 +24,8 @@ def notes(mixture: Mixture) -> list[str]:
     """The sign, near ties, and what is left out."""
     selection = mixture.run.selection
     if selection is None:
-        return [SIGN, "<code>--k 1:6</code> fits one to six components and keeps the best."]
+        how = "<code>--k 1:6</code> fits one to six components and keeps the best."
+        return [SIGN, how if mixture.run.command else "<code>majorant.select</code> compares several sizes."]
     texts = [SIGN + (" The best is in bold type." if selection.ranked else "")]
     if selection.ranked and selection.near:
         texts.append("<b>Near ties:</b> a difference below 2 hardly tells two candidates apart.")

@@ -21,8 +21,7 @@ def hit_rate(evidence: Evidence) -> float:
 
 def relative(evidence: Evidence, distance: float) -> float | None:
     """A distance from the best as a share of it; None if the best is zero, or a logarithm, whose zero means nothing."""
-    is_logarithm = evidence.objective_name.startswith("log")
-    return None if evidence.best == 0 or is_logarithm else distance / abs(evidence.best)
+    return None if evidence.best == 0 or evidence.is_logarithm else distance / abs(evidence.best)
 
 
 def is_close(evidence: Evidence, distance: float) -> bool:
@@ -58,7 +57,7 @@ def headline(evidence: Evidence) -> str:
     """One sentence on how many starts reached the best optimum."""
     n, hits = evidence.n_starts, evidence.n_hits
     if n == 1:
-        return "Only one start was made, so nothing can be said about luck."
+        return "Only one start was followed to its end, so nothing can be said about luck."
     if evidence.n_distinct == 1:
         return f"{'Both' if n == 2 else f'All {in_prose(n)}'} {evidence.noun}s reached the same optimum."
     if hits == 1:
@@ -70,7 +69,7 @@ def agreement(evidence: Evidence) -> str:
     """The same for the lede: a clause with its emphasis in <strong>."""
     n, hits = evidence.n_starts, evidence.n_hits
     if n == 1:
-        return "<strong>Only one start was made</strong>, so nothing can be said about luck."
+        return "<strong>Only one start was followed to its end</strong>, so nothing can be said about luck."
     if evidence.n_distinct == 1:
         starts = f"{'Both' if n == 2 else f'All {in_prose(n)}'} {evidence.noun}s"
         return f"<strong>{starts} reached the same optimum</strong>."
@@ -191,13 +190,13 @@ def _after_the_starts(evidence: Evidence, objective: float) -> list[str]:
     return [f"The fit went on from the best start and gained another {numbers.distance(gain)}."]
 
 
-def certificate_headline(room: float | None) -> str:
-    """One sentence on what the proved bound leaves open."""
+def certificate_headline(room: float | None, room_text: str) -> str:
+    """One sentence on what the proved bound leaves open; `room_text` is the room in words."""
     if room is None:
         return "The proved bound is too loose to say how good this fit is."
     if room == 0:
         return "No better fit exists, and that is proved, not estimated."
-    within = f"within {numbers.percent_at_most(room)} of the best possible"
+    within = f"within {room_text} of the best possible"
     if room <= TIGHT:
         return f"This fit is {within}, and that is proved, not estimated."
     return f"The proved bound is loose: this fit is only known to be {within}."
