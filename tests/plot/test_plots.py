@@ -22,7 +22,7 @@ from majorant.evidence import Evidence, StartRecord
 from majorant.evidence.selection import Candidate, Selection
 from majorant.plot.style import COLOURS, colour, mark
 
-from ..mixtures import COVARIANCE_TYPES, reference, rows
+from ..mixtures import COVARIANCE_TYPES, Fitted, reference, rows
 
 
 @pytest.fixture(autouse=True)
@@ -201,6 +201,7 @@ def test_convergence_and_starts_hold_the_record() -> None:
     model = mj.KMeans(4, init="random", n_init=6, random_state=0, max_iter=4).fit(rows())
     ax = mj.plot.convergence(model)
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), model.trace_["objective"])
+    np.testing.assert_array_equal(ax.lines[1].get_ydata(), model.trace_["bound"])
     render(ax)
     starts = [("random", 3.0), ("random", 2.0), ("split", 2.0), ("split", 2.0), ("split", 5.0)]
     model.evidence_ = Evidence(tuple(StartRecord(kind, value, 1, True) for kind, value in starts), "SSE")
@@ -209,6 +210,14 @@ def test_convergence_and_starts_hold_the_record() -> None:
     assert [sorted(row) for row in rows_drawn] == [[[2.0, 0.0], [3.0, 0.0]], [[2.0, 1.0], [5.0, 1.0]]]
     assert dots(ax)[1].get_sizes().tolist() == [72.0, 36.0]
     assert [t.get_text() for t in ax.get_yticklabels()] == ["random", "split"]
+    render(ax)
+
+
+def test_what_is_maximised_is_drawn_as_it_is_known_and_a_bound_that_touches_is_not() -> None:
+    model = Fitted(2, random_state=0).fit(rows())
+    ax = mj.plot.convergence(model)
+    assert len(ax.lines) == 1 and ax.get_ylabel() == "log-likelihood"
+    assert ax.lines[0].get_ydata()[-1] == model.log_likelihood_
     render(ax)
 
 

@@ -148,3 +148,22 @@ def test_wrong_tables_are_refused() -> None:
         Table("t", [Column("a"), Column("b")], [[1]])
     with pytest.raises(ValueError, match="no column 'c' to draw as bars"):
         Table("t", [Column("a")], [[1]], bars="c")
+
+
+def test_a_marked_cell_keeps_its_column_in_line() -> None:
+    columns = [Column("size"), Column("a", 1, empty="none"), Column("b", 1)]
+    table = Table("t", columns, [(1, 5.25, 1.0), (2, None, 22.5), (3, 3.0, None)], marked=(2, 1))
+    assert table.to_lines(ascii_only=True) == [
+        "  size      a          b",
+        "     1    5.2        1.0",
+        "     2   none       22.5",
+        "     3    3.0 *",
+    ]
+    assert '<td class="n"><strong>3.0</strong></td>' in table.to_html()
+    assert "| 3 | **3.0** |  |" in table.to_markdown()
+    assert table.head(2).marked is None and table.head(3).marked == (2, 1)
+
+
+def test_a_column_may_round_to_the_safe_side() -> None:
+    table = Table("t", [Column("a", 2, rounding="down"), Column("b", 2, rounding="up")], [(0.9999, 1.0001)])
+    assert table.to_lines(ascii_only=True)[1].split() == ["0.99", "1.01"]

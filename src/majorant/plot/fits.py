@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 DOT = 36.0
+TOUCHES = 1e-9
 
 
 def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
@@ -54,7 +55,7 @@ def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
 
 
 def convergence(model: Any, ax: Axes | None = None) -> Axes:
-    """What the fit minimised, iteration by iteration, and the bound above it where there is one.
+    """The objective, iteration by iteration, and the bound on it where that does not touch it.
 
     Parameters
     ----------
@@ -72,14 +73,18 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
         If matplotlib is not installed.
     """
     check_is_fitted(model)
-    ax, trace = axes(ax), model.trace_
+    ax, trace, name = axes(ax), model.trace_, model.evidence_.objective_name
+    sign = 1.0 if model.evidence_.sense == "min" else -1.0  # a trace is of what is minimised
     iterations = np.arange(1, len(trace) + 1)
-    ax.plot(iterations, trace["objective"], color=INK, marker="o", markersize=3, linewidth=1.4, label="objective")
-    if np.isfinite(trace["bound"]).any():
-        ax.plot(iterations, trace["bound"], color=GREY, linestyle="--", linewidth=1.4, label="bound")
+    objective, bound = trace["objective"], trace["bound"]
+    ax.plot(iterations, sign * objective, color=INK, marker="o", markersize=3, linewidth=1.4, label=name)
+    if np.nanmax(bound - objective, initial=0.0) > TOUCHES * np.nanmax(np.abs(objective), initial=0.0):
+        ax.plot(iterations, sign * bound, color=GREY, linestyle="--", linewidth=1.4, label="bound")
         ax.legend(frameon=False)
+    ax.locator_params(axis="x", integer=True)
+    ax.ticklabel_format(axis="y", useOffset=False)
     ax.set_xlabel("iteration")
-    ax.set_ylabel("objective, minimised")
+    ax.set_ylabel(name)
     return tidy(ax)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GRID = 160
-SMALLEST, LARGEST = 6.0, 90.0
+SMALLEST, LARGEST = 10.0, 100.0
 
 
 def classification(
