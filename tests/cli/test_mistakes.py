@@ -32,7 +32,7 @@ MISTAKES = {
     ),
     "wrong model": (
         ["fit", "k-means", "plants.csv", "--out", "run"],
-        'majorant: there is no model "k-means". Did you mean "kmeans"? Models: kmeans.',
+        'majorant: there is no model "k-means". Did you mean "kmeans"? Models: ',
     ),
     "wrong column": (
         [*FIT, "--features", "height,widht"],

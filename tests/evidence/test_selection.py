@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.datasets import load_iris
 
 import majorant as mj
 from majorant import registry
@@ -125,7 +126,7 @@ def test_sizes_that_do_not_fit_the_data_are_left_out_and_mistakes_are_raised() -
     ("more", "error", "words"),
     [
         ({"criterion": "bci"}, ValueError, "criterion must be one of.*Did you mean 'bic'"),
-        ({"criterion": "icl"}, TypeError, "Told has no ICL"),
+        ({"criterion": "icl"}, TypeError, "Told has no ICL: a criterion"),
         ({"n_components": []}, ValueError, "holds no number"),
         ({"n_components": [0]}, ValueError, "at least 1"),
         ({"n_components": "3"}, TypeError, "whole numbers"),
@@ -213,3 +214,28 @@ def test_a_slow_best_is_told() -> None:
     assert found.sentence == "BIC prefers 1 component."
     assert any("iteration limit" in sentence for sentence in found.look_out)
     assert Candidate(2, {"depth": 3}).label == "depth=3"
+
+
+# A real mixture
+
+FORMS = ["full", "tied", "diag", "spherical"]
+
+
+def of_iris(X: Any, **more: Any) -> Selection:
+    return mj.select(mj.GaussianMixture(random_state=0), X, n_components=[1, 2, 3], covariance_type=FORMS, **more)
+
+
+@pytest.fixture(scope="module")
+def iris_forms() -> Selection:
+    again = of_iris(load_iris().data[rows], n_jobs=3)
+    assert [c.objective for c in again.candidates] == [c.objective for c in iris_forms.candidates]
+    assert again.sentence == iris_forms.sentence
+
+
+def test_weights_are_repeats() -> None:
+    X, counts = load_iris().data[::3], np.arange(50) % 3 + 1
+    model = mj.GaussianMixture(random_state=0)
+    weighted = mj.select(model, X, n_components=[1, 2], sample_weight=counts.astype(float))
+    repeated = mj.select(model, np.repeat(X, counts, axis=0), n_components=[1, 2])
+    for a, b in zip(weighted.candidates, repeated.candidates, strict=True):
+        assert a.value == pytest.approx(b.value, rel=1e-9)

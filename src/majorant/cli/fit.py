@@ -18,8 +18,8 @@ from majorant.cli.matrix import Array, Columns, Matrix, Standardisation, build_m
 from majorant.cli.request import FitRequest
 from majorant.cli.settings import allows_missing, build_estimator, parsed_lists
 from majorant.cli.tables import SourceTable, read_table
-from majorant.evidence.selection import CRITERIA, Selection, select
-from majorant.registry import ESTIMATORS, ModelCard
+from majorant.evidence.selection import CRITERIA, Selection, has_criterion, models_with, select
+from majorant.registry import ModelCard
 from majorant.summary import Summary, counted
 
 _MOST_CERTIFIED = 200_000
@@ -99,11 +99,11 @@ def _check_comparison(request: FitRequest, card: ModelCard, estimator: Any) -> N
         )
     if request.criterion is not None and not request.compares:
         raise CommandError("--criterion chooses among several fits.", "Give a range, such as --k 1:6.")
-    if request.compares and not hasattr(estimator, request.criterion or CRITERIA[0]):
-        able = [name for name, known in ESTIMATORS.items() if hasattr(known, CRITERIA[0])]
+    criterion = request.criterion or CRITERIA[0]
+    if request.compares and not has_criterion(type(estimator), criterion):
         raise CommandError(
             f"{card.title} has no criterion that compares sizes, as it has no likelihood.",
-            f"Give one size, such as --k 3; models that compare sizes: {listed(sorted(able)) or 'none'}.",
+            f"Give one size, such as --k 3; models that compare sizes: {listed(models_with(criterion)) or 'none'}.",
         )
 
 

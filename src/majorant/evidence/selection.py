@@ -372,7 +372,8 @@ def select(
     """
     card = card_of(est)
     check_choice("criterion", criterion, CRITERIA)
-    _require_criterion(est, criterion)
+    if not has_criterion(type(est), criterion):
+        raise _without_criterion(est, criterion)
     sizes = _sizes(n_components)
     settings = _settings(est, card, grid)
     plan = [(size, setting) for setting in settings for size in sizes]
@@ -390,18 +391,21 @@ def select(
     return Selection(candidates, criterion, card.title, card.part, card.size_parameter, card.objective_name, estimators)
 
 
-def _require_criterion(est: Any, criterion: str) -> None:
-    cls = type(est)
-    if (
-        hasattr(cls, criterion)
-        or hasattr(cls, f"{criterion}_")
-        or f"{criterion}_" in getattr(cls, "__annotations__", {})
-    ):
-        return
-    able = sorted(known.__name__ for known in ESTIMATORS.values() if hasattr(known, criterion))
-    hint = f"; models that do: {', '.join(able)}" if able else ""
-    raise TypeError(
-        f"{cls.__name__} has no {criterion.upper()}: a criterion compares models that have a likelihood{hint}"
+def has_criterion(cls: type[Any], criterion: str) -> bool:
+    """Whether a model has a criterion: as a method, or as an attribute of the fit, where it has a likelihood."""
+    return hasattr(cls, criterion) or card_of(cls).objective_name == "log-likelihood"
+
+
+def models_with(criterion: str) -> list[str]:
+    """Names of the models that have a criterion, as in the registry."""
+    return sorted(name for name, known in ESTIMATORS.items() if has_criterion(known, criterion))
+
+
+def _without_criterion(est: Any, criterion: str) -> TypeError:
+    able = ", ".join(ESTIMATORS[name].__name__ for name in models_with(criterion))
+    return TypeError(
+        f"{type(est).__name__} has no {criterion.upper()}: a criterion compares models that have a likelihood"
+        f"{f'; models that do: {able}' if able else ''}"
     )
 
 
@@ -475,7 +479,9 @@ def _criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mappin
     """What the fitted estimator says: an attribute of the fit, or a method that takes the rows."""
     if hasattr(fitted, f"{criterion}_"):
         return float(getattr(fitted, f"{criterion}_"))
-    method = getattr(fitted, criterion)
+    method = getattr(fitted, criterion, None)
+    if method is None:
+        raise _without_criterion(fitted, criterion)
     takes = inspect.signature(method).parameters
     given = {name: value for name, value in {"y": y, **arguments}.items() if value is not None and name in takes}
     if "sample_weight" in arguments and "sample_weight" not in given:
