@@ -227,6 +227,20 @@ def of_iris(X: Any, **more: Any) -> Selection:
 
 @pytest.fixture(scope="module")
 def iris_forms() -> Selection:
+    return of_iris(load_iris().data)
+
+
+def test_values_are_what_the_estimators_say(iris_forms: Selection) -> None:
+    X = load_iris().data
+    for candidate, fitted in zip(iris_forms.candidates, iris_forms.estimators, strict=True):
+        assert candidate.value == fitted.bic(X)
+        assert candidate.value == pytest.approx(-2 * candidate.objective + candidate.n_parameters * np.log(150))
+    assert (iris_forms.best.size, iris_forms.best.label) == (2, "full")
+    assert iris_forms.best.value == pytest.approx(574.0178, abs=1e-3)  # mclust: VVV,2 has -574.0178
+
+
+def test_threads_and_row_order_do_not_change_it(iris_forms: Selection) -> None:
+    rows = np.random.default_rng(0).permutation(150)
     again = of_iris(load_iris().data[rows], n_jobs=3)
     assert [c.objective for c in again.candidates] == [c.objective for c in iris_forms.candidates]
     assert again.sentence == iris_forms.sentence

@@ -139,7 +139,7 @@ def test_an_irregular_fit_is_named_as_such_before_anything_is_read_from_it() -> 
     sections = [i for i in page.ids if f'<section id="{i}"' in source]
     assert sections[:2] == ["evidence", "regularity"] and "criterion" not in sections
     assert "<strong>This fit is irregular</strong>: the covariance of component 2 &lt;of 2&gt; collapses." in source
-    assert "fewer components" in source
+    assert "fewer components" in source and "<dt>BIC</dt><dd>\u2013</dd>" in source
 
 
 def selection(**more: Any) -> Selection:

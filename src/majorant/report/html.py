@@ -27,9 +27,9 @@ def shortened(text: str, length: int) -> str:
     return text if len(text) <= length else text[: length - 1].rstrip() + "\u2026"
 
 
-def column_name(name: str) -> str:
+def column_name(name: str, longest: int = LONGEST_NAME_IN_PROSE) -> str:
     """The name of a column in prose: in italics, as it is in the table, shortened if very long."""
-    short = shortened(name, LONGEST_NAME_IN_PROSE)
+    short = shortened(name, longest)
     title = f' title="{escaped(name)}"' if short != name else ""
     return f"<i{title}>{escaped(short)}</i>"
 

@@ -97,7 +97,7 @@ def mixture_header(mixture: Mixture) -> Header:
     """Title, lede and five facts of a mixture."""
     evidence, name = mixture.evidence, mixture.card.objective_name
     shape = f"{numbers.integer(mixture.n_rows)}\u00a0{numbers.TIMES}\u00a0{numbers.integer(mixture.n_features)}"
-    criterion = next(iter(mixture.criteria.items()), None)
+    criterion = next(iter(mixture.criteria.items()), None) if mixture.regular else None
     if mixture.run.selection is not None:
         criterion = (mixture.run.selection.criterion, mixture.run.selection.best.value)
     facts = (

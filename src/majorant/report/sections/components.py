@@ -15,6 +15,7 @@ from majorant.report.words import mixture as words
 MOST_ROWS = 60
 MOST_FEATURES = 4
 ON_NARROW_PAGES = 2
+LONGEST_NAME = 14
 
 
 def components_section(mixture: Mixture) -> Section:
@@ -37,7 +38,7 @@ def components_section(mixture: Mixture) -> Section:
 def _table(mixture: Mixture, shown: list[int], features: list[int]) -> str:
     heads = ["<th>Component</th>", '<th class="number">Weight</th>', '<th class="number wide-only">Rows</th>']
     heads += [
-        f'<th class="{_css(i)}">{column_name(mixture.run.feature_names[feature])}</th>'
+        f'<th class="{_css(i)}">{column_name(mixture.run.feature_names[feature], LONGEST_NAME)}</th>'
         for i, feature in enumerate(features)
     ]
     columns = [_column(mixture, shown, feature) for feature in features]
