@@ -36,6 +36,15 @@ def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
     ------
     ImportError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> ax = mj.plot.criterion(mj.select(mj.GaussianMixture(random_state=0), X, n_components=[1, 2]))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('components', 'BIC (lower is better)')
     """
     ax = axes(ax)
     labels = list(dict.fromkeys(c.label for c in selection.candidates))
@@ -71,6 +80,15 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
     ------
     ImportError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> ax = mj.plot.convergence(mj.KMeans(3, random_state=0).fit(X))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('iteration', 'SSE')
     """
     check_is_fitted(model)
     ax, trace, name = axes(ax), model.trace_, model.evidence_.objective_name
@@ -107,6 +125,15 @@ def starts(model: Any, ax: Axes | None = None) -> Axes:
     ------
     ImportError
         If matplotlib is not installed.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> ax = mj.plot.starts(mj.KMeans(3, random_state=0).fit(X))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('SSE (lower is better)', '')
     """
     check_is_fitted(model)
     ax, evidence = axes(ax), model.evidence_

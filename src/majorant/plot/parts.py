@@ -56,6 +56,15 @@ def classification(
         If matplotlib is not installed.
     ValueError
         If features or share cannot be used.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> ax = mj.plot.classification(mj.KMeans(3, random_state=0).fit(X), X, features=(2, 3))
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('x3', 'x4')
     """
     check_is_fitted(model)
     check_real("share", share, low=1e-9, high=1 - 1e-9)
@@ -113,6 +122,15 @@ def uncertainty(
         If matplotlib is not installed.
     ValueError
         If features or share cannot be used.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> ax = mj.plot.uncertainty(mj.GaussianMixture(2, random_state=0).fit(X), X)
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('x1', 'x2')
     """
     check_is_fitted(model)
     check_real("share", share, low=1e-9, high=1 - 1e-9)
@@ -175,6 +193,15 @@ def density(
         If matplotlib is not installed.
     ValueError
         If features cannot be used.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> X = load_iris().data
+    >>> ax = mj.plot.density(mj.GaussianMixture(2, random_state=0).fit(X), features=[3])
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('x4', 'density')
     """
     check_is_fitted(model)
     at = chosen_features(model, features)
