@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris
 
 import majorant as mj
 from majorant import registry
-from majorant.evidence.selection import IRREGULAR, Candidate, Selection
+from majorant.evidence.selection import UNDETERMINED, Candidate, Selection
 
 ROWS = np.arange(10.0)[:, None]
 VALUES = {(1, "a"): 30.0, (2, "a"): 21.3, (3, "a"): 20.0, (1, "b"): 40.0, (2, "b"): 25.0, (3, "b"): 22.0}
@@ -100,10 +100,10 @@ def test_irregular_fits_are_left_out_whatever_their_criterion() -> None:
     found = chosen({**VALUES, (3, "b"): -100.0})
     assert found.best.size == 3 and found.best.setting == {"kind": "a"}
     (left_out,) = found.excluded
-    assert left_out.excluded == IRREGULAR and not left_out.regular
+    assert left_out.excluded == f"irregular: {UNDETERMINED}" and not left_out.regular
     assert any("1 excluded fit has a lower BIC" in sentence for sentence in found.look_out)
     page = " ".join(str(found).split())
-    assert "excluded" in page and "3 components, b: irregular, as the rows do not determine" in page
+    assert "excluded" in page and "3 components, b: irregular: the rows do not determine" in page
 
 
 def test_when_no_fit_can_be_chosen_the_reason_is_told() -> None:

@@ -129,7 +129,7 @@ def test_bins_hold_every_row_once_and_part_at_nine_tenths(certainty: list[float]
 def irregular() -> Run:
     run = run_of()
     run.estimator.regular_ = False
-    run.estimator.irregularity_ = "the covariance of component 2 <of 2> collapses."
+    run.estimator.irregularity_ = "the covariance of component 2 <of 2> collapses"
     return run
 
 

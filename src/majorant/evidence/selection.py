@@ -28,7 +28,7 @@ NEAR = 2.0
 """Difference below which a criterion hardly tells two candidates apart [1]_ of `select`."""
 MOST_RANKED = 5
 UNFITTED = "could not be fitted"
-IRREGULAR = "irregular, as the rows do not determine its likelihood"
+UNDETERMINED = "the rows do not determine its likelihood"
 
 CAPTION = "Lower is better, as in scikit-learn; mclust's sign is the other way round."
 _MARK = "The best is marked with a star."
@@ -480,7 +480,7 @@ def _fitted(
         evidence.n_hits if evidence.n_starts else 0,
         regular,
         bool(getattr(fitted, "converged_", True)),
-        excluded if regular else str(getattr(fitted, "irregularity_", "")) or IRREGULAR,
+        excluded if regular else f"irregular: {getattr(fitted, 'irregularity_', '') or UNDETERMINED}",
         warned.end(),
     )
     return candidate, fitted

@@ -75,13 +75,11 @@ def normals_of(model: Any, features: Sequence[int]) -> Normals:
     return Normals(np.asarray(model.weights_, dtype=np.float64), means, covariances)
 
 
-def deviations_of(model: Any) -> Array:
-    """Standard deviation of each component on each feature, (K, d)."""
-    fitted, shape = np.asarray(model.covariances_, dtype=np.float64), np.shape(model.means_)
-    variances = {
-        "full": lambda: np.diagonal(fitted, axis1=1, axis2=2),
-        "tied": lambda: np.broadcast_to(np.diag(fitted), shape),
-        "diag": lambda: fitted,
-        "spherical": lambda: np.broadcast_to(fitted[:, None], shape),
-    }[model.covariance_type]()
-    return np.asarray(np.sqrt(variances))
+def deviations_of(covariances: NDArray[Any], covariance_type: str, shape: tuple[int, ...]) -> Array:
+    """Standard deviation of each component on each feature, of shape (K, d); `covariances` in scikit-learn's shapes."""
+    fitted = np.asarray(covariances, dtype=np.float64)
+    if covariance_type in ("full", "tied"):
+        fitted = np.diagonal(fitted, axis1=-2, axis2=-1)
+    elif covariance_type == "spherical":
+        fitted = fitted[:, None]
+    return np.asarray(np.sqrt(np.broadcast_to(fitted, shape)))

@@ -22,12 +22,16 @@ from majorant.models.base import LatentVariableModel
 from majorant.models.gaussian_mixture.fitting import Fit, Settings, fit_mixture
 from majorant.models.gaussian_mixture.given import INIT_PARAMS, checked_covariances, checked_init, checked_weights
 from majorant.models.gaussian_mixture.lifting import lifted, log_densities
-from majorant.models.gaussian_mixture.regularity import Fault
-from majorant.models.gaussian_mixture.words import components_block, irregular_sentence, rank_sentences
+from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault
+from majorant.models.gaussian_mixture.words import (
+    irregular_sentence,
+    irregularity,
+    mixture_summary,
+    rank_sentences,
+)
 from majorant.registry import ModelCard, register
 from majorant.solvers.gaussian import COVARIANCE_TYPES, Mixture
-from majorant.summary import Block as Part
-from majorant.summary import Fact, Facts, Summary, counted, evidence_block
+from majorant.summary import Summary
 
 ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C"}
 """Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
@@ -41,7 +45,7 @@ SMALL_TABLE = 1 << 24
         name="gaussian-mixture",
         title="Gaussian mixture",
         question="Which overlapping groups, each of its own size and shape, do the rows come from?",
-        kind="clustering",
+        kind="mixture",
         size_parameter="n_components",
         part="component",
         objective_name="log-likelihood",
@@ -127,6 +131,8 @@ class GaussianMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     regular_ : bool
         Whether the solution is regular. If none was found, a ConvergenceWarning says why, and ``aic``, ``bic`` and
         ``icl`` are infinite where the floor set the likelihood: no criterion may choose such a fit.
+    irregularity_ : str
+        Why the solution is not regular; empty if it is.
     variance_ratios_ : ndarray of shape (n_components,)
         Smallest variance of each component along any direction, as a share of the pooled within-component one there;
         0 where it lies on the floor.
@@ -331,7 +337,7 @@ class GaussianMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         self.lower_bound_ = fit.log_likelihood / fit.total_weight
         self.lower_bounds_ = [v / fit.total_weight for v in fit.log_likelihoods]
         self.regular_ = fit.regularity.fault is Fault.NONE
-        self._floored = fit.regularity.fault is Fault.FLOORED
+        self.irregularity_ = irregularity(fit.regularity.ordered(order))
         self.variance_ratios_ = np.maximum(fit.regularity.ratios, 0.0)[order]
         self.best_irregular_ = fit.best_irregular
         self.rank_ = fit.coordinates.rank
@@ -350,7 +356,7 @@ class GaussianMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
                 f"X has only {n_distinct} distinct rows with weight, fewer than n_components={self.n_components}."
             )
         if not self.regular_:
-            said.append(irregular_sentence(fit.regularity.ordered(order), self.covariance_type))
+            said.append(irregular_sentence(self.irregularity_, self.n_components, self.covariance_type))
         if not self.converged_ and self.max_iter > 0:
             said.append(f"The last climb did not converge in max_iter={self.max_iter} iterations: raise it, or tol.")
         for sentence in said:
@@ -506,7 +512,7 @@ class GaussianMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     def _criterion(self, X: Any, sample_weight: Any, price: float | None) -> float:
         """Minus twice the log-likelihood plus a price for each parameter; None: the logarithm of the weight of rows."""
         values, weights = self._scored(X, sample_weight)
-        if getattr(self, "_floored", False):
+        if (self.variance_ratios_ < LEAST_RATIO).any():
             return np.inf
         total = float(weights.sum())
         price = float(np.log(total)) if price is None else price
@@ -568,21 +574,8 @@ class GaussianMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     # Reports
 
     def _summary(self) -> Summary:
-        k, d = self.means_.shape
-        left = [Fact("log-likelihood", self.log_likelihood_, 3), Fact("a row", self.lower_bound_, 4)]
-        right = [Fact("covariances", self.covariance_type), Fact("parameters", self._n_parameters())]
-        regular = "regular" if self.regular_ else "not regular: see ConvergenceWarning"
-        facts = Facts("fit", left, [*right, Fact("solution", regular)])
-        features = getattr(self, "feature_names_in_", [f"x{i + 1}" for i in range(d)])
-        return Summary(
-            f"Gaussian mixture, {counted(k, 'component')}",
-            f"{counted(d, 'feature')}, {self.covariance_type} covariances",
-            [
-                evidence_block(self.evidence_),
-                Part("FIT", f"reached in {counted(self.n_iter_, 'iteration')}", [facts]),
-                components_block(self._mixture(), list(features)),
-            ],
-        )
+        names = getattr(self, "feature_names_in_", [f"x{i + 1}" for i in range(self.n_features_in_)])
+        return mixture_summary(self, self._mixture(), list(names))
 
 
 def _log_sums(joint: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-
-import numpy as np
+from typing import Any
 
 from majorant.models.gaussian_mixture.coordinates import Frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
-from majorant.solvers.gaussian import Array, Mixture
-from majorant.summary import Block, Column, Table, counted
+from majorant.solvers.gaussian import Mixture
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+from majorant.summary.normals import deviations_of
 
 MOST_SHOWN = 20
 
@@ -31,17 +31,41 @@ def rank_sentences(frames: Frames, covariance_type: str, names: Sequence[str] | 
     return said
 
 
-def irregular_sentence(regularity: Regularity, covariance_type: str) -> str:
-    """Why a solution is not regular, and what to do."""
+def irregularity(regularity: Regularity) -> str:
+    """Why a solution is not regular; empty if it is."""
     k = len(regularity.sizes)
     parts = ", ".join(str(j + 1) for j in regularity.suspects[:MOST_SHOWN])
+    if regularity.fault is Fault.NONE:
+        return ""
     if regularity.fault is Fault.FLOORED:
-        why = f"the covariance of component {parts} (of {k}) collapses, and the likelihood is what the floor makes it"
-    else:
-        why = f"component {parts} (of {k}) has fewer than {max(regularity.least_size, 1):g} rows"
+        return f"the covariance of component {parts} (of {k}) collapses, and the likelihood is what the floor makes it"
+    return f"component {parts} (of {k}) has fewer than {max(regularity.least_size, 1):g} rows"
+
+
+def irregular_sentence(why: str, n_components: int, covariance_type: str) -> str:
+    """Why no regular solution was found, and what to do."""
     simpler = "" if covariance_type in ("tied", "spherical") else ", or a simpler covariance_type"
-    fewer = "use fewer components" if k > 1 else "more distinct rows are needed"
+    fewer = "use fewer components" if n_components > 1 else "more distinct rows are needed"
     return f"No regular solution was found: {why}. Do not compare it by its likelihood; {fewer}{simpler}."
+
+
+def mixture_summary(model: Any, mixture: Mixture, features: Sequence[str]) -> Summary:
+    """The page of a fitted mixture."""
+    k, d = mixture.means.shape
+    kind = mixture.covariance_type
+    left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("a row", model.lower_bound_, 4)]
+    right = [Fact("covariances", kind), Fact("parameters", mixture.n_parameters)]
+    right.append(Fact("solution", "regular" if model.regular_ else "not regular"))
+    return Summary(
+        f"Gaussian mixture, {counted(k, 'component')}",
+        f"{counted(d, 'feature')}, {kind} covariances",
+        [
+            evidence_block(model.evidence_),
+            Block("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", [Facts("fit", left, right)]),
+            components_block(mixture, features),
+        ],
+        [] if model.regular_ else [irregular_sentence(model.irregularity_, k, kind)],
+    )
 
 
 def components_block(mixture: Mixture, features: Sequence[str]) -> Block:
@@ -52,7 +76,7 @@ def components_block(mixture: Mixture, features: Sequence[str]) -> Block:
         return Block("COMPONENTS", "", (f"The parameters of {size} are in weights_, means_ and covariances_.",))
     shares = [(j + 1, float(mixture.weights[j])) for j in range(k)]
     columns = [*(Column(str(j + 1), 3, min_width=9) for j in range(k))]
-    deviations = standard_deviations(mixture)
+    deviations = deviations_of(mixture.covariances, mixture.covariance_type, mixture.means.shape)
     content: list[Table | str] = [
         Table("components", [Column("component"), Column("share", 3)], shares),
         Table(
@@ -63,14 +87,3 @@ def components_block(mixture: Mixture, features: Sequence[str]) -> Block:
         ),
     ]
     return Block("COMPONENTS", "", tuple(content))
-
-
-def standard_deviations(mixture: Mixture) -> Array:
-    """Of each feature in each component, shape (n_components, n_features)."""
-    k, d = mixture.means.shape
-    covariances = mixture.covariances
-    if mixture.covariance_type in ("full", "tied"):
-        variances = np.diagonal(covariances, axis1=-2, axis2=-1)
-    else:
-        variances = covariances if mixture.covariance_type == "diag" else covariances[:, None]
-    return np.sqrt(np.broadcast_to(variances, (k, d)))

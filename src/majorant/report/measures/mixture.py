@@ -90,7 +90,8 @@ class Mixture(Partition):
     @cached_property
     def deviations_within(self) -> NDArray[np.float64]:
         """Standard deviation of each component on each feature, (k, d)."""
-        return deviations_of(self.run.estimator)
+        model = self.run.estimator
+        return deviations_of(model.covariances_, model.covariance_type, self.centres.shape)
 
     @cached_property
     def explained(self) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from majorant.report.words.partition import parts
 
 MOST_WEIGHTS_IN_LEDE = 6
 SMALL = 0.05
+NOT_DETERMINED = "no solution was found whose components all have a shape that the rows determine"
 
 
 def lede(mixture: Mixture) -> str:
@@ -100,5 +101,5 @@ def irregular_notes(mixture: Mixture) -> list[str]:
 
 def _what_sets_it(mixture: Mixture) -> str:
     """What the model itself says, or what is always so."""
-    said = str(getattr(mixture.run.estimator, "irregularity_", ""))
-    return escaped(said) if said else "no solution was found whose components all have a shape that the rows determine."
+    said = str(getattr(mixture.run.estimator, "irregularity_", "")) or NOT_DETERMINED
+    return f"{escaped(said)}."
