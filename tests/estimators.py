@@ -28,10 +28,14 @@ def target(cls: type[Any], n_rows: int) -> NDArray[np.float64] | None:
     return np.arange(n_rows) % 7.0 if card_of(cls).needs_target else None
 
 
+def target_of(cls: type[Any], X: Any) -> NDArray[np.float64] | None:
+    """A target of as many rows as X has, none for what has no rows."""
+    return target(cls, X.shape[0] if hasattr(X, "shape") else len(X) if hasattr(X, "__len__") else 0)
+
+
 def fit(cls: type[Any], X: Any, size: int = 3, **fit_params: Any) -> Any:
     """A fitted estimator of some size."""
-    n = X.shape[0] if hasattr(X, "shape") else len(X)
-    return make(cls, size).fit(X, target(cls, n), **fit_params)
+    return make(cls, size).fit(X, target_of(cls, X), **fit_params)
 
 
 def objective(fitted: Any) -> float:

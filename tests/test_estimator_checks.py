@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -25,6 +26,8 @@ VARIANTS = [
         )
     ),
     mj.KMeans(3, algorithm="elkan", n_jobs=2),
+    mj.LatentPrototypeClassifier(2, beta=np.inf, random_state=0),
+    mj.LatentPrototypeClassifier(2, method="gradient", n_jobs=2, random_state=0),
 ]
 
 

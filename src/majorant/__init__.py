@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from majorant.evidence import Evidence
     from majorant.evidence.selection import Selection, select
     from majorant.evidence.stability import Stability, stability
-    from majorant.models import GaussianMixture, KMeans
+    from majorant.models import GaussianMixture, KMeans, LatentPrototypeClassifier
     from majorant.persistence import load
 
 __version__ = "0.1.0"
@@ -42,6 +42,7 @@ _HOMES = {
     "GibbsLimit": "engine",
     "GrowingSubset": "engine",
     "KMeans": "models",
+    "LatentPrototypeClassifier": "models",
     "PairConstraints": "engine",
     "RandomWalk": "engine",
     "Solution": "engine",
@@ -69,6 +70,7 @@ __all__ = [
     "GibbsLimit",
     "GrowingSubset",
     "KMeans",
+    "LatentPrototypeClassifier",
     "PairConstraints",
     "RandomWalk",
     "Selection",

@@ -21,7 +21,7 @@ class ModelCard:
         The name in prose, lower case ("k-means").
     question : str
         One line: what a person asks it.
-    kind : {"clustering", "mixture", "regression"}
+    kind : {"clustering", "mixture", "regression", "classification"}
         Which sections the report has.
     size_parameter : str
         The estimator's parameter that ``--k`` sets ("n_clusters").
@@ -40,7 +40,7 @@ class ModelCard:
     name: str
     title: str
     question: str
-    kind: Literal["clustering", "mixture", "regression"]
+    kind: Literal["clustering", "mixture", "regression", "classification"]
     size_parameter: str
     part: str
     objective_name: str

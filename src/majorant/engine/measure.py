@@ -170,6 +170,33 @@ def safe_scale(largest: float, dtype: Any) -> float:
     return 1.0 if abs(exponent) <= safe else float(2.0 ** -np.clip(exponent, -1000, 1000))
 
 
+def square_unit(scale: float, scatter: float, reach: float) -> float:
+    """The square of a standard unit in squares of X's units, if the sum of squares is a number there.
+
+    Parameters
+    ----------
+    scale : float
+        Rows times it are in standard units.
+    scatter, reach : float
+        The weighted sum of squares and the largest deviation of an entry, in standard units.
+
+    Raises
+    ------
+    ValueError
+    """
+    with np.errstate(over="ignore", under="ignore"):
+        unit = float(np.float64(scale) ** -2)
+        sizes = [unit, float(unit * np.float64(scatter))] if scatter > 0 else [unit]
+    limits = np.finfo(np.float64)
+    if min(sizes) < limits.tiny or max(sizes) > limits.max:
+        size = "small" if min(sizes) < limits.tiny else "large"
+        raise ValueError(
+            f"the weighted sum of squares of X is too {size} for a float64 (entries deviate by up to "
+            f"{reach / scale:.0e}): rescale X or sample_weight"
+        )
+    return unit
+
+
 def _canonical_csr(rows: Any) -> Any:
     rows = sparse.csr_matrix(rows, copy=True)
     rows.sum_duplicates()

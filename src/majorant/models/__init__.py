@@ -2,5 +2,6 @@
 
 from majorant.models.gaussian_mixture import GaussianMixture
 from majorant.models.kmeans import KMeans
+from majorant.models.prototypes import LatentPrototypeClassifier
 
-__all__ = ["GaussianMixture", "KMeans"]
+__all__ = ["GaussianMixture", "KMeans", "LatentPrototypeClassifier"]

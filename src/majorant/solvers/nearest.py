@@ -91,3 +91,19 @@ def moments(x: Any, weights: NDArray[np.float64] | None, centres: NDArray[Any], 
     out[:, 1:-1] = sums - mass[:, None] * centres
     out[:, -1] = np.asarray(spread.sum(axis=0)).ravel()
     return out
+
+
+def centres_of(s: NDArray[np.float64], old: NDArray[Any]) -> tuple[NDArray[Any], float]:
+    """The centres of least weighted sum of squares, and that sum; a centre without weight stays where it was.
+
+    Parameters
+    ----------
+    s : ndarray of shape (n_centres, n_features + 2)
+        Moments about `old`.
+    old : ndarray of shape (n_centres, n_features)
+    """
+    mass, sums, spread = s[:, :1], s[:, 1:-1], s[:, -1]
+    shift = np.divide(sums, mass, out=np.zeros_like(sums), where=mass > 0)
+    centres = (old + shift).astype(old.dtype)
+    moved = centres.astype(np.float64) - old
+    return centres, float(spread.sum() + np.sum(moved * (mass * moved - 2 * sums)))

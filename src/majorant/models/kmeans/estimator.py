@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant._validation import check_choice, check_csr, check_integer, check_real, check_sample_weight, check_verbose
 from majorant.engine.chunks import Block, Chunks
-from majorant.engine.measure import safe_scale
+from majorant.engine.measure import safe_scale, square_unit
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.rows import Rows, rows_in_memory, rows_streamed
 from majorant.engine.storage import StoredRows, stored_rows
@@ -37,22 +37,6 @@ ACCEPTED: dict[str, Any] = {
     "order": "C",
 }
 """Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
-
-
-def _square_unit(rows: Rows) -> float:
-    """The square of a standard unit in squares of X's units, if the sum of squares is a number there."""
-    with np.errstate(over="ignore", under="ignore"):
-        unit = float(np.float64(rows.measure.scale) ** -2)
-    sizes = [unit, unit * rows.scatter] if rows.scatter > 0 else [unit]
-    limits = np.finfo(np.float64)
-    if min(sizes) < limits.tiny or max(sizes) > limits.max:
-        size = "small" if min(sizes) < limits.tiny else "large"
-        reach = abs(rows.measure.points).max() / rows.measure.scale
-        raise ValueError(
-            f"the weighted sum of squares of X is too {size} for a float64 (entries deviate by up to {reach:.0e}): "
-            "rescale X or sample_weight"
-        )
-    return unit
 
 
 @register(
@@ -224,7 +208,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 source.weights = weights
                 rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
             self._warn_of_repeats(rows)
-            unit = _square_unit(rows)
+            unit = square_unit(rows.measure.scale, rows.scatter, float(abs(rows.measure.points).max()))
             search = Search(
                 self.n_clusters,
                 self.init,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.problem import Bound
-from majorant.solvers.nearest import assign, moments, squared_distances
+from majorant.solvers.nearest import assign, centres_of, moments, squared_distances
 from majorant.solvers.relocation import relocate_empty
 
 
@@ -59,11 +59,7 @@ class KMeansFamily:
         old = np.zeros((self.n_states, s.shape[1] - 2), dtype=dtype) if theta is None else theta
         if self.relocate and theta is not None and (s[:, 0] <= 0).any():
             s = relocate_empty(s, theta, data)
-        mass, sums, spread = s[:, :1], s[:, 1:-1], s[:, -1]
-        shift = np.divide(sums, mass, out=np.zeros_like(sums), where=mass > 0)
-        centres = (old + shift).astype(dtype)
-        moved = centres.astype(np.float64) - old
-        return centres, float(spread.sum() + np.sum(moved * (mass * moved - 2 * sums)))
+        return centres_of(s, old)
 
     def penalty(self, theta: NDArray[Any]) -> float:
         return 0.0

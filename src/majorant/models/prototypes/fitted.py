@@ -1,0 +1,89 @@
+"""Fitted prototypes as predictions read them: in units in which squares are safe, and far rows by their direction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.measure import safe_scale
+from majorant.models.prototypes.conditional import with_prior
+from majorant.solvers.nearest import squared_distances
+
+FAR = 100.0
+"""Times the reach of the prototypes, a distance from which on the part of the energies that all share is left out."""
+
+FARTHEST = 1e100
+"""Rows farther out are drawn in to this, in safe units: nothing but their direction counts."""
+
+LARGEST = 1e150
+"""What can be squared."""
+
+
+@dataclass(frozen=True)
+class FittedPrototypes:
+    """Prototypes about a point amid them, in safe units.
+
+    Attributes
+    ----------
+    points : ndarray of shape (n_classes * most, n_features)
+    centre : ndarray of shape (n_features,)
+    scale : float
+        A power of two: what is in the units of X, times it, is in safe units.
+    beta : float
+        Inverse temperature in safe units.
+    n_poses : ndarray of shape (n_classes,)
+    most : int
+        Prototypes of each class, those that repeat another one included.
+    """
+
+    points: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    scale: float
+    beta: float
+    n_poses: NDArray[np.intp]
+    most: int
+
+    @classmethod
+    def of(cls, prototypes: NDArray[np.float64], n_poses: NDArray[np.intp], temperature: float) -> Self:
+        """Of fitted attributes, in the units of X."""
+        reach = max(float(np.abs(prototypes).max(initial=0.0)), float(np.sqrt(temperature)))
+        scale = safe_scale(reach, prototypes.dtype)
+        points = prototypes.reshape(-1, prototypes.shape[2]) * scale
+        centre = points.mean(axis=0)
+        heat = temperature * scale * scale
+        beta = 1 / heat if heat > 0 else np.inf
+        return cls(points - centre, centre, scale, beta, n_poses, prototypes.shape[1])
+
+    def squared(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Squared distances in the units of X, shape (rows, n_classes * most).
+
+        Raises
+        ------
+        ValueError
+            If a row is too far out to be squared.
+        """
+        farthest = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
+        if farthest > LARGEST / max(self.scale, 1.0):
+            raise ValueError(f"X holds {farthest:.0e}, too far from the prototypes to be squared: rescale X")
+        found: NDArray[np.float64] = squared_distances(x * self.scale - self.centre, self.points)
+        return found / self.scale**2
+
+    def relative(self, x: NDArray[np.float64]) -> NDArray[Any]:
+        """Energies in safe units up to a constant of each row, on which no prediction depends.
+
+        Shape (rows, n_classes, most); poses are equally probable beforehand, see `with_prior`. For a row far out the
+        constant is ``|x|^2``, in which the differences between prototypes would be lost.
+        """
+        size = np.abs(x).max(axis=1, keepdims=True)
+        with np.errstate(divide="ignore", over="ignore"):
+            x = x * np.minimum(self.scale, FARTHEST / size) - self.centre
+        table = squared_distances(x, self.points)
+        far = np.abs(x).max(axis=1) > FAR * np.abs(self.points).max()
+        if far.any():  # not a matrix product: the answer for a row must not depend on the other rows
+            table[far] = np.einsum("kj,kj->k", self.points, self.points) - 2 * np.einsum(
+                "ij,kj->ik", x[far], self.points
+            )
+        return with_prior(table, self.n_poses, self.most, self.beta)

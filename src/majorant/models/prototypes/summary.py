@@ -1,0 +1,63 @@
+"""What a fit of prototypes says on one page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+
+MOST_CLASSES = 30
+MOST_POSES = 10
+MOST_IN_CONFUSION = 12
+
+
+def prototypes_summary(model: Any) -> Summary:
+    """Evidence, fit, the classes and their poses, and which classes are taken for which."""
+    labels = [str(label) for label in model.classes_]
+    n, d = len(model.poses_), model.n_features_in_
+    total = float(model.confusion_.sum())
+    right = float(np.trace(model.confusion_)) / total
+    how = "EM" if model.method == "em" else "gradient, from EM"
+    facts = Facts(
+        "fit",
+        [Fact(model.evidence_.objective_name, model.objective_, 2), Fact("temperature", model.temperature_, 4)],
+        [Fact("rows", n), Fact("right on the fit", right, 3)],
+    )
+    blocks = [
+        evidence_block(model.evidence_),
+        Block("FIT", f"{how}, {counted(model.n_iter_, 'iteration')}", [facts]),
+        Block("POSES", "", _poses(model, labels)),
+    ]
+    if 1 < len(labels) <= MOST_IN_CONFUSION:
+        columns = [Column("class"), *(Column(label, 0) for label in labels)]
+        table = Table(
+            "confusion", columns, [(a, *map(float, row)) for a, row in zip(labels, model.confusion_, strict=True)]
+        )
+        blocks.append(Block("CONFUSION", "weight of each class by what it is predicted as", [table]))
+    title = f"latent prototypes, {counted(len(labels), 'class', 'classes')}, {counted(model.n_poses, 'pose')}"
+    return Summary(title, f"{counted(n, 'row')}, {counted(d, 'feature')}", blocks)
+
+
+def _poses(model: Any, labels: list[str]) -> list[Table | str]:
+    """Each class: its weight, the share of it that is predicted right, and the shares of its poses."""
+    weights = model.confusion_.sum(axis=1)
+    right = np.diag(model.confusion_) / weights
+    n_shown = min(model.prototypes_.shape[1], MOST_POSES)
+    columns = [Column("class"), Column("weight", 0), Column("right", 3)]
+    columns += [Column(f"pose {z + 1}", 3) for z in range(n_shown)]
+    rows = [
+        (label, float(weights[c]), float(right[c]), *(_share(model, c, z) for z in range(n_shown)))
+        for c, label in enumerate(labels[:MOST_CLASSES])
+    ]
+    content: list[Table | str] = [Table("poses", columns, rows)]
+    if len(labels) > MOST_CLASSES:
+        content.append(f"{len(labels) - MOST_CLASSES} more classes.")
+    if model.prototypes_.shape[1] > n_shown:
+        content.append(f"The heaviest {n_shown} poses of each class.")
+    return content
+
+
+def _share(model: Any, c: int, z: int) -> float | None:
+    return float(model.pose_shares_[c, z]) if z < model.n_poses_[c] else None

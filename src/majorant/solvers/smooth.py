@@ -1,0 +1,84 @@
+"""Smooth problems: L-BFGS, with the value after every iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize as scipy_minimize
+from threadpoolctl import threadpool_limits
+
+Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
+"""Value and gradient at a point."""
+
+
+@dataclass(frozen=True)
+class SmoothResult:
+    """Where the minimisation ended.
+
+    Attributes
+    ----------
+    x : ndarray
+        The best point.
+    value : float
+    values : list of float
+        At the start and after each iteration; never rising.
+    converged : bool
+        Whether the tolerance was reached.
+    """
+
+    x: NDArray[np.float64]
+    value: float
+    values: list[float]
+    converged: bool
+
+    @property
+    def n_iter(self) -> int:
+        return len(self.values) - 1
+
+
+def lbfgs(f: Objective, x: NDArray[np.float64], *, tol: float, max_iter: int) -> SmoothResult:
+    """Minimise a smooth function from a point.
+
+    Parameters
+    ----------
+    f : callable
+        Value and gradient; both finite.
+    x : ndarray of shape (n,)
+    tol : float
+        Stop when an iteration lowers the value by less than `tol` times the larger of its size and 1.
+    max_iter : int
+        Largest number of iterations.
+
+    Returns
+    -------
+    SmoothResult
+
+    References
+    ----------
+    .. [1] R. H. Byrd, P. Lu, J. Nocedal, C. Zhu, "A limited memory algorithm for bound constrained optimization",
+       SIAM Journal on Scientific Computing, 1995.
+    """
+    seen: list[float] = []
+    last = np.nan
+
+    def remembered(at: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        nonlocal last
+        last, gradient = f(at)
+        if not seen:
+            seen.append(last)
+        return last, gradient
+
+    # One thread: the sums of BLAS over long vectors depend on how many it may use.
+    with threadpool_limits(limits=1, user_api="blas"):
+        found = scipy_minimize(
+            remembered,
+            x,
+            jac=True,
+            method="L-BFGS-B",
+            callback=lambda _: seen.append(last),  # an iteration ends with the point that it takes
+            options={"maxiter": max_iter, "ftol": tol, "gtol": 0.0, "maxfun": 20 * max_iter},
+        )
+    return SmoothResult(np.asarray(found.x), float(found.fun), seen, bool(found.status == 0))
