@@ -206,7 +206,7 @@ def test_warnings_of_the_model_become_look_out(majorant: Majorant, table: Path) 
 
 
 def test_models_and_version(majorant: Majorant) -> None:
-    assert re.match("kmeans +k-means: ", majorant("models").out)
+    assert re.search(r"^kmeans +k-means: ", majorant("models").out, flags=re.MULTILINE)
     assert majorant("--version").out == f"majorant {mj.__version__}\n"
 
 
