@@ -121,3 +121,22 @@ def test_upper_bounds_are_rounded_up(objective: float, room: float) -> None:
     printed = re.search(r"above (\S+);", made.sentence)
     assert printed is not None
     assert Decimal(printed.group(1)) >= Decimal(made.bound)
+
+
+def test_a_unit_decides_what_is_proved() -> None:
+    near = Certificate(-100.0, -100.009, "any", "log-likelihood", "max", unit="nats")
+    assert near.proved
+    assert near.sentence.endswith("above -100.000; this fit is proved optimal to 0.01 nats.")
+    assert not Certificate(-1e6, -1e6 - 1, "any", "log-likelihood", "max", unit="nats").proved
+
+
+def test_a_bound_that_may_be_loose_says_so_where_that_is_known() -> None:
+    def sentence(attained: float | None) -> str:
+        return Certificate(-90.0, -100.0, "any", "log-likelihood", "max", unit="nats", attained=attained).sentence
+
+    assert "bound may be what is loose" in sentence(-math.inf)
+    assert "bound may be what is loose" in sentence(-99.0)
+    assert "loose" not in sentence(-90.5)
+    assert "loose" not in sentence(None)
+    zero = Certificate(3.0, 0.0, "any", "log-likelihood", "max", unit="nats")
+    assert zero.sentence.endswith("within 3.0 nats of the best possible.")

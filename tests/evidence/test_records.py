@@ -168,3 +168,20 @@ def test_a_trace_as_a_data_frame() -> None:
     frame = trace().to_frame()
     assert list(frame.columns) == list(trace().columns)
     assert frame["bound"].tolist() == [12.0, 9.0]
+
+
+def test_a_bound_replaces_a_looser_one_of_its_kind() -> None:
+    start = StartRecord("random", -10.0, 3, True)
+    found = Evidence((start,), "log-likelihood", "max").with_bound(-5.0, "large mixture")
+    assert (found.lower_bound, found.bound_on) == (-5.0, "large mixture")
+    assert found.with_bound(-4.0, "large mixture").lower_bound == -5.0
+    assert found.with_bound(-6.0, "large mixture").lower_bound == -6.0
+    other = found.with_bound(-4.0, "small mixture")
+    assert (other.lower_bound, other.bound_on) == (-4.0, "small mixture")
+    assert Evidence.from_state(other.to_state()) == other
+    least = Evidence((StartRecord("random", 10.0, 3, True),), "SSE").with_bound(5.0)
+    assert least.with_bound(4.0).lower_bound == 5.0
+    assert least.with_bound(6.0).lower_bound == 6.0
+    state = least.to_state()
+    del state["bound_on"]  # as older files have it
+    assert Evidence.from_state(state) == least

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
@@ -151,12 +151,17 @@ def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> None:
     if not hasattr(estimator, "certify") or matrix.values.size > _MOST_CERTIFIED:
         return
     evidence = estimator.evidence_
-    if evidence.sense == "max" or _asks_for_more(estimator.certify):
+    if _asks_for_more(estimator.certify) or not np.isfinite(matrix.values).all():
         return
     weights = {} if matrix.weights is None else {"sample_weight": matrix.weights}
-    bound = estimator.certify(frame, **weights).bound
-    if bound > (evidence.lower_bound or 0.0):
-        estimator.evidence_ = replace(evidence, lower_bound=bound)
+    try:
+        made = estimator.certify(frame, **weights)
+    except ValueError:  # a degenerate fit, of which no bound would speak
+        return
+    if evidence.sense == "max":
+        estimator.evidence_ = evidence.with_bound(made.bound, made.solution)
+    elif made.bound > 0:
+        estimator.evidence_ = evidence.with_bound(made.bound)
 
 
 def _asks_for_more(certify: Callable[..., Any]) -> bool:

@@ -11,8 +11,12 @@ from majorant._numbers import Rounding, article, objective_format, rounded_up
 
 PROVED = 1e-5
 """A gap that counts as none."""
+PROVED_DIFFERENCE = 0.01
+"""A difference that counts as none, of an objective that has a unit."""
 LOOSE = 0.05
 """A gap from which on the sentence says that the bound may be what is loose."""
+
+_MAYBE_LOOSE = "The bound may be what is loose: nothing here says that a better fit exists."
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,9 @@ class Certificate:
     unit : str, optional
         Given ("nats") for an objective whose differences mean something and whose ratios do not, such as a
         log-likelihood: the sentence then tells a difference. Otherwise it tells per cents.
+    attained : float, optional
+        An objective that some solution of which the bound speaks is known to have: how loose the bound can be at most.
+        Minus infinity if none is known.
 
     Raises
     ------
@@ -56,6 +63,7 @@ class Certificate:
     sense: Literal["min", "max"] = "min"
     solution: str = "solution"
     unit: str = ""
+    attained: float | None = None
 
     def __post_init__(self) -> None:
         if self.sense not in ("min", "max"):
@@ -91,14 +99,14 @@ class Certificate:
 
     @property
     def proved(self) -> bool:
-        """Whether the fit is proved optimal, to a relative gap of 1e-5."""
-        return self.gap <= PROVED
+        """Whether the fit is proved optimal: to a relative gap of 1e-5 or, where there is a unit, to 0.01 of it."""
+        return self.difference <= PROVED_DIFFERENCE if self.unit else self.gap <= PROVED
 
     @property
     def sentence(self) -> str:
         """What is proved, in a sentence whose numbers are rounded to the safe side."""
         fit = "this fit is"
-        if not math.isfinite(self.gap):
+        if not math.isfinite(self.difference if self.unit else self.gap):
             return (
                 f"No useful bound on the {self.objective_name} was proved: it is the bound that is loose, "
                 "which says nothing against this fit."
@@ -110,16 +118,26 @@ class Certificate:
             f"{'below' if self.sense == 'min' else 'above'} {style.text(self.bound, rounding)}"
         )
         if self.proved:
-            return f"{first}; {fit} proved optimal to 1e-5."
+            return f"{first}; {fit} proved optimal to {f'{PROVED_DIFFERENCE} {self.unit}' if self.unit else '1e-5'}."
         if self.unit:
-            return f"{first}; {fit} within {rounded_up(self.difference)} {self.unit} of the best possible."
+            text = f"{first}; {fit} within {rounded_up(self._difference_exactly())} {self.unit} of the best possible."
+            return f"{text} {_MAYBE_LOOSE}" if self._is_loose else text
         text = f"{first}; {fit} within {rounded_up(self._gap_exactly() * 100)} % of the best possible"
         if self.gap <= LOOSE:
             return f"{text}."
-        return f"{text}. The bound may be what is loose: nothing here says that a better fit exists."
+        return f"{text}. {_MAYBE_LOOSE}"
 
     def __str__(self) -> str:
         return self.sentence
+
+    @property
+    def _is_loose(self) -> bool:
+        """Whether most of the difference may come from the bound, as far as is known."""
+        return self.attained is not None and abs(self.bound - self.attained) > 0.5 * self.difference
+
+    def _difference_exactly(self) -> Decimal:
+        low, high = sorted((Decimal(self.objective), Decimal(self.bound)))
+        return Context(prec=50, rounding=ROUND_CEILING).subtract(high, low)
 
     def _gap_exactly(self) -> Decimal:
         context = Context(prec=50, rounding=ROUND_CEILING)

@@ -65,6 +65,8 @@ class Evidence:
         Whether the objective is better when lower or when higher.
     lower_bound : float or None
         A provable bound that no solution can pass, where one was computed.
+    bound_on : str
+        What the bound speaks of, where it is not every solution of this size.
     note : str
         Anything else a reader must know ("starts were made on a sample of 20000 rows").
     """
@@ -74,6 +76,7 @@ class Evidence:
     sense: Literal["min", "max"] = "min"
     lower_bound: float | None = None
     note: str = ""
+    bound_on: str = "solution"
 
     @property
     def n_starts(self) -> int:
@@ -136,6 +139,12 @@ class Evidence:
         optima = self.optima
         return optima[1].distance if len(optima) > 1 else None
 
+    def with_bound(self, bound: float, bound_on: str = "solution") -> Evidence:
+        """The evidence with this bound, unless there is a closer one of the same kind."""
+        if self.lower_bound is not None and self.bound_on == bound_on:
+            bound = (max if self.sense == "min" else min)(bound, self.lower_bound)
+        return replace(self, lower_bound=bound, bound_on=bound_on)
+
     def scaled(self, unit: float) -> Evidence:
         """The evidence of an objective whose unit is `unit` in another: as if it had been measured there."""
         bound = None if self.lower_bound is None else self.lower_bound * unit
@@ -170,4 +179,5 @@ class Evidence:
             raise ValueError(f"sense must be 'min' or 'max'; got {state['sense']!r}")
         bound = state["lower_bound"]
         bound = None if bound is None else float(bound)
-        return cls(starts, str(state["objective_name"]), state["sense"], bound, str(state["note"]))
+        on = str(state.get("bound_on", "solution"))  # older files have none
+        return cls(starts, str(state["objective_name"]), state["sense"], bound, str(state["note"]), on)

@@ -87,7 +87,9 @@ def bound_sentence(evidence: Evidence) -> str:
         return "Provable bound: not computed."
     name = evidence.objective_name
     unit = "nats" if evidence.is_logarithm else ""
-    certificate = Certificate(evidence.lower_bound, evidence.best, "", name, evidence.sense, unit=unit)
+    certificate = Certificate(
+        evidence.lower_bound, evidence.best, "", name, evidence.sense, solution=evidence.bound_on, unit=unit
+    )
     return f"Provable bound: {certificate.sentence[0].lower()}{certificate.sentence[1:]}"
 
 

@@ -212,7 +212,8 @@ def certificate_notes(evidence: Evidence, objective: float, room: float | None, 
         first = f"No solution with {parts} has {article(name)} {name} below <b>{bound}</b>."
     else:
         bound = numbers.bound_above(evidence.lower_bound, evidence.objective_name, objective)
-        first = f"No solution with {parts} has {article(name)} {name} above <b>{bound}</b>."
+        kind = f"solution with {parts}" if evidence.bound_on == "solution" else escaped(evidence.bound_on)
+        first = f"No {kind} has {article(name)} {name} above <b>{bound}</b>."
     first += f" The fit reached {numbers.objective(objective, evidence.objective_name)}."
     if room == 0.0:
         return [first, "The two agree to the last digit shown: this is the best possible."]

@@ -1,0 +1,109 @@
+"""Certificates of Gaussian mixtures: how far the log-likelihood of a fit can be from the best of any size.
+
+    python benchmarks/mixture_certificates.py FOLDER [--effort default] [--rows 0]
+
+FOLDER holds base_faithful.csv, MASS_galaxies.csv, mclust_acidity.csv, MASS_crabs.csv and mclust_banknote.csv as R
+exports them; iris comes with scikit-learn. For every set, number of components and floor under the covariances: the
+log-likelihood of the fit, the proved bound, the gap, a log-likelihood that some mixture with such covariances attains
+(nats), and CPU seconds. `--rows N` adds simulated rows in two columns. The fits are scikit-learn's best of 10 starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import time
+import warnings
+from pathlib import Path
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.datasets import load_iris
+from sklearn.mixture import GaussianMixture as Peer
+
+from majorant.models.gaussian_mixture.certify import as_matrices, certificate, common_part
+from majorant.solvers.gaussian import CovarianceType, Mixture
+
+Rows = NDArray[np.float64]
+
+CASES: list[tuple[str, int, CovarianceType]] = [
+    ("galaxies", 3, "full"),
+    ("galaxies", 6, "full"),
+    ("acidity", 2, "full"),
+    ("eruptions", 2, "full"),
+    ("faithful", 2, "full"),
+    ("faithful", 3, "tied"),
+    ("petals", 3, "full"),
+    ("iris", 3, "tied"),
+    ("iris", 2, "full"),
+    ("iris", 3, "full"),
+    ("crabs", 4, "tied"),
+    ("banknote", 2, "full"),
+    ("simulated", 3, "full"),
+]
+FLOORS = (0.5, 1.0)
+
+
+def sets(folder: Path, n_simulated: int) -> dict[str, Rows]:
+    """Rows by name."""
+
+    def columns(name: str, start: int, stop: int | None = None) -> Rows:
+        with (folder / name).open(newline="") as lines:
+            return np.array([[float(cell) for cell in row[start:stop]] for row in list(csv.reader(lines))[1:]])
+
+    faithful, iris = columns("base_faithful.csv", -2), load_iris().data
+    found = {
+        "galaxies": columns("MASS_galaxies.csv", -1),
+        "acidity": columns("mclust_acidity.csv", -1),
+        "eruptions": faithful[:, :1],
+        "faithful": faithful,
+        "petals": iris[:, 2:],
+        "iris": iris,
+        "crabs": columns("MASS_crabs.csv", -5),
+        "banknote": columns("mclust_banknote.csv", -6),
+    }
+    if n_simulated:
+        random = np.random.default_rng(0)
+        middles = np.array([[0.0, 0.0], [4.0, 0.0], [1.0, 4.0]])
+        found["simulated"] = middles[random.integers(3, size=n_simulated)] + random.normal(size=(n_simulated, 2))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--effort", choices=["fast", "default", "tight"], default="default")
+    parser.add_argument("--rows", type=int, default=0)
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = sets(arguments.folder, arguments.rows)
+    print(f"floor: share of what all fitted covariances are at least; effort {arguments.effort!r}")
+    print(
+        f"{'set':<10} {'n':>6} {'d':>2} {'K':>2} {'type':<5} {'floor':>5} {'fit':>12} {'bound':>12} {'gap':>8} "
+        f"{'attained':>12} {'CPU s':>6}"
+    )
+    for name, k, kind in CASES:
+        if name not in rows:
+            continue
+        x = rows[name]
+        fit = Peer(k, covariance_type=kind, n_init=10, tol=1e-8, max_iter=2000, random_state=0).fit(x)
+        mixture = Mixture(fit.weights_, fit.means_, fit.covariances_, kind)
+        for share in FLOORS:
+            floor = share * common_part(as_matrices(mixture))
+            begin = time.process_time()
+            made = certificate(x, None, mixture, floor, arguments.effort)
+            spent = time.process_time() - begin
+            n, d = x.shape
+            print(
+                f"{name:<10} {n:>6} {d:>2} {k:>2} {kind:<5} {share:>5} {made.objective:>12.3f} {made.bound:>12.3f} "
+                f"{made.difference:>8.2f} {made.attained:>12.3f} {spent:>6.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

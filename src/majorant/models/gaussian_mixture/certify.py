@@ -1,0 +1,155 @@
+"""How far can the likelihood of a Gaussian mixture be from the best possible?"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from majorant.evidence.certificate import Certificate
+from majorant.solvers.gaussian import Array, Mixture
+from majorant.solvers.mixture_bounds import Effort, mixture_upper_bound
+
+FITTED_SHARE = 0.5
+"""Of what all fitted covariances are at least: the floor where none is given."""
+ROUNDING = 1e-9
+
+Floor = Literal["fitted"] | float | NDArray[Any]
+
+
+def certificate(
+    X: NDArray[Any],
+    weights: Array | None,
+    mixture: Mixture,
+    covariance_at_least: Any = "fitted",
+    effort: Effort = "default",
+) -> Certificate:
+    """The certificate of a mixture on rows in memory, both in the units of the rows.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Finite.
+    weights : ndarray of shape (n_samples,), optional
+    mixture : Mixture
+    covariance_at_least : "fitted", float, or ndarray of shape (n_features,) or (n_features, n_features)
+        See `floor_of`.
+    effort : {"fast", "default", "tight"}
+
+    Raises
+    ------
+    ValueError
+        If `covariance_at_least` is none of these, singular, or above a covariance of the mixture, of which the bound
+        would then not speak.
+    """
+    x = X.astype(np.float64, copy=False)
+    present = mixture.weights > 0
+    covariances = as_matrices(mixture)[present]
+    floor, words = floor_of(covariance_at_least, covariances, x, weights)
+    share = min(_largest_share(floor, one) for one in covariances)
+    if share < 1 - ROUNDING:
+        raise ValueError(
+            "covariance_at_least is above a covariance of this fit, so that the bound would not speak of it; "
+            f"{share:.2g} times as much is not"
+        )
+    logs = mixture.log_densities(x)[:, present] + np.log(mixture.weights[present])
+    density = np.logaddexp.reduce(logs, axis=1)
+    reached = float(density.sum() if weights is None else np.einsum("i,i->", weights, density))
+    # Where the floor is one of the covariances, rounding must not lift it above.
+    found = mixture_upper_bound(x, weights, floor * min(share, 1.0), reached=reached, effort=effort)
+    return Certificate(
+        found.bound,
+        reached,
+        found.method,
+        objective_name="log-likelihood",
+        sense="max",
+        solution=f"Gaussian mixture of any size with covariances at least {words}",
+        unit="nats",
+        attained=found.attained,
+    )
+
+
+def floor_of(covariance_at_least: Any, covariances: Array, x: Array, weights: Array | None) -> tuple[Array, str]:
+    """The least covariance as a matrix, and in words.
+
+    Parameters
+    ----------
+    covariance_at_least : "fitted", float, or ndarray of shape (n_features,) or (n_features, n_features)
+        "fitted" is half of `common_part` of the covariances; a number is that many times the covariance of the rows;
+        an array holds variances or a matrix, in the units of the rows.
+    covariances : ndarray of shape (n_components, n_features, n_features)
+    x : ndarray of shape (n_samples, n_features)
+    weights : ndarray of shape (n_samples,), optional
+    """
+    d = x.shape[1]
+    if isinstance(covariance_at_least, str):
+        if covariance_at_least != "fitted":
+            raise ValueError(f"covariance_at_least must be 'fitted', a number or an array; got {covariance_at_least!r}")
+        return FITTED_SHARE * common_part(covariances), "half of the fitted ones"
+    try:
+        given = np.asarray(covariance_at_least, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"covariance_at_least must be 'fitted', a number or an array; got {covariance_at_least!r}"
+        ) from None
+    if given.ndim == 0:
+        share = np.full(len(x), 1 / len(x)) if weights is None else weights / weights.sum()
+        away = x - np.einsum("i,ij->j", share, x)
+        floor, words = (
+            float(given) * np.einsum("i,ij,ik->jk", share, away, away),
+            f"{float(given):g} times that of the data",
+        )
+    elif given.shape == (d,):
+        floor, words = np.diag(given), "the given variances"
+    elif given.shape == (d, d) and np.allclose(given, given.T, rtol=1e-8, atol=0.0):
+        floor, words = (given + given.T) / 2, "the given one"
+    else:
+        raise ValueError(
+            f"covariance_at_least must be a number, ({d},) variances or a symmetric ({d}, {d}) matrix; "
+            f"got shape {given.shape}{', not symmetric' if given.shape == (d, d) else ''}"
+        )
+    if not (np.isfinite(floor).all() and np.linalg.eigvalsh(floor)[0] > 0):
+        raise ValueError("covariance_at_least must be positive definite: no direction may have variance zero")
+    return floor, words
+
+
+def as_matrices(mixture: Mixture) -> Array:
+    """The covariances as matrices (n_components, n_features, n_features), whatever their type."""
+    k, d = mixture.means.shape
+    covariances = mixture.covariances
+    if mixture.covariance_type == "spherical":
+        covariances = np.broadcast_to(covariances[:, None], (k, d))
+    if covariances.ndim == 2 and mixture.covariance_type != "tied":
+        return np.asarray(covariances[:, :, None] * np.eye(d))
+    return np.array(np.broadcast_to(covariances, (k, d, d)))
+
+
+def common_part(covariances: Array) -> Array:
+    """A matrix below all covariances, in the order of symmetric matrices; of two, one that no larger matrix is above.
+
+    Two matrices are made diagonal by one change of coordinates, in which the smaller entries are taken; more of them
+    in the order of their determinants. The result moves with the coordinates.
+    """
+    order = np.argsort(np.linalg.slogdet(covariances)[1], kind="stable")
+    least = covariances[order[0]]
+    for covariance in covariances[order[1:]]:
+        root = np.linalg.cholesky(least)
+        ratios, axes = np.linalg.eigh(_relative(root, covariance))
+        basis = root @ axes
+        least = (basis * np.minimum(ratios, 1.0)) @ basis.T
+        least = (least + least.T) / 2
+    return np.asarray(least)
+
+
+def _relative(root: NDArray[Any], covariance: Array) -> Array:
+    """A covariance in coordinates in which ``root root'`` is the identity."""
+    half = solve_triangular(root, covariance, lower=True)
+    out = solve_triangular(root, half.T, lower=True)
+    return np.asarray((out + out.T) / 2)
+
+
+def _largest_share(floor: Array, covariance: Array) -> float:
+    """By what number the floor may be multiplied and still be below the covariance."""
+    return float(np.linalg.eigvalsh(_relative(np.linalg.cholesky(floor), covariance)).min())
