@@ -10,8 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture as Peer
 
+import majorant as mj
 from majorant.models.gaussian_mixture.certify import as_matrices, certificate, common_part
 from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType, Mixture
 
@@ -132,3 +134,28 @@ def test_the_common_part_is_below_all_and_moves_with_coordinates(d: int, k: int,
 def test_mistakes_are_named(petals: Array, floor: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         certificate(petals, None, fitted(petals, 2), floor)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_of_an_estimator(petals: Array, dtype: Any) -> None:
+    x = petals.astype(dtype)
+    model = mj.GaussianMixture(2, random_state=0).fit(x)
+    made = model.certify(x)
+    assert made.objective == pytest.approx(model.score(x) * len(x), rel=1e-5)
+    assert made.bound > made.objective
+    assert model.certify(x, effort="fast").bound >= made.attained
+    assert model.certify(x, covariance_at_least=0.005).bound > made.objective
+    weights = np.arange(len(x)) % 2
+    assert model.certify(x, sample_weight=weights).bound == model.certify(x[weights == 1]).bound
+
+
+def test_what_an_estimator_refuses(petals: Array) -> None:
+    model = mj.GaussianMixture(2, random_state=0).fit(petals)
+    with pytest.raises(ValueError, match="effort"):
+        model.certify(petals, effort="great")
+    with pytest.raises(TypeError, match="in memory"):
+        model.certify(mj.Chunks(petals))
+    with pytest.raises(ValueError, match="features"):
+        model.certify(petals[:, :1])
+    with pytest.raises(NotFittedError):
+        mj.GaussianMixture(2).certify(petals)

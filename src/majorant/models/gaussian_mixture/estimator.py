@@ -19,6 +19,7 @@ from majorant.engine.rows import Rows, rows_in_memory, rows_streamed
 from majorant.engine.storage import StoredRows, stored_rows
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
+from majorant.models.gaussian_mixture.certify import Certifiable
 from majorant.models.gaussian_mixture.fitting import Fit, Settings, fit_mixture
 from majorant.models.gaussian_mixture.given import INIT_PARAMS, checked_covariances, checked_init, checked_weights
 from majorant.models.gaussian_mixture.lifting import lifted, log_densities
@@ -53,7 +54,7 @@ SMALL_TABLE = 1 << 24
         objective_attribute="log_likelihood_",
     )
 )
-class GaussianMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: ignore[misc]
     r"""A Gaussian mixture whose fit does not depend on a lucky start.
 
     Maximises the weighted log-likelihood
