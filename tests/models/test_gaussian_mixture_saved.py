@@ -38,3 +38,11 @@ def test_a_regular_fit_has_nothing_to_say(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = mj.GaussianMixture(1).fit(X)
     assert (model.regular_, model.irregularity_, model.summary().look_out) == (True, "", [])
+
+
+@pytest.mark.parametrize("verbose", ["x", None, -1, 1.5])
+def test_verbose_is_a_number_or_a_truth_value(verbose: object) -> None:
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    mj.GaussianMixture(1, verbose=False).fit(X)
+    with pytest.raises((TypeError, ValueError), match="verbose must be"):
+        mj.GaussianMixture(1, verbose=verbose).fit(X)

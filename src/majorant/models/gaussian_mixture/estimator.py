@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from majorant._validation import check_choice, check_integer, check_real, check_sample_weight
+from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, check_verbose
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.rows import Rows, rows_in_memory, rows_streamed
@@ -289,7 +289,7 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
             check_integer("n_init", self.n_init, low=1)
         if not check_real("beta", self.beta, low=0.0) > 0:
             raise ValueError(f"beta must be positive; got {self.beta!r}")
-        check_integer("verbose", self.verbose, low=0)
+        check_verbose(self.verbose)
         if self.bounds is not None and not isinstance(self.bounds, BoundPolicy):
             raise TypeError(f"bounds must be a bound policy such as Tempered(eta=0.1), or None; got {self.bounds!r}")
 
