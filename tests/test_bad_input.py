@@ -105,6 +105,11 @@ def damaged_csr(column: int) -> sparse.csr_matrix:
     return matrix
 
 
+def polars_with_null() -> pl.DataFrame:
+    frame = pl.DataFrame(ROWS, schema=NAMES)
+    return frame.with_columns(pl.when(pl.col("b") < 95).then(pl.col("b")).alias("b"))
+
+
 WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "NaN": (lambda: with_cell(np.nan), "NaN"),
     "inf": (lambda: with_cell(np.inf), "infinity"),
@@ -118,7 +123,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "None": (lambda: with_cell(None, object), "NaN"),
     "pd.NA": (lambda: pd.DataFrame(ROWS, columns=NAMES).astype("Int64").mask(ROWS > 95), "NaN"),
     "pd.NA object": (lambda: with_cell(pd.NA, object), "NA|NaN"),
-    "polars null": (lambda: pl.DataFrame(ROWS, schema=NAMES).with_columns(pl.lit(None).alias("b")), "NaN"),
+    "polars null": (polars_with_null, "NaN"),
     "no rows": (lambda: ROWS[:0], r"0 sample\(s\)"),
     "no columns": (lambda: ROWS[:, :0], r"0 feature\(s\)"),
     "one dimension": (lambda: ROWS[:, 0], "1D array"),
@@ -219,7 +224,7 @@ def refusal(model: type[Any], case: str, got: str) -> str:
 @pytest.mark.parametrize("case", WRONG)
 def test_wrong_rows_are_refused_with_what_was_got(model: type[Any], case: str) -> None:
     rows, got = WRONG[case]
-    if "NaN" in got and "csr" not in case and get_tags(make(model)).input_tags.allow_nan:
+    if got == "NaN" and "csr" not in case and get_tags(make(model)).input_tags.allow_nan:
         assert_finite(fit(model, rows()))
         return
     estimator, X = make(model), rows()
@@ -234,11 +239,11 @@ def test_wrong_rows_are_refused_with_what_was_got(model: type[Any], case: str) -
 )
 def test_wrong_rows_are_refused_by_predict(model: type[Any], case: str) -> None:
     rows, got = WRONG[case]
-    if "NaN" in got and "csr" not in case and get_tags(make(model)).input_tags.allow_nan:
-        assert np.isfinite(reference(model).predict(rows())).all()
-        return
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X has feature names", UserWarning)
+        if got == "NaN" and "csr" not in case and get_tags(make(model)).input_tags.allow_nan:
+            assert np.isfinite(reference(model).predict(rows())).all()
+            return
         with pytest.raises((ValueError, TypeError), match=refusal(model, case, got)):
             reference(model).predict(rows())
 

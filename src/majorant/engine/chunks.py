@@ -57,6 +57,11 @@ class Block:
     def __len__(self) -> int:
         return int(self.columns[0].shape[0])
 
+    @property
+    def weight(self) -> float:
+        """Sum of the weights."""
+        return float(len(self)) if self.weights is None else float(self.weights.sum())
+
     def total(self, values: NDArray[Any]) -> float:
         """Weighted sum of one number a unit."""
         if self.weights is None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.measure import Measure, amid, empirical_measure, safe_scale
@@ -33,6 +34,12 @@ class Rows:
         Weighted sum of squares about the origin: rounding is a share of it.
     is_stream : bool
         Whether rows are streamed, so that `measure` is only of a sample of them.
+    n_rows : int
+        Rows that were given.
+    n_missing : int
+        Their entries that are missing.
+    entry_weight : float
+        Weight of the others.
     """
 
     data: Chunks
@@ -40,6 +47,9 @@ class Rows:
     variances: NDArray[np.float64]
     scatter: float
     is_stream: bool
+    n_rows: int
+    n_missing: int
+    entry_weight: float
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -52,7 +62,19 @@ def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | No
     measure = empirical_measure(X, weights)
     uniform = bool((measure.weights == 1.0).all())
     data = Chunks(measure.points, weights=None if uniform else measure.weights, n_jobs=n_jobs)
-    return Rows(data, measure, measure.variances(), float(measure.squares().sum()), is_stream=False)
+    n_missing, n_there = 0, np.full(measure.n_points, X.shape[1])
+    if not sparse.issparse(X) and (missing := np.isnan(measure.points)).any():
+        n_missing, n_there = int(np.isnan(X).sum()), (~missing).sum(axis=1)
+    return Rows(
+        data,
+        measure,
+        measure.variances(),
+        float(measure.squares().sum()),
+        is_stream=False,
+        n_rows=X.shape[0],
+        n_missing=n_missing,
+        entry_weight=float(np.sum(measure.weights * n_there)),
+    )
 
 
 def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_missing: bool = False) -> Rows:
@@ -75,12 +97,13 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
         at = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
         sample = block.columns[0][drawn[at] - block.first]
         w = np.ones(len(x)) if block.weights is None else block.weights
-        there = w @ ~np.isnan(x)
-        moved = np.where(np.isnan(x), 0, x - shift)
+        missing = np.isnan(x)
+        there = w @ ~missing
+        moved = np.where(missing, 0, x - shift)
         with np.errstate(over="ignore", under="ignore"):  # refused below
             squares = w @ moved**2
         low, high = np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)
-        return _Pass(low, high, there, w @ moved, squares, [sample])
+        return _Pass(low, high, there, w @ moved, squares, int(missing.sum()), [sample])
 
     seen = Chunks(source, n_jobs=n_jobs).map_sum(visit)
     if not seen.there.all():
@@ -106,7 +129,16 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
     measure = Measure(points, sample.weights, sample.positions, origin, scale)
     scatter = float(np.sum(variances + (shift + mean - origin) ** 2)) * total * scale**2
     data = Chunks(mapped(source, standard), n_jobs=n_jobs)
-    return Rows(data, measure, variances * scale**2, scatter, is_stream=True)
+    return Rows(
+        data,
+        measure,
+        variances * scale**2,
+        scatter,
+        is_stream=True,
+        n_rows=n,
+        n_missing=seen.n_missing,
+        entry_weight=float(seen.there.sum()),
+    )
 
 
 @dataclass(frozen=True)
@@ -116,6 +148,7 @@ class _Pass:
     there: NDArray[np.float64]
     sum: NDArray[np.float64]
     squares: NDArray[np.float64]
+    n_missing: int
     sample: list[NDArray[Any]]
 
     def __add__(self, other: _Pass) -> _Pass:
@@ -125,6 +158,7 @@ class _Pass:
             self.there + other.there,
             self.sum + other.sum,
             self.squares + other.squares,
+            self.n_missing + other.n_missing,
             self.sample + other.sample,
         )
 

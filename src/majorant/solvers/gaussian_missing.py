@@ -18,7 +18,7 @@ References
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -34,13 +34,13 @@ def marginal(mixture: Mixture, observed: Mask) -> Mixture:
     """The mixture of some of the columns; the mixture itself if they are all."""
     if observed.all():
         return mixture
+    there = np.flatnonzero(observed)
     covariances = mixture.covariances
     if mixture.covariance_type in ("full", "tied"):
-        covariances = covariances[..., observed, :][..., observed]
+        covariances = covariances[..., there[:, None], there]
     elif mixture.covariance_type == "diag":
-        covariances = covariances[:, observed]
-    means = np.ascontiguousarray(mixture.means[:, observed])
-    return Mixture(mixture.weights, means, np.ascontiguousarray(covariances), mixture.covariance_type)
+        covariances = covariances[:, there]
+    return Mixture(mixture.weights, mixture.means[:, there], covariances, mixture.covariance_type)
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,12 @@ class Completion:
     @cached_property
     def _conditionals(self) -> tuple[Array, Array]:
         """Slopes ``A`` and covariances ``C`` of components with covariance matrices, with a leading axis for these."""
-        there, gone = self.observed, ~self.observed
-        covariances = self.mixture.covariances.reshape(-1, len(there), len(there))
-        across = covariances[:, gone][:, :, there]
-        rest = covariances[:, gone][:, :, gone]
-        if not there.any():
+        there, gone = np.flatnonzero(self.observed), np.flatnonzero(~self.observed)
+        covariances = self.mixture.covariances.reshape(-1, len(self.observed), len(self.observed))
+        across, rest = covariances[:, gone[:, None], there], covariances[:, gone[:, None], gone]
+        if len(there) == 0:
             return across, rest
-        factors = self.marginal.precision_factors()[0].reshape(-1, *across.shape[2:] * 2)
+        factors = self.marginal.precision_factors()[0].reshape(-1, len(there), len(there))
         whitened = np.einsum("kmo,kop->kmp", across, factors)
         slopes = np.einsum("kmp,kop->kmo", whitened, factors)
         return slopes, rest - np.einsum("kmp,knp->kmn", whitened, whitened)
@@ -118,10 +117,10 @@ class Completion:
         -------
         ndarray of shape (n_components, 1 + n_features + second)
         """
-        there, gone = self.observed, ~self.observed
-        if there.all():
+        there, gone = np.flatnonzero(self.observed), np.flatnonzero(~self.observed)
+        if len(gone) == 0:
             return moments
-        d, p = len(there), int(there.sum())
+        d, p = len(self.observed), len(there)
         kind = self.mixture.covariance_type
         mass, first, second = moments[:, :1], moments[:, 1 : 1 + p], moments[:, 1 + p :]
         out = np.zeros((len(moments), 1 + d + n_second_moments(d, kind)))
@@ -135,16 +134,31 @@ class Completion:
             squares[:, gone] = mass * self.mixture.covariances[:, gone]
         else:
             slopes, covariances = self._conditionals
-            spread = np.zeros((len(slopes), d, p))
-            spread[:, there] = np.eye(p)
-            spread[:, gone] = slopes
-            spread = np.broadcast_to(spread, (len(moments), d, p))
-            sums[:] = np.einsum("kdo,ko->kd", spread, first)
-            half = np.einsum("kdo,kop->kdp", spread, triangle_to_matrix(second, p))
-            whole = np.einsum("kdp,kep->kde", half, spread)
-            whole[:, np.ix_(gone, gone)[0], np.ix_(gone, gone)[1]] += mass[:, :, None] * covariances
-            squares[:] = whole[(slice(None), *np.tril_indices(d))]
+            slopes = np.broadcast_to(slopes, (len(moments), *slopes.shape[1:]))
+            sums[:, gone] = np.einsum("kmo,ko->km", slopes, first)
+            across = np.einsum("kmo,kop->kmp", slopes, triangle_to_matrix(second, p))
+            rest = np.einsum("kmo,kno->kmn", across, slopes) + mass[:, :, None] * covariances
+            known = (second, across.reshape(len(moments), -1), rest.reshape(len(moments), -1))
+            squares[:] = np.hstack(known)[:, _places(self.observed.tobytes())]
         return out
+
+
+@lru_cache(maxsize=4096)
+def _places(observed: bytes) -> NDArray[np.intp]:
+    """Where the lower triangle of a matrix of all columns is among those of its parts: the lower triangle of the
+    observed columns, the rows of missing against observed columns, and those of missing against missing ones."""
+    there = np.frombuffer(observed, dtype=bool)
+    p, m = int(there.sum()), int((~there).sum())
+    row, column = np.tril_indices(p)
+    places = np.empty((len(there), len(there)), dtype=np.intp)
+    o, g = np.flatnonzero(there), np.flatnonzero(~there)
+    places[o[row], o[column]] = places[o[column], o[row]] = np.arange(len(row))
+    places[np.ix_(g, o)] = len(row) + np.arange(m * p).reshape(m, p)
+    places[np.ix_(o, g)] = places[np.ix_(g, o)].T
+    places[np.ix_(g, g)] = len(row) + m * p + np.arange(m * m).reshape(m, m)
+    found = places[np.tril_indices(len(there))]
+    found.flags.writeable = False
+    return found
 
 
 def log_densities(mixture: Mixture, x: NDArray[Any]) -> Array:

@@ -110,7 +110,9 @@ class Frames:
         return chosen.get(covariance_type, self.whitened)
 
 
-def frames(points: NDArray[np.floating], weights: Array, precision: float) -> Frames:
+def frames(
+    points: NDArray[np.floating], weights: Array, precision: float, total: tuple[Array, Array] | None = None
+) -> Frames:
     """The coordinates of weighted rows.
 
     Parameters
@@ -119,20 +121,25 @@ def frames(points: NDArray[np.floating], weights: Array, precision: float) -> Fr
     weights : ndarray of shape (n_points,)
     precision : float
         Relative rounding of the numbers that the rows were given in.
+    total : pair of ndarray, optional
+        Mean and covariance of the rows, where they are known to be others than those of `points`.
     """
     x = points.astype(np.float64, copy=False)
     share = weights / weights.sum()
-    centre = np.einsum("i,ij->j", share, x)
+    centre = np.einsum("i,ij->j", share, x) if total is None else total[0]
     x = x - centre
-    variances = np.einsum("i,ij,ij->j", share, x, x)
+    variances = np.einsum("i,ij,ij->j", share, x, x) if total is None else np.diag(total[1]).copy()
     varies = np.ptp(points, axis=0) > 0
     variances[~varies] = 0.0
     mean = float(variances.mean())
     unit = np.sqrt(mean) if mean > 0 else 1.0
     sd = np.where(varies, np.sqrt(variances), unit)
     columns = np.eye(len(sd))
-    y = (x / sd)[:, varies]
-    correlations = np.einsum("i,ij,ik->jk", share, y, y)
+    if total is None:
+        y = (x / sd)[:, varies]
+        correlations = np.einsum("i,ij,ik->jk", share, y, y)
+    else:
+        correlations = (total[1] / np.outer(sd, sd))[np.ix_(varies, varies)]
     values, vectors = np.linalg.eigh(correlations) if varies.any() else (np.zeros(0), np.zeros((0, 0)))
     limit = max(ROUNDING, precision**2) * max(len(sd), 1) * values.max(initial=0.0)
     kept = values > limit

@@ -67,6 +67,16 @@ class Step:
     floored: NDArray[np.bool_]
 
 
+def steps_of(run: Callable[[Mixture], EmRun]) -> Callable[[Mixture], Step]:
+    """Steps of EM, each a run of one step."""
+
+    def step(mixture: Mixture) -> Step:
+        end = run(mixture)
+        return Step(float(end.log_likelihoods[0]), end.mixture, end.floored)
+
+    return step
+
+
 def climb(
     step: Callable[[Mixture], Step], start: Mixture, *, floor: float, tol: float, max_iter: int, accelerate: bool = True
 ) -> Climb:

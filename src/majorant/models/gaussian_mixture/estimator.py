@@ -15,14 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, check_verbose
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.policies import BoundPolicy
-from majorant.engine.rows import Rows, rows_in_memory, rows_streamed
+from majorant.engine.rows import Rows, rows_in_memory, rows_streamed, unobserved_message
 from majorant.engine.storage import StoredRows, stored_rows
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.gaussian_mixture.certify import Certifiable
 from majorant.models.gaussian_mixture.fitting import Fit, Settings, fit_mixture
 from majorant.models.gaussian_mixture.given import INIT_PARAMS, checked_covariances, checked_init, checked_weights
-from majorant.models.gaussian_mixture.lifting import lifted, log_densities
+from majorant.models.gaussian_mixture.lifting import lifted, observed_log_densities, steadied
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault
 from majorant.models.gaussian_mixture.words import (
     irregular_sentence,
@@ -32,9 +32,10 @@ from majorant.models.gaussian_mixture.words import (
 )
 from majorant.registry import ModelCard, register
 from majorant.solvers.gaussian import COVARIANCE_TYPES, Mixture
+from majorant.solvers.gaussian_missing import impute
 from majorant.summary import Summary
 
-ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C"}
+ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
 """Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
 
 SMALL_TABLE = 1 << 24
@@ -67,6 +68,9 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
 
     Takes the parameters of scikit-learn's ``GaussianMixture`` and has its attributes. The units of the columns do not
     matter, nor do the order of the rows, writing a row twice instead of weighting it, or `n_jobs`.
+
+    Entries may be missing (NaN), at random: what decides which are may depend on the others of their row, but not on
+    themselves. Rows then count by the density of their observed entries, and a row without any says nothing.
 
     Parameters
     ----------
@@ -261,10 +265,11 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
             settings = self._settings(d)
             if source is None:
                 X = X.astype(np.float64, copy=False) if X.size <= SMALL_TABLE else X
+                self._refuse_unobserved(X, weights)
                 rows = rows_in_memory(X, weights, self.n_jobs)
             else:
                 source.weights = weights
-                rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
+                rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs, allow_missing=True)
             precision = _precision(rows, dtype)
             fit = fit_mixture(rows, settings, precision, random)
             order = np.arange(settings.n_components)
@@ -273,6 +278,12 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
             self._keep(fit, dtype, order)
             self._warn(fit, rows, order)
         return self
+
+    def _refuse_unobserved(self, X: NDArray[np.floating], weights: NDArray[np.float64] | None) -> None:
+        says = ~np.isnan(X) if weights is None else ~np.isnan(X) & (weights > 0)[:, None]
+        unobserved = ~says.any(axis=0)
+        if unobserved.any():
+            raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
 
     def _check_parameters(self) -> None:
         check_integer("n_components", self.n_components, low=1)
@@ -382,34 +393,71 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
 
     # What a fitted mixture says of rows
 
-    def _log_joint(self, X: Any) -> tuple[NDArray[np.float64], Any]:
-        """``log pi_k + log N(x_i; mu_k, Sigma_k)`` of rows, and their number type."""
+    def _check_rows(self, X: Any) -> Any:
+        """Rows in memory, validated, or a stream."""
         check_is_fitted(self)
         source = stored_rows(X)
         if source is None:
-            X = validate_data(self, X, reset=False, **ACCEPTED)
-        else:
-            self._check_stored(source, reset=False)
-            X = source
+            return validate_data(self, X, reset=False, **ACCEPTED)
+        self._check_stored(source, reset=False)
+        return source
+
+    def _log_joint(self, X: Any) -> tuple[NDArray[np.float64], Any]:
+        """``log pi_k + log N(x_i; mu_k, Sigma_k)`` of the observed entries of rows, and their number type."""
+        X = self._check_rows(X)
         data = Chunks(X, n_jobs=self.n_jobs)
-        means = np.asarray(self.means_, dtype=np.float64)
+        mixture = self._steadied()
         factors = np.asarray(self.precisions_cholesky_, dtype=np.float64)
         with np.errstate(divide="ignore"):
-            log_weights = np.log(np.asarray(self.weights_, dtype=np.float64))
-        out = np.empty((data.n_units, len(means)))
+            log_weights = np.log(mixture.weights)
+        out = np.empty((data.n_units, mixture.n_components))
 
         def visit(block: Block) -> int:
             x = block.columns[0].astype(np.float64, copy=False)
             with np.errstate(over="ignore"):  # a row so far out has density zero
-                values = log_densities(x, means, factors, self.covariance_type)
+                values = observed_log_densities(x, mixture, factors)
             out[block.first : block.first + len(block)] = np.maximum(values, -1e300) + log_weights
             return 0
 
         data.map_sum(visit)
         return out, X.dtype
 
+    def impute(self, X: Any) -> NDArray[np.floating]:
+        r"""Rows with their missing entries replaced by what is expected of them given the observed ones.
+
+        .. math:: E(x_m \mid x_o) = \sum_k P(k \mid x_o)
+                  \big(\mu_{k,m} + \Sigma_{k,mo} \Sigma_{k,oo}^{-1} (x_o - \mu_{k,o})\big).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+            NaN where an entry is missing. A row without any entry gets the mean of the mixture.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+
+        Examples
+        --------
+        >>> import numpy as np, majorant as mj
+        >>> from sklearn.datasets import load_iris
+        >>> model = mj.GaussianMixture(2, random_state=0).fit(load_iris().data)
+        >>> model.impute([[5.0, 3.4, np.nan, 0.2]]).round(1)
+        array([[5. , 3.4, 1.5, 0.2]])
+        """
+        X = self._check_rows(X)
+        data, mixture = Chunks(X, n_jobs=self.n_jobs), self._steadied()
+        out = np.empty((data.n_units, mixture.n_features), dtype=X.dtype)
+
+        def visit(block: Block) -> int:
+            out[block.first : block.first + len(block)] = impute(mixture, block.columns[0])
+            return 0
+
+        data.map_sum(visit)
+        return out
+
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """The most probable component of each row.
+        """The most probable component of each row, given its observed entries.
 
         Parameters
         ----------
@@ -422,7 +470,9 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
         return np.asarray(self._log_joint(X)[0].argmax(axis=1))
 
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Responsibilities: the probability of each component given the row, at the temperature of the fit.
+        """Responsibilities: the probability of each component given the row's observed entries.
+
+        At the temperature of the fit.
 
         Parameters
         ----------
@@ -438,7 +488,7 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
         return np.asarray(q / q.sum(axis=1, keepdims=True), dtype=dtype)
 
     def score_samples(self, X: Any) -> NDArray[np.floating]:
-        """Log-density of each row.
+        """Log-density of each row's observed entries; zero for a row without any.
 
         Parameters
         ----------
@@ -504,7 +554,14 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
     # Criteria
 
     def _mixture(self) -> Mixture:
-        return Mixture(self.weights_, self.means_, self.covariances_, self.covariance_type)
+        weights, means, covariances = (
+            np.asarray(part, dtype=np.float64) for part in (self.weights_, self.means_, self.covariances_)
+        )
+        return Mixture(weights, means, covariances, self.covariance_type)
+
+    def _steadied(self) -> Mixture:
+        """The mixture as rows with missing entries need it."""
+        return steadied(self._mixture(), 8 * self.means_.shape[1] * float(np.finfo(self.means_.dtype).eps))
 
     def _n_parameters(self) -> int:
         """Free parameters."""
@@ -578,6 +635,11 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
         names = getattr(self, "feature_names_in_", [f"x{i + 1}" for i in range(self.n_features_in_)])
         return mixture_summary(self, self._mixture(), list(names))
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
 
 def _log_sums(joint: NDArray[np.float64]) -> NDArray[np.float64]:
     most = joint.max(axis=1, keepdims=True)
@@ -588,7 +650,7 @@ def _precision(rows: Rows, dtype: Any) -> float:
     """Rounding of the numbers of X, as a share of their columns' spread: the worst column's."""
     measure = rows.measure
     spread = np.sqrt(rows.variances)
-    size = np.abs(measure.points + measure.origin * measure.scale).max(axis=0)
+    size = np.fmax.reduce(np.abs(measure.points + measure.origin * measure.scale), axis=0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        worst = np.where(spread > 0, size / spread, 1.0).max(initial=1.0)
+        worst = np.fmax.reduce(np.where(spread > 0, size / spread, 1.0), initial=1.0)
     return float(min(np.finfo(dtype).eps * worst, 1e-3))

@@ -13,6 +13,7 @@ from majorant._progress import end_of_starts
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.loop import minimize
 from majorant.engine.measure import Measure
+from majorant.engine.patterns import patterns
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.problem import Sweep
 from majorant.engine.rows import Rows
@@ -23,18 +24,26 @@ from majorant.models.gaussian_mixture.coordinates import Coordinates, Frames, fr
 from majorant.models.gaussian_mixture.descent import Climb, Step, climb
 from majorant.models.gaussian_mixture.family import GaussianFamily
 from majorant.models.gaussian_mixture.given import chosen_starts, thinned
+from majorant.models.gaussian_mixture.missing import TOTAL_FLOOR, MissingFamily, total_gaussian
 from majorant.models.gaussian_mixture.problem import LEAST_FLOOR, Candidate, Ledger, Problem, history
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.search import Search, one_hot
 from majorant.models.gaussian_mixture.starts import KINDS, partitions
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture
-from majorant.solvers.gaussian_em import run_em
+from majorant.solvers.gaussian_missing import impute
 
 LONG_CLIMB = 1000
 """Iterations of a climb of the search; `max_iter` is about the last one."""
 
 MOST_POINTS = 20_000
 """The search goes over so many distinct rows at most; of more it takes a sample."""
+
+MOST_PATTERNS = 64
+"""The search goes over the observed entries themselves if they have no more patterns; over rows that were filled in
+otherwise, as each pattern costs its own pass."""
+
+STILL_PRECISION = float(np.sqrt(10 * TOTAL_FLOOR))
+"""Beside missing entries, directions in which rows vary less than the total covariance can tell count as still."""
 
 
 @dataclass(frozen=True)
@@ -128,23 +137,33 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
     measure = _searched(rows, draws)
     weights = measure.weights / float(np.sort(measure.weights)[measure.n_points // 2])
     unit = rows.data.total_weight / float(weights.sum())
+    is_whole = measure is rows.measure and not rows.is_stream
+    total, observed = None, None
+    if rows.n_missing:
+        normal = total_gaussian(rows)
+        total = (normal.means[0], normal.covariances[0])
+        if len(patterns(measure.points)) <= MOST_PATTERNS:
+            observed = Chunks(measure.points, weights=weights, n_jobs=rows.data.n_jobs)
+        measure = replace(measure, points=impute(normal, measure.points))
+        precision = max(precision, STILL_PRECISION)
     x = measure.points.astype(np.float64, copy=False)
     problem = Problem(
         x,
         weights,
-        frames(x, weights, precision),
+        frames(x, weights, precision, total),
         settings.n_components,
         settings.covariance_type,
         settings.covariance_floor,
         precision**2 + 1e-26,
         settings.tol,
         max(settings.max_iter, LONG_CLIMB) if settings.is_automatic else settings.max_iter,
+        observed,
     )
     if problem.own.rank == 0:
         return _one_point(rows, problem)
-    offset = float(np.log(measure.scale)) * x.shape[1] * rows.data.total_weight
+    offset = float(np.log(measure.scale)) * rows.entry_weight
     ledger = Ledger(unit, offset, settings.verbose)
-    is_whole = measure is rows.measure and not rows.is_stream
+    on_filled = rows.n_missing > 0 and observed is None
     policy = settings.bounds
     if policy is not None:  # it may speak of rows that are not in a sample
         policy = policy.renumbered(rows.measure.positions) if is_whole else None
@@ -157,7 +176,8 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
     else:
         best = _from_chosen_starts(problem, ledger, measure, settings, policy, draws)
     last = best
-    if settings.max_iter > 0 and not (settings.by_engine and is_whole and not settings.reg_covar):
+    ended = settings.by_engine and is_whole and not settings.reg_covar and not on_filled
+    if settings.max_iter > 0 and not ended:
         last = _on_all_rows(rows, problem, settings, best, unit)
         if ledger.best is None:
             ledger.offer(last, best.source)
@@ -165,11 +185,13 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
     if not is_whole and len(x) < rows.data.n_units:
         searched = f"The search went over {len(x)} of {rows.data.n_units} rows, the last climb over all."
         note = f"{note} {searched}".strip()
+    if rows.n_missing:
+        note = f"{note} {_missing_sentence(rows, on_filled)}".strip()
     # The search's log-likelihoods are of all rows, or of another sample.
     trace = last.trace if last is best or not is_whole else Trace([*best.trace, *last.trace])
     coordinates = last.coordinates.in_units(measure.scale, measure.origin)
     irregular = ledger.best_irregular
-    shift = coordinates.log_volume * rows.data.total_weight
+    shift = last.coordinates.log_volume * rows.data.total_weight + offset
     return Fit(
         last.end.mixture,
         coordinates,
@@ -204,6 +226,15 @@ def _one_point(rows: Rows, problem: Problem) -> Fit:
     )
 
 
+def _missing_sentence(rows: Rows, on_filled: bool) -> str:
+    n_entries = rows.n_rows * len(rows.variances)
+    share = f"{rows.n_missing} of {n_entries} entries ({rows.n_missing / n_entries:.1%})"
+    said = f"{share} are missing, taken to be so at random."
+    if on_filled:
+        return f"{said} The search had them filled in by a normal distribution, the last climb did not."
+    return said
+
+
 def _searched(rows: Rows, draws: np.random.Generator) -> Measure:
     """The measure that is searched: that of the rows, or a sample of it."""
     measure = rows.measure
@@ -234,7 +265,7 @@ def _from_chosen_starts(
     starts = list(_starts(problem, u, measure, settings, draws))
     if len(starts) == 1 and not settings.by_engine:
         source, start = starts[0]
-        run = run_em(u, problem.weights, [start], problem.covariance_type, problem.floor, 0)[0]
+        run = problem.run_em(u, problem.own, [start], 0)[0]
         end = Climb(start, run.log_likelihood, np.zeros(start.n_components, dtype=bool), False, ())
         candidate = replace(problem.candidate(problem.own, end, Trace()), source=source)
         if settings.max_iter == 0:
@@ -258,7 +289,7 @@ def _starts(
     if settings.is_automatic and settings.max_iter > 0:
         for source, labels in partitions(problem.views(u), problem.n_components, settings.n_init or len(KINDS), draws):
             q = one_hot(labels, problem.n_components)
-            run = run_em(u, problem.weights, [q], problem.covariance_type, problem.floor, 0)[0]
+            run = problem.run_em(u, problem.own, [q], 0)[0]
             yield source, run.mixture
         return
     given_means = None if settings.means is None else (settings.means - measure.origin) * measure.scale
@@ -277,10 +308,14 @@ def _by_engine(
     problem: Problem, u: Array, settings: Settings, policy: BoundPolicy | None, start: Mixture, seed: int
 ) -> Candidate:
     """A start followed by the engine's loop."""
-    family = GaussianFamily(problem.n_components, u.shape[1], problem.covariance_type, problem.floor, settings.beta)
+    model = GaussianFamily(problem.n_components, u.shape[1], problem.covariance_type, problem.floor, settings.beta)
+    data = Chunks(u, weights=problem.weights)
+    family: GaussianFamily | MissingFamily = model
+    if problem.observed is not None:
+        family, data = MissingFamily(model, problem.own), problem.observed
     solution = minimize(
         family,
-        Chunks(u, weights=problem.weights),
+        data,
         deepcopy(policy),
         theta=start,
         tol=max(settings.tol, 1e-15),
@@ -305,7 +340,9 @@ def _on_all_rows(rows: Rows, problem: Problem, settings: Settings, best: Candida
     def to_u(x: NDArray[np.floating]) -> NDArray[np.floating]:
         return np.ascontiguousarray(coordinates.of(x), dtype=dtype)
 
-    if rows.is_stream:
+    if rows.n_missing:
+        data = rows.data
+    elif rows.is_stream:
         data = Chunks(mapped(rows.data.source, to_u), n_jobs=rows.data.n_jobs)
     else:
         measure = rows.measure
@@ -315,7 +352,8 @@ def _on_all_rows(rows: Rows, problem: Problem, settings: Settings, best: Candida
     floor = problem.floor
     if settings.reg_covar > 0 and settings.covariance_floor is None:  # what is added is a floor of its own
         floor = LEAST_FLOOR if start.covariances.ndim > 2 - (problem.covariance_type == "tied") else 1e-30
-    family = GaussianFamily(problem.n_components, start.n_features, problem.covariance_type, floor, settings.beta)
+    model = GaussianFamily(problem.n_components, start.n_features, problem.covariance_type, floor, settings.beta)
+    family = MissingFamily(model, coordinates) if rows.n_missing else model
     if settings.by_engine and not settings.reg_covar:
         policy = deepcopy(settings.bounds) if rows.is_stream else None
         solution = minimize(family, data, policy, theta=start, tol=max(settings.tol, 1e-15), max_iter=settings.max_iter)
@@ -344,7 +382,7 @@ def _added(coordinates: Coordinates, reg_covar: float, covariance_type: Covarian
     return np.diag(squares).copy() if covariance_type == "diag" else np.asarray(squares[0, 0])
 
 
-def _steps_over(data: Chunks, family: GaussianFamily, added: Array | None) -> Callable[[Mixture], Step]:
+def _steps_over(data: Chunks, family: GaussianFamily | MissingFamily, added: Array | None) -> Callable[[Mixture], Step]:
     """Steps of EM over chunks; a covariance that is made of little but what was `added` counts as floored."""
 
     def visit(mixture: Mixture, block: Block) -> Sweep:

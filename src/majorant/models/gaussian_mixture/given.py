@@ -14,7 +14,6 @@ from majorant.models.gaussian_mixture.coordinates import Coordinates
 from majorant.models.gaussian_mixture.problem import Problem
 from majorant.models.gaussian_mixture.starts import draw, squared_distances
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture
-from majorant.solvers.gaussian_em import run_em
 from majorant.solvers.swap import swap_search
 from majorant.starts.seeding import plus_plus, random_rows
 
@@ -107,7 +106,7 @@ def chosen_starts(
             q = _responsibilities(measure, problem.weights, k, init_params, np.random.default_rng(seed))
         else:
             q = _nearest(u, own.of(given_means), k)
-        begun = run_em(u, problem.weights, [q], problem.covariance_type, problem.floor, 0)[0].mixture
+        begun = problem.run_em(u, own, [q], 0)[0].mixture
         shares = begun.weights if (begun.weights > 0).all() else np.full(k, 1.0 / k)
         covariances = begun.covariances
         if given_covariances is not None:

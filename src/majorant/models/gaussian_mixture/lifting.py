@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.engine.patterns import patterns
 from majorant.models.gaussian_mixture.coordinates import Coordinates, upper_factor
 from majorant.solvers.gaussian import LOG_2PI, Array, Mixture
+from majorant.solvers.gaussian_missing import marginal
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,48 @@ def lifted(mixture: Mixture, coordinates: Coordinates, order: NDArray[np.intp]) 
 
 def _with_still(factor: Array, coordinates: Coordinates) -> Array:
     return upper_factor(np.hstack([factor, coordinates.still_forward]))
+
+
+def observed_log_densities(x: NDArray[np.floating], mixture: Mixture, precisions_cholesky: Array) -> Array:
+    """``log N`` of the observed entries of each row under each component, shape (n_rows, n_components).
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_rows, n_features)
+        NaN where an entry is missing.
+    mixture : Mixture
+        In the units of the rows.
+    precisions_cholesky : ndarray
+        Factors of its precisions: what complete rows are told by.
+    """
+    out = np.zeros((len(x), mixture.n_components))
+    for group in patterns(x):
+        if group.is_complete:
+            out[group.rows] = log_densities(group.of(x), mixture.means, precisions_cholesky, mixture.covariance_type)
+        elif group.observed.any():
+            out[group.rows] = marginal(mixture, group.observed).log_densities(group.of(x))
+    return out
+
+
+def steadied(mixture: Mixture, rounding: float) -> Mixture:
+    """The mixture with covariances that can be factored, whatever columns are left out, though they were rounded.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    rounding : float
+        Smallest eigenvalue of the correlations of a component that is told from rounding.
+    """
+    if mixture.covariance_type in ("diag", "spherical"):
+        return mixture
+    sd = np.sqrt(np.diagonal(mixture.covariances, axis1=-2, axis2=-1))
+    scale = sd[..., :, None] * sd[..., None, :]
+    values, vectors = np.linalg.eigh(mixture.covariances / scale)
+    if values.min() >= rounding:
+        return mixture
+    clipped = np.maximum(values, rounding)
+    correlations = np.einsum("...al,...l,...bl->...ab", vectors, clipped, vectors)
+    return replace(mixture, covariances=correlations * scale)
 
 
 def log_densities(x: NDArray[np.floating], means: Array, precisions_cholesky: Array, covariance_type: str) -> Array:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
+
+from numpy.typing import NDArray
 
 from majorant._progress import report_start
+from majorant.engine.chunks import Chunks
 from majorant.engine.trace import Trace
 from majorant.evidence.records import StartRecord
 from majorant.models.gaussian_mixture.coordinates import Coordinates, Frames
-from majorant.models.gaussian_mixture.descent import Climb
+from majorant.models.gaussian_mixture.descent import Climb, climb, steps_of
+from majorant.models.gaussian_mixture.missing_em import run_em_on_observed
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge, least_size
 from majorant.models.gaussian_mixture.starts import Views
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture
@@ -40,6 +46,8 @@ class Problem:
     tol : float
         What may be left to gain for each unit of weight.
     max_iter : int
+    observed : Chunks or None
+        The points before their missing entries were filled in, NaN where one is missing: what EM runs on.
     """
 
     points: Array
@@ -51,6 +59,7 @@ class Problem:
     noise: float
     tol: float
     max_iter: int
+    observed: Chunks | None = None
 
     @property
     def own(self) -> Coordinates:
@@ -77,6 +86,14 @@ class Problem:
         """The points as starts see them."""
         return Views(self.whitened, self.standardised, u, self.weights)
 
+    def run_em(
+        self, u: Array, coordinates: Coordinates, starts: Sequence[Mixture | NDArray[Any]], n_steps: int
+    ) -> list[EmRun]:
+        """Runs of EM on the points, which are `u` in these coordinates."""
+        if self.observed is None:
+            return run_em(u, self.weights, starts, self.covariance_type, self.floor, n_steps)
+        return run_em_on_observed(self.observed, coordinates, starts, self.covariance_type, self.floor, n_steps)
+
     def fault(self, run: EmRun) -> Fault:
         """What is wrong with a run; on a floor of the total covariance a ratio to the one within is implied."""
         if self.covariance_floor is not None:
@@ -94,19 +111,16 @@ class Problem:
         self, u: Array, coordinates: Coordinates, start: Mixture, tol: float | None = None, n_steps: int | None = None
     ) -> Candidate:
         """A start followed until a pair of steps gains no more than `tol` for each unit of weight."""
-        run = run_em(
-            u,
-            self.weights,
-            [start],
-            self.covariance_type,
-            self.floor,
-            2 * self.max_iter if n_steps is None else n_steps,
-            self.tol if tol is None else tol,
-            accelerate=True,
-        )[0]
-        last = run_em(u, self.weights, [run.mixture], self.covariance_type, self.floor, 1)[0]
-        values = (*run.log_likelihoods[1:].tolist(), last.log_likelihood)
-        end = Climb(last.mixture, last.log_likelihood, last.floored, run.converged, values)
+        n_steps = 2 * self.max_iter if n_steps is None else n_steps
+        tol = self.tol if tol is None else tol
+        if self.observed is None:
+            run = run_em(u, self.weights, [start], self.covariance_type, self.floor, n_steps, tol, accelerate=True)[0]
+            last = self.run_em(u, coordinates, [run.mixture], 1)[0]
+            values = (*run.log_likelihoods[1:].tolist(), last.log_likelihood)
+            end = Climb(last.mixture, last.log_likelihood, last.floored, run.converged, values)
+        else:
+            step = steps_of(lambda mixture: self.run_em(u, coordinates, [mixture], 1)[0])
+            end = climb(step, start, floor=self.floor, tol=tol * self.total, max_iter=max(n_steps // 2, 1))
         return self.candidate(coordinates, end, history(end))
 
     def candidate(self, coordinates: Coordinates, end: Climb, trace: Trace) -> Candidate:

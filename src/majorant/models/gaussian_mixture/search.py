@@ -16,7 +16,7 @@ from majorant.models.gaussian_mixture.problem import Candidate, Irregular, Ledge
 from majorant.models.gaussian_mixture.regularity import Fault
 from majorant.models.gaussian_mixture.starts import KINDS, OWN, Labels, partitions
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture, log_likelihood, moments, triangle_to_matrix
-from majorant.solvers.gaussian_em import EmRun, run_em
+from majorant.solvers.gaussian_em import EmRun
 
 N_STARTS = 24
 RACE = ((5, 8), (15, 3), (30, 2))
@@ -73,7 +73,7 @@ class Search:
     def _climb_from_all(self, u: Array, coordinates: Coordinates) -> None:
         """One component has all rows."""
         problem = self.problem
-        run = run_em(u, problem.weights, [np.ones((len(u), 1))], problem.covariance_type, problem.floor, 1)[0]
+        run = problem.run_em(u, coordinates, [np.ones((len(u), 1))], 1)[0]
         self.ledger.offer(problem.climbed(u, coordinates, run.mixture), "all rows")
         self.ledger.n_raced += 1
 
@@ -117,7 +117,7 @@ class Search:
         kept: list[tuple[int, EmRun]] = []
         for n_steps, n_kept in rounds:
             entered = [start for _, start in going]
-            runs = run_em(u, problem.weights, entered, problem.covariance_type, problem.floor, n_steps)
+            runs = problem.run_em(u, coordinates, entered, n_steps)
             ranked = []
             for (i, _), run in zip(going, runs, strict=True):
                 fault = problem.fault(run)
