@@ -73,10 +73,8 @@ class Tightest(BoundPolicy):
 
     Parameters
     ----------
-    eta : float, default=1.0
-        Leave it at 1: the bound closes the whole gap.
-    hot_start : bool, optional
-        See `BoundPolicy`.
+    eta, hot_start
+        See `BoundPolicy`. Leave eta at its 1.0: the bound closes the whole gap.
     """
 
     eta: float = 1.0
@@ -94,10 +92,8 @@ class GibbsLimit(BoundPolicy):
 
     Parameters
     ----------
-    eta : float, default=0.1
-        Share of the gap that every new bound must close.
-    hot_start : bool, optional
-        See `BoundPolicy`.
+    eta, hot_start
+        See `BoundPolicy`; eta is 0.1 by default.
 
     References
     ----------
@@ -123,10 +119,8 @@ class Tempered(BoundPolicy):
 
     Parameters
     ----------
-    eta : float, default=0.03
-        Share of the gap that every new bound must close.
-    hot_start : bool, optional
-        See `BoundPolicy`.
+    eta, hot_start
+        See `BoundPolicy`; eta is 0.03 by default.
     """
 
     eta: float = 0.03
@@ -144,10 +138,8 @@ class RandomWalk(BoundPolicy):
 
     Parameters
     ----------
-    eta : float, default=0.1
-        Share of the gap that every new bound must close.
-    hot_start : bool, optional
-        See `BoundPolicy`.
+    eta, hot_start
+        See `BoundPolicy`; eta is 0.1 by default.
     n_sweeps : int, default=20
         Steps of the walk, in units of the number of units.
 
@@ -185,10 +177,8 @@ class GrowingSubset(BoundPolicy):
 
     Parameters
     ----------
-    eta : float, default=0.1
-        Share of the gap that every new bound must close.
-    hot_start : bool, optional
-        See `BoundPolicy`.
+    eta, hot_start
+        See `BoundPolicy`; eta is 0.1 by default.
 
     References
     ----------
@@ -233,10 +223,8 @@ class Biased(BoundPolicy):
     ----------
     bias : Bias
         `Balance()`, `PairConstraints(...)`, or an object of one's own with these three methods.
-    eta : float, default=0.1
-        Share of the gap that every new bound must close.
-    hot_start : bool, optional
-        See `BoundPolicy`.
+    eta, hot_start
+        See `BoundPolicy`; eta is 0.1 by default.
 
     References
     ----------

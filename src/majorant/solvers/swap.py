@@ -9,8 +9,9 @@ solution seen is what every kick starts from.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -39,19 +40,24 @@ class Effort:
         Rounds in a row that may fail before a descent ends.
     accepted, progress : float
         Least relative decrease of a round, and the one below which it counts as failed.
+    settle : float
+        Relative decrease of a Lloyd step below which a descent ends.
     """
 
     kicks: int
     returns: int
-    patience: int = 20
+    patience: int = 10
     accepted: float = 1e-7
     progress: float = 1e-5
+    settle: float = 1e-5
 
 
-EFFORTS = {"fast": Effort(0, 0), "default": Effort(16, 5), "best": Effort(100, 20)}
+EFFORTS = {"fast": Effort(0, 0, patience=20), "default": Effort(40, 6), "best": Effort(600, 20)}
 
-SMALL, LARGE = 2_000, 4_000_000
-"""Points times centres below which kicks cost next to nothing, and from which on a search spares itself."""
+BULK = 3e5
+"""Numbers that a look at all distances takes (points times centres times columns) up to which kicks are not spared."""
+FINE = 4_000_000
+"""Points times centres from which on rounds that win next to nothing are failures."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +113,8 @@ def swap_search(
     seed : int
         All draws are a function of it.
     effort : {"fast", "default", "best"} or Effort
-        No kicks; at most 16 kicks, fewer when five of them lead back to the same optimum; at most 100, fewer when
-        twenty do. Two and a half times as many kicks where points times centres are below two thousand; a quarter,
-        and shorter descents, where they are four million or more.
+        No kicks; at most 40, fewer when six of them (or k) lead back to the same optimum; at most 600, fewer when
+        twenty do. Fewer on large data, in proportion to one over points times centres times columns above two million.
     max_passes : int
         Passes over the data of the last polish, in twenties of Lloyd steps.
     callback : callable, optional
@@ -137,7 +142,7 @@ def swap_search(
         return _every_point(points, k)
     if d == 0:
         points = np.zeros((n, 1), dtype=points.dtype)
-    plan = _plan(effort, n, k)
+    plan = _plan(effort, n, d, k)
     search = _kernels.swap_search(points, weights, k, seed)
     search.configure(candidates=3, local_steps=4, still=1e-5, accepted=plan.accepted, progress=plan.progress)
     search.seed()
@@ -175,26 +180,36 @@ def swap_search(
     return SwapResult(centres[:, :d], labels, search.objective, search.n_rounds, converged, steps, optima)
 
 
-def _plan(effort: str | Effort, n: int, k: int) -> Effort:
+def _plan(effort: str | Effort, n: int, d: int, k: int) -> Effort:
     if isinstance(effort, Effort):
         return effort
     if effort not in EFFORTS:
         raise ValueError(f"effort must be one of {list(EFFORTS)} or an Effort; got {effort!r}")
-    plan = EFFORTS[effort]
-    if n * k < SMALL:  # few centres have few places to go
-        return Effort(plan.kicks * 5 // 2, min(plan.returns * 5 // 2, k + 2) if effort == "default" else plan.returns)
-    if n * k < LARGE:
-        return plan
-    return Effort(plan.kicks // 4, -(-plan.returns // 4), patience=15, accepted=1e-6, progress=1e-4)
+    plan, share = EFFORTS[effort], min(1.0, math.sqrt(BULK / (n * k * max(d, 1))))
+    plan = replace(
+        plan,
+        kicks=math.ceil(plan.kicks * share),
+        returns=math.ceil((min(plan.returns, k) if effort == "default" else plan.returns) * share),
+        patience=min(plan.patience, k + 2),  # few centres have few places to go
+    )
+    if share < 0.5:
+        plan = replace(plan, patience=min(plan.patience, max(3, k // 8)))
+    return plan if n * k < FINE else replace(plan, accepted=1e-6, progress=1e-4)
 
 
 def _descend(search: _kernels.SwapSearch, plan: Effort, size: int, *, lloyd: bool) -> None:
     """From where the search stands to a local optimum of swaps and single moves."""
     limit = max(1, int(PIECE / size))
+    steps = min(limit, 300)
+
+    def settle(tolerance: float) -> None:
+        _repeat(lambda: search.descend(steps, tolerance), -(-300 // steps))
+
     if lloyd:
-        _repeat(lambda: search.descend(min(limit, 300), 1e-4), -(-300 // min(limit, 300)))
+        settle(1e-4)
     while not search.rounds(plan.patience, limit):
         pass
+    settle(plan.settle)
     _repeat(lambda: search.single_moves(1) == 0, 5)
 
 

@@ -79,8 +79,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         Lloyd's is also what runs for sparse rows, with `bounds`, and from any `init` but "auto" and "k-means++": a
         start or a bound that was chosen is left to do its part.
     effort : {"fast", "default", "best"}, default="default"
-        How long the swap search goes on: without kicks, at most 16, at most 100; it stops early when kicks keep
-        leading back to the same optimum.
+        How long the swap search goes on: without kicks, at most 40, at most 600 (fewer on large data); it stops early
+        when kicks keep leading back to the same optimum.
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is Lloyd's iteration. A policy such as
         ``GibbsLimit(eta=0.1)`` runs generalized majorization-minimization.

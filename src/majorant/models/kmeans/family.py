@@ -36,7 +36,6 @@ class KMeansFamily:
     slack: float = 0.0
     relocate: bool = False
     beta: float = np.inf
-    by_labels: bool = False
 
     def energies(self, theta: NDArray[Any], block: Block) -> NDArray[Any]:
         return squared_distances(block.columns[0], theta)
@@ -64,8 +63,9 @@ class KMeansFamily:
     def penalty(self, theta: NDArray[Any]) -> float:
         return 0.0
 
+    def still(self, old: NDArray[Any], new: NDArray[Any]) -> bool:
+        """Whether the centres have moved no more than the tolerance."""
+        return bool(np.sum((new.astype(np.float64) - old) ** 2) <= self.tolerance)
+
     def settled(self, old: NDArray[Any], new: NDArray[Any], seen: Bound) -> bool:
-        shift = np.sum((new.astype(np.float64) - old) ** 2)
-        still = bool(shift <= self.tolerance)
-        self.by_labels = seen.distance == 0 and not still
-        return still or self.by_labels
+        return self.still(old, new) or seen.distance == 0

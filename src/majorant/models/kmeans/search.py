@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections import deque
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -200,12 +201,21 @@ class Search:
 
         def go(policy: BoundPolicy | None, theta: Any, latent: Any) -> Solution[NDArray[Any]]:
             family = KMeansFamily(self.n_clusters, tolerance, slack, relocate=policy is None)
+            last = deque([theta], maxlen=2)
             solution = minimize(
-                family, data, policy, theta=theta, latent=latent, max_iter=self.max_iter, seed=start.seed
+                family,
+                data,
+                policy,
+                theta=theta,
+                latent=latent,
+                max_iter=self.max_iter,
+                seed=start.seed,
+                callback=last.append,
             )
-            # scikit-learn counts the iteration that finds no label changed.
-            n_iter = solution.n_iter + family.by_labels
-            return replace(solution, n_iter=min(n_iter, self.max_iter) if policy is None else n_iter)
+            if policy is not None or not solution.converged or family.still(*last):
+                return solution
+            # It ended as no label changed: scikit-learn counts the iteration that finds this.
+            return replace(solution, n_iter=min(solution.n_iter + 1, self.max_iter))
 
         solution = go(policy, start.theta, start.latent)
         if policy is not None and (cluster_weights(data, solution.theta) <= 0).any():
