@@ -236,3 +236,49 @@ def test_standardisation_of_constant_and_missing_values() -> None:
     np.testing.assert_allclose(seen[:, 0], [-(1.5**0.5), 0.0, 1.5**0.5], rtol=1e-6)
     np.testing.assert_array_equal(seen[:, 1], 0.0)
     np.testing.assert_allclose(seen[1:, 2], [-1.0, 1.0])
+
+
+def write_labelled(path: Path, labels: list[str]) -> None:
+    lines = ["size,weight,kind"]
+    for i, label in enumerate(labels):
+        lines.append(f"{5 * (i % 3) + 0.01 * i},{i % 2},{label}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("names", "read"), [(["red", "green", "blue"], str), (["3", "1", "2"], int), (["true", "false", "true"], bool)]
+)
+def test_a_classification_of_text_numbers_or_truth_values(
+    majorant: Majorant, tmp_path: Path, names: list[str], read: type
+) -> None:
+    write_labelled(tmp_path / "t.csv", [names[i % 3] for i in range(30)])
+    answer = majorant("fit", "prototype", "t.csv", "--target", "kind", "--features", "size", "--k", "2", "--out", "run")
+    assert answer.status == 0, answer.err
+    assert "prototype classification, 2 poses, 1 feature" in answer.out and "pose 2" in answer.out
+    model = mj.load("run/model.majorant")
+    assert len(model.classes_) == len(set(names))
+    found = pl.read_csv("run/assignments.csv")
+    assert found.columns[:4] == ["row", "prediction", "probability", "pose"]
+    assert found["prediction"].to_list() == pl.read_csv("t.csv")["kind"].to_list()
+    assert type(found["prediction"][0]) is read
+    report = Path("run/report.html").read_text(encoding="utf-8")
+    assert 'id="confusion"' in report and 'id="prototypes"' in report
+    assert majorant("report", "run").status == 0
+    assert Path("run/report.html").read_text(encoding="utf-8") == report
+    assert majorant("predict", "run", "t.csv", "--out", "p.csv").status == 0
+    assert pl.read_csv("p.csv").equals(found)
+
+
+def test_classes_that_are_missing_or_are_no_classes(majorant: Majorant, tmp_path: Path) -> None:
+    write_labelled(tmp_path / "t.csv", ["a", "", "b", "a", "b", ""] * 4)
+    fit = ["fit", "prototype", "t.csv", "--target", "kind", "--k", "1", "--out", "run"]
+    answer = majorant(*fit)
+    assert answer.status == 2 and 'values are missing in 8 rows of t.csv, in "kind"' in answer.words
+    assert majorant(*fit, "--drop-missing").status == 0
+    assert majorant("fit", "prototype", "t.csv", "--target", "size", "--out", "x").words.startswith(
+        "majorant: prototype classification refused: Unknown label type: continuous"
+    )
+    assert 'no column "kinds" in t.csv. Did you mean "kind"?' in majorant(*fit[:4], "kinds", *fit[5:-1], "x").words
+    assert majorant("fit", "prototype", "t.csv", "--out", "x").words == (
+        "majorant: prototype classification predicts a column: name it with --target."
+    )

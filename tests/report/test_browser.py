@@ -11,6 +11,7 @@ import pytest
 
 from majorant.report import html_report
 
+from .test_classification_page import run_of as classification_of
 from .test_mixture_page import run_of as mixture_of
 from .test_mixture_page import selection
 from .test_page import run_of
@@ -32,6 +33,9 @@ WIDTHS = (360, 1440)
 CASES = {
     "usual": lambda: run_of("usual"),
     "a mixture": lambda: mixture_of(selection=selection()),
+    "a classification": classification_of,
+    "a classification of odd names": lambda: classification_of("odd names"),
+    "a classification of 20 classes": lambda: classification_of("20 classes"),
     "400 rows in 12 by 30": lambda: run_of("400 rows in 12 by 30"),
     "huge numbers": lambda: run_of("huge numbers"),
     "hundreds of starts": lambda: run_of("hundreds of starts"),
@@ -39,7 +43,7 @@ CASES = {
     "a mixture of huge numbers": lambda: mixture_of("huge"),
     "a mixture of 12 by 30": lambda: mixture_of("300 in 12 by 30"),
 }
-DRAWN = 2
+DRAWN = 3
 """Pages of which pictures are taken: the first ones."""
 WRAPPER = """<!doctype html><body>{frames}<pre id="widths"></pre><script>
 addEventListener("load", () => {{

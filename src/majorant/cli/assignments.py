@@ -36,6 +36,8 @@ def assigned(estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_ne
     card = card_of(estimator)
     if card.kind == "mixture":
         return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame)))}
+    if card.kind == "classification":
+        return {"row": rows, **_by_class(card.part, estimator, frame)}
     if card.kind != "clustering":
         return {"row": rows, "prediction": estimator.predict(frame)}
     labels = estimator.predict(frame) if is_new or not hasattr(estimator, "labels_") else estimator.labels_
@@ -51,4 +53,18 @@ def _by_probability(part: str, probabilities: NDArray[Any]) -> dict[str, NDArray
     columns = {part: probabilities.argmax(axis=1).astype(np.int64) + 1, "probability": best, "uncertainty": 1.0 - best}
     if probabilities.shape[1] <= MOST_PROBABILITIES:
         columns |= {f"{part}_{k + 1}": probabilities[:, k] for k in range(probabilities.shape[1])}
+    return columns
+
+
+def _by_class(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
+    """The class of each row, its probability, its part if the model has parts, and the probability of every class."""
+    found = estimator.predict(frame)
+    columns: dict[str, NDArray[Any]] = {"prediction": found}
+    probabilities = np.asarray(estimator.predict_proba(frame)) if hasattr(estimator, "predict_proba") else None
+    if probabilities is not None:
+        columns["probability"] = probabilities[np.arange(len(found)), np.searchsorted(estimator.classes_, found)]
+    if hasattr(estimator, "predict_poses"):
+        columns[part] = estimator.predict_poses(frame, found) + 1
+    if probabilities is not None and len(estimator.classes_) <= MOST_PROBABILITIES:
+        columns |= {f"probability_{label}": probabilities[:, c] for c, label in enumerate(estimator.classes_)}
     return columns

@@ -70,9 +70,11 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     _check_comparison(request, card, estimator)
     table = read_table(request.table)
     others = [name for name in (request.target, request.weights) if name is not None]
-    columns = Columns(choose_features(table, request.features, others), request.target, request.weights)
+    has_labels = card.kind == "classification"
+    features = choose_features(table, request.features, others, labels=request.target if has_labels else None)
+    columns = Columns(features, request.target, request.weights)
     keeps_missing = allows_missing(estimator) and not request.drop_missing
-    matrix = build_matrix(table, columns, keeps_missing, request.drop_missing)
+    matrix = build_matrix(table, columns, keeps_missing, request.drop_missing, has_labels)
     _check_size(card, getattr(estimator, card.size_parameter), matrix, request)
     units = Standardisation.of(matrix.values, matrix.weights) if request.standardise else None
     seen = matrix.values if units is None else units.apply(matrix.values)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -45,8 +46,10 @@ class Matrix:
     ----------
     values : array of shape (n, d)
         One column a feature.
-    target, weights : array of shape (n,) or None
-        The other columns.
+    target : array of shape (n,) or None
+        What is predicted: numbers, or the names of classes.
+    weights : array of shape (n,) or None
+        How much each row counts.
     rows : array of shape (n,)
         Which rows of the table these are, counted from 1.
     n_left_out : int
@@ -54,7 +57,7 @@ class Matrix:
     """
 
     values: Array
-    target: Array | None
+    target: NDArray[Any] | None
     weights: Array | None
     rows: NDArray[np.int64]
     n_left_out: int
@@ -84,10 +87,15 @@ class Standardisation:
         return (values - self.means) / self.scales
 
 
-def choose_features(table: SourceTable, asked: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """The features asked for, or all numeric columns but `others`."""
+def choose_features(
+    table: SourceTable, asked: Sequence[str], others: Sequence[str], labels: str | None = None
+) -> tuple[str, ...]:
+    """The features asked for, or all numeric columns but `others`, of which the `labels` may be text."""
     for name in (*asked, *others):
-        check_column(table, name)
+        if name == labels:
+            check_there(table, name)
+        else:
+            check_column(table, name)
     repeated = sorted({name for name in asked if asked.count(name) > 1})
     if repeated:
         raise CommandError(f'"{repeated[0]}" is asked for twice.', "Name every feature once.")
@@ -104,13 +112,18 @@ def choose_features(table: SourceTable, asked: Sequence[str], others: Sequence[s
     return found
 
 
-def check_column(table: SourceTable, name: str) -> None:
-    """Refuse a column that the table does not have or that is no number."""
+def check_there(table: SourceTable, name: str) -> None:
+    """Refuse a column that the table does not have."""
     columns = table.frame.columns
     if name not in columns:
         raise CommandError(
             f'no column "{name}" in {table.name}.{did_you_mean(name, columns)}', f"Columns: {listed(columns)}."
         )
+
+
+def check_column(table: SourceTable, name: str) -> None:
+    """Refuse a column that the table does not have or that is no number."""
+    check_there(table, name)
     column = table.frame[name]
     if not is_numeric(column):
         example = next((str(v) for v in column.drop_nulls().head(1000) if not _is_number(v)), None)
@@ -147,7 +160,9 @@ def row_number_columns(table: SourceTable, features: Sequence[str]) -> list[str]
     return [n for n in named if table.frame[n].dtype.is_integer() and table.frame[n].n_unique() == table.frame.height]
 
 
-def build_matrix(table: SourceTable, columns: Columns, allows_missing: bool, drop_missing: bool) -> Matrix:
+def build_matrix(
+    table: SourceTable, columns: Columns, allows_missing: bool, drop_missing: bool, has_labels: bool = False
+) -> Matrix:
     """The values of the columns, after the checks that every fit and prediction needs.
 
     Parameters
@@ -160,13 +175,20 @@ def build_matrix(table: SourceTable, columns: Columns, allows_missing: bool, dro
         Whether the model takes missing values in its features.
     drop_missing : bool
         Whether to leave out rows with missing values instead of refusing them.
+    has_labels : bool
+        Whether the target names classes, so that it may be text.
     """
-    for name in columns.all:
+    labels = columns.target if has_labels else None
+    numeric = [name for name in columns.all if name != labels]
+    for name in numeric:
         check_column(table, name)
-    values = {name: table.frame[name].cast(pl.Float64).to_numpy().astype(np.float64) for name in columns.all}
+    values = {name: table.frame[name].cast(pl.Float64).to_numpy().astype(np.float64) for name in numeric}
     _refuse_infinite(table, values)
-    complete = [name for name in columns.all if not (allows_missing and name in columns.features)]
+    complete = [name for name in numeric if not (allows_missing and name in columns.features)]
     missing = {name: np.isnan(values[name]) for name in complete}
+    kept: dict[str, NDArray[Any]] = dict(values)
+    if labels is not None:
+        kept[labels], missing[labels] = _labels(table, labels)
     incomplete = np.logical_or.reduce([np.zeros(table.frame.height, dtype=bool), *missing.values()])
     if incomplete.any() and not drop_missing:
         names = [f'"{name}"' for name, where in missing.items() if where.any()]
@@ -176,7 +198,7 @@ def build_matrix(table: SourceTable, columns: Columns, allows_missing: bool, dro
         )
     if incomplete.all():
         raise CommandError(f"every row of {table.name} lacks a value.", "Leave columns out with --features.")
-    kept = {name: column[~incomplete] for name, column in values.items()}
+    kept = {name: column[~incomplete] for name, column in kept.items()}
     if columns.weights is not None:
         _check_weights(table, columns.weights, kept[columns.weights])
     return Matrix(
@@ -186,6 +208,22 @@ def build_matrix(table: SourceTable, columns: Columns, allows_missing: bool, dro
         np.flatnonzero(~incomplete) + 1,
         int(incomplete.sum()),
     )
+
+
+def _labels(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The names of classes, whole numbers as such, and where there is none."""
+    check_there(table, name)
+    column = table.frame[name]
+    if column.dtype.is_nested() or column.dtype == pl.Object:
+        raise CommandError(f'column "{name}" of {table.name} holds {column.dtype}, which names no classes.')
+    if column.dtype.is_float():
+        column = column.fill_nan(None)
+        if bool((column.drop_nulls() % 1 == 0).all()):
+            column = column.cast(pl.Int64)
+    missing = column.is_null().to_numpy()
+    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
+        return column.fill_null(0 if column.dtype.is_numeric() else False).to_numpy(), missing
+    return np.array(column.cast(pl.String).fill_null("").to_list(), dtype=np.str_), missing
 
 
 def _is_number(value: object) -> bool:

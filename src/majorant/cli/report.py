@@ -11,6 +11,7 @@ from majorant.cli.matrix import Matrix, build_matrix
 from majorant.cli.runs import REPORT, Recipe, read_run
 from majorant.cli.tables import SourceTable, read_table
 from majorant.persistence import replacing
+from majorant.registry import card_of
 from majorant.report import Run, html_report
 
 
@@ -18,7 +19,13 @@ def rewrite_report(folder: Path) -> Path:
     """Write report.html of a run again, from its model and its table."""
     estimator, recipe = read_run(folder)
     table = _same_table(folder, recipe)
-    matrix = build_matrix(table, recipe.columns, allows_missing=not recipe.drop_missing, drop_missing=True)
+    matrix = build_matrix(
+        table,
+        recipe.columns,
+        allows_missing=not recipe.drop_missing,
+        drop_missing=True,
+        has_labels=card_of(estimator).kind == "classification",
+    )
     path = folder / REPORT
     try:
         write_report(path, estimator, recipe, matrix)
@@ -43,6 +50,7 @@ def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> 
         rows=matrix.rows,
         weights=matrix.weights,
         selection=recipe.selection,
+        y=matrix.target,
     )
     page = html_report(run)
     with replacing(path) as stream:

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant._frames import data_frame
 from majorant._numbers import rounded_up
 from majorant.engine.trace import Trace
 from majorant.evidence.records import SAME_OPTIMUM, Evidence
@@ -52,6 +56,26 @@ class Fit:
     @property
     def n_features(self) -> int:
         return int(self.run.X.shape[1])
+
+    @cached_property
+    def means(self) -> NDArray[np.float64]:
+        """Mean of each feature over all rows."""
+        return np.asarray(np.nanmean(self.run.X, axis=0))
+
+    @cached_property
+    def deviations(self) -> NDArray[np.float64]:
+        """Standard deviation of each feature over all rows; exactly 0 for a constant one."""
+        X = self.run.X
+        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
+        flat = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
+        return np.where(flat, 0.0, np.nanstd(X, axis=0))
+
+    @cached_property
+    def as_fitted(self) -> Any:
+        """The rows as the estimator takes them: with their names, if it was fitted with names."""
+        if not hasattr(self.run.estimator, "feature_names_in_"):
+            return self.run.X
+        return data_frame({name: self.run.X[:, j] for j, name in enumerate(self.run.feature_names)})
 
     @property
     def room_left(self) -> float | None:

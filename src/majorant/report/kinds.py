@@ -12,23 +12,28 @@ from majorant.registry import ModelCard
 from majorant.report import numbers
 from majorant.report.fit import Fit
 from majorant.report.html import escaped
+from majorant.report.measures.classification import Classification, measure_classification
 from majorant.report.measures.clustering import Clustering, measure_clustering
 from majorant.report.measures.mixture import Mixture, measure_mixture
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.sections.certificate import certificate_section
+from majorant.report.sections.classes import classes_section
 from majorant.report.sections.clusters import clusters_section
 from majorant.report.sections.components import components_section
+from majorant.report.sections.confusion import confusion_section
 from majorant.report.sections.convergence import convergence_section
 from majorant.report.sections.criteria import criteria_section
 from majorant.report.sections.evidence import evidence_section
 from majorant.report.sections.pair import pair_section
 from majorant.report.sections.profiles import profiles_section
+from majorant.report.sections.prototypes import prototypes_section
 from majorant.report.sections.regularity import regularity_section
 from majorant.report.sections.reproduce import reproduce_section
 from majorant.report.sections.silhouettes import silhouettes_section
 from majorant.report.sections.strip import strip_section
 from majorant.report.sections.uncertainty import uncertainty_section
+from majorant.report.words import classification as classification_words
 from majorant.report.words import clustering as clustering_words
 from majorant.report.words import mixture as mixture_words
 from majorant.report.words import partition as partition_words
@@ -58,10 +63,9 @@ class Kind(Generic[Measured]):
 def clustering_header(clustering: Clustering) -> Header:
     """Title, lede and five facts of a clustering."""
     evidence = clustering.evidence
-    shape = f"{numbers.integer(clustering.n_rows)}\u00a0{numbers.TIMES}\u00a0{numbers.integer(clustering.n_features)}"
     explained = clustering.variance_explained
     facts = (
-        ("Rows \u00d7 features", shape, "standardised" if clustering.run.standardised else ""),
+        _shape(clustering),
         (
             escaped(clustering.card.objective_name),
             numbers.objective(clustering.objective, clustering.card.objective_name),
@@ -77,6 +81,11 @@ def clustering_header(clustering: Clustering) -> Header:
         clustering_words.lede(clustering),
         facts,
     )
+
+
+def _shape(fit: Fit) -> tuple[str, str, str]:
+    shape = f"{numbers.integer(fit.n_rows)}\u00a0{numbers.TIMES}\u00a0{numbers.integer(fit.n_features)}"
+    return ("Rows \u00d7 features", shape, "standardised" if fit.run.standardised else "")
 
 
 def _hits(evidence: Evidence) -> tuple[str, str, str]:
@@ -96,12 +105,11 @@ def _fifth_fact(clustering: Clustering) -> tuple[str, str, str]:
 def mixture_header(mixture: Mixture) -> Header:
     """Title, lede and five facts of a mixture."""
     evidence, name = mixture.evidence, mixture.card.objective_name
-    shape = f"{numbers.integer(mixture.n_rows)}\u00a0{numbers.TIMES}\u00a0{numbers.integer(mixture.n_features)}"
     criterion = next(iter(mixture.criteria.items()), None) if mixture.regular else None
     if mixture.run.selection is not None:
         criterion = (mixture.run.selection.criterion, mixture.run.selection.best.value)
     facts = (
-        ("Rows \u00d7 features", shape, "standardised" if mixture.run.standardised else ""),
+        _shape(mixture),
         (
             escaped(name.capitalize()),
             numbers.objective(mixture.objective, name),
@@ -118,7 +126,41 @@ def mixture_header(mixture: Mixture) -> Header:
     )
 
 
+def classification_header(classification: Classification) -> Header:
+    """Title, lede and five facts of a classification."""
+    facts = (
+        _shape(classification),
+        ("Classes", numbers.integer(classification.n_classes), ""),
+        ("Right on the fit", numbers.percent(classification.accuracy), ""),
+        (
+            escaped(classification.evidence.objective_name).capitalize(),
+            numbers.objective(classification.objective, classification.evidence.objective_name),
+            "",
+        ),
+        _hits(classification.evidence),
+    )
+    return Header(
+        classification_words.plain_title(classification),
+        classification_words.title(classification),
+        classification_words.lede(classification),
+        facts,
+    )
+
+
 KINDS: dict[str, Kind[Any]] = {
+    "classification": Kind(
+        measure_classification,
+        classification_header,
+        (
+            evidence_section,
+            certificate_section,
+            confusion_section,
+            classes_section,
+            prototypes_section,
+            convergence_section,
+            reproduce_section,
+        ),
+    ),
     "clustering": Kind(
         measure_clustering,
         clustering_header,

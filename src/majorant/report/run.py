@@ -22,7 +22,8 @@ class Run:
     estimator : Any
         Fitted, with ``get_params()``, ``evidence_``, ``trace_`` and ``n_iter_``. A clustering also has
         ``cluster_centers_``, ``labels_`` and ``inertia_``; a mixture ``weights_``, ``means_``, ``covariances_``,
-        ``covariance_type``, ``log_likelihood_``, ``predict_proba`` and the criteria.
+        ``covariance_type``, ``log_likelihood_``, ``predict_proba`` and the criteria; a classification ``classes_`` and
+        ``predict``, and ``prototypes_``, ``n_poses_`` and ``poses_`` if it has prototypes.
     X : array of shape (n, d)
         The rows as the model saw them.
     feature_names : tuple of str
@@ -47,6 +48,8 @@ class Run:
         How much each row counted in the fit.
     selection : Selection or None
         The fits that this one was chosen from.
+    y : array of shape (n,) or None
+        What the model was to predict, for models that do.
     """
 
     estimator: Any
@@ -62,6 +65,7 @@ class Run:
     rows: NDArray[np.int64] | None = None
     weights: NDArray[np.float64] | None = None
     selection: Selection | None = None
+    y: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2:
@@ -70,3 +74,5 @@ class Run:
             raise ValueError(f"X has {self.X.shape[1]} columns, but there are {len(self.feature_names)} feature names")
         if self.raw is not None and self.raw.shape != self.X.shape:
             raise ValueError(f"raw must have the shape of X, {self.X.shape}; got {self.raw.shape}")
+        if self.y is not None and self.y.shape != self.X.shape[:1]:
+            raise ValueError(f"y must have one entry a row of X, {self.X.shape[:1]}; got {self.y.shape}")

@@ -42,7 +42,7 @@ ACCEPTED: dict[str, Any] = {"dtype": np.float64, "order": "C"}
 @register(
     ModelCard(
         name="prototype",
-        title="latent prototypes",
+        title="prototype classification",
         question="Which class is each row, whatever its pose?",
         kind="classification",
         size_parameter="n_poses",

@@ -5,12 +5,10 @@ from __future__ import annotations
 import inspect
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._frames import data_frame
 from majorant.evidence.selection import CRITERIA
 from majorant.registry import ModelCard
 from majorant.report.measures.partition import Partition
@@ -30,13 +28,6 @@ class Mixture(Partition):
     @cached_property
     def centres(self) -> NDArray[np.float64]:
         return np.asarray(self.run.estimator.means_, dtype=np.float64)
-
-    @cached_property
-    def as_fitted(self) -> Any:
-        """The rows as the estimator takes them: with their names, if it was fitted with names."""
-        if not hasattr(self.run.estimator, "feature_names_in_"):
-            return self.run.X
-        return data_frame({name: self.run.X[:, j] for j, name in enumerate(self.run.feature_names)})
 
     @cached_property
     def responsibilities(self) -> NDArray[np.float64]:

@@ -51,19 +51,6 @@ class Partition(Fit):
         return [int(j) for j in np.flatnonzero(self.sizes)]
 
     @cached_property
-    def means(self) -> NDArray[np.float64]:
-        """Mean of each feature over all rows."""
-        return np.asarray(np.nanmean(self.run.X, axis=0))
-
-    @cached_property
-    def deviations(self) -> NDArray[np.float64]:
-        """Standard deviation of each feature over all rows; exactly 0 for a constant one."""
-        X = self.run.X
-        low, high = np.fmin.reduce(X, axis=0), np.fmax.reduce(X, axis=0)
-        flat = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
-        return np.where(flat, 0.0, np.nanstd(X, axis=0))
-
-    @cached_property
     def standard_centres(self) -> NDArray[np.float64]:
         """Centres in standard deviations from the mean of all rows, NaN on constant features."""
         shift = self.centres - self.means

@@ -1,0 +1,123 @@
+"""The numbers of a classification's report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.registry import ModelCard
+from majorant.report.fit import Fit
+from majorant.report.run import Run
+
+
+@dataclass(frozen=True)
+class Confusion:
+    """Rows of one class that are taken for another, both by number."""
+
+    truth: int
+    taken_for: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Classification(Fit):
+    """Rows with classes, and what a model takes them for. Classes are numbers from 0 here and names on the page."""
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What each class is called."""
+        return [str(label) for label in self.run.estimator.classes_]
+
+    @property
+    def n_classes(self) -> int:
+        return len(self.names)
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Rows whose class the model knows: not those of a class without weight."""
+        return np.isin(self._labels, self.run.estimator.classes_)
+
+    @cached_property
+    def table(self) -> NDArray[np.int64]:
+        """Rows of each class (first axis) by what they are taken for (second axis)."""
+        classes = self.run.estimator.classes_
+        truth = np.searchsorted(classes, self._labels[self.known])
+        found = np.searchsorted(classes, self.run.estimator.predict(self.as_fitted)[self.known])
+        counts = np.bincount(truth * self.n_classes + found, minlength=self.n_classes**2)
+        return counts.reshape(self.n_classes, self.n_classes)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of each class."""
+        return np.asarray(self.table.sum(axis=1))
+
+    @property
+    def right(self) -> int:
+        """Rows that are put into their own class."""
+        return int(np.trace(self.table))
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / int(self.sizes.sum())
+
+    @cached_property
+    def recalls(self) -> NDArray[np.float64]:
+        """Share of each class that is put into it."""
+        return _shares(np.diag(self.table), self.sizes)
+
+    @cached_property
+    def precisions(self) -> NDArray[np.float64]:
+        """Share of what is put into each class that belongs there, NaN where nothing is."""
+        return _shares(np.diag(self.table), self.table.sum(axis=0))
+
+    @cached_property
+    def confusions(self) -> list[Confusion]:
+        """What is taken for what, most rows first."""
+        found = [Confusion(int(a), int(b), int(self.table[a, b])) for a, b in np.argwhere(self.table) if a != b]
+        return sorted(found, key=lambda c: -c.rows)
+
+    @cached_property
+    def prototypes(self) -> list[NDArray[np.float64]] | None:
+        """Prototypes of each class, (n_poses, d), in standard deviations from the mean; None if the model has none."""
+        estimator = self.run.estimator
+        if not hasattr(estimator, "prototypes_"):
+            return None
+        standard: NDArray[np.float64] = np.full(estimator.prototypes_.shape, np.nan)
+        np.divide(estimator.prototypes_ - self.means, self.deviations, out=standard, where=self.deviations > 0)
+        return [of_class[:n] for of_class, n in zip(standard, estimator.n_poses_, strict=True)]
+
+    @cached_property
+    def explained(self) -> NDArray[np.float64]:
+        """Share of each feature's variance that lies between the prototypes, NaN on constant features."""
+        estimator = self.run.estimator
+        at = np.searchsorted(estimator.classes_, self._labels[self.known])
+        own = estimator.prototypes_[at, estimator.poses_[self.known]]
+        within = ((self.run.X[self.known] - own) ** 2).mean(axis=0)
+        share: NDArray[np.float64] = np.full(self.n_features, np.nan)
+        np.divide(within, self.deviations**2, out=share, where=self.deviations > 0)
+        return np.clip(1.0 - share, 0.0, 1.0)
+
+    @cached_property
+    def ranked_features(self) -> list[int]:
+        """Features that vary, best explained first."""
+        return [int(j) for j in np.argsort(-self.explained, kind="stable") if np.isfinite(self.explained[j])]
+
+    @property
+    def _labels(self) -> NDArray[np.generic]:
+        if self.run.y is None:
+            raise ValueError("the report of a classification needs the classes of the rows: give Run its y")
+        return self.run.y
+
+
+def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> NDArray[np.float64]:
+    shares: NDArray[np.float64] = np.full(len(wholes), np.nan)
+    np.divide(parts, wholes, out=shares, where=wholes > 0)
+    return shares
+
+
+def measure_classification(run: Run, card: ModelCard) -> Classification:
+    """The numbers of a classification; most are computed when first asked for."""
+    return Classification(run, card)

@@ -1,0 +1,144 @@
+"""What a classification allows to be said."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from majorant.report import numbers
+from majorant.report.html import column_name, escaped, shortened
+from majorant.report.measures.classification import Classification
+from majorant.report.words import evidence as evidence_words
+from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
+
+LONGEST_CLASS = 28
+ALIKE = 0.02
+"""A difference of recalls that is not worth a word."""
+
+
+def class_name(classification: Classification, number: int) -> str:
+    """A class's name in prose, as markup."""
+    return f"<i>{escaped(shortened(classification.names[number], LONGEST_CLASS))}</i>"
+
+
+def classes(classification: Classification) -> str:
+    """ "three classes"."""
+    n = classification.n_classes
+    return f"{in_prose(n)} {verb(n, 'class', 'classes')}"
+
+
+def title(classification: Classification) -> str:
+    """The title of the page, as markup."""
+    name = classification.run.table_name
+    stem = name.rsplit(".", 1)[0] or name
+    rows = capital(counted(classification.n_rows, "row"))
+    return f"{rows} of <i>{escaped(shortened(stem, 60))}</i> in {classes(classification)}"
+
+
+def plain_title(classification: Classification) -> str:
+    """The title of the window."""
+    rows = counted(classification.n_rows, "row", words=False)
+    name = classification.run.table_name
+    return f"{rows} of {name} in {classes(classification)}: {classification.card.title}"
+
+
+def lede(classification: Classification) -> str:
+    """How many rows are put into their own class, and how sure the fit is."""
+    agreement = evidence_words.agreement(classification.evidence)
+    if classification.n_classes == 1:
+        return f"There is one class, so every row is put into it. {agreement}"
+    return (
+        f"Of the rows of the fit {numbers.percent(classification.accuracy)} are put into their own class. {agreement}"
+    )
+
+
+def confusion_headline(classification: Classification) -> str:
+    """What is taken for what most often."""
+    wrong = int(classification.sizes.sum()) - classification.right
+    if wrong == 0:
+        return "Every row is put into its own class."
+    worst = classification.confusions[0]
+    truth, other = (class_name(classification, c) for c in (worst.truth, worst.taken_for))
+    rows = f"{opening(wrong)} {verb(wrong, 'row is', 'rows are')} put into another class"
+    if len(classification.confusions) == 1:
+        return f"{rows}: {truth} into {other}."
+    return f"{rows}, most often {truth} into {other}."
+
+
+def confusion_notes(classification: Classification, n_listed: int | None) -> list[str]:
+    """How to read the table: so many confusions in a list or, if None, all classes in a square."""
+    if n_listed is None:
+        texts = ["<b>One line a class</b>, one column for what its rows are taken for; those in bold are right."]
+    else:
+        texts = [f"<b>One line a confusion</b>, most rows first; {classes(classification)} are too many for a square."]
+        if n_listed < len(classification.confusions):
+            texts.append(f"{shown_of(n_listed, len(classification.confusions))}.")
+    texts.append("These are the rows of the fit. Rows that it has not seen will do worse.")
+    if classification.run.weights is not None:
+        texts.append("Every row counts once, whatever its weight.")
+    unknown = int((~classification.known).sum())
+    if unknown:
+        rows = capital(counted(unknown, "row"))
+        texts.append(f"{rows} of classes without weight {verb(unknown, 'is', 'are')} left out.")
+    return texts
+
+
+def shown_of(n_shown: int, n: int) -> str:
+    """How many of a list are shown, without a full stop."""
+    return f"The {in_prose(n_shown)} largest of {in_prose(n)} are shown"
+
+
+def classes_headline(classification: Classification) -> str:
+    """Which class is the hardest."""
+    recalls = classification.recalls
+    if classification.n_classes == 1:
+        return "One class holds all rows."
+    if float(np.nanmax(recalls) - np.nanmin(recalls)) < ALIKE:
+        return "All classes are recognised about equally well."
+    worst = int(np.nanargmin(recalls))
+    share = numbers.percent(float(recalls[worst]), 0)
+    return f"The hardest class is {class_name(classification, worst)}: {share} of it is recognised."
+
+
+def classes_notes(classification: Classification, n_shown: int) -> list[str]:
+    """What the columns are."""
+    texts = [
+        "<b>Recognised</b> is the share of the rows of a class that are put into it; <b>correct</b> is the share of "
+        "the rows put into it that belong there."
+    ]
+    if n_shown < classification.n_classes:
+        texts.append(f"{shown_of(n_shown, classification.n_classes)}.")
+    return texts
+
+
+def prototypes_headline(classification: Classification, features: list[int]) -> str:
+    """How much the prototypes explain of the feature that they explain best."""
+    best = features[0]
+    name = column_name(classification.run.feature_names[best])
+    share = numbers.percent(float(classification.explained[best]), 0)
+    n = sum(len(p) for p in classification.prototypes or [])
+    return f"{opening(n)} {verb(n, 'prototype explains', 'prototypes explain')} {share} of the variance of {name}."
+
+
+def prototypes_notes(classification: Classification, n_features: int, n_panels: int) -> list[str]:
+    """How to read the panels."""
+    texts = [
+        "<b>One panel a class</b>: its prototypes, one for each pose, in colour; those of all classes in grey. "
+        "Features run from the one of which the prototypes explain most."
+    ]
+    left_out = len(classification.ranked_features) - n_features
+    if left_out:
+        others = counted(left_out, "other")
+        texts.append(
+            f"The {n_features} best explained features are shown; {others} {verb(left_out, 'is', 'are')} left out."
+        )
+    if n_panels < classification.n_classes:
+        texts.append(f"Of {in_prose(classification.n_classes)} classes the {in_prose(n_panels)} largest are shown.")
+    counts = {len(p) for p in classification.prototypes or []}
+    if len(counts) > 1:
+        texts.append(f"Classes have {min(counts)} to {max(counts)} poses: no more than they have different rows.")
+    return texts
+
+
+def share_text(share: float) -> str:
+    """A share in a column, a dash where there is none."""
+    return numbers.DASH if np.isnan(share) else numbers.percent_in_column(share)
