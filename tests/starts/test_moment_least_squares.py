@@ -12,6 +12,7 @@ from majorant.engine import Chunks
 from majorant.solvers.symmetric_tensors import powers
 from majorant.starts.moment_least_squares import NOISE_FLOOR, MomentEquations, moment_least_squares, power_derivatives
 from majorant.starts.regression_moments import regression_moments
+from majorant.starts.spectral import spectral_experts
 
 from .regressions import distance, exact_moments, mixture, sample
 
@@ -137,6 +138,30 @@ class TestSamples:
         fit = moment_least_squares(regression_moments(Chunks(x, y)), k)
         assert np.isfinite(fit.coefficients).all() and np.isfinite(fit.misfit)
         np.testing.assert_allclose(fit.proportions @ fit.coefficients, [1, 2], atol=0.3)
+
+
+@pytest.mark.parametrize("shift", range(4))
+@pytest.mark.parametrize("kind", ["few rows", "one row", "two values", "constant response", "noise alone"])
+def test_degenerate_data_give_finite_starts(kind: str, shift: int, seed: int) -> None:
+    random = np.random.default_rng(100 * seed + shift)
+    n, d, k = int(random.integers(2, 30)), int(random.integers(1, 5)), int(random.integers(1, 6))
+    x, y = random.normal(size=(n, d)), random.normal(size=n)
+    if kind == "one row":
+        x = np.repeat(x[:1], n, axis=0)
+    elif kind == "two values":
+        x = random.integers(0, 2, (n, d)).astype(float)
+    elif kind == "constant response":
+        y = np.ones(n)
+    elif kind == "noise alone":
+        x = np.repeat(x, 20, axis=0)
+        y = random.normal(size=len(x))
+    moments = regression_moments(Chunks(x * 10.0 ** random.integers(-8, 9, d), y * 10.0 ** random.integers(-8, 9)))
+    fits = [moment_least_squares(moments, k, n_starts=3)]
+    if k <= d:
+        fits.append(spectral_experts(moments, k))
+    for fit in fits:
+        assert np.isfinite(fit.coefficients).all() and np.isfinite(fit.misfit) and 0 <= fit.noise_variance < np.inf
+        assert fit.proportions.sum() == pytest.approx(1) and fit.proportions.min() >= 0
 
 
 def test_bad_input() -> None:

@@ -108,7 +108,7 @@ class MomentEquations:
             root @ (proportions @ powers(coefficients, p)) - target
             for p, root, target in zip(ORDERS, self._root, self._target, strict=True)
         )
-        mean, logs = proportions @ coefficients, np.log(proportions)
+        mean, logs = proportions @ coefficients, np.log(np.maximum(proportions, 1e-300))
         of_noise = noise * self._of_squares, noise * (self._of_features @ mean)
         return np.concatenate([first, second + of_noise[0], third + of_noise[1], self._prior * (logs - logs.mean())])
 
@@ -273,11 +273,12 @@ def _least_squares(equations: MomentEquations, theta: Array, free_noise: bool, m
 
     n = len(theta) if free_noise else len(theta) - 1
     held = theta[n:]
+    padding = np.zeros((max(n - equations.n_residuals, 0), n))  # the method needs as many equations as unknowns
     found = least_squares(
-        lambda free: equations.value(np.append(free, held)),
+        lambda free: np.append(equations.value(np.append(free, held)), padding[:, 0]),
         theta[:n],
-        lambda free: equations.jacobian(np.append(free, held))[:, :n],
-        method="lm" if equations.n_residuals >= n else "trf",  # the first needs as many equations as unknowns
+        lambda free: np.vstack([equations.jacobian(np.append(free, held))[:, :n], padding]),
+        method="lm",
         x_scale="jac",
         ftol=tol,
         xtol=tol,

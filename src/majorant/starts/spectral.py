@@ -20,7 +20,7 @@ PENALTIES = {True: (1e-4, 1e-4), False: (1e-3, 1e-2)}
 """Penalties of the second and the third-order regression, where the data identify all third-order moments and where
 they do not, in units in which the response and the features have mean square one."""
 
-NOISE_SHARES = (0.8, 0.6, 0.4, 0.25, 0.1, 0.03)
+NOISE_SHARES = (0.8, 0.6, 0.4, 0.25, 0.1, 0.03, 0.0)
 """Noise variances that are tried where it is not known, as shares of the variance that one linear regression leaves."""
 
 TOLERANCE = 1e-6
