@@ -402,6 +402,16 @@ def test_text_labels_are_saved_and_loaded(tmp_path: Any) -> None:
         np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
 
 
+def test_a_class_that_is_a_point_beside_the_others() -> None:
+    """Its rows differ by less than can be squared in the units of the others."""
+    rows = np.vstack([X, 1e-70 * np.arange(8.0).reshape(4, 2)])
+    y = np.append(Y, ["point"] * 4)
+    for beta in (1.0, np.inf):
+        fitted = model(3, beta=beta).fit(rows, y)
+        assert np.isfinite(fitted.objective_) and fitted.prototypes_[2].max() < 1e-68
+        np.testing.assert_array_equal(fitted.predict([[1e-70, 0.0]]), ["point"])
+
+
 # Wrong parameters and labels
 
 

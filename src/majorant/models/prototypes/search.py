@@ -93,7 +93,7 @@ def _without_scale(rows: Rows, n_jobs: int | None) -> Rows:
         return rows
     shared = Measure(m.points / m.scale, m.weights, m.positions, m.origin, 1.0)
     data = Chunks(shared.points, weights=m.weights, n_jobs=n_jobs)
-    return Rows(data, shared, shared.variances(), float(shared.squares().sum()), is_stream=False)
+    return replace(rows, data=data, measure=shared, variances=shared.variances(), scatter=float(shared.squares().sum()))
 
 
 def effective_variance(deviations: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
