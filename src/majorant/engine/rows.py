@@ -34,12 +34,10 @@ class Rows:
         Weighted sum of squares about the origin: rounding is a share of it.
     is_stream : bool
         Whether rows are streamed, so that `measure` is only of a sample of them.
-    n_rows : int
-        Rows that were given.
     n_missing : int
-        Their entries that are missing.
-    entry_weight : float
-        Weight of the others.
+        Entries that are missing.
+    missing_weight : float
+        Weight of those that are missing in rows of `data`.
     """
 
     data: Chunks
@@ -47,9 +45,18 @@ class Rows:
     variances: NDArray[np.float64]
     scatter: float
     is_stream: bool
-    n_rows: int
-    n_missing: int
-    entry_weight: float
+    n_missing: int = 0
+    missing_weight: float = 0.0
+
+    @property
+    def n_rows(self) -> int:
+        """Rows that were given."""
+        return self.data.n_units if self.is_stream else len(self.measure.positions)
+
+    @property
+    def entry_weight(self) -> float:
+        """Weight of the entries that are there."""
+        return self.data.total_weight * len(self.variances) - self.missing_weight
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -62,18 +69,18 @@ def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | No
     measure = empirical_measure(X, weights)
     uniform = bool((measure.weights == 1.0).all())
     data = Chunks(measure.points, weights=None if uniform else measure.weights, n_jobs=n_jobs)
-    n_missing, n_there = 0, np.full(measure.n_points, X.shape[1])
-    if not sparse.issparse(X) and (missing := np.isnan(measure.points)).any():
-        n_missing, n_there = int(np.isnan(X).sum()), (~missing).sum(axis=1)
+    n_missing, lost = 0, 0.0
+    if not sparse.issparse(X) and (missing := np.isnan(X)).any():
+        n_missing = int(missing.sum())
+        lost = float(np.sum(measure.weights * np.isnan(measure.points).sum(axis=1)))
     return Rows(
         data,
         measure,
         measure.variances(),
         float(measure.squares().sum()),
         is_stream=False,
-        n_rows=X.shape[0],
         n_missing=n_missing,
-        entry_weight=float(np.sum(measure.weights * n_there)),
+        missing_weight=lost,
     )
 
 
@@ -135,9 +142,8 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
         variances * scale**2,
         scatter,
         is_stream=True,
-        n_rows=n,
         n_missing=seen.n_missing,
-        entry_weight=float(seen.there.sum()),
+        missing_weight=total * d - float(seen.there.sum()),
     )
 
 
