@@ -38,8 +38,8 @@ class Certifiable:
 
         No mixture whose covariances are all at least :math:`S`, whatever its number of components, has a log-likelihood
         above the bound. So it also counts what more components would gain, and is closer the larger :math:`S` is. It is
-        sharp in up to four columns and, with `effort` "tight", in one or two more; in many columns it is loose, which
-        says nothing against the fit.
+        sharp in up to three columns, and in four where rows are some hundreds; in more columns it is loose, which says
+        nothing against the fit.
 
         Parameters
         ----------
@@ -50,7 +50,7 @@ class Certifiable:
             covariance of X; an array holds variances or a matrix, in the units of X.
         sample_weight : array-like of shape (n_samples,), optional
         effort : {"fast", "default", "tight"}, default="default"
-            How much work the bound may cost: some tenths of a second, some seconds, a minute or two.
+            How much work the bound may cost: some tenths of a second, some seconds, a minute.
 
         Returns
         -------

@@ -16,6 +16,10 @@ from majorant.solvers.mixture_bounds.mixing import Aim, Mixing, best_mixing
 
 Effort = Literal["fast", "default", "tight"]
 
+SURELY_CLOSED = 3
+"""Columns in which the search for the largest gradient is hardly ever cut short: nothing is kept back for fewer."""
+MIXING_SHARE = 0.6
+"""Of the work: what may go into the mixing distribution."""
 PIECE = 30_000_000
 """Work between two looks at the keyboard."""
 
@@ -34,7 +38,7 @@ class _Plan:
 
 _PLANS: dict[str, _Plan] = {
     "fast": _Plan(3e8, 1e4, 0.02, 3),
-    "default": _Plan(4e9, 1e5, 0.01, 5),
+    "default": _Plan(4e9, 2e5, 0.01, 5),
     "tight": _Plan(8e10, 1e6, 0.001, 6),
 }
 
@@ -144,7 +148,7 @@ def _bound(bumps: GaussianBumps, aim: Aim, most_columns: int, work: float) -> Up
     attained, n_atoms = best.attained, 0
     for q in range(min(n_columns, most_columns), 0, -1):
         part = bumps if q == n_columns else bumps.leading(q)
-        found, is_closed = _bound_by_search(part, aim, left / 2 if q > 1 else left)
+        found, is_closed = _bound_by_search(part, aim, left / 2 if q > SURELY_CLOSED else left)
         left -= found.work
         if q == n_columns:
             attained, n_atoms = found.attained, found.n_atoms
@@ -158,21 +162,21 @@ def _bound(bumps: GaussianBumps, aim: Aim, most_columns: int, work: float) -> Up
 
 def _bound_by_search(bumps: GaussianBumps, aim: Aim, work: float) -> tuple[UpperBound, bool]:
     """The bound with p from a good mixing distribution, and whether the largest gradient was found."""
-    mixing, spent = best_mixing(bumps, 0.4 * work, aim)
+    mixing, spent = best_mixing(bumps, MIXING_SHARE * work, aim)
     while True:
         attained = bumps.log_likelihood(mixing.log_density)
         tolerance = aim.tolerance(attained)
         search, shift = _start(bumps, mixing, tolerance)
         scale = bumps.total * np.exp(-shift)
         enough = float(scale * np.exp(2 * tolerance / bumps.total))
-        may_improve = spent < 0.5 * work
+        may_improve = spent < MIXING_SHARE * work
         is_closed = _advance(search, work - spent, enough if may_improve else np.inf)
         if search.lower <= enough or not may_improve:
             break
         # A place from which the likelihood rises: better p make a better bound.
         place = np.empty((1, bumps.points.shape[1]))
         search.write_centre(place[0])
-        better, used = best_mixing(bumps, 0.6 * work - spent - search.tests, aim, replace(mixing, peaks=place))
+        better, used = best_mixing(bumps, MIXING_SHARE * work - spent - search.tests, aim, replace(mixing, peaks=place))
         spent += used
         if better.highest >= search.lower / scale:
             is_closed = _advance(search, work - spent)

@@ -121,7 +121,7 @@ def best_mixing(
             tall = bumps.points[np.argsort(-heights, kind="stable")[:MOST_NEW]]
             peaks, values, more = _peaks(bumps, heights, np.concatenate((atoms, peaks, tall)), MOST_NEW // 4, 3)
             looks += more
-        spent += looks + n * m * (bumps.look + NEWTON_STEPS * (m / 4 + 2.0) / 2)
+        spent += looks + n * m * (bumps.look + NEWTON_STEPS * (m / 4 + 2.0))
         found = Mixing(atoms, shares, log_density, peaks, float(values[0]))
         if best is None or found.highest < best.highest:
             best = found
