@@ -213,7 +213,7 @@ private:
             const double q = double(monomials->degree), radius = std::sqrt(square) * (1 + 1e-12);
             const double per_factorial = std::exp(q * std::log(radius) - 0.5 * std::lgamma(q + 1)) * wide;
             const double remainder = cramer * radius / std::sqrt(q + 1) * per_factorial;
-            if (remainder <= grain / 8) {
+            if (remainder <= std::max(grain / 8, 0.1 * (box->bound - best_value))) {
                 box->remainder = remainder * (1 + 1e-9);
                 box->rounding = rounding(near.count) * std::exp(square) * sum;
                 box->slope_missing = cramer * cramer * std::sqrt(q + 2) * per_factorial * (1 + 1e-9);
@@ -281,7 +281,6 @@ private:
                 }
             }
         }
-        box.members.reset();
         box.coefficients.resize(count);
         for (int64_t i = 0; i < count; i++) {
             double total = 0;
@@ -304,7 +303,12 @@ private:
             propose(box->middle());
             if (!may_matter(box->bound)) return drop(box->bound);
         }
-        if (found.upper - box->coefficients[0] <= box->rounding) return drop(box->bound);
+        const double range = found.upper - box->coefficients[0];
+        if (range <= box->rounding) return drop(box->bound);
+        if (box->remainder > grain / 8 && box->remainder > 0.5 * range) {  // its parts get series of their own
+            box->coefficients = {};
+            box->remainder = box->rounding = box->slope_missing = 0;
+        }
         push(std::move(box));
     }
 };

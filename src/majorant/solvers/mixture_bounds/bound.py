@@ -38,7 +38,7 @@ class _Plan:
 
 _PLANS: dict[str, _Plan] = {
     "fast": _Plan(3e8, 1e4, 0.02, 3),
-    "default": _Plan(4e9, 2e5, 0.01, 5),
+    "default": _Plan(8e9, 2e5, 0.01, 5),
     "tight": _Plan(8e10, 1e6, 0.001, 6),
 }
 
