@@ -124,9 +124,17 @@ class Search:
 
         A step is a bound like any other: the rows' assignment to centres after a swap, minimised by their means.
         """
+        rows_of_trace = [
+            {"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0}
+            for f in (*(f for f in result.steps if f > result.objective), result.objective)
+        ]
+        sizes = np.bincount(result.labels, minlength=self.n_clusters)
+        if result.converged and sizes.all() and rows.dtype == np.float64 and not rows.is_stream:
+            # The centres are the means of the points nearest to them: there is nothing left to descend.
+            trace = Trace(rows_of_trace)
+            return Solution(result.centres, result.objective, len(trace), 0, True, "no swap helps", trace)
         end = self._descend(rows, data, Start("swaps", theta=result.centres.astype(rows.dtype)))
-        steps = [{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in result.steps]
-        trace = Trace([*steps, *end.trace])
+        trace = Trace([*rows_of_trace, *end.trace])
         return replace(end, n_iter=len(trace), converged=end.converged and result.converged, trace=trace)
 
     def _starts(self, rows: Rows, X: Any, random: np.random.RandomState) -> Iterator[Start]:
