@@ -78,8 +78,8 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         A covariance matrix for each component, one for all, a diagonal or a single variance for each.
     tol : float, default=1e-3
-        About how far parameters may still be from the maximum, in standard deviations: a climb has converged when it
-        can gain no more than ``(tol / 10)**2`` of log-likelihood a row, as its last steps predict it.
+        About how far parameters may still be from a flat maximum, in standard deviations: a climb has converged when
+        it can gain no more than ``(tol / 100)**2`` of log-likelihood a row, as its last steps predict it.
     covariance_floor : "auto" or float, default="auto"
         Smallest variance of a component along any direction, as a share of the total variance along it. "auto": the
         floor only tells collapsing components from others; a solution that it decides is no answer while there is a
@@ -317,7 +317,7 @@ class GaussianMixture(DensityMixin, Certifiable, LatentVariableModel):  # type: 
         return Settings(
             k,
             covariance_type,
-            (float(self.tol) / 10) ** 2,
+            (float(self.tol) / 100) ** 2,
             None if isinstance(self.covariance_floor, str) else float(self.covariance_floor),
             float(self.reg_covar),
             int(self.max_iter),

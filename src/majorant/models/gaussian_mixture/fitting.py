@@ -351,7 +351,8 @@ def _on_all_rows(rows: Rows, problem: Problem, settings: Settings, best: Candida
     added = _added(coordinates, reg_covar, problem.covariance_type)
     floor = problem.floor
     if settings.reg_covar > 0 and settings.covariance_floor is None:  # what is added is a floor of its own
-        floor = LEAST_FLOOR if start.covariances.ndim > 2 - (problem.covariance_type == "tied") else 1e-30
+        has_matrices = problem.covariance_type in ("full", "tied") and start.n_features > 1
+        floor = LEAST_FLOOR if has_matrices else 1e-30
     model = GaussianFamily(problem.n_components, start.n_features, problem.covariance_type, floor, settings.beta)
     family = MissingFamily(model, coordinates) if rows.n_missing else model
     if settings.by_engine and not settings.reg_covar:

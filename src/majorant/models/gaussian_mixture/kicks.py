@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Iterator
 
-from majorant.models.gaussian_mixture.starts import draw, kurtosis, projections
-from majorant.solvers.gaussian import Array, Mixture
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.solvers.gaussian import Array, Mixture, triangle_to_matrix
 
 MERGE_SHARE = 0.35
 """How often two components are merged and cut anew, rather than one removed and another cut."""
 
 N_DIRECTIONS = 20
+"""Half of the kicks cut along the direction that looks most like two groups, of so many; the others along any."""
+
 SHARPNESS = 4.0
 """Slope of the soft cut, per standard deviation."""
 
+BATCH = 1 << 21
+"""Numbers that are worked on at a time, if only roughly."""
 
-def kicked(mixture: Mixture, points: Array, weights: Array, n_kicks: int, random: np.random.Generator) -> list[Array]:
-    """Responsibilities of so many kicks, each (n_points, n_components).
+
+def kicked(
+    mixture: Mixture, points: Array, weights: Array, n_kicks: int, random: np.random.Generator
+) -> Iterator[Array]:
+    """Responsibilities of so many kicks in batches, each (n_batch, n_points, n_components).
 
     Parameters
     ----------
@@ -27,38 +36,69 @@ def kicked(mixture: Mixture, points: Array, weights: Array, n_kicks: int, random
     n_kicks : int
     random : numpy.random.Generator
     """
-    k = mixture.n_components
-    with np.errstate(divide="ignore"):
-        table = mixture.log_densities(points) + np.log(mixture.weights)
-    own = _responsibilities(table)
-    without: dict[int, Array] = {}
-    out = []
-    for _ in range(n_kicks):
-        i, j = np.argsort(random.random(k), kind="stable")[:2].tolist()
-        uniforms, shift = random.random((2, N_DIRECTIONS)), 0.5 * random.standard_normal()
-        merges, searches = random.random(2)
-        if k == 2 or merges < MERGE_SHARE:
-            q = own.copy()
-            mass = q[:, i] + q[:, j]
-        else:
-            if i not in without:
-                without[i] = _responsibilities(np.delete(table, i, axis=1))
-            q = np.insert(without[i], i, 0.0, axis=1)
-            mass = q[:, j]
-        share = mass * weights
-        if not share.any():
-            continue
-        # Few directions for a random one; of many the one that looks most like two groups.
-        uniforms = uniforms if searches < 0.5 else uniforms[:, :1]
-        z = points - np.einsum("i,ij->j", share, points) / share.sum()
-        t = projections(z, share, z[draw(share, uniforms[0])] - z[draw(share, uniforms[1])])
-        along = t[:, int(np.argmin(kurtosis(t, share)))]
-        part = 1.0 / (1.0 + np.exp(-np.clip(SHARPNESS * (along - shift), -40.0, 40.0)))
-        q[:, i], q[:, j] = mass * part, mass * (1.0 - part)
-        out.append(q)
-    return out
+    n, d = points.shape
+    energies = mixture.energies(points)
+    row, column = np.tril_indices(d)
+    products = points[:, row] * points[:, column]
+    size = max(1, BATCH // (n * (N_DIRECTIONS + mixture.n_components)))
+    for first in range(0, n_kicks, size):
+        yield _batch(energies, points, products, weights, min(size, n_kicks - first), random)
 
 
-def _responsibilities(table: Array) -> Array:
-    q = np.exp(table - table.max(axis=1, keepdims=True))
+def _batch(
+    energies: Array, points: Array, products: Array, weights: Array, n_kicks: int, random: np.random.Generator
+) -> Array:
+    d, k = points.shape[1], energies.shape[1]
+    every = np.arange(n_kicks)
+    i, j = np.argsort(random.random((n_kicks, k)), axis=1, kind="stable")[:, :2].T
+    merges = (random.random(n_kicks) < MERGE_SHARE) | (k == 2)
+    q = np.repeat(_responsibilities(energies)[None], n_kicks, axis=0)
+    for component in np.unique(i[~merges]):
+        without = energies.copy()
+        without[:, component] = np.inf
+        q[~merges & (i == component)] = _responsibilities(without)
+    mass = q[every, :, j] + np.where(merges[:, None], q[every, :, i], 0.0)
+    share = mass * weights
+    total = np.maximum(share.sum(axis=1), 1e-300)[:, None]
+    mean = np.einsum("mn,nd->md", share, points) / total
+    second = triangle_to_matrix(np.einsum("mn,np->mp", share, products) / total, d)
+    covariance = second - mean[:, :, None] * mean[:, None, :]
+    ridge = 1e-9 * np.trace(covariance, axis1=1, axis2=2) / d + 1e-12
+    covariance += ridge[:, None, None] * np.eye(d)
+    # Directions are whitened differences of rows: another basis of the coordinates does not change them.
+    ends = _drawn(share, random.random((n_kicks, 2 * N_DIRECTIONS)))
+    differences = points[ends[:, :N_DIRECTIONS]] - points[ends[:, N_DIRECTIONS:]]
+    axes = np.linalg.solve(covariance, differences.transpose(0, 2, 1)).transpose(0, 2, 1)
+    lengths = np.sqrt(np.maximum(np.einsum("mja,mja->mj", axes, differences), 1e-300))
+    axes /= lengths[:, :, None]
+    chosen = axes[:, 0].copy()
+    looks = np.flatnonzero(random.random(n_kicks) < 0.5)
+    if looks.size:
+        t = (
+            np.einsum("na,mja->mjn", points, axes[looks])
+            - np.einsum("ma,mja->mj", mean[looks], axes[looks])[:, :, None]
+        )
+        t *= t
+        variance = np.einsum("mn,mjn->mj", share[looks], t)
+        kurtosis = np.einsum("mn,mjn,mjn->mj", share[looks], t, t) / np.maximum(variance**2, 1e-300)
+        kurtosis[variance <= 0] = np.inf
+        chosen[looks] = axes[looks, kurtosis.argmin(axis=1)]
+    along = np.einsum("na,ma->mn", points, chosen) - np.einsum("ma,ma->m", mean, chosen)[:, None]
+    shift = 0.5 * random.standard_normal(n_kicks)[:, None]
+    part = 1.0 / (1.0 + np.exp(-np.clip(SHARPNESS * (along - shift), -40.0, 40.0)))
+    q[every, :, i], q[every, :, j] = mass * part, mass * (1.0 - part)
+    return q
+
+
+def _drawn(mass: Array, uniforms: Array) -> NDArray[np.intp]:
+    """Points drawn by each row of masses, by inverse CDF along one line for all rows."""
+    cumulative = np.cumsum(mass, axis=1)
+    line = cumulative / np.maximum(cumulative[:, -1:], 1e-300)
+    offsets = np.arange(len(mass))[:, None]
+    drawn = np.searchsorted((line + offsets).ravel(), (uniforms + offsets).ravel(), side="right")
+    return np.asarray(np.clip(drawn.reshape(uniforms.shape) - offsets * mass.shape[1], 0, mass.shape[1] - 1))
+
+
+def _responsibilities(energies: Array) -> Array:
+    q = np.exp(energies.min(axis=1, keepdims=True) - energies)
     return np.asarray(q / q.sum(axis=1, keepdims=True))

@@ -100,7 +100,7 @@ class Problem:
             return judge(run.mixture, run.floored, self.total).fault
         if run.floored.any():
             return Fault.FLOORED
-        least = least_size(run.mixture.n_features, self.covariance_type)
+        least = least_size(run.mixture, self.total)
         return Fault.SMALL if are_small(run.mixture.weights * self.total, least).any() else Fault.NONE
 
     def in_points(self, coordinates: Coordinates, run: EmRun) -> float:
@@ -160,9 +160,9 @@ class Candidate:
     source: str = ""
 
     @property
-    def rank(self) -> tuple[int, float]:
+    def rank(self) -> tuple[bool, float]:
         """Smaller is better: a regular solution before any other, then the higher likelihood."""
-        return int(self.regularity.fault), -self.log_likelihood
+        return self.regularity.fault is not Fault.NONE, -self.log_likelihood
 
 
 @dataclass(frozen=True)

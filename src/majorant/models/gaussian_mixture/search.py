@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +60,7 @@ class Search:
         named = list(partitions(problem.views(u), k, N_STARTS, random, kinds))
         self.ledger.n_raced += len(named)
         here = known
-        for i, run in self._race(u, coordinates, [one_hot(labels, k) for _, labels in named], RACE):
+        for i, run in self._race(u, coordinates, [[one_hot(labels, k) for _, labels in named]], RACE):
             if here is not None and self._is_behind(run, here, 0.0):
                 continue
             candidate = self._candidate(u, coordinates, run, here)
@@ -78,9 +78,11 @@ class Search:
         self.ledger.n_raced += 1
 
     def _is_behind(self, run: EmRun, here: Candidate, margin: float) -> bool:
-        """Whether a run is no better than a solution in regularity, and heading for less likelihood."""
-        fault = self.problem.fault(run)
-        return here.regularity.fault <= fault and predicted(run) < here.end.log_likelihood + margin
+        """Whether a run cannot be better than a solution: irregular where that is regular, or of lower likelihood."""
+        is_regular, was_regular = (fault is Fault.NONE for fault in (self.problem.fault(run), here.regularity.fault))
+        if is_regular != was_regular:
+            return was_regular
+        return predicted(run) < here.end.log_likelihood + margin
 
     def _kick(self, u: Array, coordinates: Coordinates, here: Candidate, random: np.random.Generator) -> None:
         k, n = self.problem.n_components, self.problem.total
@@ -93,7 +95,7 @@ class Search:
             seen = [self._labels(u, here.end.mixture)]
             moved = False
             for _, run in self._race(u, coordinates, starts, KICK_RACE):
-                if here.regularity.fault < self.problem.fault(run) or self._is_behind(run, here, ROUGH):
+                if self._is_behind(run, here, ROUGH):
                     continue
                 labels = self._labels(u, run.mixture)
                 lower = run.log_likelihood < here.end.log_likelihood
@@ -109,25 +111,30 @@ class Search:
                 return
 
     def _race(
-        self, u: Array, coordinates: Coordinates, starts: Sequence[Array], rounds: Sequence[tuple[int, int]]
+        self, u: Array, coordinates: Coordinates, starts: Iterable[Iterable[Array]], rounds: Sequence[tuple[int, int]]
     ) -> list[tuple[int, EmRun]]:
-        """The winners, best first, with their number among the starts."""
+        """The winners of batches of starts, best first, with their number among the starts."""
         problem = self.problem
-        going: list[tuple[int, Array | Mixture]] = list(enumerate(starts))
-        kept: list[tuple[int, EmRun]] = []
-        for n_steps, n_kept in rounds:
-            entered = [start for _, start in going]
-            runs = problem.run_em(u, coordinates, entered, n_steps)
-            ranked = []
-            for (i, _), run in zip(going, runs, strict=True):
-                fault = problem.fault(run)
+
+        def run(entered: Sequence[Array] | Sequence[Mixture], n_steps: int) -> list[EmRun]:
+            return problem.run_em(u, coordinates, entered, n_steps)
+
+        def ranked(runs: Sequence[tuple[int, EmRun]]) -> list[tuple[int, EmRun]]:
+            entries = []
+            for i, end in runs:
+                fault = problem.fault(end)
                 if fault:
-                    self.ledger.saw(Irregular(run.mixture, coordinates, problem.in_points(coordinates, run), fault))
-                ranked.append((fault > 0, -predicted(run), i, run))
-            ranked.sort(key=lambda entry: entry[:3])
-            kept = [(i, run) for *_, i, run in ranked[:n_kept]]
-            going = [(i, run.mixture) for i, run in kept]
-        return kept
+                    self.ledger.saw(Irregular(end.mixture, coordinates, problem.in_points(coordinates, end), fault))
+                entries.append((fault > 0, -predicted(end), i, end))
+            entries.sort(key=lambda entry: entry[:3])
+            return [(i, end) for *_, i, end in entries]
+
+        (n_steps, n_kept), *later = rounds
+        going = ranked(list(enumerate(end for batch in starts for end in run(list(batch), n_steps))))[:n_kept]
+        for n_steps, n_kept in later:
+            ends = run([end.mixture for _, end in going], n_steps)
+            going = ranked([(i, end) for (i, _), end in zip(going, ends, strict=True)])[:n_kept]
+        return going
 
     def _candidate(self, u: Array, coordinates: Coordinates, run: EmRun, here: Candidate | None) -> Candidate:
         """A run followed until it is seen to be worse than the best so far, or to its end."""
@@ -148,12 +155,13 @@ class Search:
             return None
         u = seen.coordinates.of(self.problem.points)
         within = self._within(u, seen.mixture)
-        least = within.min() if within.ndim < 2 else np.linalg.eigvalsh(within)[0]
-        if not least > self.problem.noise:
+        variances = within if within.ndim < 2 else np.linalg.eigvalsh(within)
+        rounding = 0.0 if within.ndim < 2 else 1e-13 * variances.max()
+        if not variances.min() > max(self.problem.noise, rounding):
             return None
         coordinates = seen.coordinates.rescaled(within)
         free = self.problem.climbed(coordinates.of(self.problem.points), coordinates, _in_scale(seen.mixture, within))
-        return free if free.rank < best.rank else None
+        return free if free.regularity.fault is not Fault.FLOORED and free.rank < best.rank else None
 
     def _within(self, u: Array, mixture: Mixture) -> Array:
         """The pooled within-component covariance, from the rows and not from the mixture's covariances."""
@@ -169,8 +177,7 @@ class Search:
         return pooled if kind == "diag" else triangle_to_matrix(pooled, u.shape[1])
 
     def _labels(self, u: Array, mixture: Mixture) -> Labels:
-        with np.errstate(divide="ignore"):
-            return np.asarray((mixture.log_densities(u) + np.log(mixture.weights)).argmax(axis=1))
+        return np.asarray(mixture.energies(u).argmin(axis=1))
 
 
 def _in_scale(mixture: Mixture, covariance: Array) -> Mixture:

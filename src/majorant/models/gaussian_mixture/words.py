@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from majorant.models.gaussian_mixture.coordinates import Frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.solvers.gaussian import Mixture
@@ -39,6 +41,8 @@ def irregularity(regularity: Regularity) -> str:
         return ""
     if regularity.fault is Fault.FLOORED:
         return f"the covariance of component {parts} (of {k}) collapses, and the likelihood is what the floor makes it"
+    if np.isinf(regularity.least_size):
+        return "there are too few rows for so many components and the covariance that they share"
     return f"component {parts} (of {k}) has fewer than {max(regularity.least_size, 1):g} rows"
 
 
