@@ -42,6 +42,8 @@ class Effort:
         Least relative decrease of a round, and the one below which it counts as failed.
     settle : float
         Relative decrease of a Lloyd step below which a descent ends.
+    sweeps : int
+        Passes of single moves at the end of a descent, at most.
     """
 
     kicks: int
@@ -50,6 +52,7 @@ class Effort:
     accepted: float = 1e-7
     progress: float = 1e-5
     settle: float = 1e-5
+    sweeps: int = 5
 
 
 EFFORTS = {"fast": Effort(0, 0, patience=20), "default": Effort(40, 6), "best": Effort(600, 20)}
@@ -193,7 +196,7 @@ def _plan(effort: str | Effort, n: int, d: int, k: int) -> Effort:
         patience=min(plan.patience, k + 2),  # few centres have few places to go
     )
     if share < 0.5:
-        plan = replace(plan, patience=min(plan.patience, max(3, k // 8)))
+        plan = replace(plan, patience=min(plan.patience, max(3, k // 8)), sweeps=1)
     return plan if n * k < FINE else replace(plan, accepted=1e-6, progress=1e-4)
 
 
@@ -210,7 +213,7 @@ def _descend(search: _kernels.SwapSearch, plan: Effort, size: int, *, lloyd: boo
     while not search.rounds(plan.patience, limit):
         pass
     settle(plan.settle)
-    _repeat(lambda: search.single_moves(1) == 0, 5)
+    _repeat(lambda: search.single_moves(1) == 0, plan.sweeps)
 
 
 def _repeat(piece: Callable[[], bool], most: int) -> bool:
