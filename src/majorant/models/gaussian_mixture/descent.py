@@ -109,9 +109,11 @@ def climb(
         history.append(known)
         ended = second.mixture
         if quiet >= 2 or len(history) >= max_iter:
-            last = step(ended)
-            history[-1] = last.before
-            return Climb(ended, last.before, second.floored, quiet >= 2, tuple(history))
+            last = step(ended).before
+            history[-1] = last
+            # A fit of few iterations at a time (a warm start) has its last two steps to go by.
+            at_rest = max(remaining(gained, last - known), gained) <= tol + 4 * np.finfo(np.float64).eps * abs(last)
+            return Climb(ended, last, second.floored, bool(quiet >= 2 or at_rest), tuple(history))
         here = (extrapolated(here, first.mixture, ended, floor) if accelerate else None) or ended
 
 

@@ -308,7 +308,7 @@ class GaussianMixture(Density, DensityMixin, Certifiable, LatentVariableModel): 
         else:
             given = (self.weights_init, self.means_init, self.precisions_init)
         weights = checked_weights(given[0], k)
-        means = checked_init("means_init", given[1], (k, d))
+        means = checked_init("means", given[1], (k, d))
         covariances = checked_covariances(given[2], covariance_type, k, d)
         return Settings(
             k,

@@ -39,28 +39,31 @@ def checked_init(name: str, value: Any, shape: tuple[int, ...]) -> Array | None:
         return None
     array = check_array(value, dtype=np.float64, ensure_2d=False, allow_nd=True, ensure_min_samples=0, input_name=name)
     if array.shape != shape:
-        raise ValueError(f"The parameter '{name}' should have the shape of {shape}, but got {array.shape}")
+        raise ValueError(
+            f"The parameter '{name}' should have the shape of {shape}, but got {array.shape}: give one start for every "
+            "component and feature, or None"
+        )
     return np.asarray(array)
 
 
 def checked_weights(value: Any, k: int) -> Array | None:
     """`weights_init`: shares that sum to one."""
-    weights = checked_init("weights_init", value, (k,))
+    weights = checked_init("weights", value, (k,))
     if weights is not None:
         if (weights < 0).any() or (weights > 1).any():
             raise ValueError(
-                "The parameter 'weights_init' should be in the range [0, 1], but got "
+                "The parameter 'weights' should be in the range [0, 1], but got "
                 f"min value {weights.min():.5f}, max value {weights.max():.5f}"
             )
         if not np.isclose(weights.sum(), 1.0):
-            raise ValueError(f"The parameter 'weights_init' should be normalized, but got sum = {weights.sum():.5f}")
+            raise ValueError(f"The parameter 'weights' should be normalized, but got sum = {weights.sum():.5f}")
     return weights
 
 
 def checked_covariances(value: Any, covariance_type: CovarianceType, k: int, d: int) -> Array | None:
     """The covariances of `precisions_init`."""
     shapes = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}
-    precisions = checked_init("precisions_init", value, shapes[covariance_type])
+    precisions = checked_init(f"{covariance_type} precision", value, shapes[covariance_type])
     if precisions is None:
         return None
     if covariance_type in ("diag", "spherical"):

@@ -1,0 +1,225 @@
+"""GaussianMixture: equivalences, scikit-learn's attributes, starts and bounds that were chosen, rows in many blocks."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.datasets import load_iris
+from sklearn.mixture import GaussianMixture as Peer
+
+import majorant as mj
+from majorant.evidence.records import KICK
+
+IRIS = load_iris().data
+TYPES = ["full", "tied", "diag", "spherical"]
+FITTED = ["weights_", "means_", "covariances_", "precisions_cholesky_", "precisions_"]
+
+
+def fit(X: Any, k: int = 2, **parameters: Any) -> mj.GaussianMixture:
+    weights = parameters.pop("sample_weight", None)
+    return mj.GaussianMixture(k, **{"random_state": 0, **parameters}).fit(X, sample_weight=weights)
+
+
+def assert_equal_fits(a: mj.GaussianMixture, b: mj.GaussianMixture) -> None:
+    for name in [*FITTED, "log_likelihood_", "lower_bounds_"]:
+        np.testing.assert_array_equal(getattr(a, name), getattr(b, name), err_msg=name)
+
+
+def references() -> list[tuple[str, int, float]]:
+    """The best log-likelihoods of mclust on iris."""
+    path = Path(__file__).resolve().parents[1] / "reference" / "mclust.csv"
+    with path.open(newline="") as file:
+        rows = [r for r in csv.DictReader(file) if r["data"] == "iris"]
+    return [(r["covariance_type"], int(r["n_components"]), float(r["best"])) for r in rows]
+
+
+@pytest.mark.parametrize(("covariance_type", "k", "best"), references())
+def test_mclust_on_iris_is_reached(covariance_type: str, k: int, best: float, seed: int) -> None:
+    fitted = fit(IRIS, k, covariance_type=covariance_type, random_state=seed)
+    assert fitted.regular_
+    # The highest regular solution of four full covariances is next to a singular one, and few starts lead there.
+    slack = 4.8 if (covariance_type, k) == ("full", 4) else 1e-6 * abs(best)
+    assert fitted.log_likelihood_ >= best - slack
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_one_component_is_in_closed_form(covariance_type: str) -> None:
+    fitted = fit(IRIS, 1, covariance_type=covariance_type)
+    covariance = np.cov(IRIS.T, bias=True)
+    expected = {
+        "full": covariance[None],
+        "tied": covariance,
+        "diag": np.diag(covariance)[None],
+        "spherical": np.array([np.trace(covariance) / 4]),
+    }[covariance_type]
+    np.testing.assert_allclose(fitted.means_[0], IRIS.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(fitted.covariances_, expected, rtol=1e-10)
+    assert fitted.weights_.tolist() == [1.0] and fitted.converged_
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_attributes_agree_with_each_other_and_with_scikit_learn(covariance_type: str) -> None:
+    fitted = fit(IRIS, 3, covariance_type=covariance_type)
+    peer = Peer(
+        3,
+        covariance_type=covariance_type,
+        reg_covar=0.0,
+        tol=1e-12,
+        max_iter=3000,
+        weights_init=fitted.weights_,
+        means_init=fitted.means_,
+        precisions_init=fitted.precisions_,
+    ).fit(IRIS)
+    for name in FITTED:
+        np.testing.assert_allclose(getattr(fitted, name), getattr(peer, name), rtol=1e-3, atol=1e-3, err_msg=name)
+    assert fitted.log_likelihood_ == pytest.approx(peer.score(IRIS) * len(IRIS), abs=1e-5)
+    peer.weights_, peer.means_ = fitted.weights_, fitted.means_
+    peer.covariances_, peer.precisions_cholesky_ = fitted.covariances_, fitted.precisions_cholesky_
+    np.testing.assert_allclose(fitted.score_samples(IRIS), peer.score_samples(IRIS), rtol=1e-9)
+    np.testing.assert_allclose(fitted.predict_proba(IRIS), peer.predict_proba(IRIS), atol=1e-9)
+    np.testing.assert_array_equal(fitted.predict(IRIS), peer.predict(IRIS))
+    assert fitted.score(IRIS) == pytest.approx(peer.score(IRIS)) == fitted.log_likelihood_ / len(IRIS)
+    assert fitted.bic(IRIS) == pytest.approx(peer.bic(IRIS)) and fitted.aic(IRIS) == pytest.approx(peer.aic(IRIS))
+    assert fitted.icl(IRIS) > fitted.bic(IRIS)
+    assert fitted.n_iter_ == len(fitted.lower_bounds_)
+    assert (np.diff(fitted.lower_bounds_) >= -1e-13).all()
+    assert fitted.lower_bounds_[-1] == pytest.approx(fitted.lower_bound_, rel=1e-12)
+
+
+def test_densities_are_those_of_the_parameters() -> None:
+    fitted = fit(IRIS, 2)
+    density = sum(
+        w * multivariate_normal(m, c).pdf(IRIS)
+        for w, m, c in zip(fitted.weights_, fitted.means_, fitted.covariances_, strict=True)
+    )
+    np.testing.assert_allclose(fitted.score_samples(IRIS), np.log(density), rtol=1e-10)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_order_repeats_and_threads_change_no_bit(covariance_type: str, seed: int) -> None:
+    draws = np.random.default_rng(seed)
+    counts = draws.integers(1, 4, len(IRIS)).astype(float)
+    repeated = np.repeat(IRIS, counts.astype(int), axis=0)
+    shuffled = draws.permutation(len(repeated))
+    expected = fit(IRIS, 3, covariance_type=covariance_type, sample_weight=counts)
+    assert_equal_fits(fit(repeated[shuffled], 3, covariance_type=covariance_type, n_jobs=2), expected)
+
+
+def test_weights_of_another_scale_give_the_same_parameters() -> None:
+    weights = np.random.default_rng(0).uniform(0.5, 2, len(IRIS))
+    a, b = (fit(IRIS, 2, sample_weight=weights * scale) for scale in (1.0, 1e-6))
+    np.testing.assert_allclose(a.means_, b.means_, rtol=1e-9)
+    assert b.log_likelihood_ == pytest.approx(1e-6 * a.log_likelihood_, rel=1e-9)
+
+
+def test_the_heaviest_component_comes_first_unless_a_start_was_given() -> None:
+    fitted = fit(IRIS, 3)
+    assert (np.diff(fitted.weights_) <= 0).all()
+    turned = fit(IRIS, 3, means_init=fitted.means_[::-1], precisions_init=fitted.precisions_[::-1])
+    np.testing.assert_allclose(turned.means_[::-1], fitted.means_, rtol=1e-3)
+    assert {record.source for record in turned.evidence_.starts} == {"given"}
+
+
+def test_no_iterations_leave_a_start_as_it_is() -> None:
+    start = {"weights_init": [0.3, 0.7], "means_init": IRIS[[0, 100]], "precisions_init": np.tile(np.eye(4), (2, 1, 1))}
+    fitted = fit(IRIS, 2, max_iter=0, **start)
+    np.testing.assert_allclose(fitted.weights_, [0.3, 0.7])
+    np.testing.assert_allclose(fitted.means_, IRIS[[0, 100]])
+    np.testing.assert_allclose(fitted.precisions_, start["precisions_init"], atol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_warm_start_goes_on_where_it_was() -> None:
+    model = mj.GaussianMixture(3, init_params="random", random_state=0, warm_start=True, max_iter=2)
+    values = [model.fit(IRIS).log_likelihood_ for _ in range(40)]
+    assert (np.diff(values) >= -1e-9).all() and model.converged_
+    assert values[0] < values[-1] - 1.0
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"weights_init": [0.5, 0.4]}, "normalized"),
+        ({"weights_init": [1.5, -0.5]}, "range"),
+        ({"weights_init": [1.0]}, r"shape of \(2,\)"),
+        ({"means_init": [[0.0]]}, r"shape of \(2, 4\)"),
+        ({"precisions_init": np.zeros((2, 4, 4))}, "positive-definite"),
+        ({"precisions_init": np.ones((2, 4)), "covariance_type": "full"}, "shape of"),
+        ({"covariance_floor": "none"}, "covariance_floor"),
+        ({"covariance_floor": 2.0}, "between 0 and 1"),
+        ({"beta": 0.0}, "positive"),
+        ({"covariance_type": "round"}, "covariance_type"),
+        ({"init_params": "kmean"}, "Did you mean 'kmeans'"),
+    ],
+    ids=str,
+)
+def test_wrong_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        fit(IRIS, 2, **parameters)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+@pytest.mark.parametrize("parameters", [{"bounds": mj.Tempered(eta=0.3)}, {"bounds": mj.GibbsLimit(eta=0.3)}], ids=str)
+def test_bounds_lead_to_a_maximum(covariance_type: str, parameters: dict[str, Any]) -> None:
+    fitted = fit(IRIS, 2, covariance_type=covariance_type, max_iter=500, **parameters)
+    best = fit(IRIS, 2, covariance_type=covariance_type).log_likelihood_
+    assert best - 0.5 <= fitted.log_likelihood_ <= best + 1e-4
+    assert fitted.trace_["exploring"].any()
+
+
+def test_an_infinite_inverse_temperature_gives_hard_components() -> None:
+    hard = fit(IRIS, 2, beta=np.inf)
+    assert set(np.unique(hard.predict_proba(IRIS))) == {0.0, 1.0}
+    np.testing.assert_allclose(hard.weights_, np.bincount(hard.predict(IRIS)) / len(IRIS), rtol=1e-6)
+
+
+def test_the_floor_bounds_every_covariance() -> None:
+    fitted = fit(IRIS, 3, covariance_floor=0.05)
+    total = np.linalg.inv(np.linalg.cholesky(np.cov(IRIS.T, bias=True)))
+    least = [np.linalg.eigvalsh(total @ c @ total.T)[0] for c in fitted.covariances_]
+    assert min(least) >= 0.05 - 1e-9
+
+
+def test_samples_are_those_of_the_mixture() -> None:
+    for covariance_type in TYPES:
+        fitted = fit(IRIS, 2, covariance_type=covariance_type)
+        X, y = fitted.sample(20_000)
+        assert X.shape == (20_000, 4) and (np.diff(y) >= 0).all()
+        np.testing.assert_allclose(np.bincount(y) / len(y), fitted.weights_, atol=0.02)
+        np.testing.assert_allclose(X[y == 0].mean(axis=0), fitted.means_[0], atol=0.05)
+        again = fit(X, 1, covariance_type="full").covariances_[0]
+        within = fitted.weights_ @ (fitted.means_ - X.mean(axis=0)) ** 2
+        assert (np.diag(again) > within).all()
+
+
+def test_evidence_says_what_was_raced_and_kicked() -> None:
+    evidence = fit(IRIS, 3).evidence_
+    assert evidence.sense == "max" and evidence.objective_name == "log-likelihood"
+    assert "24 starts" in evidence.note
+    assert all(record.source for record in evidence.starts)
+    assert any(record.source != KICK for record in evidence.starts)
+
+
+def test_rows_in_a_file_are_fitted_as_in_memory(tmp_path: Path) -> None:
+    draws = np.random.default_rng(4)
+    X = np.concatenate([draws.normal(c, 1.0, (15_000, 2)) for c in (0.0, 5.0)])
+    np.save(tmp_path / "rows.npy", X)
+    streamed = fit(mj.open_rows(tmp_path / "rows.npy"), 2)
+    whole = fit(X, 2)
+    assert "last climb over all" in whole.evidence_.note
+    assert streamed.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-9)
+    np.testing.assert_allclose(streamed.means_, whole.means_, atol=1e-4)
+    np.testing.assert_array_equal(streamed.predict(mj.open_rows(tmp_path / "rows.npy")), whole.predict(X))
+
+
+def test_single_precision_is_near_double() -> None:
+    X = np.concatenate([np.random.default_rng(4).normal(c, 1.0, (500, 2)) for c in (0.0, 5.0)])
+    single, double = fit(X.astype(np.float32)), fit(X)
+    assert single.means_.dtype == single.covariances_.dtype == single.predict_proba(X.astype(np.float32)).dtype
+    assert single.means_.dtype == np.float32
+    assert single.log_likelihood_ == pytest.approx(double.log_likelihood_, rel=1e-5)
