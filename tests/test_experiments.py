@@ -14,17 +14,21 @@ import pytest
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 
 
-@pytest.fixture
-def spectral(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The script as a module; it sets thread counts, which must not outlive the test."""
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        monkeypatch.setenv(name, "1")
-    spec = importlib.util.spec_from_file_location("spectral_experts_script", FOLDER / "spectral_experts.py")
+def script(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A script as a module; it sets thread counts, which must not outlive the test."""
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(variable, "1")
+    spec = importlib.util.spec_from_file_location(f"{name}_script", FOLDER / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, module)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture
+def spectral(monkeypatch: pytest.MonkeyPatch) -> Any:
+    return script("spectral_experts", monkeypatch)
 
 
 def test_spectral_experts(spectral: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -54,3 +58,28 @@ def test_its_instances(spectral: Any) -> None:
     np.testing.assert_allclose(
         [np.mean(gaps < -0.5), np.mean(np.abs(gaps) < 0.25), np.mean(gaps > 0.5)], [1 / 3] * 3, atol=0.03
     )
+
+
+def test_latent_prototypes(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    module = script("latent_prototypes", monkeypatch)
+    results = module.main(["--quick"])
+    text = capsys.readouterr().out
+    assert {r.task for r in results} == set(module.TASKS)
+    for r in results:
+        assert r.method.name in text and f"{100 * r.accuracies.mean():.1f}" in text
+        assert len(r.accuracies) == 1 and 0.05 < r.accuracies.mean() <= 1
+    reached = {(r.task, r.method.name): r.accuracies.mean() for r in results}
+    assert reached["digits", "prototypes, 2 poses"] > 0.9
+    assert reached["shifted digits", "nearest centroid"] < 0.5, "a shift hides what a digit is from one prototype"
+
+
+def test_a_pose_changes_where_a_digit_is_and_not_what_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = script("latent_prototypes", monkeypatch)
+    pictures, y = module.images()
+    assert pictures.shape == (1797, 12, 12) and len(y) == 1797
+    moved = module.shifted(pictures[:50])
+    np.testing.assert_array_equal(moved.sum(axis=(1, 2)), pictures[:50].sum(axis=(1, 2)))
+    assert (moved != pictures[:50]).any(axis=(1, 2)).mean() > 0.8
+    np.testing.assert_array_equal(module.shifted(pictures[:5]), moved[:5])
+    turned = module.rotated(pictures[:50])
+    np.testing.assert_allclose(turned.sum(axis=(1, 2)), pictures[:50].sum(axis=(1, 2)), rtol=0.1)
