@@ -207,7 +207,7 @@ def test_evidence_says_what_was_raced_and_kicked() -> None:
 
 def test_rows_in_a_file_are_fitted_as_in_memory(tmp_path: Path) -> None:
     draws = np.random.default_rng(4)
-    X = np.concatenate([draws.normal(c, 1.0, (15_000, 2)) for c in (0.0, 5.0)])
+    X = np.concatenate([draws.normal(c, 1.0, (6_000, 2)) for c in (0.0, 5.0)])
     np.save(tmp_path / "rows.npy", X)
     streamed = fit(mj.open_rows(tmp_path / "rows.npy"), 2)
     whole = fit(X, 2)

@@ -35,7 +35,7 @@ from majorant.solvers.gaussian_missing import impute
 LONG_CLIMB = 1000
 """Iterations of a climb of the search; `max_iter` is about the last one."""
 
-MOST_POINTS = 20_000
+MOST_POINTS = 10_000
 """The search goes over so many distinct rows at most; of more it takes a sample."""
 
 MOST_PATTERNS = 64
