@@ -55,7 +55,7 @@ class Effort:
     sweeps: int = 5
 
 
-EFFORTS = {"fast": Effort(0, 0, patience=20), "default": Effort(40, 6), "best": Effort(600, 20)}
+EFFORTS = {"fast": Effort(0, 0, patience=20), "default": Effort(40, 4), "best": Effort(600, 20)}
 
 BULK = 3e5
 """Numbers that a look at all distances takes (points times centres times columns) up to which kicks are not spared."""
@@ -116,7 +116,7 @@ def swap_search(
     seed : int
         All draws are a function of it.
     effort : {"fast", "default", "best"} or Effort
-        No kicks; at most 40, fewer when six of them (or k) lead back to the same optimum; at most 600, fewer when
+        No kicks; at most 40, fewer when four of them (or k) lead back to the same optimum; at most 600, fewer when
         twenty do. Fewer on large data, in proportion to one over points times centres times columns above two million.
     max_passes : int
         Passes over the data of the last polish, in twenties of Lloyd steps.
