@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.linalg import LinAlgWarning
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils import get_tags
@@ -273,8 +274,9 @@ def test_degenerate_tables_give_numbers(model: type[Any], case: str) -> None:
         warnings.simplefilter("always")
         fitted = fit(model, X, size)
     assert_finite(fitted)
-    assert all(issubclass(w.category, ConvergenceWarning) for w in caught), [str(w.message) for w in caught]
-    if len(distinct) < size:
+    expected = (ConvergenceWarning, LinAlgWarning)
+    assert all(issubclass(w.category, expected) for w in caught), [str(w.message) for w in caught]
+    if len(distinct) < size and card_of(model).kind != "regression":  # there rows with different targets are distinct
         n_distinct = r"\d+" if card_of(model).kind == "classification" else len(distinct)  # of some class
         assert any(re.search(f"{n_distinct} distinct rows", str(w.message)) for w in caught)
     found = labels(fitted, X, target(model, len(X)))
@@ -534,6 +536,7 @@ def test_an_interrupt_on_threads_ends_the_fit(model: type[Any], monkeypatch: pyt
         check_is_fitted(estimator)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a regression has no target here
 def test_four_fits_at_once(model: type[Any]) -> None:
     X = np.random.default_rng(0).normal(size=(3000, 4))
     y = target(model, len(X))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import has_fit_parameter
 
@@ -73,6 +74,7 @@ def test_generated_tables_give_numbers_or_a_clear_error(cls: type[Any], X: Any, 
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", LinAlgWarning)
             warnings.filterwarnings("ignore", "invalid value encountered in reduce")  # scikit-learn sums inf and -inf
             fitted = fit(cls, X, size, **fit_params)
     except (ValueError, TypeError) as error:

@@ -66,6 +66,106 @@ const double* data(const Weights& w, size_t n) {
     return w->data();
 }
 
+// Parameters of a mixture of regressions, and the sizes that they agree on.
+template <class V>
+void check_regressions(const Vec<V>& weights, const Mat<V>& coef, const Vec<V>& variances) {
+    const size_t k = coef.shape(0);
+    need(k > 0 && coef.shape(1) > 0, "coef must be (k, p) with k > 0 and p > 0");
+    need(weights.shape(0) == k && variances.shape(0) == k, "weights and variances must have k entries");
+}
+
+constexpr size_t regression_row(size_t p) { return 2 + p + p * (p + 1) / 2; }
+
+template <class T>
+void bind_regression(nb::module_& m) {
+    m.def("regression_pass", [](Mat<const T> x, Vec<const T> y, Weights w, Vec<const double> weights, Mat<const double> coef,
+                                Vec<const double> variances, double beta, std::optional<Mat<double>> statistics,
+                                std::optional<Mat<T>> energies, std::optional<Mat<T>> responsibilities) {
+        const size_t n = x.shape(0), k = coef.shape(0), p = coef.shape(1);
+        check_regressions(weights, coef, variances);
+        need(x.shape(1) == p && y.shape(0) == n, "x must be (n, p), y (n,)");
+        need(beta > 0, "beta must be positive");
+        need(!statistics || (statistics->shape(0) == k && statistics->shape(1) == regression_row(p)),
+             "statistics must be (k, 2 + p + p (p + 1) / 2)");
+        for (const auto& table : {energies, responsibilities})
+            need(!table || (table->shape(0) == n && table->shape(1) == k), "energies and responsibilities must be (n, k)");
+        const double* w_data = data(w, n);
+        const Regressions mixture{int64_t(k), int64_t(p), weights.data(), coef.data(), variances.data()};
+        nb::gil_scoped_release release;
+        return table<T>().regression_pass(mixture, n, x.data(), y.data(), w_data, beta,
+                                          statistics ? statistics->data() : nullptr, energies ? energies->data() : nullptr,
+                                          responsibilities ? responsibilities->data() : nullptr);
+    }, nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("w").none(), nb::arg("weights").noconvert(),
+       nb::arg("coef").noconvert(), nb::arg("variances").noconvert(), nb::arg("beta"),
+       nb::arg("statistics").noconvert().none() = nb::none(), nb::arg("energies").noconvert().none() = nb::none(),
+       nb::arg("responsibilities").noconvert().none() = nb::none());
+
+    m.def("regression_em", [](Mat<const T> x, Vec<const T> y, Weights w, double ratio, double floor, bool common,
+                              int64_t max_steps, double tolerance, Vec<double> weights, Mat<double> coef,
+                              Vec<double> variances, std::optional<Mat<double>> path) {
+        const size_t n = x.shape(0), k = coef.shape(0), p = coef.shape(1);
+        check_regressions(weights, coef, variances);
+        need(n > 0 && x.shape(1) == p && y.shape(0) == n, "x must be (n, p) with n > 0, y (n,)");
+        need(ratio >= 1 && floor > 0 && max_steps >= 0, "ratio must be at least 1, floor positive, max_steps not negative");
+        need(!path || (path->shape(0) == size_t(max_steps) && path->shape(1) == 2), "path must be (max_steps, 2)");
+        const double* w_data = data(w, n);
+        int64_t steps = 0;
+        bool converged = false;
+        double free;
+        {
+            nb::gil_scoped_release release;
+            free = table<T>().regression_em({ratio, floor, common}, n, p, k, x.data(), y.data(), w_data, max_steps, tolerance,
+                                            weights.data(), coef.data(), variances.data(), path ? path->data() : nullptr,
+                                            &steps, &converged);
+        }
+        return nb::make_tuple(free, steps, converged);
+    }, nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("w").none(), nb::arg("ratio"), nb::arg("floor"),
+       nb::arg("common"), nb::arg("max_steps"), nb::arg("tolerance"), nb::arg("weights").noconvert(),
+       nb::arg("coef").noconvert(), nb::arg("variances").noconvert(), nb::arg("path").noconvert().none() = nb::none());
+}
+
+template <class T>
+void bind_regression_starts(nb::module_& m) {
+    m.def("regression_concentrate", [](Mat<const T> x, Vec<const T> y, Weights w, Weights odds, Vec<const int64_t> drawn,
+                                       double mass, int64_t steps, Vec<double> coef) {
+        const size_t n = x.shape(0), p = x.shape(1);
+        need(n > 0 && p > 0 && y.shape(0) == n && coef.shape(0) == p, "x must be (n, p) with n > 0, y (n,), coef (p,)");
+        for (size_t s = 0; s < drawn.shape(0); s++) need(drawn(s) >= 0 && size_t(drawn(s)) < n, "drawn names no row");
+        const double *w_data = data(w, n), *o_data = data(odds, n);
+        nb::gil_scoped_release release;
+        return table<T>().regression_concentrate(n, p, x.data(), y.data(), w_data, o_data, drawn.shape(0), drawn.data(), mass,
+                                                 steps, coef.data());
+    }, nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("w").none(), nb::arg("odds").none(),
+       nb::arg("drawn").noconvert(), nb::arg("mass"), nb::arg("steps"), nb::arg("coef").noconvert());
+
+    m.def("regression_greedy", [](Mat<const T> x, Vec<const T> y, Weights w, int64_t steps, Mat<const double> mass,
+                                  Mat<const double> uniforms, Mat<double> coef) {
+        const size_t n = x.shape(0), p = x.shape(1), k = coef.shape(0), candidates = mass.shape(1);
+        need(n > 0 && p > 0 && y.shape(0) == n && coef.shape(1) == p, "x must be (n, p) with n > 0, y (n,), coef (k, p)");
+        need(mass.shape(0) == k && uniforms.shape(0) == k && uniforms.shape(1) == candidates * (p + 1),
+             "mass must be (k, candidates), uniforms (k, candidates * (p + 1))");
+        const double* w_data = data(w, n);
+        nb::gil_scoped_release release;
+        table<T>().regression_greedy(n, p, k, x.data(), y.data(), w_data, candidates, steps, mass.data(), uniforms.data(),
+                                     coef.data());
+    }, nb::arg("x").noconvert(), nb::arg("y").noconvert(), nb::arg("w").none(), nb::arg("steps"), nb::arg("mass").noconvert(),
+       nb::arg("uniforms").noconvert(), nb::arg("coef").noconvert());
+}
+
+void bind_regression_step(nb::module_& m) {
+    m.def("regression_step", [](Mat<const double> statistics, double ratio, double floor, bool common, Vec<double> weights,
+                                Mat<double> coef, Vec<double> variances) {
+        const size_t k = coef.shape(0), p = coef.shape(1);
+        check_regressions(weights, coef, variances);
+        need(statistics.shape(0) == k && statistics.shape(1) == regression_row(p), "statistics must be (k, 2 + p + p (p + 1) / 2)");
+        need(ratio >= 1 && floor > 0, "ratio must be at least 1, floor positive");
+        nb::gil_scoped_release release;
+        return kernels->regression_step({ratio, floor, common}, k, p, statistics.data(), weights.data(), coef.data(),
+                                        variances.data());
+    }, nb::arg("statistics").noconvert(), nb::arg("ratio"), nb::arg("floor"), nb::arg("common"),
+       nb::arg("weights").noconvert(), nb::arg("coef").noconvert(), nb::arg("variances").noconvert());
+}
+
 template <class T>
 void bind(nb::module_& m) {
     m.def("assign", [](Mat<const T> x, Weights w, Mat<const T> centres, std::optional<Mat<double>> moments,
@@ -171,6 +271,8 @@ void bind(nb::module_& m) {
         nb::gil_scoped_release release;
         table<T>().plus_plus(n, d, k, trials, x.data(), weights, uniforms.data(), chosen.data());
     }, nb::arg("x").noconvert(), nb::arg("w").none(), nb::arg("uniforms").noconvert(), nb::arg("chosen").noconvert());
+    bind_regression<T>(m);
+    bind_regression_starts<T>(m);
 }
 
 Covariance covariance_type(int code) {
@@ -462,6 +564,7 @@ NB_MODULE(_kernels, m) {
     bind_cover(m);
     bind_bumps(m);
     bind_swap(m);
+    bind_regression_step(m);
     m.def("isa", [] { return kernels->isa; }, "The instruction set in use.");
     m.def("isas", [] {
         nb::list names;

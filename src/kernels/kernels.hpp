@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "gauss_interface.hpp"
+#include "regression.hpp"
 #include "swap_interface.hpp"
 
 namespace majorant {
@@ -54,6 +55,30 @@ struct Table {
     // Greedy k-means++: `trials` candidates a step by inverse CDF of w * (squared distance), the best is kept.
     void (*plus_plus)(int64_t n, int64_t d, int64_t k, int64_t trials, const T* x, const double* w,
                       const double* uniforms, int64_t* chosen);
+
+    // Mixture of linear regressions, y = x coef + noise. The free energy of all rows at inverse temperature beta
+    // (infinity: the best component), and what is not null of: the table of energies (n, k), the responsibilities (n, k),
+    // and the statistics (k, 2 + p + p (p + 1) / 2) about the current coefficients, r = y - x coef:
+    // [sum q, sum q r^2, sum q r x, sum q x x' (lower triangle)].
+    double (*regression_pass)(const Regressions& mixture, int64_t n, const T* x, const T* y, const double* w, double beta,
+                              double* statistics, T* energies, T* responsibilities);
+
+    // EM from parameters, in place, until what is left to gain is predicted to be below the tolerance; returns the free
+    // energy. path (max_steps, 2) gets the free energy and the bound after every step, or is null.
+    double (*regression_em)(const VarianceRule& rule, int64_t n, int64_t p, int64_t k, const T* x, const T* y,
+                            const double* w, int64_t max_steps, double tolerance, double* weights, double* coef,
+                            double* variances, double* path, int64_t* steps, bool* converged);
+
+    // A line through some drawn rows, then `steps` times through the rows of smallest squared residual (over their odds,
+    // unless null), up to a mass. Returns the largest squared residual among the rows of that mass nearest to the line.
+    double (*regression_concentrate)(int64_t n, int64_t p, const T* x, const T* y, const double* w, const double* odds,
+                                     int64_t n_drawn, const int64_t* drawn, double mass, int64_t steps, double* coef);
+
+    // k lines one after the other, coef (k, p): of `candidates` lines through p + 1 rows, drawn by inverse CDF among the
+    // rows that no line fits yet and concentrated, the one that leaves the least sum of log residuals.
+    // mass (k, candidates), uniforms (k, candidates, p + 1).
+    void (*regression_greedy)(int64_t n, int64_t p, int64_t k, const T* x, const T* y, const double* w, int64_t candidates,
+                              int64_t steps, const double* mass, const double* uniforms, double* coef);
 
     // k-means by swaps of centres; weights are not null. The arrays must outlive the search.
     SwapSearch* (*swap_search)(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed);
@@ -109,6 +134,9 @@ using GaussStepKernel = GaussStep (*)(int64_t k, int64_t d, Covariance type, dou
 // Factors of covariances, and -log N(mean; mean, covariance); returns the first singular component, or -1.
 using GaussFactorKernel = int64_t (*)(int64_t k, int64_t d, Covariance type, const double* covariances, double* factors,
                                       double* constants);
+// M-step of a mixture of regressions from statistics about `coef`: parameters in place; returns the statistics' energy there.
+using RegressionStep = double (*)(const VarianceRule& rule, int64_t k, int64_t p, const double* statistics,
+                                  double* weights, double* coef, double* variances);
 
 // The highest place of a sum of Gaussian bumps: g(c) = sum_i height_i exp(-|x_i - c|^2 / 2), heights not negative.
 struct Bumps {
@@ -128,6 +156,7 @@ struct Kernels {
     Bumps bumps;
     GaussStepKernel gauss_step;
     GaussFactorKernel gauss_factor;
+    RegressionStep regression_step;
 };
 
 namespace baseline { extern const Kernels kernels; }

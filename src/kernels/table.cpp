@@ -9,19 +9,22 @@
 #include "kernels.hpp"
 #include "latents.hpp"
 #include "measure.hpp"
+#include "regress.hpp"
 #include "swap.hpp"
+#include "trim.hpp"
 
 namespace majorant::MAJORANT_ISA {
 
 template <class T>
 constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, draw<T>,
                          walk<T>,   collect<T>, sort_rows<T>, standard_rows<T>, plus_plus<T>,
+                         regression_pass<T>, regression_em<T>, regression_concentrate<T>, regression_greedy<T>,
                          swap_search<T>, gauss_energies<T>, gauss_pass<T>, gauss_moments<T>, gauss_em<T>};
 
 #define MAJORANT_NAME(x) #x
 #define MAJORANT_STRING(x) MAJORANT_NAME(x)
 extern const Kernels kernels;
 const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
-                      {bump_search, bump_climb}, gauss_step, gauss_factor};
+                      {bump_search, bump_climb}, gauss_step, gauss_factor, regression_step};
 
 }  // namespace majorant::MAJORANT_ISA

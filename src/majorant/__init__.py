@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from majorant.evidence import Evidence
     from majorant.evidence.selection import Selection, select
     from majorant.evidence.stability import Stability, stability
-    from majorant.models import GaussianMixture, KMeans, LatentPrototypeClassifier
+    from majorant.models import GaussianMixture, KMeans, LatentPrototypeClassifier, RegressionMixture
     from majorant.persistence import load
 
 __version__ = "0.1.0"
@@ -45,6 +45,7 @@ _HOMES = {
     "LatentPrototypeClassifier": "models",
     "PairConstraints": "engine",
     "RandomWalk": "engine",
+    "RegressionMixture": "models",
     "Solution": "engine",
     "Selection": "evidence.selection",
     "Stability": "evidence.stability",
@@ -73,6 +74,7 @@ __all__ = [
     "LatentPrototypeClassifier",
     "PairConstraints",
     "RandomWalk",
+    "RegressionMixture",
     "Selection",
     "Solution",
     "Stability",

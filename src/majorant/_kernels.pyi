@@ -67,6 +67,41 @@ def gauss_step(
     floored: Array,
 ) -> tuple[float, float, int]: ...
 def gauss_factor(covariances: Array, d: int, covariance_type: int, factors: Array, constants: Array) -> int: ...
+def regression_pass(
+    x: Array,
+    y: Array,
+    w: Array | None,
+    weights: Array,
+    coef: Array,
+    variances: Array,
+    beta: float,
+    statistics: Array | None = None,
+    energies: Array | None = None,
+    responsibilities: Array | None = None,
+) -> float: ...
+def regression_em(
+    x: Array,
+    y: Array,
+    w: Array | None,
+    ratio: float,
+    floor: float,
+    common: bool,
+    max_steps: int,
+    tolerance: float,
+    weights: Array,
+    coef: Array,
+    variances: Array,
+    path: Array | None = None,
+) -> tuple[float, int, bool]: ...
+def regression_step(
+    statistics: Array, ratio: float, floor: float, common: bool, weights: Array, coef: Array, variances: Array
+) -> float: ...
+def regression_concentrate(
+    x: Array, y: Array, w: Array | None, odds: Array | None, drawn: Array, mass: float, steps: int, coef: Array
+) -> float: ...
+def regression_greedy(
+    x: Array, y: Array, w: Array | None, steps: int, mass: Array, uniforms: Array, coef: Array
+) -> None: ...
 def isa() -> str: ...
 def isas() -> list[str]: ...
 

@@ -81,6 +81,11 @@ class Trace:
         factor = dict.fromkeys(("objective", "bound", "gap", "budget", "used"), unit) | {"price": 1 / unit}
         return Trace([{name: value * factor.get(name, 1.0) for name, value in row.items()} for row in self._rows])
 
+    def shifted(self, constant: float) -> Trace:
+        """The trace of an objective that is larger by a constant."""
+        moved = {"objective", "bound"}
+        return Trace([{name: v + constant * (name in moved) for name, v in row.items()} for row in self._rows])
+
     def to_frame(self) -> Any:
         """As a data frame (pandas if installed, otherwise polars)."""
         return data_frame({name: self[name] for name in COLUMNS})

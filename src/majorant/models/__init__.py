@@ -3,5 +3,6 @@
 from majorant.models.gaussian_mixture import GaussianMixture
 from majorant.models.kmeans import KMeans
 from majorant.models.prototypes import LatentPrototypeClassifier
+from majorant.models.regression_mixture import RegressionMixture
 
-__all__ = ["GaussianMixture", "KMeans", "LatentPrototypeClassifier"]
+__all__ = ["GaussianMixture", "KMeans", "LatentPrototypeClassifier", "RegressionMixture"]

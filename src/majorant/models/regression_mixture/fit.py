@@ -1,0 +1,153 @@
+"""From a design and the user's choice of starts to the lines that are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from majorant.engine.loop import Solution, minimize
+from majorant.engine.policies import BoundPolicy, Tightest
+from majorant.engine.trace import Trace
+from majorant.evidence.records import StartRecord
+from majorant.models.regression_mixture.design import Design
+from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
+from majorant.models.regression_mixture.moments import moment_start, moment_starts
+from majorant.models.regression_mixture.parameters import Regressions
+from majorant.models.regression_mixture.search import Excluded, Run, Search, run_em
+from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Sample, elemental, pooled
+from majorant.starts.restarts import Start, best_of
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What was found, in the design's units.
+
+    Attributes
+    ----------
+    solution : Solution
+    records : tuple of StartRecord
+    optima : tuple of (objective, Regressions)
+        Distinct ones, best first.
+    is_regular : bool
+    reason : str
+        What to warn of: why no regular solution was found, or why there is no maximum.
+    excluded : Excluded or None
+    note : str
+    """
+
+    solution: Solution[Regressions]
+    records: tuple[StartRecord, ...]
+    optima: tuple[tuple[float, Regressions], ...]
+    is_regular: bool
+    reason: str = ""
+    excluded: Excluded | None = None
+    note: str = ""
+
+
+def fit_lines(
+    design: Design,
+    n_components: int,
+    rule: VarianceRule,
+    least_mass: float,
+    *,
+    init: str | Regressions,
+    n_init: int,
+    bounds: BoundPolicy | None,
+    beta: float,
+    max_iter: int,
+    tol: float,
+    verbose: int,
+    seed: int,
+) -> Fitted:
+    """Fit by the race, or from starts of one kind where the user chose one, a policy or a temperature."""
+    draws = np.random.default_rng(seed)
+    search = Search(design, n_components, rule, least_mass, tol, max_iter, verbose)
+    if n_components == 1 or design.standard.exact:
+        return _one_line(search)
+    if init == "auto" and bounds is None and beta == 1.0:
+        if search.is_large:  # on few rows the race costs less than the moments
+            search = replace(search, first_starts=moment_starts(design, n_components, seed))
+        return _raced(search, draws)
+    family = RegressionFamily(n_components, rule, beta, tolerance=tol)
+
+    def descend(start: Start) -> Solution[Regressions]:
+        return minimize(family, design.data, bounds, theta=start.theta, max_iter=max_iter, seed=start.seed)
+
+    starts = _starts(design, n_components, init, n_init, draws)
+    solution, records = best_of(starts, descend, verbose=verbose)
+    is_regular = search.is_regular(solution.theta)
+    reason = "" if is_regular else _irregular(search, solution.theta)
+    return Fitted(solution, records, ((solution.objective, solution.theta),), is_regular, reason)
+
+
+def _starts(
+    design: Design, k: int, init: str | Regressions, n_init: int, draws: np.random.Generator
+) -> Iterator[Start]:
+    seeds = draws.integers(2**31, size=n_init).tolist()
+    if isinstance(init, Regressions):
+        yield Start("given lines", theta=init, seed=seeds[0])
+    elif init in ("moments", "spectral"):
+        source, theta = moment_start(design, k, seeds[0], init)
+        yield Start(source, theta=theta, seed=seeds[0])
+    else:
+        rows = Sample(design.x, design.y, design.weights)
+        for i, seed in enumerate(seeds):
+            source, start = (POOLED, pooled) if i % 4 == 3 else (ELEMENTAL, elemental)
+            yield Start(source, theta=start(rows, k, draws), seed=seed)
+
+
+def _one_line(search: Search) -> Fitted:
+    """The closed form; where one line fits every row, all components are it."""
+    k = search.n_components
+    p = search.design.n_coefficients
+    theta = Regressions(np.full(k, 1 / k), np.zeros((k, p)), np.ones(k))
+    family = RegressionFamily(k, search.rule)
+    if not search.design.standard.exact:
+        solution = minimize(family, search.design.data, theta=theta, max_iter=2)
+        record = StartRecord("least squares", solution.objective, 1, True)
+        return Fitted(solution, (record,), ((solution.objective, theta),), is_regular=True)
+    seen = minimize(family, search.design.data, theta=theta, max_iter=1)
+    solution = replace(seen, theta=theta, converged=True)
+    record = StartRecord("least squares", solution.objective, 1, True)
+    reason = (
+        "one line fits every row exactly, so the likelihood has no maximum: every component is that line, and scale_ "
+        "is a floor; fit a linear regression"
+    )
+    return Fitted(solution, (record,), ((solution.objective, theta),), is_regular=False, reason=reason)
+
+
+def _raced(search: Search, draws: np.random.Generator) -> Fitted:
+    found = search.find(draws)
+    solution = _traced(search, found.best)
+    reason = "" if found.is_regular else _irregular(search, found.best.theta)
+    optima = tuple((run.objective, run.theta) for run in found.optima)
+    return Fitted(solution, found.records, optima, found.is_regular, reason, found.excluded, found.note)
+
+
+def _irregular(search: Search, theta: Regressions) -> str:
+    smallest = float(theta.weights.min()) * search.design.total_weight
+    noise = f"the noise differs by a factor of {theta.sigma_ratio:.1f} (regular below {search.rule.max_sigma_ratio:g})"
+    if theta.variances.min() <= search.rule.floor * (1 + 1e-6):
+        noise = "a line runs through its rows exactly, so its noise is a floor"
+    return (
+        f"no regular solution with {search.n_components} components was found: here the smallest component has "
+        f"{smallest:.1f} rows (regular from {search.least_mass:.1f} on) and {noise}. Ask for fewer components, "
+        'variance="common", or other max_sigma_ratio and min_component_size'
+    )
+
+
+def _traced(search: Search, run: Run) -> Solution[Regressions]:
+    """The engine's solution from where a run ended, with every step of the run before it."""
+    design = search.design
+    rows = Sample(design.x, design.y, design.weights)
+    steps: list[dict[str, float]] = []
+    if not design.is_stream and run.is_whole:
+        path = np.empty((max(run.n_iter, 1), 2))
+        run_em(rows, run.start.copy(), search.rule, len(path), 0.0, path)
+        steps = [{"objective": f, "bound": b, "gap": max(b - f, 0.0), "exploring": 0.0} for f, b in path.tolist()]
+    family = RegressionFamily(search.n_components, search.rule, tolerance=search.tol)
+    solution = minimize(family, design.data, Tightest(), theta=run.theta, max_iter=search.max_iter)
+    trace = Trace([*steps, *solution.trace])
+    return replace(solution, n_iter=len(trace), converged=solution.converged and run.converged, trace=trace)

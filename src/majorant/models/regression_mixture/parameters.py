@@ -1,0 +1,60 @@
+"""The parameters of a mixture of linear regressions, and the order in which components are named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Regressions:
+    """Weights, coefficients and noise variances of K lines, in the coordinates of a `Design`.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (K,)
+    coef : ndarray of shape (K, p)
+    variances : ndarray of shape (K,)
+    """
+
+    weights: NDArray[np.float64]
+    coef: NDArray[np.float64]
+    variances: NDArray[np.float64]
+
+    @property
+    def n_components(self) -> int:
+        return len(self.weights)
+
+    @property
+    def sigma_ratio(self) -> float:
+        """Largest over smallest standard deviation of the noise."""
+        return float(np.sqrt(self.variances.max() / self.variances.min()))
+
+    def copy(self) -> Regressions:
+        """Arrays of its own, which a kernel may write to."""
+        return Regressions(self.weights.copy(), self.coef.copy(), self.variances.copy())
+
+    def taken(self, order: NDArray[np.intp]) -> Regressions:
+        """The components in another order."""
+        return Regressions(self.weights[order], self.coef[order], self.variances[order])
+
+    def heaviest_first(self) -> NDArray[np.intp]:
+        """The order of the components by falling weight; equal ones by their coefficients."""
+        return np.lexsort((self.variances, *self.coef.T[::-1], -self.weights))
+
+    def distance(self, other: Regressions) -> float:
+        """How far two mixtures are apart: the mean over matched components of the difference of their fits in units of
+        their noise, of the logarithms of their noise, and of their weights."""
+        from scipy.optimize import linear_sum_assignment
+
+        noise = np.sqrt(self.variances), np.sqrt(other.variances)
+        fits = np.sqrt(np.sum((self.coef[:, None] - other.coef[None]) ** 2, axis=2))
+        table = (
+            fits / np.sqrt(noise[0][:, None] * noise[1][None])
+            + np.abs(np.log(noise[0])[:, None] - np.log(noise[1])[None])
+            + np.abs(self.weights[:, None] - other.weights[None])
+        )
+        rows, columns = linear_sum_assignment(table)
+        return float(table[rows, columns].max())

@@ -1,0 +1,120 @@
+"""What a fitted mixture of regressions says on one page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+
+MOST_FEATURES = 20
+
+
+def regression_summary(model: Any) -> Summary:
+    """Evidence, criteria, the lines; what was left out.
+
+    Parameters
+    ----------
+    model : RegressionMixture
+        Fitted.
+    """
+    k, d = model.coef_.shape
+    n = len(model.responsibilities_)
+    features = [str(name) for name in getattr(model, "feature_names_in_", [f"x{i + 1}" for i in range(d)])]
+    criteria = Facts(
+        "fit",
+        [Fact("log-likelihood", model.log_likelihood_, 3), Fact("BIC", model.bic_, 2), Fact("ICL", model.icl_, 2)],
+        [Fact("AIC", model.aic_, 2), Fact("parameters", model.n_parameters_), Fact("rows", n)],
+    )
+    certain = int(np.count_nonzero(model.responsibilities_.max(axis=1) > 0.9))
+    lines = Table(
+        "components",
+        [
+            Column("component"),
+            Column("weight", 3),
+            Column("noise", 4),
+            Column("intercept", 4),
+            *(Column(f, 4) for f in features),
+        ],
+        [
+            (
+                j + 1,
+                float(model.weights_[j]),
+                float(model.scale_[j]),
+                float(model.intercept_[j]),
+                *map(float, model.coef_[j]),
+            )
+            for j in range(k)
+        ],
+    )
+    note = f"{counted(certain, 'row')} of {n} belong to one component with probability above 0.9."
+    blocks = [
+        evidence_block(model.evidence_),
+        Block("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (criteria,)),
+        Block("COMPONENTS", "" if model.regular_ else "not a regular solution", (lines, note)),
+        Block("INTERVALS", "95 %, from the observed information", _intervals(model, features)),
+    ]
+    return Summary(
+        f"mixture of regressions, {counted(k, 'component')}", f"{counted(n, 'row')}, {counted(d, 'feature')}", blocks
+    )
+
+
+def intervals(model: Any) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] | None:
+    """95 % intervals of every parameter: symmetric for lines, on the scale of the logarithm for noise, of the logit for
+    weights.
+
+    Parameters
+    ----------
+    model : RegressionMixture
+        Fitted.
+
+    Returns
+    -------
+    dict of (low, high), or None
+        By the name of the parameter; None where the information is singular.
+    """
+    errors = model.standard_errors_
+    if errors is None:
+        return None
+    z = float(norm.ppf(0.975))
+    weights, scale = model.weights_, model.scale_
+    spread = weights * (1 - weights)
+    on_logit = np.divide(errors["weights"], spread, out=np.zeros_like(weights), where=spread > 0)
+    return {
+        "coef": (model.coef_ - z * errors["coef"], model.coef_ + z * errors["coef"]),
+        "intercept": (model.intercept_ - z * errors["intercept"], model.intercept_ + z * errors["intercept"]),
+        "scale": (scale * np.exp(-z * errors["scale"] / scale), scale * np.exp(z * errors["scale"] / scale)),
+        "weights": (_moved(weights, -z * on_logit), _moved(weights, z * on_logit)),
+    }
+
+
+def _moved(weights: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities whose logits are moved."""
+    return np.asarray(weights / (weights + (1 - weights) * np.exp(-by)))
+
+
+def _intervals(model: Any, features: list[str]) -> tuple[Table | str, ...]:
+    found = intervals(model)
+    if found is None:
+        return ("The observed information is singular: the rows do not determine all parameters.",)
+    rows = []
+    names: list[tuple[str, str, int | None]] = [
+        ("weight", "weights", None),
+        ("noise", "scale", None),
+        ("intercept", "intercept", None),
+    ]
+    names += [(feature, "coef", j) for j, feature in enumerate(features[:MOST_FEATURES])]
+    for title, name, j in names:
+        low, high = found[name]
+        values, errors = getattr(model, f"{name}_"), model.standard_errors_[name]
+        for k in range(len(model.weights_)):
+            at = k if j is None else (k, j)
+            rows.append((title, k + 1, float(values[at]), float(errors[at]), float(low[at]), float(high[at])))
+    columns = [Column("parameter"), Column("component"), *(Column(c, 4) for c in ("estimate", "error", "low", "high"))]
+    content: tuple[Table | str, ...] = (Table("intervals", columns, rows),)
+    if len(features) > MOST_FEATURES:
+        content += (f"Of the first {MOST_FEATURES} features; standard_errors() has all.",)
+    return content

@@ -1,0 +1,39 @@
+"""What is said of a fit in words: columns of no use, solutions left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from majorant.models.regression_mixture.design import Design
+
+
+def of_columns(design: Design, names: Sequence[str]) -> str:
+    """Which columns are combinations of others, and what is done about it."""
+    standard = design.standard
+    smallest = "of the coefficients that fit equally well the smallest, in standard units, are returned"
+    n_rows = len(design.y)
+    if not design.is_stream and n_rows <= len(names):
+        return f"{n_rows} distinct rows do not determine {len(names)} coefficients: {smallest}"
+    columns = ", ".join(names[j] for j in standard.dropped)
+    return (
+        f"{columns}: {'a combination' if len(standard.dropped) == 1 else 'combinations'} of the columns before"
+        f"{' and the intercept' if standard.fit_intercept else ''} on these rows; {smallest}. "
+        "Leave the column out to have unique ones"
+    )
+
+
+def what_would_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> str:
+    """What was left out as irregular, and the parameters with which it would count."""
+    changes = []
+    if excluded["sigma_ratio"] >= max_sigma_ratio * (1 - 1e-3):
+        changes.append(f"max_sigma_ratio={np.ceil(excluded['sigma_ratio'] * 1.05):g}")
+    if excluded["smallest_component"] < excluded["regular_from"]:
+        changes.append(f"min_component_size={np.floor(excluded['smallest_component']):g}")
+    return (
+        f"A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out: its smallest component has "
+        f"{excluded['smallest_component']:.1f} rows and its noise differs by a factor of "
+        f"{excluded['sigma_ratio']:.1f}; {' and '.join(changes)} would admit it."
+    )

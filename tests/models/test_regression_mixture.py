@@ -1,0 +1,338 @@
+"""Mixtures of regressions: the right optimum from every seed, the engine's contract, and what a user may rely on."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning
+from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression
+
+import majorant as mj
+from majorant.models.regression_mixture.design import Design, design_in_memory
+from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
+from majorant.models.regression_mixture.information import observed_information
+from majorant.models.regression_mixture.parameters import Regressions
+
+Array = NDArray[Any]
+
+POLICIES: list[Any] = [
+    mj.Tightest(),
+    mj.GibbsLimit(eta=0.2),
+    mj.RandomWalk(eta=0.3, n_sweeps=2),
+    mj.GrowingSubset(eta=0.2),
+    mj.Tempered(eta=0.1),
+]
+
+
+def lines(n: int = 200, seed: int = 0, noise: float = 0.3) -> tuple[Array, Array, Array]:
+    """Rows of two crossing planes, and which one each follows."""
+    g = np.random.default_rng(seed)
+    x = g.normal(size=(n, 2))
+    which = (g.random(n) < 0.4).astype(int)
+    y = np.where(which, 1 + x @ [2.0, -1.0], -1 + x @ [-1.0, 0.5]) + noise * g.normal(size=n)
+    return x, y, which
+
+
+def tone(shared_data: Path) -> tuple[Array, Array]:
+    table = np.genfromtxt(shared_data / "mixreg/mixtools_tonedata.csv", delimiter=",", names=True)
+    return table["stretchratio"][:, None], table["tuned"]
+
+
+def np_reg(shared_data: Path) -> tuple[Array, Array]:
+    table = np.genfromtxt(shared_data / "mixreg/flexmix_NPreg.csv", delimiter=",", names=True)
+    return np.column_stack([table["x"], table["x"] ** 2]), table["yn"]
+
+
+# Best of many starts of flexmix and of the literature, under the default rule of regularity.
+REFERENCES = [("tone", 2, {}, 141.1984), ("tone", 3, {}, 154.7035), ("tone", 3, {"max_sigma_ratio": 60}, 238.796)]
+REFERENCES += [("NPreg", 2, {}, -642.532), ("NPreg", 3, {}, -636.2637)]
+
+
+@pytest.mark.parametrize("first_seed", [0, 10])
+@pytest.mark.parametrize(("name", "k", "parameters", "best"), REFERENCES)
+def test_every_seed_reaches_the_best_optimum(
+    shared_data: Path, name: str, k: int, parameters: dict[str, Any], best: float, first_seed: int
+) -> None:
+    x, y = tone(shared_data) if name == "tone" else np_reg(shared_data)
+    for seed in range(first_seed, first_seed + 10):
+        model = mj.RegressionMixture(k, random_state=seed, **parameters).fit(x, y)
+        assert model.log_likelihood_ == pytest.approx(best, abs=6e-4)
+        assert model.regular_
+        assert model.converged_
+        assert model.evidence_.best == pytest.approx(model.log_likelihood_, abs=1e-4)
+
+
+def test_the_better_solution_that_is_left_out_is_named(shared_data: Path) -> None:
+    x, y = tone(shared_data)
+    for seed in range(10):
+        model = mj.RegressionMixture(2, random_state=seed).fit(x, y)
+        assert model.excluded_["log_likelihood"] == pytest.approx(145.417, abs=1e-3)
+        assert model.excluded_["sigma_ratio"] == pytest.approx(48, abs=0.1)
+        assert "max_sigma_ratio=51 would admit it" in model.evidence_.note
+    admitted = mj.RegressionMixture(2, max_sigma_ratio=51, random_state=0).fit(x, y)
+    assert admitted.log_likelihood_ == pytest.approx(145.417, abs=1e-3)
+    assert admitted.excluded_ is None
+
+
+def test_true_lines_are_found(seed: int) -> None:
+    x, y, which = lines(seed=seed)
+    model = mj.RegressionMixture(2, random_state=seed).fit(x, y)
+    np.testing.assert_allclose(model.coef_, [[-1.0, 0.5], [2.0, -1.0]], atol=0.15)
+    np.testing.assert_allclose(model.intercept_, [-1.0, 1.0], atol=0.15)
+    np.testing.assert_allclose(model.scale_, 0.3, atol=0.08)
+    assert (model.classify(x, y) == which).mean() > 0.9
+    assert model.weights_.sum() == pytest.approx(1)
+
+
+def test_one_line_is_least_squares() -> None:
+    x, y, _ = lines()
+    w = np.random.default_rng(1).uniform(0.5, 3, len(y))
+    model = mj.RegressionMixture(1).fit(x, y, sample_weight=w)
+    peer = LinearRegression().fit(x, y, sample_weight=w)
+    np.testing.assert_allclose(model.coef_[0], peer.coef_, rtol=1e-10)
+    assert model.intercept_[0] == pytest.approx(peer.intercept_)
+    variance = np.average((y - peer.predict(x)) ** 2, weights=w)
+    assert model.scale_[0] == pytest.approx(np.sqrt(variance))
+    assert model.log_likelihood_ == pytest.approx(w @ norm.logpdf(y, peer.predict(x), np.sqrt(variance)))
+    without = mj.RegressionMixture(1, fit_intercept=False).fit(x, y)
+    np.testing.assert_allclose(without.coef_[0], LinearRegression(fit_intercept=False).fit(x, y).coef_, rtol=1e-10)
+    assert without.intercept_[0] == 0
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_likelihood_and_responsibilities_by_hand(k: int) -> None:
+    x, y, _ = lines(60)
+    model = mj.RegressionMixture(k, random_state=0).fit(x, y)
+    parts = model.weights_ * norm.pdf(y[:, None], x @ model.coef_.T + model.intercept_, model.scale_)
+    np.testing.assert_allclose(model.log_density(x, y), np.log(parts.sum(axis=1)), rtol=1e-10)
+    np.testing.assert_allclose(model.predict_proba(x, y), parts / parts.sum(axis=1, keepdims=True), atol=1e-12)
+    assert model.log_likelihood_ == pytest.approx(np.log(parts.sum(axis=1)).sum())
+    np.testing.assert_allclose(model.predict(x), (x @ model.coef_.T + model.intercept_) @ model.weights_)
+    n_parameters = k * 3 + k - 1 + k
+    assert model.n_parameters_ == n_parameters
+    assert model.bic_ == pytest.approx(n_parameters * np.log(60) - 2 * model.log_likelihood_)
+    assert model.aic_ == pytest.approx(2 * n_parameters - 2 * model.log_likelihood_)
+    assert model.icl_ >= model.bic_ - 1e-9
+    for name in ("aic", "bic", "icl"):
+        assert getattr(model, name)(x, y) == pytest.approx(getattr(model, f"{name}_"))
+
+
+@pytest.mark.parametrize(
+    ("of_x", "of_y"), [(1e-8, 1e8), (1e8, 1e-8), (1e-150, 1.0), (1.0, 1e200), (1e-300, 1e-300), (1e3, 1e-200)]
+)
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_units_do_not_matter(of_x: float, of_y: float, shift: float) -> None:
+    x, y, _ = lines(120)
+    plain = mj.RegressionMixture(2, random_state=0).fit(x, y)
+    model = mj.RegressionMixture(2, random_state=0).fit((x + shift) * of_x, (y - shift) * of_y)
+    expected = plain.log_likelihood_ - len(y) * np.log(of_y)
+    assert model.log_likelihood_ == pytest.approx(expected, rel=1e-9, abs=1e-4)
+    np.testing.assert_allclose(model.scale_ / of_y, plain.scale_, rtol=1e-5)
+    np.testing.assert_allclose(model.coef_ * of_x / of_y, plain.coef_, rtol=1e-4)
+
+
+def test_only_the_weighted_measure_matters(seed: int) -> None:
+    x, y, _ = lines(80, seed)
+    g = np.random.default_rng(seed)
+    times = g.integers(0, 4, 80)
+    weighted = mj.RegressionMixture(2, random_state=1).fit(x, y, sample_weight=times)
+    order = g.permutation(times.sum())
+    repeated = mj.RegressionMixture(2, random_state=1).fit(np.repeat(x, times, 0)[order], np.repeat(y, times)[order])
+    for name in ("coef_", "intercept_", "scale_", "weights_"):
+        assert np.array_equal(getattr(weighted, name), getattr(repeated, name)), name
+    threads = mj.RegressionMixture(2, random_state=1, n_jobs=2).fit(x, y, sample_weight=times)
+    assert np.array_equal(threads.coef_, weighted.coef_)
+
+
+def test_many_rows_race_on_a_sample_and_threads_do_not_matter() -> None:
+    x, y, _ = lines(40_000)
+    one, two = (mj.RegressionMixture(2, random_state=0, n_jobs=n).fit(x, y) for n in (1, 2))
+    assert np.array_equal(one.coef_, two.coef_)
+    assert "rows first" in one.evidence_.note
+    np.testing.assert_allclose(one.coef_, [[-1.0, 0.5], [2.0, -1.0]], atol=0.02)
+
+
+def design_of(x: Array, y: Array) -> Design:
+    return design_in_memory(x, y, None, fit_intercept=True, n_jobs=1)
+
+
+def random_start(design: Design, k: int, seed: int) -> Regressions:
+    g = np.random.default_rng(seed)
+    return Regressions(g.dirichlet(np.ones(k)), g.normal(size=(k, design.n_coefficients)), g.uniform(0.2, 1, k))
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=lambda p: type(p).__name__)
+@pytest.mark.parametrize("beta", [1.0, np.inf])
+def test_every_policy_keeps_its_contract(policy: Any, beta: float) -> None:
+    x, y, _ = lines(90)
+    design = design_of(x, y)
+    family = RegressionFamily(3, VarianceRule(15.0, 1e-16), beta)
+    for seed in range(8):
+        end = mj.minimize(family, design.data, policy, theta=random_start(design, 3, seed), seed=seed, max_iter=60)
+        exploring = end.trace["exploring"] == 1
+        bound, objective = end.trace["bound"], end.trace["objective"]
+        slack = 1e-9 * (1 + np.abs(objective).max())
+        assert (np.diff(bound[exploring]) <= slack).all()
+        assert (bound >= objective - slack).all()
+        assert (np.diff(objective[~exploring]) <= slack).all()
+
+
+@pytest.mark.parametrize("beta", [1.0, 0.5, np.inf])
+def test_the_fused_pass_is_the_general_one(beta: float) -> None:
+    x, y, _ = lines(77)
+    design = design_of(x, y)
+    family = RegressionFamily(2, VarianceRule(15.0, 1e-16), beta)
+    theta = random_start(design, 2, 0)
+    from majorant.engine.latents import entropies, tightest
+
+    block = next(design.data.source.blocks())
+    free, bound = family.tight_pass(theta, block)
+    values, q = tightest(family.energies(theta, block), beta)
+    assert free == pytest.approx(values.sum(), rel=1e-12)
+    np.testing.assert_allclose(bound.statistics, family.statistics(block, q, theta), rtol=1e-10, atol=1e-10)
+    entropy = 0.0 if np.isinf(beta) else entropies(q).sum() / beta
+    assert bound.entropy == pytest.approx(entropy, abs=1e-9)
+
+
+@pytest.mark.parametrize("common", [False, True], ids=["own", "common"])
+def test_information_is_minus_the_hessian(common: bool) -> None:
+    x, y, _ = lines(90)
+    design = design_of(x, y)
+    k, p = 3, design.n_coefficients
+    theta = random_start(design, k, 1)
+    if common:
+        theta = Regressions(theta.weights, theta.coef, np.full(k, 0.4))
+    family = RegressionFamily(k, VarianceRule(np.inf, 1e-16))
+
+    def unpack(v: Array) -> Regressions:
+        weights = np.exp(np.r_[v[-(k - 1) :], 0.0])
+        if common:
+            coef, variances = v[: k * p].reshape(k, p), np.full(k, np.exp(2 * v[k * p]))
+        else:
+            rows = v[: k * (p + 1)].reshape(k, p + 1)
+            coef, variances = rows[:, :p], np.exp(2 * rows[:, p])
+        return Regressions(weights / weights.sum(), np.ascontiguousarray(coef), variances)
+
+    logs = 0.5 * np.log(theta.variances)
+    first = np.r_[theta.coef.ravel(), logs[0]] if common else np.column_stack([theta.coef, logs]).ravel()
+    v = np.r_[first, np.log(theta.weights[:-1] / theta.weights[-1])]
+
+    def free(v: Array) -> float:
+        return float(design.data.map_sum(lambda block: family.tight_pass(unpack(v), block)[0]))
+
+    step = 1e-4 * np.eye(len(v))
+    hessian = [
+        [(free(v + a + b) - free(v + a - b) - free(v - a + b) + free(v - a - b)) / 4e-8 for b in step] for a in step
+    ]
+    found = observed_information(design, theta, common=common)
+    np.testing.assert_allclose(found, hessian, atol=2e-6 * np.abs(found).max())
+
+
+def test_standard_errors_are_those_of_least_squares_for_one_line() -> None:
+    x, y, _ = lines(100)
+    model = mj.RegressionMixture(1).fit(x, y)
+    raw = np.column_stack([np.ones(100), x])
+    covariance = np.linalg.inv(raw.T @ raw) * model.scale_[0] ** 2
+    errors = model.standard_errors()
+    np.testing.assert_allclose(np.r_[errors["intercept"], errors["coef"][0]], np.sqrt(np.diag(covariance)), rtol=1e-8)
+    assert errors["scale"][0] == pytest.approx(model.scale_[0] / np.sqrt(200))
+
+
+def test_a_given_start_keeps_its_order_and_goes_to_its_optimum() -> None:
+    x, y, _ = lines()
+    start = {"coef": [[2.0, -1.0], [-1.0, 0.5]], "intercept": [1.0, -1.0]}
+    model = mj.RegressionMixture(2, init=start).fit(x, y)
+    np.testing.assert_allclose(model.coef_, start["coef"], atol=0.15)
+    assert model.evidence_.n_starts == 1
+    with pytest.raises(ValueError, match=r"init\['coef'\] must have shape \(2, 2\); got \(1, 2\)"):
+        mj.RegressionMixture(2, init={"coef": [[1.0, 2.0]]}).fit(x, y)
+    with pytest.raises(ValueError, match="init must have coef"):
+        mj.RegressionMixture(2, init={"slope": [1.0]}).fit(x, y)
+
+
+def test_collinear_columns_are_named_and_share_the_slope() -> None:
+    x, y, _ = lines()
+    with pytest.warns(LinAlgWarning, match=r"x3: a combination of the columns before and the intercept"):
+        model = mj.RegressionMixture(2, random_state=0).fit(np.column_stack([x, x[:, 0]]), y)
+    alone = mj.RegressionMixture(2, random_state=0).fit(x, y)
+    assert model.log_likelihood_ == pytest.approx(alone.log_likelihood_)
+    np.testing.assert_allclose(model.coef_[:, [0, 2]], np.repeat(alone.coef_[:, :1] / 2, 2, axis=1), rtol=1e-6)
+
+
+def test_rows_on_one_line_have_no_maximum_and_say_so() -> None:
+    x, _, _ = lines(50)
+    for y in (3 + x @ [1.0, 2.0], np.full(50, 4.0), np.zeros(50)):
+        with pytest.warns(ConvergenceWarning, match="one line fits every row exactly"):
+            model = mj.RegressionMixture(2, random_state=0).fit(x, y)
+        np.testing.assert_allclose(model.predict(x), y, atol=1e-8)
+        assert not model.regular_
+        assert not hasattr(model, "predict_proba")
+        with pytest.raises(ValueError, match="singular"):
+            model.standard_errors()
+
+
+def test_no_regular_solution_is_said() -> None:
+    x, y, _ = lines(12)
+    with pytest.warns(ConvergenceWarning, match=r"no regular solution with 4 components .* Ask for fewer components"):
+        model = mj.RegressionMixture(4, random_state=0).fit(x, y)
+    assert not model.regular_
+    assert np.isfinite(model.log_likelihood_)
+
+
+def test_draws_follow_the_model() -> None:
+    x, y, _ = lines()
+    model = mj.RegressionMixture(2, random_state=0).fit(x, y)
+    rows = np.repeat(x[:1], 20_000, axis=0)
+    drawn, component = model.sample(rows, random_state=0)
+    fits = model.predict_components(x[:1])[0]
+    for k in range(2):
+        own = drawn[component == k]
+        assert len(own) / 20_000 == pytest.approx(model.weights_[k], abs=0.02)
+        assert own.mean() == pytest.approx(fits[k], abs=0.02)
+        assert own.std() == pytest.approx(model.scale_[k], rel=0.05)
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+def test_streamed_rows_are_the_rows_in_memory(tmp_path: Path, suffix: str) -> None:
+    x, y, _ = lines(30_000)
+    path = tmp_path / f"rows{suffix}"
+    if suffix == ".npy":
+        np.save(path, x)
+    else:
+        pandas.DataFrame(x, columns=["a", "b"]).to_parquet(path, row_group_size=7000)
+    streamed = mj.RegressionMixture(2, random_state=0).fit(mj.open_rows(path), y)
+    memory = mj.RegressionMixture(2, random_state=0).fit(x, y)
+    np.testing.assert_allclose(streamed.coef_, memory.coef_, atol=1e-4)
+    assert streamed.log_likelihood_ == pytest.approx(memory.log_likelihood_, abs=1e-3)
+    rows = pandas.DataFrame(x, columns=["a", "b"]) if suffix == ".parquet" else x
+    assert np.array_equal(streamed.predict(mj.open_rows(path)), streamed.predict(rows))
+    x[20_000, 1] = np.nan
+    np.save(tmp_path / "holes.npy", x)
+    with pytest.raises(ValueError, match="row 20000, column 1 of X is nan"):
+        mj.RegressionMixture(2).fit(mj.open_rows(tmp_path / "holes.npy"), y)
+
+
+@given(n=st.integers(8, 40), d=st.integers(1, 3), k=st.integers(1, 3), seed=st.integers(0, 99), grid=st.booleans())
+def test_any_small_table_gives_numbers(n: int, d: int, k: int, seed: int, grid: bool) -> None:
+    g = np.random.default_rng(seed)
+    x, y = g.normal(size=(n, d)), g.normal(size=n)
+    if grid:
+        x, y = np.round(x), np.round(y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", (ConvergenceWarning, LinAlgWarning))
+        model = mj.RegressionMixture(k, random_state=0).fit(x, y)
+    for name in ("coef_", "intercept_", "scale_", "weights_", "responsibilities_", "log_likelihood_", "icl_"):
+        assert np.isfinite(getattr(model, name)).all(), name
+    assert model.weights_.sum() == pytest.approx(1)
+    one = mj.RegressionMixture(1).fit(x, y).log_likelihood_ if n > d + 2 and not grid else -np.inf
+    assert model.log_likelihood_ >= one - 1e-6 * (1 + abs(one)) or not model.regular_
