@@ -412,6 +412,18 @@ def test_a_class_that_is_a_point_beside_the_others() -> None:
         np.testing.assert_array_equal(fitted.predict([[1e-70, 0.0]]), ["point"])
 
 
+def test_stability_compares_predicted_labels_by_their_names() -> None:
+    found = mj.stability(model(3), X, Y, n_runs=3, random_state=0)
+    assert found.n_parts == 2 and found.part == "predicted label" and found.n_at_best == 3
+    np.testing.assert_array_equal(found.seeds.rows, 1)
+    assert found.resamples is not None
+    refit = model(3).fit(X, Y)
+    assert np.mean(found.resamples.rows) > np.mean(refit.predict(X) == Y) - 0.1
+    assert "predicted labels stayed nearly the same" in " ".join(str(found).split())
+    trained = mj.stability(model(1, method="gradient"), X, Y, n_runs=2, resample=None, random_state=0)
+    assert trained.objective_name == "conditional loss"
+
+
 # Wrong parameters and labels
 
 

@@ -226,7 +226,8 @@ def stability(
 
     .. math:: \text{shift} = \Big( \frac{1}{K d} \min_\pi \sum_{k,j} (c_{kj} - c'_{\pi(k) j})^2 / s_j^2 \Big)^{1/2}
 
-    and labels are compared over all rows by the adjusted Rand index [1]_, and row by row after the matching. Agreement
+    and labels are compared over all rows by the adjusted Rand index [1]_, and row by row after the matching. Of a model
+    that predicts classes these are what is compared, under their own names. Agreement
     says that the answer does not hang on the seed or on single rows; it does not say that the model is right.
 
     Parameters
@@ -281,7 +282,9 @@ def stability(
     own_seed = est.get_params(deep=False).get("random_state")
     seeds = random.randint(2**31 - 1, size=1 + 2 * n_runs).tolist()
     original = _refit(est, seeds[0] if own_seed is None else own_seed, X, y, fit_params)
-    compare = _Comparison(original, X, y, int(getattr(est, card.size_parameter)), fit_params.get("sample_weight"))
+    classes = np.unique(y) if card.kind == "classification" else None
+    n_parts = int(getattr(est, card.size_parameter)) if classes is None else len(classes)
+    compare = _Comparison(original, X, y, n_parts, fit_params.get("sample_weight"), classes)
     attribute = card.objective_attribute
     by_seed = [compare(_refit(est, seed, X, y, fit_params), attribute) for seed in seeds[1 : 1 + n_runs]]
     by_rows = [
@@ -290,9 +293,9 @@ def stability(
     ]
     return Stability(
         model=f"{card.title}, {card.size_parameter} = {getattr(est, card.size_parameter)}",
-        part=card.part,
+        part=card.part if classes is None else "predicted label",
         n_parts=compare.n_parts,
-        objective_name=card.objective_name,
+        objective_name=original.evidence_.objective_name,
         sense=original.evidence_.sense,
         objective=float(getattr(original, card.objective_attribute)),
         seeds=_agreement(by_seed),
@@ -352,8 +355,10 @@ def _agreement(refits: list[_Refit]) -> Agreement:
 class _Comparison:
     """Refits against the original fit, on all rows."""
 
-    def __init__(self, original: Any, X: Any, y: Any, n_parts: int, sample_weight: Any) -> None:
-        self.X, self.y, self.n_parts = X, y, n_parts
+    def __init__(
+        self, original: Any, X: Any, y: Any, n_parts: int, sample_weight: Any, classes: NDArray[Any] | None
+    ) -> None:
+        self.X, self.y, self.n_parts, self.classes = X, y, n_parts, classes
         self.labels = self._labels(original)
         self.attribute = next((a for a in PLACES if hasattr(original, a)), None)
         if self.attribute is not None:
@@ -366,14 +371,15 @@ class _Comparison:
         from sklearn.metrics import adjusted_rand_score
 
         labels, shift = self._labels(refit), np.nan
-        if self.attribute is None:
-            shared = np.zeros((self.n_parts, self.n_parts))
-            np.add.at(shared, (self.labels, labels), 1.0)
-            mine, other = linear_sum_assignment(shared, maximize=True)
-        else:
+        mine = other = np.arange(self.n_parts)  # classes have names of their own
+        if self.attribute is not None:
             squares = ((self.places[:, None, :] - self._places(refit)[None]) ** 2).sum(axis=2)
             mine, other = linear_sum_assignment(squares)
             shift = float(np.sqrt(squares[mine, other].sum() / max(self.places.size, 1)))
+        elif self.classes is None:
+            shared = np.zeros((self.n_parts, self.n_parts))
+            np.add.at(shared, (self.labels, labels), 1.0)
+            mine, other = linear_sum_assignment(shared, maximize=True)
         name = np.empty(self.n_parts, dtype=np.intp)
         name[other] = mine
         rand = float(adjusted_rand_score(self.labels, labels))
@@ -381,6 +387,8 @@ class _Comparison:
 
     def _labels(self, fitted: Any) -> NDArray[np.intp]:
         labels = fitted.classify(self.X, self.y) if hasattr(fitted, "classify") else fitted.predict(self.X)
+        if self.classes is not None:
+            labels = np.searchsorted(self.classes, labels)
         return np.asarray(labels).astype(np.intp)
 
     def _places(self, fitted: Any) -> NDArray[np.float64]:

@@ -89,6 +89,8 @@ class LatentPrototypeClassifier(
         temperature, k-means in each class). "gradient": to tell the classes apart, by L-BFGS from where EM ends, on
 
         .. math:: \sum_i w_i \bigl[-\log P(y_i \mid x_i) + \alpha \beta F(y_i, x_i)\bigr].
+
+        Where every row lies on a prototype already, there is nothing to train.
     alpha : float, default=0.003
         Share of the free energy in what "gradient" minimises: it keeps prototypes near their rows. With 0, rows that
         can be told apart without error drive the prototypes away.
