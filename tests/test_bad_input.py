@@ -474,13 +474,21 @@ class Interrupted:
         monkeypatch.setattr(mj.Chunks, "map_sum", map_sum)
 
 
-@pytest.mark.parametrize("at", [1, 2, 3])
+def n_passes(model: type[Any], X: Any) -> int:
+    """Passes over the data that a whole fit makes."""
+    with pytest.MonkeyPatch.context() as patch:
+        counted = Interrupted(patch, at=0)
+        fit(model, X)
+    return counted.count
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
 def test_an_interrupted_first_fit_leaves_the_estimator_unfitted(
-    model: type[Any], at: int, monkeypatch: pytest.MonkeyPatch
+    model: type[Any], share: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     estimator = make(model)
     before = dict(vars(estimator))
-    Interrupted(monkeypatch, at)
+    Interrupted(monkeypatch, at=1 + round(share * (n_passes(model, ROWS) - 1)))
     with pytest.raises(KeyboardInterrupt):
         estimator.fit(ROWS, target(model, N))
     with pytest.raises(NotFittedError):
@@ -493,7 +501,7 @@ def test_a_failed_refit_leaves_the_fit_before(model: type[Any], failure: str, mo
     estimator = fit(model, pd.DataFrame(ROWS, columns=NAMES))
     before = dict(vars(estimator))
     if failure == "interrupt":
-        Interrupted(monkeypatch, 3)
+        Interrupted(monkeypatch, at=n_passes(model, ROWS[:30, :2]))
         with pytest.raises(KeyboardInterrupt):
             estimator.fit(ROWS[:30, :2], target(model, 30))
     elif failure == "wrong rows":

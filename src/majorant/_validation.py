@@ -51,6 +51,19 @@ def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.
     return number
 
 
+def check_positive(name: str, value: Any) -> float:
+    """`value` as a float above zero, which may be infinite.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    number = check_real(name, value, low=0.0)
+    if number == 0:
+        raise ValueError(f"{name} must be positive; got {value!r}")
+    return number
+
+
 def check_verbose(value: Any) -> int:
     """`value` of the parameter `verbose`: a truth value, or a whole number of at least 0.
 
@@ -59,6 +72,16 @@ def check_verbose(value: Any) -> int:
     TypeError, ValueError
     """
     return int(value) if isinstance(value, bool | np.bool_) else check_integer("verbose", value, low=0)
+
+
+def check_n_init(value: Any) -> str | int:
+    """`value` of the parameter `n_init`: "auto" or a whole number of at least 1.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    return "auto" if isinstance(value, str) and value == "auto" else check_integer("n_init", value, low=1)
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str = "") -> str:

@@ -246,3 +246,14 @@ class Biased(BoundPolicy):
 
     def renumbered(self, positions: NDArray[np.intp]) -> Biased:
         return replace(self, bias=self.bias.renumbered(positions))
+
+
+def check_bounds(value: Any) -> None:
+    """Refuse what is neither a bound policy nor None.
+
+    Raises
+    ------
+    TypeError
+    """
+    if value is not None and not isinstance(value, BoundPolicy):
+        raise TypeError(f"bounds must be a bound policy such as Tempered(eta=0.1), or None; got {value!r}")

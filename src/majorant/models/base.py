@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from majorant.engine.storage import StoredRows
 from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence
 from majorant.persistence import save
@@ -28,6 +31,8 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
 
     evidence_: Evidence
     trace_: Trace
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -39,6 +44,25 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+
+    def _check_stored(self, source: StoredRows, *, reset: bool) -> int:
+        """What `validate_data` does to columns of rows in memory, for rows that are streamed; the number of rows."""
+        if reset:
+            self.n_features_in_ = source.n_features
+            if source.names is not None:
+                self.feature_names_in_ = np.array(source.names, dtype=object)
+            elif hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        elif source.n_features != self.n_features_in_:
+            raise ValueError(
+                f"X has {source.n_features} features, but {type(self).__name__} was fitted to {self.n_features_in_}"
+            )
+        return source.n_units
+
+    def _feature_names(self) -> list[str]:
+        """The columns of X by name, or else x1, x2 and so on."""
+        default = [f"x{i + 1}" for i in range(self.n_features_in_)]
+        return [str(name) for name in getattr(self, "feature_names_in_", default)]
 
     def summary(self) -> Summary:
         """The fit in tables, evidence first.

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from majorant._validation import check_choice, check_sample_weight
 from majorant.engine.storage import stored_rows
 from majorant.evidence.certificate import Certificate
+from majorant.models.gaussian_mixture.density import Density
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.mixture_bounds import Effort, mixture_upper_bound
 
@@ -20,11 +21,8 @@ FITTED_SHARE = 0.5
 ROUNDING = 1e-9
 
 
-class Certifiable:
-    """What `GaussianMixture` can say of how far it is from the best possible."""
-
-    def _mixture(self) -> Mixture:
-        raise NotImplementedError
+class Certifiable(Density):
+    """A fitted mixture that can say how far it is from the best possible."""
 
     def certify(
         self,

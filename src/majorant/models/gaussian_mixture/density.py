@@ -11,7 +11,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant._validation import check_integer, check_sample_weight
 from majorant.engine.chunks import Block, Chunks
-from majorant.engine.storage import StoredRows, stored_rows
+from majorant.engine.storage import stored_rows
+from majorant.models.base import LatentVariableModel
 from majorant.models.gaussian_mixture.lifting import observed_log_densities, steadied
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
 from majorant.solvers.gaussian import CovarianceType, Mixture
@@ -21,7 +22,7 @@ ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C", "en
 """Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
 
 
-class Density:
+class Density(LatentVariableModel):
     """The methods of `GaussianMixture` on rows, from its fitted attributes."""
 
     beta: float
@@ -33,21 +34,6 @@ class Density:
     covariances_: NDArray[np.floating]
     precisions_cholesky_: NDArray[np.floating]
     variance_ratios_: NDArray[np.floating]
-    n_features_in_: int
-    feature_names_in_: NDArray[np.object_]
-
-    def _check_stored(self, source: StoredRows, *, reset: bool) -> int:
-        if reset:
-            self.n_features_in_ = source.n_features
-            if source.names is not None:
-                self.feature_names_in_ = np.array(source.names, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-        elif source.n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {source.n_features} features, but {type(self).__name__} was fitted to {self.n_features_in_}"
-            )
-        return source.n_units
 
     def _check_rows(self, X: Any) -> Any:
         """Rows in memory, validated, or a stream."""

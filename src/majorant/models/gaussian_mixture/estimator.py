@@ -12,14 +12,22 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
-from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, check_verbose
-from majorant.engine.policies import BoundPolicy
+from majorant._validation import (
+    check_choice,
+    check_integer,
+    check_n_init,
+    check_positive,
+    check_real,
+    check_sample_weight,
+    check_verbose,
+)
+from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.rows import Rows, rows_in_memory, rows_streamed, unobserved_message
 from majorant.engine.storage import stored_rows
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.gaussian_mixture.certify import Certifiable
-from majorant.models.gaussian_mixture.density import ACCEPTED, Density
+from majorant.models.gaussian_mixture.density import ACCEPTED
 from majorant.models.gaussian_mixture.fitting import Fit, Settings, fit_mixture
 from majorant.models.gaussian_mixture.given import INIT_PARAMS, checked_covariances, checked_init, checked_weights
 from majorant.models.gaussian_mixture.lifting import lifted
@@ -51,7 +59,7 @@ SMALL_TABLE = 1 << 24
         objective_attribute="log_likelihood_",
     )
 )
-class GaussianMixture(Density, DensityMixin, Certifiable, LatentVariableModel):  # type: ignore[misc]
+class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: ignore[misc]
     r"""A Gaussian mixture whose fit does not depend on a lucky start.
 
     Maximises the weighted log-likelihood
@@ -292,13 +300,10 @@ class GaussianMixture(Density, DensityMixin, Certifiable, LatentVariableModel): 
             if isinstance(self.covariance_floor, str):
                 check_choice("covariance_floor", self.covariance_floor, ["auto"], or_else=", a number")
             check_real("covariance_floor", self.covariance_floor, low=0.0, high=1.0)
-        if self.n_init != "auto" or not isinstance(self.n_init, str):
-            check_integer("n_init", self.n_init, low=1)
-        if not check_real("beta", self.beta, low=0.0) > 0:
-            raise ValueError(f"beta must be positive; got {self.beta!r}")
+        check_n_init(self.n_init)
+        check_positive("beta", self.beta)
         check_verbose(self.verbose)
-        if self.bounds is not None and not isinstance(self.bounds, BoundPolicy):
-            raise TypeError(f"bounds must be a bound policy such as Tempered(eta=0.1), or None; got {self.bounds!r}")
+        check_bounds(self.bounds)
 
     def _settings(self, d: int) -> Settings:
         """The parameters as the fit takes them; a warm start is a given one."""
@@ -377,8 +382,7 @@ class GaussianMixture(Density, DensityMixin, Certifiable, LatentVariableModel): 
     # Reports
 
     def _summary(self) -> Summary:
-        names = getattr(self, "feature_names_in_", [f"x{i + 1}" for i in range(self.n_features_in_)])
-        return mixture_summary(self, self._mixture(), list(names))
+        return mixture_summary(self, self._mixture(), self._feature_names())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

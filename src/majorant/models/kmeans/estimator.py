@@ -14,10 +14,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from majorant._validation import check_choice, check_csr, check_integer, check_real, check_sample_weight, check_verbose
+from majorant._validation import (
+    check_choice,
+    check_csr,
+    check_integer,
+    check_n_init,
+    check_real,
+    check_sample_weight,
+    check_verbose,
+)
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.measure import safe_scale, square_unit
-from majorant.engine.policies import BoundPolicy
+from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.rows import Rows, rows_in_memory, rows_streamed
 from majorant.engine.storage import StoredRows, stored_rows
 from majorant.evidence.certificate import Certificate
@@ -234,23 +242,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         check_choice("effort", self.effort, ["fast", "default", "best"])
         if isinstance(self.init, str):
             check_choice("init", self.init, [*SEEDED, "random-partition"], or_else=", an array or a callable")
-        if self.n_init != "auto" or not isinstance(self.n_init, str):
-            check_integer("n_init", self.n_init, low=1)
-        if self.bounds is not None and not isinstance(self.bounds, BoundPolicy):
-            raise TypeError(f"bounds must be a bound policy such as GibbsLimit(eta=0.1), or None; got {self.bounds!r}")
-
-    def _check_stored(self, source: StoredRows, *, reset: bool) -> int:
-        if reset:
-            self.n_features_in_ = source.n_features
-            if source.names is not None:
-                self.feature_names_in_ = np.array(source.names, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-        elif source.n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {source.n_features} features, but {type(self).__name__} was fitted to {self.n_features_in_}"
-            )
-        return source.n_units
+        check_n_init(self.n_init)
+        check_bounds(self.bounds)
 
     def _warn_of_repeats(self, rows: Rows) -> None:
         if not rows.is_stream and rows.measure.n_points < self.n_clusters:
@@ -430,7 +423,6 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
 
     def _summary(self) -> Summary:
         n, (k, d) = len(self.labels_), self.cluster_centers_.shape
-        features = getattr(self, "feature_names_in_", [f"x{i + 1}" for i in range(d)])
         size = Facts("fit", [Fact("SSE", self.inertia_, 2), Fact("SSE a row", self.inertia_ / n, 4)], [Fact("rows", n)])
         return Summary(
             f"k-means, {counted(k, 'cluster')}",
@@ -438,7 +430,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             [
                 evidence_block(self.evidence_),
                 Part("FIT", f"reached in {counted(self.n_iter_, 'iteration')}", [size]),
-                clusters_block(self.labels_, self.cluster_centers_, list(features)),
+                clusters_block(self.labels_, self.cluster_centers_, self._feature_names()),
             ],
         )
 

@@ -15,7 +15,14 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from majorant import energy
-from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, check_verbose
+from majorant._validation import (
+    check_choice,
+    check_integer,
+    check_n_init,
+    check_real,
+    check_sample_weight,
+    check_verbose,
+)
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.measure import square_unit
 from majorant.engine.trace import Trace
@@ -238,8 +245,7 @@ class LatentPrototypeClassifier(
         check_real("beta", self.beta, low=1e-6)
         check_choice("method", self.method, ["em", "gradient"])
         check_real("alpha", self.alpha, low=0.0, high=1e6)
-        if self.n_init != "auto" or not isinstance(self.n_init, str):
-            check_integer("n_init", self.n_init, low=1)
+        check_n_init(self.n_init)
         check_integer("max_iter", self.max_iter, low=1)
         check_real("tol", self.tol, low=0.0)
         check_verbose(self.verbose)

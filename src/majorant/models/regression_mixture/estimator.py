@@ -14,10 +14,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
-from majorant._validation import check_choice, check_integer, check_real, check_sample_weight
+from majorant._validation import (
+    check_choice,
+    check_integer,
+    check_n_init,
+    check_positive,
+    check_real,
+    check_sample_weight,
+    check_verbose,
+)
 from majorant.engine.chunks import Block
 from majorant.engine.loop import Solution
-from majorant.engine.policies import BoundPolicy
+from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.storage import stored_rows
 from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.regression_mixture.design import Design, design_in_memory, design_streamed
@@ -242,9 +250,8 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
             else:
                 source.weights = weights
                 design = design_streamed(source, y, self.fit_intercept, seed, self.n_jobs)
-            names = getattr(self, "feature_names_in_", [f"x{j + 1}" for j in range(self.n_features_in_)])
             if design.standard.dropped:
-                warnings.warn(of_columns(design, [str(name) for name in names]), LinAlgWarning, stacklevel=2)
+                warnings.warn(of_columns(design, self._feature_names()), LinAlgWarning, stacklevel=2)
             fitted = fit_lines(
                 design,
                 self.n_components,
@@ -282,14 +289,12 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
                 )
         else:
             check_choice("init", self.init, INITS, or_else=", or a dict of parameters")
-        if self.n_init != "auto" or not isinstance(self.n_init, str):
-            check_integer("n_init", self.n_init, low=1)
-        if self.bounds is not None and not isinstance(self.bounds, BoundPolicy):
-            raise TypeError(f"bounds must be a bound policy such as Tempered(eta=0.03), or None; got {self.bounds!r}")
-        if not check_real("beta", self.beta, low=0.0) > 0:
-            raise ValueError("beta must be positive; got 0")
+        check_n_init(self.n_init)
+        check_bounds(self.bounds)
+        check_positive("beta", self.beta)
         check_integer("max_iter", self.max_iter, low=1)
         check_real("tol", self.tol, low=0.0)
+        check_verbose(self.verbose)
 
     def _target(self, y: NDArray[Any], dtype: Any) -> NDArray[Any]:
         """y in single precision only where it and X are."""

@@ -15,7 +15,7 @@ from majorant._validation import check_choice
 from majorant.energy import free_energy, posterior
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import entropies
-from majorant.engine.storage import StoredRows, stored_rows
+from majorant.engine.storage import stored_rows
 from majorant.models.base import LatentVariableModel
 
 
@@ -37,19 +37,6 @@ class FittedLines(LatentVariableModel):
     standard_errors_: dict[str, NDArray[np.float64]] | None
     n_parameters_: int
     is_exact_: bool
-
-    def _check_stored(self, source: StoredRows, *, reset: bool) -> int:
-        if reset:
-            self.n_features_in_ = source.n_features
-            if source.names is not None:
-                self.feature_names_in_ = np.array(source.names, dtype=object)
-            elif hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-        elif source.n_features != self.n_features_in_:
-            raise ValueError(
-                f"X has {source.n_features} features, but {type(self).__name__} was fitted to {self.n_features_in_}"
-            )
-        return source.n_units
 
     def _rows(self, X: Any, y: Any = None) -> tuple[Any, Any]:
         """Rows to predict, and their target: validated in memory, or X a stream."""

@@ -23,7 +23,7 @@ def regression_summary(model: Any) -> Summary:
     """
     k, d = model.coef_.shape
     n = len(model.responsibilities_)
-    features = [str(name) for name in getattr(model, "feature_names_in_", [f"x{i + 1}" for i in range(d)])]
+    features = model._feature_names()
     criteria = Facts(
         "fit",
         [Fact("log-likelihood", model.log_likelihood_, 3), Fact("BIC", model.bic_, 2), Fact("ICL", model.icl_, 2)],
