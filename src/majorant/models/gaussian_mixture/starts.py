@@ -90,7 +90,7 @@ def bisected(x: Array, weights: Array, k: int, random: np.random.Generator) -> L
 
 def projections(z: Array, weights: Array, directions: Array) -> Array:
     """Centred rows along directions in which their own covariance is whitened, each with variance one."""
-    covariance = np.einsum("i,ij,ik->jk", weights, z, z) / weights.sum()
+    covariance = np.einsum("ij,ik->jk", weights[:, None] * z, z) / weights.sum()
     ridge = 1e-9 * float(np.trace(covariance)) / len(covariance) + 1e-300
     axes = np.linalg.solve(covariance + ridge * np.eye(len(covariance)), directions.T)
     t = np.einsum("ij,jk->ik", z, axes)
