@@ -44,6 +44,9 @@ def test_spectral_experts(spectral: Any, tmp_path: Path, capsys: pytest.CaptureF
     assert {r["method"] for r in rows} == set(spectral.METHODS)
     assert {r["part"] for r in rows} == {"table_1", "table_2", "figure_1", "figure_3", "figure_3_gaps"}
     assert all(np.isfinite(float(r["error"])) for r in rows)
+    with_em = {"random + EM", "spectral + EM", "moments + EM", "auto"}
+    assert all((r["success"] in ("True", "False")) == (r["method"] in with_em) for r in rows)
+    assert all(r["success"] == "True" for r in rows if r["method"] == "auto" and r["n"] == "3000")
 
 
 def test_its_instances(spectral: Any) -> None:

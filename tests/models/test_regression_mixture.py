@@ -141,6 +141,15 @@ def test_units_do_not_matter(of_x: float, of_y: float, shift: float) -> None:
     np.testing.assert_allclose(model.coef_ * of_x / of_y, plain.coef_, rtol=1e-4)
 
 
+def test_a_given_start_may_have_any_layout() -> None:
+    x, y, _ = lines()
+    coef = np.array([[-1.0, 0.5], [2.0, -1.0]])
+    given = {"intercept": np.array([-1.0, 9.0, 1.0])[::2], "scale": [0.3, 0.3], "weights": np.full(4, 0.5)[::2]}
+    ends = [mj.RegressionMixture(2, init={**given, "coef": c}).fit(x, y) for c in (coef, np.asfortranarray(coef))]
+    np.testing.assert_array_equal(ends[0].coef_, ends[1].coef_)
+    np.testing.assert_allclose(ends[0].coef_, coef, atol=0.15)
+
+
 def test_only_the_weighted_measure_matters(seed: int) -> None:
     x, y, _ = lines(80, seed)
     g = np.random.default_rng(seed)

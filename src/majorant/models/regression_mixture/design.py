@@ -96,7 +96,7 @@ class Standard:
             raw = np.column_stack([first, raw])
         # T need not be square: where columns are dropped any line that agrees on the rows will do.
         inverse = np.linalg.pinv(self.transform)
-        return np.asarray((np.einsum("kj,pj->kp", raw, inverse) - self.pooled) / self.sigma)
+        return np.ascontiguousarray((np.einsum("kj,pj->kp", raw, inverse) - self.pooled) / self.sigma)
 
 
 @dataclass(frozen=True)

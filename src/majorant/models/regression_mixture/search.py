@@ -18,6 +18,9 @@ from majorant.models.regression_mixture.parameters import Regressions
 from majorant.models.regression_mixture.starts import SWAP, Sample, pool, replaced
 
 MOST_ROUNDS, LEAST_ROUNDS = 12, 4
+STARTS_ON_A_SAMPLE, MOST_STARTS = 32, 64
+"""Starts of a round where starts race on a sample of the rows, and at most where they race on all."""
+
 IN_ONE_CALL = 1 << 15
 """Rows up to which a whole run of EM is one call of a kernel; more are passed over block by block, on threads."""
 
@@ -141,10 +144,12 @@ class Search:
         """Race until the best regular optimum has come back often enough."""
         whole = Sample(self.design.x, self.design.y, self.design.weights)
         is_large, size = self.is_large, self.sample_size
+        k = self.n_components
+        n_starts = STARTS_ON_A_SAMPLE if is_large else min(4 * k * (k + 1), MOST_STARTS)
         best, improved, n_started = np.inf, 0, 0
         for number in range(MOST_ROUNDS):
             rows = whole.subsample(draws, size) if is_large else whole
-            starts = self._starts(rows, number, 32 if is_large else 64, draws)
+            starts = self._starts(rows, number, n_starts, draws)
             n_started += len(starts)
             ends = self._race(rows, starts, whole if is_large else None)
             self._keep(ends)
@@ -296,7 +301,7 @@ class Search:
     def _left_out(self, rows: Sample, draws: np.random.Generator) -> None:
         """What lines replaced by narrow ones reach where no ratio of variances is imposed: there may be a maximum."""
         free = replace(self.rule, max_sigma_ratio=np.inf)
-        starts = self._replaced(rows, 64, draws)
+        starts = self._replaced(rows, min(16 * self.n_components, MOST_STARTS), draws)
         runs = [self.run(rows, start, 15, 1e-7, free) for start in starts]
         runs = [self.run(rows, run, 40, 1e-8, free) for run in self._admissible(runs)[:8]]
         for run in self._distinct(self._admissible(runs), 4):

@@ -45,7 +45,7 @@ class Sample:
     def total_weight(self) -> float:
         return float(self.weights.sum())
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         return int(self.x.shape[1])
 
@@ -116,7 +116,7 @@ def replaced(rows: Sample, base: Regressions, draws: np.random.Generator, least:
     n_steps = 2 if draws.random() < 0.6 else 0
     threshold = _concentrated(rows, draws, mass, n_steps, new.coef[j])
     new.variances[j] = max(threshold, 1e-6)
-    new.weights[j] = np.clip(mass / total, 0.02, 0.5)
+    new.weights[j] = min(max(mass / total, 0.02), 0.5)
     return Regressions(new.weights / new.weights.sum(), new.coef, new.variances)
 
 
