@@ -15,6 +15,7 @@ from .test_classification_page import run_of as classification_of
 from .test_mixture_page import run_of as mixture_of
 from .test_mixture_page import selection
 from .test_page import run_of
+from .test_regression_page import run_of as regression_of
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = (
@@ -34,6 +35,7 @@ CASES = {
     "usual": lambda: run_of("usual"),
     "a mixture": lambda: mixture_of(selection=selection()),
     "a classification": classification_of,
+    "a mixture of regressions": lambda: regression_of("left out"),
     "a classification of odd names": lambda: classification_of("odd names"),
     "a classification of 20 classes": lambda: classification_of("20 classes"),
     "400 rows in 12 by 30": lambda: run_of("400 rows in 12 by 30"),
@@ -41,9 +43,12 @@ CASES = {
     "hundreds of starts": lambda: run_of("hundreds of starts"),
     "a mixture with gaps": lambda: mixture_of("missing"),
     "a mixture of huge numbers": lambda: mixture_of("huge"),
+    "five regressions": lambda: regression_of("five lines"),
+    "regressions of huge numbers": lambda: regression_of("huge"),
+    "regressions on 12 features": lambda: regression_of("many"),
     "a mixture of 12 by 30": lambda: mixture_of("300 in 12 by 30"),
 }
-DRAWN = 3
+DRAWN = 4
 """Pages of which pictures are taken: the first ones."""
 WRAPPER = """<!doctype html><body>{frames}<pre id="widths"></pre><script>
 addEventListener("load", () => {{

@@ -189,8 +189,8 @@ def test_an_unknown_kind_or_estimator_is_refused() -> None:
     run = run_of("two rows")
     with pytest.raises(TypeError, match="not one of majorant's models"):
         html_report(replace(run, card=None))
-    with pytest.raises(ValueError, match="no report for a regression yet"):
-        html_report(replace(run, card=replace(CARD, kind="regression")))
+    with pytest.raises(ValueError, match="no report for a forest yet"):
+        html_report(replace(run, card=replace(CARD, kind="forest")))
 
 
 def test_a_run_checks_its_shapes() -> None:

@@ -38,8 +38,11 @@ def assigned(estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_ne
         return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame)))}
     if card.kind == "classification":
         return {"row": rows, **_by_class(card.part, estimator, frame)}
-    if card.kind != "clustering":
-        return {"row": rows, "prediction": estimator.predict(frame)}
+    if card.kind == "regression":
+        found = (
+            _by_line(card.part, estimator, frame) if is_new else _by_probability(card.part, estimator.responsibilities_)
+        )
+        return {"row": rows, **found}
     labels = estimator.predict(frame) if is_new or not hasattr(estimator, "labels_") else estimator.labels_
     columns: dict[str, NDArray[Any]] = {"row": rows, card.part: np.asarray(labels, dtype=np.int64) + 1}
     if hasattr(estimator, "transform"):
@@ -53,6 +56,15 @@ def _by_probability(part: str, probabilities: NDArray[Any]) -> dict[str, NDArray
     columns = {part: probabilities.argmax(axis=1).astype(np.int64) + 1, "probability": best, "uncertainty": 1.0 - best}
     if probabilities.shape[1] <= MOST_PROBABILITIES:
         columns |= {f"{part}_{k + 1}": probabilities[:, k] for k in range(probabilities.shape[1])}
+    return columns
+
+
+def _by_line(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
+    """The mean of the mixture, and what every part predicts; which of them a row follows only its target tells."""
+    lines = np.asarray(estimator.predict_components(frame))
+    columns: dict[str, NDArray[Any]] = {"prediction": np.asarray(estimator.predict(frame))}
+    if lines.shape[1] <= MOST_PROBABILITIES:
+        columns |= {f"{part}_{k + 1}": lines[:, k] for k in range(lines.shape[1])}
     return columns
 
 

@@ -51,6 +51,7 @@ def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> 
         weights=matrix.weights,
         selection=recipe.selection,
         y=matrix.target,
+        target_name=recipe.columns.target or "y",
     )
     page = html_report(run)
     with replacing(path) as stream:

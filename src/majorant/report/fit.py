@@ -50,6 +50,11 @@ class Fit:
         return ""
 
     @property
+    def part(self) -> str:
+        """What a part is called, in the singular."""
+        return self.card.part
+
+    @property
     def n_rows(self) -> int:
         return int(self.run.X.shape[0])
 

@@ -14,7 +14,9 @@ from majorant.report.fit import Fit
 from majorant.report.html import escaped
 from majorant.report.measures.classification import Classification, measure_classification
 from majorant.report.measures.clustering import Clustering, measure_clustering
+from majorant.report.measures.memberships import Memberships
 from majorant.report.measures.mixture import Mixture, measure_mixture
+from majorant.report.measures.regression import Regression, measure_regression
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.sections.certificate import certificate_section
@@ -24,12 +26,17 @@ from majorant.report.sections.components import components_section
 from majorant.report.sections.confusion import confusion_section
 from majorant.report.sections.convergence import convergence_section
 from majorant.report.sections.criteria import criteria_section
+from majorant.report.sections.estimates import estimates_section
 from majorant.report.sections.evidence import evidence_section
+from majorant.report.sections.left_out import left_out_section
+from majorant.report.sections.lines import fit_section
+from majorant.report.sections.optima import optima_section
 from majorant.report.sections.pair import pair_section
 from majorant.report.sections.profiles import profiles_section
 from majorant.report.sections.prototypes import prototypes_section
 from majorant.report.sections.regularity import regularity_section
 from majorant.report.sections.reproduce import reproduce_section
+from majorant.report.sections.residuals import residuals_section
 from majorant.report.sections.silhouettes import silhouettes_section
 from majorant.report.sections.strip import strip_section
 from majorant.report.sections.uncertainty import uncertainty_section
@@ -37,6 +44,7 @@ from majorant.report.words import classification as classification_words
 from majorant.report.words import clustering as clustering_words
 from majorant.report.words import mixture as mixture_words
 from majorant.report.words import partition as partition_words
+from majorant.report.words import regression as regression_words
 
 Measured = TypeVar("Measured", bound=Fit)
 
@@ -104,25 +112,37 @@ def _fifth_fact(clustering: Clustering) -> tuple[str, str, str]:
 
 def mixture_header(mixture: Mixture) -> Header:
     """Title, lede and five facts of a mixture."""
-    evidence, name = mixture.evidence, mixture.card.objective_name
-    criterion = next(iter(mixture.criteria.items()), None) if mixture.regular else None
-    if mixture.run.selection is not None:
-        criterion = (mixture.run.selection.criterion, mixture.run.selection.best.value)
-    facts = (
-        _shape(mixture),
-        (
-            escaped(name.capitalize()),
-            numbers.objective(mixture.objective, name),
-            "" if mixture.regular else "irregular",
-        ),
+    return Header(
+        partition_words.plain_title(mixture),
+        partition_words.title(mixture),
+        mixture_words.lede(mixture),
+        _likelihood_facts(mixture),
+    )
+
+
+def regression_header(regression: Regression) -> Header:
+    """Title, lede and five facts of a mixture of regressions."""
+    return Header(
+        regression_words.plain_title(regression),
+        regression_words.title(regression),
+        regression_words.lede(regression),
+        _likelihood_facts(regression),
+    )
+
+
+def _likelihood_facts(fit: Memberships) -> tuple[tuple[str, str, str], ...]:
+    name = fit.card.objective_name
+    criterion = next(iter(fit.criteria.items()), None) if fit.regular else None
+    if fit.run.selection is not None:
+        criterion = (fit.run.selection.criterion, fit.run.selection.best.value)
+    return (
+        _shape(fit),
+        (escaped(name.capitalize()), numbers.objective(fit.objective, name), "" if fit.regular else "irregular"),
         ("BIC", numbers.DASH, "")
         if criterion is None
         else (criterion[0].upper(), numbers.fixed(criterion[1], 2), "lower is better"),
-        _hits(evidence),
-        ("Clear-cut rows", numbers.integer(mixture.n_clear), "probability above 0.9"),
-    )
-    return Header(
-        partition_words.plain_title(mixture), partition_words.title(mixture), mixture_words.lede(mixture), facts
+        _hits(fit.evidence),
+        ("Clear-cut rows", numbers.integer(fit.n_clear), "probability above 0.9"),
     )
 
 
@@ -188,6 +208,21 @@ KINDS: dict[str, Kind[Any]] = {
             strip_section,
             uncertainty_section,
             profiles_section,
+            criteria_section,
+            convergence_section,
+            reproduce_section,
+        ),
+    ),
+    "regression": Kind(
+        measure_regression,
+        regression_header,
+        (
+            evidence_section,
+            left_out_section,
+            estimates_section,
+            fit_section,
+            optima_section,
+            residuals_section,
             criteria_section,
             convergence_section,
             reproduce_section,

@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from majorant._numbers import Rounding, rounded, rounded_up, usual_decimals
 
 MINUS = "\u2212"
@@ -51,6 +54,16 @@ def objective_decimals(value: float, usual: int) -> int | None:
     if not 1e-4 <= size < 1e9:
         return None
     return max(usual, 3 - math.floor(math.log10(size)))
+
+
+def shared_decimals(values: NDArray[np.float64], spreads: NDArray[np.float64]) -> int | None:
+    """Decimals that show two digits of the smallest spread, at most five; None where powers of ten are better."""
+    largest = float(max(np.abs(values).max(), spreads.max()))
+    positive = spreads[spreads > 0]
+    if largest >= 1e7 or (0 < largest < 1e-3):
+        return None
+    least = float(positive.min()) if len(positive) else largest or 1.0
+    return int(np.clip(1 - np.floor(np.log10(least)), 0, 5))
 
 
 def objective(value: float, name: str, like: float | None = None, apart: float | None = None) -> str:

@@ -45,7 +45,7 @@ def html_report(run: Run) -> str:
 
 def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) -> str:
     style = resources.files("majorant.report").joinpath("page.css").read_text(encoding="utf-8")
-    kind = "" if card.title.endswith(card.kind) else f" {card.kind}"
+    kind = "" if card.kind in card.title else f" {card.kind}"
     what = f"report of {article(card.title)} {card.title}{kind}"
     body = "\n".join(section.render() for section in sections)
     return f"""<!doctype html>

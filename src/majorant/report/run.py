@@ -23,7 +23,8 @@ class Run:
         Fitted, with ``get_params()``, ``evidence_``, ``trace_`` and ``n_iter_``. A clustering also has
         ``cluster_centers_``, ``labels_`` and ``inertia_``; a mixture ``weights_``, ``means_``, ``covariances_``,
         ``covariance_type``, ``log_likelihood_``, ``predict_proba`` and the criteria; a classification ``classes_`` and
-        ``predict``, and ``prototypes_``, ``n_poses_`` and ``poses_`` if it has prototypes.
+        ``predict``, and ``prototypes_``, ``n_poses_`` and ``poses_`` if it has prototypes; a regression is a
+        ``RegressionMixture``.
     X : array of shape (n, d)
         The rows as the model saw them.
     feature_names : tuple of str
@@ -50,6 +51,8 @@ class Run:
         The fits that this one was chosen from.
     y : array of shape (n,) or None
         What the model was to predict, for models that do.
+    target_name : str
+        What `y` is called.
     """
 
     estimator: Any
@@ -66,6 +69,7 @@ class Run:
     weights: NDArray[np.float64] | None = None
     selection: Selection | None = None
     y: NDArray[Any] | None = None
+    target_name: str = "y"
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2:

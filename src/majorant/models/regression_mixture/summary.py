@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from majorant.models.regression_mixture.words import what_would_admit
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
 
 MOST_FEATURES = 20
@@ -57,8 +58,12 @@ def regression_summary(model: Any) -> Summary:
         Block("COMPONENTS", "" if model.regular_ else "not a regular solution", (lines, note)),
         Block("INTERVALS", "95 %, from the observed information", _intervals(model, features)),
     ]
+    look_out = [] if model.excluded_ is None else [what_would_admit(model.excluded_, model.max_sigma_ratio)]
     return Summary(
-        f"mixture of regressions, {counted(k, 'component')}", f"{counted(n, 'row')}, {counted(d, 'feature')}", blocks
+        f"mixture of regressions, {counted(k, 'component')}",
+        f"{counted(n, 'row')}, {counted(d, 'feature')}",
+        blocks,
+        look_out,
     )
 
 

@@ -25,13 +25,19 @@ def of_columns(design: Design, names: Sequence[str]) -> str:
     )
 
 
-def what_would_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> str:
-    """What was left out as irregular, and the parameters with which it would count."""
+def changes_that_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> list[str]:
+    """Settings with which a solution left out would count."""
     changes = []
     if excluded["sigma_ratio"] >= max_sigma_ratio * (1 - 1e-3):
         changes.append(f"max_sigma_ratio={np.ceil(excluded['sigma_ratio'] * 1.05):g}")
     if excluded["smallest_component"] < excluded["regular_from"]:
         changes.append(f"min_component_size={np.floor(excluded['smallest_component']):g}")
+    return changes
+
+
+def what_would_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> str:
+    """What was left out as irregular, and the parameters with which it would count."""
+    changes = changes_that_admit(excluded, max_sigma_ratio)
     return (
         f"A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out: its smallest component has "
         f"{excluded['smallest_component']:.1f} rows and its noise differs by a factor of "

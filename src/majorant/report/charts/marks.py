@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from majorant.report.charts.svg import Canvas, Point, coordinate, path_of
 
 N_COLOURS = 3
+SHADES = 5
 SHAPE_NAMES = ("circle", "diamond", "triangle")
 
 
@@ -18,6 +19,15 @@ def component_class(component: int, n_components: int, spoken_of: int | None = N
     if n_components <= N_COLOURS:
         return str(component + 1)
     return "1" if component == spoken_of else "mid"
+
+
+def shaded_class(component: int, n_components: int, probability: float, spoken_of: int | None = None) -> str:
+    """The suffix of the colour class of a row, greyer the less probable its component is: in five steps from grey."""
+    colour = component_class(component, n_components, spoken_of)
+    if colour == "mid" or n_components == 1:
+        return colour
+    step = round(SHADES * (probability - 1 / n_components) / (1 - 1 / n_components))
+    return "mid" if step <= 0 else colour if step >= SHADES else f"{colour}-{step}"
 
 
 def shape(component: int, x: float, y: float, radius: float) -> str:

@@ -32,11 +32,6 @@ class Partition(Fit):
         return self.run.X
 
     @property
-    def part(self) -> str:
-        """What a part is called, in the singular."""
-        return self.card.part
-
-    @property
     def k(self) -> int:
         return int(self.centres.shape[0])
 

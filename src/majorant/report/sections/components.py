@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, legend_mark
@@ -65,7 +64,7 @@ def _column(mixture: Mixture, shown: list[int], feature: int) -> list[str]:
     """Means with their standard deviations, with one number of decimals."""
     means = mixture.in_own_units(mixture.centres[shown, feature], feature)
     spreads = mixture.in_own_units(mixture.deviations_within[shown, feature], feature, spread=True)
-    decimals = _decimals(means, spreads)
+    decimals = numbers.shared_decimals(means, spreads)
     if decimals is None:
         texts = [
             (numbers.scientific(float(m)), numbers.scientific(float(s))) for m, s in zip(means, spreads, strict=True)
@@ -76,13 +75,3 @@ def _column(mixture: Mixture, shown: list[int], feature: int) -> list[str]:
             for m, s in zip(means, spreads, strict=True)
         ]
     return [f'{mean} <small class="quiet">{spread}</small>' for mean, spread in texts]
-
-
-def _decimals(means: NDArray[np.float64], spreads: NDArray[np.float64]) -> int | None:
-    """Decimals that show two digits of the smallest spread, at most five; None where powers of ten are better."""
-    largest = float(max(np.abs(means).max(), spreads.max()))
-    positive = spreads[spreads > 0]
-    if largest >= 1e7 or (0 < largest < 1e-3):
-        return None
-    least = float(positive.min()) if len(positive) else largest or 1.0
-    return int(np.clip(1 - np.floor(np.log10(least)), 0, 5))

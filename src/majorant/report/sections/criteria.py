@@ -5,18 +5,18 @@ from __future__ import annotations
 from majorant.evidence.selection import Selection
 from majorant.report import numbers
 from majorant.report.html import escaped, facts
-from majorant.report.measures.mixture import Mixture
+from majorant.report.measures.memberships import Memberships
 from majorant.report.section import Section
 from majorant.report.words import criteria as words
 
 
-def criteria_section(mixture: Mixture) -> Section | None:
+def criteria_section(fit: Memberships) -> Section | None:
     """None for a model without criteria, and for an irregular one, whose criteria mean nothing."""
-    selection = mixture.run.selection
-    if selection is None and (not mixture.criteria or not mixture.regular):
+    selection = fit.run.selection
+    if selection is None and (not fit.criteria or not fit.regular):
         return None
-    block = _only(mixture) if selection is None else criterion_table(selection)
-    return Section("criterion", "Criterion", words.headline(mixture), block, words.notes(mixture), is_figure=False)
+    block = _only(fit) if selection is None else criterion_table(selection)
+    return Section("criterion", "Criterion", words.headline(fit), block, words.notes(fit), is_figure=False)
 
 
 def criterion_table(selection: Selection) -> str:
@@ -41,7 +41,5 @@ def criterion_table(selection: Selection) -> str:
     )
 
 
-def _only(mixture: Mixture) -> str:
-    return facts(
-        [(name.upper(), numbers.fixed(value, 2), "") for name, value in mixture.criteria.items()], "four-figures"
-    )
+def _only(fit: Memberships) -> str:
+    return facts([(name.upper(), numbers.fixed(value, 2), "") for name, value in fit.criteria.items()], "four-figures")

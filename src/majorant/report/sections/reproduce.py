@@ -21,7 +21,7 @@ LONGEST_LINE = 76
 def reproduce_section(fit: Fit) -> Section:
     """What to type to get the page again."""
     params = fit.params
-    code = fit.run.command or python_call(fit.run.estimator, params)
+    code = fit.run.command or python_call(fit.run.estimator, params, "X, y" if fit.card.needs_target else "X")
     settings = [(name, setting(value)) for name, value in params.items()]
     settings.append(("rows used, left out", f"{integer(fit.n_rows)}, {integer(fit.run.n_left_out)}"))
     rows = "".join(f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in settings)
@@ -35,8 +35,8 @@ def reproduce_section(fit: Fit) -> Section:
     )
 
 
-def python_call(estimator: Any, params: Mapping[str, Any]) -> str:
-    """The call that makes and fits the estimator, with the settings that are not the defaults."""
+def python_call(estimator: Any, params: Mapping[str, Any], data: str = "X") -> str:
+    """The call that makes the estimator, with the settings that are not the defaults, and fits it to `data`."""
     signature = inspect.signature(type(estimator)).parameters
     order = [*signature, *(name for name in params if name not in signature)]
     changed = [
@@ -45,10 +45,10 @@ def python_call(estimator: Any, params: Mapping[str, Any]) -> str:
         if name in params and not _is_default(params[name], signature.get(name))
     ]
     name = type(estimator).__name__
-    call = f"{name}({', '.join(changed)}).fit(X)"
+    call = f"{name}({', '.join(changed)}).fit({data})"
     if len(call) <= LONGEST_LINE:
         return call
-    return f"{name}(\n" + "".join(f"    {setting},\n" for setting in changed) + ").fit(X)"
+    return f"{name}(\n" + "".join(f"    {setting},\n" for setting in changed) + f").fit({data})"
 
 
 def setting(value: Any) -> str:

@@ -5,27 +5,27 @@ from __future__ import annotations
 from majorant.evidence.selection import Selection
 from majorant.report import numbers
 from majorant.report.html import escaped
-from majorant.report.measures.mixture import Mixture
+from majorant.report.measures.memberships import Memberships
 from majorant.report.words.grammar import capital
 
 SIGN = "<b>Lower is better</b>, as in scikit-learn; mclust\u2019s sign is the other way round."
 
 
-def headline(mixture: Mixture) -> str:
+def headline(fit: Memberships) -> str:
     """What the criterion prefers, or what it is."""
-    selection = mixture.run.selection
+    selection = fit.run.selection
     if selection is not None:
         return escaped(selection.sentence)
-    (name, value), *_ = mixture.criteria.items()
+    (name, value), *_ = fit.criteria.items()
     return f"The {name.upper()} is {numbers.fixed(value, 2)}: it says something only beside other sizes."
 
 
-def notes(mixture: Mixture) -> list[str]:
+def notes(fit: Memberships) -> list[str]:
     """The sign, near ties, and what is left out."""
-    selection = mixture.run.selection
+    selection = fit.run.selection
     if selection is None:
         how = "<code>--k 1:6</code> fits one to six components and keeps the best."
-        return [SIGN, how if mixture.run.command else "<code>majorant.select</code> compares several sizes."]
+        return [SIGN, how if fit.run.command else "<code>majorant.select</code> compares several sizes."]
     texts = [SIGN + (" The best is in bold type." if selection.ranked else "")]
     if selection.ranked and selection.near:
         texts.append("<b>Near ties:</b> a difference below 2 hardly tells two candidates apart.")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from majorant.report import numbers
 from majorant.report.html import escaped
-from majorant.report.measures.mixture import CLEAR, Mixture
+from majorant.report.measures.memberships import CLEAR
+from majorant.report.measures.mixture import Mixture
 from majorant.report.words import evidence as evidence_words
 from majorant.report.words.grammar import capital, counted, in_prose, listed, opening, verb
 from majorant.report.words.partition import parts

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from majorant.report import numbers
-from majorant.report.measures.mixture import CLEAR, Mixture
+from majorant.report.measures.memberships import CLEAR
+from majorant.report.measures.mixture import Mixture
 from majorant.report.words.grammar import opening, verb
 
 

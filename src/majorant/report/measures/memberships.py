@@ -1,0 +1,82 @@
+"""The numbers of any model that gives each row to its components by probabilities."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.evidence.selection import CRITERIA
+from majorant.report.fit import Fit
+
+CLEAR = 0.9
+"""Probability above which a row is said to belong to its component clearly."""
+
+
+@dataclass(frozen=True)
+class Memberships(Fit):
+    """Probabilities of components, and what is computed from them."""
+
+    @cached_property
+    def responsibilities(self) -> NDArray[np.float64]:
+        """Probability of each component for each row, (n, k)."""
+        return np.asarray(self.run.estimator.predict_proba(self.as_fitted), dtype=np.float64)
+
+    @cached_property
+    def labels(self) -> NDArray[np.int64]:
+        """The most probable component of each row."""
+        return np.asarray(self.responsibilities.argmax(axis=1), dtype=np.int64)
+
+    @cached_property
+    def weights(self) -> NDArray[np.float64]:
+        """Weight of each component."""
+        return np.asarray(self.run.estimator.weights_, dtype=np.float64)
+
+    @property
+    def k(self) -> int:
+        return len(self.weights)
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Rows of each component, each counted where it most probably is."""
+        return np.bincount(self.labels, minlength=self.k)
+
+    @cached_property
+    def effective_sizes(self) -> NDArray[np.float64]:
+        """Rows of each component, each counted by its probability."""
+        return np.asarray(self.responsibilities.sum(axis=0))
+
+    @cached_property
+    def certainty(self) -> NDArray[np.float64]:
+        """Probability of each row's component."""
+        return np.asarray(self.responsibilities.max(axis=1))
+
+    @property
+    def n_clear(self) -> int:
+        """Rows that belong to their component clearly."""
+        return int((self.certainty > CLEAR).sum())
+
+    @property
+    def regular(self) -> bool:
+        return bool(getattr(self.run.estimator, "regular_", True))
+
+    @cached_property
+    def criteria(self) -> dict[str, float]:
+        """The criteria that the model has, by name; lower is better."""
+        found = {}
+        for name in CRITERIA:
+            method = getattr(self.run.estimator, name, None)
+            if method is None:
+                continue
+            takes_weights = "sample_weight" in inspect.signature(method).parameters
+            if self.run.weights is None or takes_weights:
+                weights = {} if self.run.weights is None else {"sample_weight": self.run.weights}
+                found[name] = float(method(self.as_fitted, **weights))
+        return found
+
+    def row_number(self, row: int) -> int:
+        """The number of a row in the table, from 1."""
+        return row + 1 if self.run.rows is None else int(self.run.rows[row])

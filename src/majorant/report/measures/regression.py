@@ -1,0 +1,226 @@
+"""The numbers of a regression mixture's report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.evidence.records import SAME_OPTIMUM
+from majorant.evidence.selection import CRITERIA
+from majorant.models.regression_mixture.summary import intervals
+from majorant.registry import ModelCard
+from majorant.report.measures.lines import Lines, matching_order
+from majorant.report.measures.memberships import Memberships
+from majorant.report.run import Run
+
+Array = NDArray[np.float64]
+FEWEST_IN_A_BIN = 8
+MOST_BINS = 8
+MOST_OPTIMA = 3
+DRIFT = 0.4
+"""Median of residuals, in standard deviations of the noise, from which a line is said not to fit."""
+ERRORS = 3.5
+"""Standard errors of that median that it must also exceed."""
+ERROR_OF_A_MEDIAN = 1.2533
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A solution, its components in the order of those of the fit that share most rows with them.
+
+    Attributes
+    ----------
+    log_likelihood : float
+    lines : Lines
+    responsibilities : array of shape (n, k)
+    n_starts : int
+        Starts that ended there, 0 where that is not known.
+    regular : bool
+        False for one that was left out.
+    """
+
+    log_likelihood: float
+    lines: Lines
+    responsibilities: Array
+    n_starts: int
+    regular: bool = True
+
+    @cached_property
+    def labels(self) -> NDArray[np.int64]:
+        """The most probable component of each row."""
+        return np.asarray(self.responsibilities.argmax(axis=1), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What one component leaves over on the rows that are most probably its own.
+
+    Attributes
+    ----------
+    at : array
+        Where each row lies on the horizontal axis.
+    values : array
+        Residuals in standard deviations of the noise.
+    median_at, medians, n_in_bin : array
+        Of bins with equally many rows.
+    """
+
+    at: Array
+    values: Array
+    median_at: Array
+    medians: Array
+    n_in_bin: Array
+
+    @property
+    def n_beyond(self) -> int:
+        """Rows more than two standard deviations away."""
+        return int((np.abs(self.values) > 2).sum())
+
+    @property
+    def drift(self) -> tuple[float, float] | None:
+        """The lowest and the highest median, where one is further from zero than chance would have it."""
+        if len(self.medians) < 2:
+            return None
+        chance = ERRORS * ERROR_OF_A_MEDIAN / np.sqrt(self.n_in_bin)
+        if not (np.abs(self.medians) > np.maximum(chance, DRIFT)).any():
+            return None
+        return float(self.medians.min()), float(self.medians.max())
+
+
+@dataclass(frozen=True)
+class Regression(Memberships):
+    """A mixture of regressions and what is computed from it."""
+
+    @property
+    def y(self) -> Array:
+        """What is predicted."""
+        if self.run.y is None:
+            raise ValueError("the report of a mixture of regressions needs y, what the lines predict")
+        return np.asarray(self.run.y, dtype=np.float64)
+
+    @cached_property
+    def lines(self) -> Lines:
+        return Lines.of(self.run.estimator)
+
+    @cached_property
+    def responsibilities(self) -> Array:
+        return self.lines.responsibilities(self.run.X, self.y)
+
+    @cached_property
+    def criteria(self) -> dict[str, float]:
+        return {name: float(getattr(self.run.estimator, f"{name}_")) for name in CRITERIA}
+
+    @cached_property
+    def intervals(self) -> dict[str, tuple[Array, Array]] | None:
+        """95 % intervals by the name of the parameter; None where the rows do not determine all of them."""
+        return intervals(self.run.estimator)
+
+    @property
+    def why_certain(self) -> str:
+        if self.k == 1:
+            return "One line has its best place by least squares, so no better one exists."
+        return ""
+
+    @cached_property
+    def effects(self) -> Array:
+        """How far each feature moves the predictions: its slopes times its standard deviation, root mean square."""
+        slopes: Array = self.lines.coef * self.deviations
+        return np.asarray(np.sqrt(np.average(slopes**2, axis=0, weights=self.weights)))
+
+    @cached_property
+    def ranked_features(self) -> list[int]:
+        """Features by their effect, the largest first."""
+        return [int(j) for j in np.argsort(-self.effects, kind="stable")]
+
+    @property
+    def main_feature(self) -> int:
+        """The feature of the largest effect."""
+        return self.ranked_features[0]
+
+    @property
+    def noise_ratio(self) -> float:
+        """Largest standard deviation of the noise over the smallest."""
+        return float(self.lines.scale.max() / self.lines.scale.min())
+
+    @cached_property
+    def main_values(self) -> Array:
+        """The main feature in the table's own units."""
+        data = self.run.X if self.run.raw is None else self.run.raw
+        return np.asarray(data[:, self.main_feature], dtype=np.float64)
+
+    def moved(self, lines: Lines, labels: NDArray[np.int64]) -> Array:
+        """Each row's y where all its features but the main one are at their means, by the slopes of its line.
+
+        The row keeps its distance from the line.
+        """
+        rows = np.arange(self.n_rows)
+        left = self.y - lines.fits(self.run.X)[rows, labels]
+        seen = self.run.X[:, self.main_feature]
+        return np.asarray(left + lines.along(self.main_feature, seen, self.means)[rows, labels])
+
+    def ends(self, lines: Lines) -> tuple[Array, Array]:
+        """The ends of every line over the range of the rows: where, in the table's own units, and how high, (2, k)."""
+        seen = self.run.X[:, self.main_feature]
+        at = np.array([self.main_values.min(), self.main_values.max()])
+        return at, lines.along(self.main_feature, np.array([seen.min(), seen.max()]), self.means)
+
+    @cached_property
+    def solutions(self) -> list[Optimum]:
+        """The fit, the other distinct regular optima, best first, and at the end the better one that was left out.
+
+        An irregular fit stands alone: there is no regular one to compare it with.
+        """
+        model = self.run.estimator
+        found = [self._solution(self.objective, self.lines, regular=self.regular)]
+        if not self.regular:
+            return found
+        others = [(optimum, True) for optimum in model.optima_ if not self._is_fit(optimum["log_likelihood"])]
+        others = others[: MOST_OPTIMA - 1]
+        if model.excluded_ is not None and not self._is_fit(model.excluded_["log_likelihood"]):
+            others.append((model.excluded_, False))
+        for optimum, regular in others:
+            lines = Lines.of_optimum(optimum, model.center_)
+            labels = lines.responsibilities(self.run.X, self.y).argmax(axis=1)
+            lines = lines.taken(matching_order(self.labels, labels, self.k))
+            found.append(self._solution(optimum["log_likelihood"], lines, regular=regular))
+        return found
+
+    def _solution(self, height: float, lines: Lines, *, regular: bool) -> Optimum:
+        return Optimum(
+            float(height), lines, lines.responsibilities(self.run.X, self.y), self._starts_at(height), regular
+        )
+
+    def _is_fit(self, height: float) -> bool:
+        return abs(height - self.objective) <= SAME_OPTIMUM * abs(self.objective)
+
+    def _starts_at(self, height: float) -> int:
+        near = SAME_OPTIMUM * abs(self.evidence.best)
+        return sum(o.n_hits for o in self.evidence.optima if abs(o.objective - height) <= near)
+
+    def n_moved(self, optimum: Optimum) -> int:
+        """Rows that belong to another component than in the fit."""
+        return int((optimum.labels != self.labels).sum())
+
+    def residuals(self, component: int) -> Residuals:
+        """What one component leaves over, along the one feature or along its predictions."""
+        mine = np.flatnonzero(self.labels == component)
+        fits = self.lines.fits(self.run.X[mine])[:, component]
+        values = (self.y[mine] - fits) / self.lines.scale[component]
+        at = self.main_values[mine] if self.n_features == 1 else fits
+        n_bins = min(MOST_BINS, len(mine) // FEWEST_IN_A_BIN)
+        bins = np.array_split(np.argsort(at, kind="stable"), n_bins) if n_bins else []
+        return Residuals(
+            at,
+            values,
+            np.array([np.median(at[b]) for b in bins]),
+            np.array([np.median(values[b]) for b in bins]),
+            np.array([float(len(b)) for b in bins]),
+        )
+
+
+def measure_regression(run: Run, card: ModelCard) -> Regression:
+    """The numbers of a mixture of regressions; most are computed when first asked for."""
+    return Regression(run, card)

@@ -1,0 +1,143 @@
+"""Estimates: every parameter of every component, with its interval drawn beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.report import numbers
+from majorant.report.charts.marks import N_COLOURS, component_class, legend_mark, shape
+from majorant.report.charts.scales import Linear, round_numbers, tick_labels
+from majorant.report.charts.svg import coordinate
+from majorant.report.html import column_name, escaped
+from majorant.report.measures.regression import Regression
+from majorant.report.section import Section
+from majorant.report.words import regression as words
+
+Array = NDArray[np.float64]
+MOST_COMPONENTS = 9
+MOST_FEATURES = 8
+PLOT_WIDTH, PLOT_HEIGHT = 172, 22
+
+
+@dataclass(frozen=True)
+class Term:
+    """One parameter, for some components.
+
+    Attributes
+    ----------
+    name, addition : str
+        Markup.
+    values : array of shape (k,)
+    low, high : array of shape (k,) or None
+        The interval of each, where there is one.
+    """
+
+    name: str
+    addition: str
+    values: Array
+    low: Array | None
+    high: Array | None
+
+    @property
+    def decimals(self) -> int | None:
+        """Decimals that show two digits of the smallest standard error, or four digits of the largest value."""
+        if self.low is not None and self.high is not None:
+            return numbers.shared_decimals(self.values, (self.high - self.low) / 4)
+        return numbers.shared_decimals(self.values, np.abs(self.values) / 100)
+
+    def text(self, value: float) -> str:
+        """A value with the decimals of the term."""
+        return numbers.scientific(value) if self.decimals is None else numbers.fixed(value, self.decimals)
+
+    def scale(self) -> Linear:
+        """From zero, where that is near, to round numbers around all intervals."""
+        low = float(np.min(self.values if self.low is None else self.low))
+        high = float(np.max(self.values if self.high is None else self.high))
+        if min(abs(low), abs(high)) <= high - low or high == low:
+            low, high = min(low, 0.0), max(high, 0.0)
+        if high == low:
+            high = 1.0
+        step = _step(low, high)
+        return Linear(math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step, 4, PLOT_WIDTH - 4)
+
+
+def _step(low: float, high: float) -> float:
+    ticks = round_numbers(low, high, 4)
+    return ticks[1] - ticks[0] if len(ticks) > 1 else high - low
+
+
+def estimates_section(regression: Regression) -> Section:
+    """Weight, intercept, slopes and noise of each component, and how well the rows determine them."""
+    shown = min(regression.k, MOST_COMPONENTS)
+    features = regression.ranked_features[:MOST_FEATURES]
+    heads = (
+        '<th>Component</th><th class="number">Estimate</th><th class="number">95\u202f% interval</th>'
+        '<th class="bar-cell"></th>'
+    )
+    body = "".join(_group(term, regression.k) for term in terms(regression, shown, features))
+    return Section(
+        "components",
+        "Components",
+        words.components_headline(regression),
+        f'<div class="scrolls"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>',
+        words.components_notes(regression, shown, len(features)),
+        is_figure=False,
+    )
+
+
+def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[Term]:
+    """The parameters of the heaviest components, slopes of some features."""
+    model, found = regression.run.estimator, regression.intervals
+
+    def term(name: str, addition: str, attribute: str, feature: int | None = None) -> Term:
+        at = np.s_[:shown] if feature is None else np.s_[:shown, feature]
+        low, high = (None, None) if found is None else (np.asarray(bound[at]) for bound in found[attribute])
+        return Term(name, addition, np.asarray(getattr(model, f"{attribute}_")[at]), low, high)
+
+    unit = "per standard deviation" if regression.run.standardised else "per unit"
+    listed = [term("Weight", "share of the rows", "weights")]
+    if regression.params.get("fit_intercept", True):
+        listed.append(term("Intercept", "", "intercept"))
+    names = regression.run.feature_names
+    listed += [term(f"Slope on {column_name(names[f])}", unit, "coef", f) for f in features]
+    return [*listed, term("Noise \u03c3", "standard deviation", "scale")]
+
+
+def _group(term: Term, k: int) -> str:
+    scale = term.scale()
+    ends = "".join(f"<span>{escaped(text)}</span>" for text in tick_labels([scale.low, scale.high]))
+    rows = (
+        f'<tr class="group"><td colspan="3"><b>{term.name}</b><span class="quiet">{term.addition}</span></td>'
+        f'<td class="bar-cell"><span class="ends">{ends}</span></td></tr>'
+    )
+    for j, value in enumerate(term.values.tolist()):
+        low, high = (None, None) if term.low is None or term.high is None else (term.low[j], term.high[j])
+        interval = numbers.DASH
+        if low is not None and high is not None:
+            interval = f"{term.text(float(low))} to {term.text(float(high))}"
+        mark = legend_mark(j) if k <= N_COLOURS else ""
+        rows += (
+            f'<tr><td>{mark}{j + 1}</td><td class="number">{term.text(value)}</td>'
+            f'<td class="number">{interval}</td><td class="bar-cell">{_plot(scale, term, j, k, interval)}</td></tr>'
+        )
+    return rows
+
+
+def _plot(scale: Linear, term: Term, j: int, k: int, interval: str) -> str:
+    """The estimate as a mark on its interval, all of a term on one scale."""
+    c, colour, middle = coordinate, component_class(j, k), PLOT_HEIGHT / 2
+    parts = [f'<line class="grid" x1="0" y1="{c(middle)}" x2="{PLOT_WIDTH}" y2="{c(middle)}"/>']
+    if scale.low <= 0 <= scale.high:
+        zero = c(scale(0.0))
+        parts.append(f'<line class="axis" x1="{zero}" y1="1" x2="{zero}" y2="{PLOT_HEIGHT - 1}"/>')
+    if term.low is not None and term.high is not None:
+        x1, x2 = c(scale(float(term.low[j]))), c(scale(float(term.high[j])))
+        parts.append(f'<path class="stroke-{colour} interval" d="M{x1} {c(middle)}L{x2} {c(middle)}"/>')
+    parts.append(f'<path class="fill-{colour}" d="{shape(j, scale(float(term.values[j])), middle, 3.6)}"/>')
+    label = escaped(f"{term.text(float(term.values[j]))}, {interval}")
+    return f'<svg viewBox="0 0 {PLOT_WIDTH} {PLOT_HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'

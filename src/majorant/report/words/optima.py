@@ -1,0 +1,61 @@
+"""What is said of the other optima."""
+
+from __future__ import annotations
+
+from majorant.report import numbers
+from majorant.report.charts.marks import N_COLOURS
+from majorant.report.measures.regression import Optimum, Regression
+from majorant.report.words.grammar import capital, counted, in_prose, verb
+
+MANY = 0.2
+"""Share of rows that must change sides for two solutions to tell different stories."""
+
+
+def headline(regression: Regression) -> str:
+    """How the next solution differs from the fit."""
+    other = regression.solutions[1]
+    moved, n = regression.n_moved(other), regression.n_rows
+    name = "The second optimum" if other.regular else "The solution that was left out"
+    gap = abs(other.log_likelihood - regression.objective)
+    side = "higher" if other.log_likelihood > regression.objective else "lower"
+    who = f"{name}, {numbers.distance(gap)} {side},"
+    if moved == 0:
+        return f"{who} gives every row to the same component."
+    story = "tells another story: it " if moved > MANY * n else ""
+    return f"{who} {story}gives {numbers.integer(moved)} of {numbers.integer(n)} rows to another component."
+
+
+def caption(solution: Optimum, place: int) -> str:
+    """What stands under the log-likelihood of a solution, as plain text."""
+    if not solution.regular:
+        return "left out"
+    starts = f"{numbers.integer(solution.n_starts)} start{'' if solution.n_starts == 1 else 's'}"
+    if place == 0:
+        return f"the fit, {starts}" if solution.n_starts else "the fit"
+    return starts if solution.n_starts else "another optimum"
+
+
+def notes(regression: Regression, n_drawn: int) -> list[str]:
+    """How to read the panels, and what follows."""
+    solutions, n = regression.solutions, regression.n_rows
+    shown = counted(n_drawn, "row") if n_drawn < n else f"The same {counted(n, 'row', words=False)}"
+    texts = [f"{capital(shown)} under each solution, and its log-likelihood. The fit stands first."]
+    if 1 < regression.k <= N_COLOURS:
+        texts.append("<b>Colours</b> follow the components of the fit that share most rows with them.")
+    regular = [s for s in solutions[1:] if s.regular]
+    unseen = regression.evidence.n_distinct - 1 - len(regular)
+    if unseen > 0 and len(regular) >= 2:
+        texts.append(f"{capital(counted(unseen, 'poorer solution'))} {verb(unseen, 'is', 'are')} not shown.")
+    if regular and regression.n_moved(regular[0]) > MANY * n and regression.objective - regular[0].log_likelihood < 10:
+        texts.append(
+            f"<b>What to conclude:</b> optima this close that disagree this much say that {in_prose(regression.k)} "
+            "components are perhaps not the right number. Try one more."
+        )
+    if any(not s.regular for s in solutions[1:]):
+        texts.append("The last one is higher but not regular, so it is not the answer; see above.")
+    return texts
+
+
+def figure_label(regression: Regression) -> str:
+    """What the figure shows, as plain text."""
+    return f"The same rows with the lines of {counted(len(regression.solutions), 'solution')}, side by side"

@@ -1,0 +1,64 @@
+"""What is said of a mixture of regressions that is not regular, and of a better solution that was left out."""
+
+from __future__ import annotations
+
+from majorant.models.regression_mixture.words import changes_that_admit
+from majorant.report import numbers
+from majorant.report.measures.regression import Regression
+from majorant.report.words.grammar import listed
+
+IRREGULAR = "This fit is irregular: nothing follows from its likelihood."
+EXACT = "One line fits every row exactly, so there is nothing left for several lines to share."
+WHY = (
+    "With noise of its own, a component on few rows of one line can raise the likelihood to any height, so a higher "
+    "one is not a better one."
+)
+
+
+def smallest_rows(regression: Regression) -> float:
+    """Rows of the smallest component of the fit, each counted by its probability."""
+    return float(regression.effective_sizes.min())
+
+
+def headline(regression: Regression) -> str:
+    """One sentence on what must not be read, or what was left out."""
+    if regression.run.estimator.is_exact_:
+        return EXACT
+    if not regression.regular:
+        return IRREGULAR
+    excluded = regression.run.estimator.excluded_
+    reasons = []
+    if excluded["smallest_component"] < excluded["regular_from"]:
+        reasons.append(f"one component has only {numbers.fixed(excluded['smallest_component'], 1)} rows")
+    if excluded["sigma_ratio"] > regression.params["max_sigma_ratio"] or not reasons:
+        reasons.append(f"one component is {numbers.fixed(excluded['sigma_ratio'], 0)} times noisier than another")
+    return f"A higher solution was left out: {listed(reasons)}."
+
+
+def notes(regression: Regression) -> list[str]:
+    """Why, and what would change it."""
+    model, limit = regression.run.estimator, numbers.fixed(float(regression.params["max_sigma_ratio"]), 1)
+    if model.is_exact_:
+        return [
+            "<b>What to do:</b> fit a linear regression. The noise shown is a floor, set by the machine\u2019s digits."
+        ]
+    if not regression.regular:
+        return [
+            f"<b>What happened:</b> no solution was found whose components all have rows enough and whose noise "
+            f"differs by less than a factor of {limit}. {WHY}",
+            "<b>What to do:</b> ask for fewer components, or set <code>variance=common</code>. Rows that repeat, or "
+            "that lie on one line exactly, are the usual cause.",
+        ]
+    excluded = model.excluded_
+    rule = f"A solution counts when its noise differs by less than a factor of {limit} and its smallest component has "
+    changes = listed(
+        [
+            f"<code>{change}</code>"
+            for change in changes_that_admit(excluded, float(regression.params["max_sigma_ratio"]))
+        ]
+    )
+    return [
+        f"<b>The rule:</b> {rule}{numbers.fixed(excluded['regular_from'], 1)} rows or more. {WHY}",
+        f"<b>What to do:</b> {changes} would admit it. Do that where such a line is expected, for example because "
+        "some rows were measured without error.",
+    ]

@@ -1,0 +1,117 @@
+"""Mixtures of regressions by the command line: components of the rows, predictions, sizes compared by a criterion."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import majorant as mj
+from majorant.persistence import load
+
+Majorant = Callable[..., Any]
+FIT = ["fit", "regression-mixture", "t.csv", "--target", "grown", "--out", "run"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> pl.DataFrame:
+    """Two lines that cross, and a column of text."""
+    random = np.random.default_rng(1)
+    rain = np.round(random.uniform(0, 10, size=80), 2)
+    grown = np.where(np.arange(80) % 2 == 0, 1 + rain, 8 - 0.5 * rain) + 0.3 * random.normal(size=80)
+    frame = pl.DataFrame({"rain": rain, "grown": np.round(grown, 3), "place": [f"p{i}" for i in range(80)]})
+    frame.write_csv(tmp_path / "t.csv")
+    return frame
+
+
+def test_a_run_holds_the_component_of_every_row(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*FIT, "--k", "2")
+    assert (answer.status, answer.err) == (0, "")
+    assert "Model    mixture of regressions, 2 components, 1 feature\n" in answer.out
+    assert "intercept" in answer.out and "rain" in answer.out
+    model = load("run/model.majorant")
+    expected = mj.RegressionMixture(2, random_state=0).fit(table[["rain"]], table["grown"].to_numpy())
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    found = pl.read_csv("run/assignments.csv")
+    assert found.columns == ["row", "component", "probability", "uncertainty", "component_1", "component_2"]
+    proba = expected.responsibilities_
+    np.testing.assert_array_equal(found["component"].to_numpy(), proba.argmax(axis=1) + 1)
+    np.testing.assert_allclose(found["probability"].to_numpy(), proba.max(axis=1))
+    np.testing.assert_allclose(found["uncertainty"].to_numpy(), 1 - proba.max(axis=1), atol=1e-15)
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert "<i>grown</i> on <i>rain</i>, a mixture of two regressions" in page and "--target grown" in page
+    Path("run/report.html").unlink()
+    assert majorant("report", "run").status == 0
+    assert Path("run/report.html").read_text(encoding="utf-8") == page
+
+
+def test_predictions_are_the_mean_and_every_line(majorant: Majorant, table: pl.DataFrame) -> None:
+    assert majorant(*FIT, "--k", "2").status == 0
+    new = pl.DataFrame({"rain": [0.0, 4.5, 20.0]})
+    new.write_csv("new.csv")
+    answer = majorant("predict", "run", "new.csv", "--out", "p.csv")
+    assert (answer.status, answer.err) == (0, "")
+    found, model = pl.read_csv("p.csv"), load("run/model.majorant")
+    assert found.columns == ["row", "prediction", "component_1", "component_2"]
+    np.testing.assert_allclose(found["prediction"].to_numpy(), model.predict(new))
+    np.testing.assert_allclose(found[["component_1", "component_2"]].to_numpy(), model.predict_components(new))
+
+
+def test_sizes_are_compared_and_the_best_is_kept(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*FIT, "--k", "1:3", "--criterion", "bic")
+    assert (answer.status, answer.err) == (0, "")
+    expected = mj.select(
+        mj.RegressionMixture(random_state=0), table[["rain"]], table["grown"].to_numpy(), n_components=range(1, 4)
+    )
+    assert expected.best.size == 2
+    assert expected.sentence in " ".join(answer.out.split())
+    kept = json.loads(Path("run/summary.json").read_text())["selection"]["candidates"]
+    assert [c["value"] for c in kept] == [c.value for c in expected.candidates]
+    assert expected.sentence in Path("run/report.html").read_text(encoding="utf-8")
+
+
+def test_standardised_features_and_weights_reach_fit_and_page(
+    majorant: Majorant, table: pl.DataFrame, tmp_path: Path
+) -> None:
+    weights = np.where(np.arange(80) < 40, 2.0, 1.0)
+    table.with_columns(w=weights).write_csv(tmp_path / "t.csv")
+    assert majorant(*FIT, "--k", "2", "--standardise", "--weights", "w").status == 0
+    rain, grown = table["rain"].to_numpy(), table["grown"].to_numpy()
+    mean = np.average(rain, weights=weights)
+    deviation = np.sqrt(np.average((rain - mean) ** 2, weights=weights))
+    plain = mj.RegressionMixture(2, random_state=0).fit(rain[:, None], grown, sample_weight=weights)
+    model = load("run/model.majorant")
+    np.testing.assert_allclose(model.coef_, plain.coef_ * deviation, rtol=1e-5)
+    assert "per standard deviation" in Path("run/report.html").read_text(encoding="utf-8")
+
+
+def test_a_solution_that_was_left_out_is_on_the_screen(majorant: Majorant, tmp_path: Path) -> None:
+    draws = np.random.default_rng(9)
+    x, noise = draws.uniform(1.35, 3, size=100), draws.normal(size=100)
+    y = np.where(draws.random(100) < 0.37, x + 0.005 * noise, 1.56 + 0.2 * x + 0.2 * noise)
+    pl.DataFrame({"rain": x, "grown": y}).write_csv(tmp_path / "t.csv")
+    answer = majorant(*FIT, "--k", "2")
+    excluded = load("run/model.majorant").excluded_
+    words = " ".join(answer.out.split())
+    assert f"Look out: A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out" in words
+    assert '<section id="regularity"' in Path("run/report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([*FIT[:3], "--out", "run"], "mixture of regressions predicts a column: name it with --target."),
+        ([*FIT, "--features", "rain,grown"], '"grown" cannot be a feature and the target or the weights at once.'),
+        ([*FIT[:3], "--target", "place", "--out", "run"], 'column "place" of t.csv is not numeric'),
+        ([*FIT, "--k", "81"], "t.csv has 80 usable rows, too few for 81 components."),
+        ([*FIT, "--set", "variance=equal"], "mixture of regressions refused: variance must be"),
+    ],
+)
+def test_mistakes(majorant: Majorant, table: pl.DataFrame, arguments: list[str], words: str) -> None:
+    answer = majorant(*arguments)
+    assert answer.status == 2 and words in answer.words and not Path("run").exists()

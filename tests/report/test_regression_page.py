@@ -1,0 +1,261 @@
+"""The report of a mixture of regressions: a sound page for every case, numbers and words that follow from the fit."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+
+import majorant as mj
+from majorant.registry import card_of
+from majorant.report import Run, html_report, numbers
+from majorant.report.charts.marks import shaded_class
+from majorant.report.measures.lines import matching_order
+from majorant.report.measures.regression import Regression
+from majorant.report.sections.estimates import Term
+from majorant.report.words import optima, regression, regularity, residuals
+
+from .markup import check_page
+from .test_page import ODD_NAMES
+
+SIZES = {"one line": (60, 1, 1), "four features": (150, 2, 4), "five lines": (300, 5, 1), "many": (300, 3, 12)}
+CASES = ["usual", *SIZES, "exact", "irregular", "constant", "huge", "tiny", "far from zero", "weights", "left out"]
+
+
+@cache
+def fitted(case: str) -> tuple[mj.RegressionMixture, np.ndarray, np.ndarray, np.ndarray | None]:
+    n, k, d = SIZES.get(case, (120, 2, 1))
+    random = np.random.default_rng(4)
+    X, own = random.normal(size=(n, d)), np.arange(n) % k
+    slopes, noise = random.normal(size=(k, d)) + 2.0 * np.arange(k)[:, None], random.normal(size=n)
+    y = 3.0 * own + np.einsum("ij,ij->i", X, slopes[own]) + (0.2 + 0.1 * own) * noise
+    if case == "exact":
+        y = 1.0 + X[:, 0]
+    if case == "constant":
+        X[:] = 4.0
+    if case in ("huge", "tiny"):
+        X, y = X * {"huge": 1e9, "tiny": 1e-9}[case], y * {"huge": 1e12, "tiny": 1e-12}[case]
+    if case == "far from zero":
+        X, y = X + 1e6, y - 1e6
+    if case == "left out":
+        draws = np.random.default_rng(9)
+        X, noise = draws.uniform(1.35, 3, size=(100, 1)), draws.normal(size=100)
+        y = np.where(draws.random(100) < 0.37, X[:, 0] + 0.005 * noise, 1.56 + 0.2 * X[:, 0] + 0.2 * noise)
+    if case == "irregular":
+        X, y = X[:9], y[:9]
+    weights = np.where(own == 0, 2.0, 1.0) if case == "weights" else None
+    more: dict[str, Any] = {"min_component_size": 8} if case == "irregular" else {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = mj.RegressionMixture(k, random_state=0, **more).fit(X, y, sample_weight=weights)
+    return model, X, y, weights
+
+
+def run_of(case: str = "usual", **more: Any) -> Run:
+    model, X, y, weights = fitted(case)
+    d = X.shape[1]
+    names = ODD_NAMES[:d] if d <= len(ODD_NAMES) else tuple(f"feature {j}" for j in range(d))
+    return Run(model, X, names, "table.csv", "", y=y, weights=weights, **{"target_name": "a <b> & c", **more})
+
+
+def measured(run: Run) -> Regression:
+    return Regression(run, card_of(run.estimator))
+
+
+def sections_of(source: str) -> list[str]:
+    return [part.split('"')[0] for part in source.split('<section id="')[1:]]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_is_a_sound_page_with_the_evidence_first(case: str) -> None:
+    run = run_of(case)
+    source = html_report(run)
+    page = check_page(source)
+    expected = ["evidence", "regularity", "components", "fit", "optima", "residuals", "criterion"]
+    gone = {
+        "regularity": run.estimator.regular_ and run.estimator.excluded_ is None,
+        "optima": len(measured(run).solutions) < 2,
+        "residuals": run.estimator.is_exact_,
+        "criterion": not run.estimator.regular_,
+    }
+    sections = sections_of(source)
+    assert sections == [s for s in expected if not gone.get(s)] + ["convergence", "reproduce"]
+    text = "".join(page.text)
+    assert "nan" not in text and "report of a mixture of regressions \u00b7" in text and ".fit(X, y)" in text
+    for headline in source.split("<h2 ")[1:]:
+        assert len(headline.split("</h2>")[0].split(">", 1)[1].split()) <= 24
+    assert "<b> &" not in source and "a &lt;b&gt; &amp; c" in source
+
+
+def test_the_cases_are_what_they_are_called() -> None:
+    assert not fitted("irregular")[0].regular_ and not fitted("irregular")[0].is_exact_
+    assert fitted("exact")[0].is_exact_
+    assert fitted("left out")[0].excluded_ is not None and fitted("left out")[0].regular_
+    assert any(len(measured(run_of(case)).solutions) > 1 for case in CASES)
+
+
+@pytest.mark.parametrize("case", ["usual", "four features", "far from zero"])
+def test_the_numbers_are_the_models(case: str) -> None:
+    run = run_of(case)
+    numbers_of, model = measured(run), run.estimator
+    np.testing.assert_allclose(numbers_of.responsibilities, model.responsibilities_, atol=1e-9)
+    assert numbers_of.criteria == {"bic": model.bic_, "aic": model.aic_, "icl": model.icl_}
+    effects = np.sqrt(model.weights_ @ (model.coef_ * run.X.std(axis=0)) ** 2)
+    assert numbers_of.main_feature == int(effects.argmax())
+    fits = model.predict_components(run.X)
+    for j in range(2):
+        mine = model.responsibilities_.argmax(axis=1) == j
+        residuals_of = numbers_of.residuals(j)
+        assert run.y is not None
+        np.testing.assert_allclose(residuals_of.values, (run.y[mine] - fits[mine, j]) / model.scale_[j], atol=1e-6)
+        at = run.X[mine, 0] if case != "four features" else fits[mine, j]
+        np.testing.assert_allclose(residuals_of.at, at)
+        assert residuals_of.n_in_bin.sum() == mine.sum()
+
+
+@pytest.mark.parametrize("case", ["usual", "four features"])
+def test_rows_keep_their_distance_from_their_line_in_the_picture(case: str) -> None:
+    run = run_of(case)
+    shown = measured(run)
+    at, ends = shown.ends(shown.lines)
+    slope = (ends[1] - ends[0]) / (at[1] - at[0])
+    np.testing.assert_allclose(slope, run.estimator.coef_[:, shown.main_feature])
+    lines = ends[0] + np.outer(shown.main_values - at[0], slope)
+    rows = np.arange(len(run.X))
+    own = lines[rows, shown.labels]
+    fits = run.estimator.predict_components(run.X)[rows, shown.labels]
+    np.testing.assert_allclose(shown.moved(shown.lines, shown.labels) - own, run.y - fits, atol=1e-9)
+
+
+def test_a_standardised_table_is_drawn_in_its_own_units() -> None:
+    model, X, _, _ = fitted("usual")
+    run = run_of(raw=10.0 * X + 100.0, standardised=True)
+    at, ends = measured(run).ends(measured(run).lines)
+    np.testing.assert_allclose(at, [10 * X.min() + 100, 10 * X.max() + 100])
+    np.testing.assert_allclose(ends, model.predict_components(np.array([X.min(axis=0), X.max(axis=0)])))
+    source = html_report(run)
+    check_page(source)
+    assert "per standard deviation" in source and "per unit" not in source
+
+
+def test_intervals_are_those_of_the_summary() -> None:
+    run = run_of()
+    source = html_report(run)
+    errors = run.estimator.standard_errors()["coef"][:, 0]
+    for value, error in zip(run.estimator.coef_[:, 0], errors, strict=True):
+        low, high = (numbers.fixed(value + side * 1.959964 * error, 3) for side in (-1, 1))
+        assert f"{low} to {high}" in source
+
+
+def test_an_interval_is_drawn_around_its_estimate_on_a_scale_that_holds_all() -> None:
+    term = Term("", "", np.array([1.0, -3.0]), np.array([0.5, -4.2]), np.array([1.7, -2.0]))
+    scale = term.scale()
+    assert scale.low <= -4.2 and scale.high >= 1.7
+    far = Term("", "", np.array([1000.0]), np.array([999.0]), np.array([1001.0])).scale()
+    assert far.low > 900
+    for values in ([0.0], [5.0], [-2.0], [3.0, 3.0]):
+        alone = Term("", "", np.array(values), None, None).scale()
+        assert alone.low <= min(values) <= max(values) <= alone.high and alone.low < alone.high
+
+
+def test_without_intervals_the_page_says_so() -> None:
+    source = html_report(run_of("exact"))
+    assert "There are no intervals" in source and "All components are the same line." in source
+    assert "One line fits every row exactly" in source
+
+
+def test_a_better_solution_that_was_left_out_is_named_with_what_would_admit_it() -> None:
+    run = run_of("left out")
+    excluded = run.estimator.excluded_
+    assert excluded["log_likelihood"] > run.estimator.log_likelihood_
+    source = html_report(run)
+    section = source.split('<section id="regularity"')[1].split("</section>")[0]
+    assert numbers.fixed(excluded["log_likelihood"], 3) in section
+    assert f"{excluded['sigma_ratio']:.0f} times noisier" in section.replace("\u202f", "")
+    change = section.split("<code>max_sigma_ratio=")[1].split("</code>")[0]
+    model = mj.RegressionMixture(2, max_sigma_ratio=float(change), random_state=0).fit(run.X, run.y)
+    assert model.log_likelihood_ >= excluded["log_likelihood"] - 1e-3
+    shown = measured(run)
+    assert [s.regular for s in shown.solutions][-1] is False
+    assert "the solution that was left out" in optima.headline(replace_solutions(shown, [0, -1])).lower()
+
+
+def replace_solutions(shown: Regression, kept: list[int]) -> Regression:
+    other = measured(shown.run)
+    other.__dict__["solutions"] = [shown.solutions[i] for i in kept]
+    return other
+
+
+def test_an_irregular_fit_is_named_as_such_before_anything_is_read_from_it() -> None:
+    run = run_of("irregular")
+    source = html_report(run)
+    assert sections_of(source)[:2] == ["evidence", "regularity"]
+    assert "<strong>This fit is irregular</strong>" in source and "<dt>BIC</dt><dd>\u2013</dd>" in source
+    assert regularity.headline(measured(run)) == regularity.IRREGULAR
+
+
+def test_components_of_two_solutions_are_paired_by_the_rows_they_share() -> None:
+    labels, others = np.array([0, 0, 0, 1, 1, 2, 2]), np.array([2, 2, 0, 0, 0, 1, 1])
+    assert matching_order(labels, others, 3).tolist() == [2, 0, 1]
+    shown = measured(run_of("five lines"))
+    for solution in shown.solutions:
+        assert (matching_order(shown.labels, solution.labels, shown.k) == np.arange(shown.k)).all()
+    assert shown.n_moved(shown.solutions[0]) == 0
+
+
+def test_residuals_that_drift_are_told_from_those_that_do_not() -> None:
+    straight = measured(run_of("one line"))
+    assert straight.residuals(0).drift is None
+    assert residuals.headline(straight) == "The residuals do not drift: a straight line suits the rows."
+    X = np.linspace(-1, 1, 200)[:, None]
+    y = 4 * X[:, 0] ** 2 + 0.1 * np.random.default_rng(0).normal(size=200)
+    bent = measured(Run(mj.RegressionMixture(1).fit(X, y), X, ("x",), "t.csv", "", y=y))
+    low, high = bent.residuals(0).drift or (0.0, 0.0)
+    assert low < -0.5 and high > 0.5
+    assert "is not straight throughout" in residuals.headline(bent)
+
+
+def test_headlines_follow_from_the_numbers() -> None:
+    X = np.linspace(0, 4, 120)[:, None]
+    own, noise = np.arange(120) % 2, np.random.default_rng(0).normal(size=120)
+
+    def headline(y: np.ndarray) -> str:
+        model = mj.RegressionMixture(2, random_state=0).fit(X, y)
+        return regression.components_headline(measured(Run(model, X, ("x",), "t.csv", "", y=y)))
+
+    cross = np.where(own == 0, X[:, 0], 9 - X[:, 0]) + 0.1 * noise
+    assert headline(cross) in (
+        "Along <i>x</i> component 1 rises and component 2 falls.",
+        "Along <i>x</i> component 2 rises and component 1 falls.",
+    )
+    assert "times noisier than component" in headline(
+        X[:, 0] + np.where(own == 0, 0.0, 9.0) + (0.1 + 0.6 * own) * noise
+    )
+    assert "times as steep as component" in headline(X[:, 0] * (1 + 2 * own) + 9.0 * own + 0.1 * noise)
+    assert "run alike" in headline(X[:, 0] + 9.0 * own + 0.1 * noise)
+
+
+@pytest.mark.parametrize(
+    ("k", "probability", "expected"),
+    [
+        (2, 1.0, "2"),
+        (2, 0.5, "mid"),
+        (2, 0.75, "2-2"),
+        (3, 0.35, "mid"),
+        (3, 0.95, "2"),
+        (1, 1.0, "2"),
+        (5, 1.0, "mid"),
+    ],
+)
+def test_the_colour_of_a_row_goes_to_grey_with_its_probability(k: int, probability: float, expected: str) -> None:
+    assert shaded_class(1, k, probability) == expected
+    assert shaded_class(1, 5, 1.0, spoken_of=1) == "1"
+
+
+def test_a_page_needs_y() -> None:
+    with pytest.raises(ValueError, match="needs y, what the lines predict"):
+        html_report(replace(run_of(), y=None))
