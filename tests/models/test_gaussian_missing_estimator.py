@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,24 @@ def two_groups(n: int = 90, d: int = 3, seed: int = 0, share: float = 0.2) -> tu
     return x, full
 
 
+def fitted(x: NDArray[Any], covariance_type: CovarianceType = "full") -> GaussianMixture:
+    return GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(x)
+
+
+@cache
+def of_two_groups(covariance_type: CovarianceType = "full") -> GaussianMixture:
+    """The fit to `two_groups()`, which many tests compare with."""
+    return fitted(two_groups()[0], covariance_type)
+
+
+@cache
+def of_iris(covariance_type: CovarianceType) -> tuple[NDArray[np.float64], GaussianMixture]:
+    """Rows of iris with gaps, the eighth without any entry, and the fit to them."""
+    x = iris(5)
+    x[7] = NAN
+    return x, fitted(x, covariance_type)
+
+
 def test_the_case_of_twelve_rows() -> None:
     model = GaussianMixture(1).fit(TWELVE)
     np.testing.assert_allclose(model.means_, [[10.9275, 20.762207883]], rtol=1e-9)
@@ -70,7 +89,6 @@ def test_a_fit_is_a_function_of_the_rows_alone(covariance_type: CovarianceType) 
 
 
 def test_every_seed_finds_the_same_maximum() -> None:
-    """A search over filled-in rows, and 26 of 30 single starts, end below it."""
     found = [GaussianMixture(3, random_state=seed).fit(iris(3)).log_likelihood_ for seed in range(2)]
     np.testing.assert_allclose(found, -169.6553, atol=1e-3)
 
@@ -78,7 +96,7 @@ def test_every_seed_finds_the_same_maximum() -> None:
 @pytest.mark.parametrize("unit", [1e-8, 1e8])
 def test_units_do_not_matter(unit: float) -> None:
     x, _ = two_groups()
-    plain, scaled = (GaussianMixture(2, random_state=0).fit(table) for table in (x, (x + 3.0) * unit))
+    plain, scaled = of_two_groups(), fitted((x + 3.0) * unit)
     n_there = (~np.isnan(x)).sum()
     assert scaled.log_likelihood_ == pytest.approx(plain.log_likelihood_ - n_there * np.log(unit), rel=1e-7)
     np.testing.assert_allclose(scaled.means_ / unit - 3.0, plain.means_, rtol=1e-5)
@@ -87,9 +105,7 @@ def test_units_do_not_matter(unit: float) -> None:
 
 @each_type
 def test_rows_are_judged_by_their_observed_entries(covariance_type: CovarianceType) -> None:
-    x = iris(5)
-    x[7] = NAN
-    model = GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(x)
+    x, model = of_iris(covariance_type)
     densities = np.zeros((len(x), 2))
     for k in range(2):
         c = model.covariances_ if covariance_type == "tied" else model.covariances_[k]
@@ -110,9 +126,9 @@ def test_rows_are_judged_by_their_observed_entries(covariance_type: CovarianceTy
 
 @each_type
 def test_complete_rows_get_the_same_numbers_as_beside_no_others(covariance_type: CovarianceType) -> None:
-    x = iris(6)
+    x, model = of_iris(covariance_type)
     complete = ~np.isnan(x).any(axis=1)
-    model = GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(x)
+    assert 20 < complete.sum() < len(x)
     np.testing.assert_array_equal(model.score_samples(x)[complete], model.score_samples(x[complete]))
     np.testing.assert_array_equal(model.predict_proba(x)[complete], model.predict_proba(x[complete]))
     np.testing.assert_array_equal(model.impute(x)[complete], x[complete])
@@ -120,9 +136,9 @@ def test_complete_rows_get_the_same_numbers_as_beside_no_others(covariance_type:
 
 @each_type
 def test_imputed_entries_are_nearer_than_column_means(covariance_type: CovarianceType) -> None:
-    x, full = two_groups(300)
+    x, full = two_groups()
     x[0] = NAN
-    model = GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(x)
+    model = fitted(x, covariance_type)
     filled, missing = model.impute(x), np.isnan(x)
     np.testing.assert_array_equal(filled[~missing], x[~missing])
     np.testing.assert_allclose(filled[0], model.weights_ @ model.means_, rtol=1e-9)
@@ -151,16 +167,16 @@ def test_infinity_is_refused() -> None:
 
 def test_many_patterns_are_searched_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
     x, _ = two_groups()
-    usual = GaussianMixture(2, random_state=0).fit(x)
+    usual = of_two_groups()
     monkeypatch.setattr(fitting, "MOST_PATTERNS", 2)
-    quick = GaussianMixture(2, random_state=0).fit(x)
+    quick = fitted(x)
     assert "filled in" in quick.evidence_.note and "filled in" not in usual.evidence_.note
     assert quick.log_likelihood_ == pytest.approx(usual.log_likelihood_, rel=1e-4)
     assert quick.score(x) * len(x) == pytest.approx(quick.log_likelihood_, rel=1e-9)
 
 
 def test_a_stream_is_the_rows_in_memory(tmp_path: Path) -> None:
-    x, _ = two_groups(3000)
+    x, _ = two_groups(600)
     np.save(tmp_path / "x.npy", x)
     stream = GaussianMixture(2, random_state=0, tol=1e-4).fit(open_rows(tmp_path / "x.npy"))
     memory = GaussianMixture(2, random_state=0, tol=1e-4).fit(x)
@@ -171,8 +187,7 @@ def test_a_stream_is_the_rows_in_memory(tmp_path: Path) -> None:
 @each_type
 def test_single_precision(covariance_type: CovarianceType) -> None:
     x, _ = two_groups()
-    double = GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(x)
-    single = GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(x.astype(np.float32))
+    double, single = of_two_groups(covariance_type), fitted(x.astype(np.float32), covariance_type)
     assert single.means_.dtype == single.impute(x.astype(np.float32)).dtype == np.float32
     assert single.log_likelihood_ == pytest.approx(double.log_likelihood_, rel=1e-4)
     np.testing.assert_array_equal(single.predict(x.astype(np.float32)), double.predict(x))

@@ -18,7 +18,7 @@ from majorant.solvers.mixture_bounds.mixing import Aim, best_mixing, improved_sh
 
 Array = NDArray[Any]
 
-N_INSTANCES = 200
+N_INSTANCES = 100
 
 
 @dataclass(frozen=True)

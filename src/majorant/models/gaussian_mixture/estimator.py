@@ -280,7 +280,7 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
             if not settings.is_given:
                 order = np.lexsort((*fit.mixture.means.T[::-1], -fit.mixture.weights))
             self._keep(fit, dtype, order)
-            self._warn(fit, rows, order)
+            self._warn(fit, rows)
         return self
 
     def _refuse_unobserved(self, X: NDArray[np.floating], weights: NDArray[np.float64] | None) -> None:
@@ -360,7 +360,7 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
         self.evidence_ = Evidence(fit.records, "log-likelihood", "max", note=note)
         self.trace_ = fit.trace
 
-    def _warn(self, fit: Fit, rows: Rows, order: NDArray[np.intp]) -> None:
+    def _warn(self, fit: Fit, rows: Rows) -> None:
         names = getattr(self, "feature_names_in_", None)
         said = rank_sentences(fit.frames, self.covariance_type, names)
         n_distinct = rows.measure.n_points

@@ -132,6 +132,9 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
         Rounding of the numbers of X, as a share of the spread of their column.
     random : numpy.random.RandomState
 
+    Returns
+    -------
+    Fit
     """
     draws = np.random.default_rng(int(random.randint(2**31)))
     measure = _searched(rows, draws)
