@@ -71,7 +71,8 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
     one column; no rule for "tied") and, along every direction, at least 5e-4 of the pooled within-component variance.
 
     Takes the parameters of scikit-learn's ``GaussianMixture`` and has its attributes. The units of the columns do not
-    matter, nor do the order of the rows, writing a row twice instead of weighting it, or `n_jobs`.
+    matter (for "spherical": their common unit), nor do the order of the rows, writing a row twice instead of weighting
+    it, or `n_jobs`.
 
     Entries may be missing (NaN), at random: what decides which are may depend on the others of their row, but not on
     themselves. Rows then count by the density of their observed entries, and a row without any says nothing.

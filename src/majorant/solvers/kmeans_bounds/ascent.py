@@ -9,8 +9,7 @@ The sum of squares of the centres at hand is a value that :math:`L` never exceed
 reaches. So multipliers are moved by the least amount that satisfies every cut known so far at that level (with one cut
 this is Polyak's step), the sets active at the local maxima of :math:`h` give new cuts, and where no multipliers satisfy
 the cuts the level is lowered: nothing proves more than that. Linear programs over pools of columns, the usual way,
-reach the same values but take ten to a thousand times as long: their solutions are vertices, far from the multipliers
-at hand.
+reach the same values but take far longer: their solutions are vertices, far from the multipliers at hand.
 """
 
 from __future__ import annotations
