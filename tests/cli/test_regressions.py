@@ -12,6 +12,7 @@ import polars as pl
 import pytest
 
 import majorant as mj
+from majorant.datasets.tone import STRETCH_RATIO, TUNED
 from majorant.persistence import load
 
 Majorant = Callable[..., Any]
@@ -90,18 +91,6 @@ def test_standardised_features_and_weights_reach_fit_and_page(
     assert "per standard deviation" in Path("run/report.html").read_text(encoding="utf-8")
 
 
-def test_a_solution_that_was_left_out_is_on_the_screen(majorant: Majorant, tmp_path: Path) -> None:
-    draws = np.random.default_rng(9)
-    x, noise = draws.uniform(1.35, 3, size=100), draws.normal(size=100)
-    y = np.where(draws.random(100) < 0.37, x + 0.005 * noise, 1.56 + 0.2 * x + 0.2 * noise)
-    pl.DataFrame({"rain": x, "grown": y}).write_csv(tmp_path / "t.csv")
-    answer = majorant(*FIT, "--k", "2")
-    excluded = load("run/model.majorant").excluded_
-    words = " ".join(answer.out.split())
-    assert f"Look out: A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out" in words
-    assert '<section id="regularity"' in Path("run/report.html").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -115,3 +104,21 @@ def test_a_solution_that_was_left_out_is_on_the_screen(majorant: Majorant, tmp_p
 def test_mistakes(majorant: Majorant, table: pl.DataFrame, arguments: list[str], words: str) -> None:
     answer = majorant(*arguments)
     assert answer.status == 2 and words in answer.words and not Path("run").exists()
+
+
+def test_the_demo_is_the_tone_perception_table(majorant: Majorant) -> None:
+    answer = majorant("demo", "regression-mixture")
+    assert (answer.status, answer.err) == (0, "")
+    assert answer.out.startswith("$ majorant fit regression-mixture demo/tones.csv --target tuned --k 2")
+    assert "Table    tones.csv, 150 rows used, 0 left out\n" in answer.out
+    assert "Best log-likelihood 141.198, reached by" in answer.out
+    assert "A solution of log-likelihood 145.417 was left out" in " ".join(answer.out.split())
+    assert max(map(len, answer.out.splitlines())) <= 80
+    assert majorant("report", "demo/run").status == 0
+    assert '<section id="regularity"' in Path("demo/run/report.html").read_text(encoding="utf-8")
+
+
+def test_the_tones_are_those_that_were_published(shared_data: Path) -> None:
+    published = np.genfromtxt(shared_data / "mixreg/mixtools_tonedata.csv", delimiter=",", names=True)
+    np.testing.assert_array_equal(STRETCH_RATIO, published["stretchratio"])
+    np.testing.assert_array_equal(TUNED, published["tuned"])

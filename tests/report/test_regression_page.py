@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import majorant as mj
+from majorant.datasets.tone import STRETCH_RATIO, TUNED
 from majorant.registry import card_of
 from majorant.report import Run, html_report, numbers
 from majorant.report.charts.marks import shaded_class
@@ -42,9 +43,7 @@ def fitted(case: str) -> tuple[mj.RegressionMixture, np.ndarray, np.ndarray, np.
     if case == "far from zero":
         X, y = X + 1e6, y - 1e6
     if case == "left out":
-        draws = np.random.default_rng(9)
-        X, noise = draws.uniform(1.35, 3, size=(100, 1)), draws.normal(size=100)
-        y = np.where(draws.random(100) < 0.37, X[:, 0] + 0.005 * noise, 1.56 + 0.2 * X[:, 0] + 0.2 * noise)
+        X, y = np.array(STRETCH_RATIO)[:, None], np.array(TUNED)
     if case == "irregular":
         X, y = X[:9], y[:9]
     weights = np.where(own == 0, 2.0, 1.0) if case == "weights" else None

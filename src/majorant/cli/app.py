@@ -171,7 +171,7 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write.")] = Path("demo"),
     force: Force = False,
 ) -> None:
-    """Fit a model to a small table of wines that comes along."""
+    """Fit a model to a small table that comes along: wines, or tones for a mixture of regressions."""
     from majorant.cli.demo import run_demo
 
     run_demo(model, out, force)

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from majorant.cli.errors import CommandError
 from majorant.cli.outcome import fit_and_write
 from majorant.cli.request import FitRequest
 from majorant.cli.runs import REPORT, check_free
 from majorant.cli.settings import find_model, known_models
-from majorant.datasets import wine_csv
+from majorant.datasets import tone_csv, wine_csv
 from majorant.persistence import replacing
 
-SHOWN = ("clustering", "mixture")
-"""Kinds of models that need nothing but the columns of the table."""
+
+@dataclass(frozen=True)
+class Demonstration:
+    """A table, and what is asked of it.
+
+    Attributes
+    ----------
+    name : str
+        The table's file.
+    content : callable
+        Its bytes.
+    options : mapping
+        Of the request.
+    """
+
+    name: str
+    content: Callable[[], bytes]
+    options: Mapping[str, Any]
+
+
+WINES = Demonstration("wine.csv", wine_csv, {"k": 3, "standardise": True})
+TONES = Demonstration("tones.csv", tone_csv, {"k": 2, "target": "tuned"})
+SHOWN = {"clustering": WINES, "mixture": WINES, "regression": TONES}
+"""By kind of model."""
 
 
 def run_demo(model: str, out: Path, force: bool) -> None:
@@ -22,17 +47,17 @@ def run_demo(model: str, out: Path, force: bool) -> None:
     if card.kind not in SHOWN:
         able = [name for name, other in known_models().items() if other.kind in SHOWN]
         raise CommandError(f"there is no demo of {card.title}.", f"Models with one: {', '.join(able)}.")
-    run_folder, table = out / "run", out / "wine.csv"
+    demonstration = SHOWN[card.kind]
+    run_folder, table = out / "run", out / demonstration.name
     check_free(run_folder, force)
-    _write_table(table, force)
-    request = FitRequest(model, table, run_folder, k=3, standardise=True, force=force)
+    _write_table(table, demonstration.content(), force)
+    request = FitRequest(model, table, run_folder, force=force, **demonstration.options)
     print(f"$ {request.command()}\n")
     run = fit_and_write(request)
     print(f"\n\n{run.summary}\n\nOpen {run_folder / REPORT} in a browser.")
 
 
-def _write_table(path: Path, force: bool) -> None:
-    content = wine_csv()
+def _write_table(path: Path, content: bytes, force: bool) -> None:
     if path.exists() and not force and path.read_bytes() != content:
         raise CommandError(f"{path} is there already and is another table.", "Choose another --out, or use --force.")
     try:

@@ -1,5 +1,6 @@
 """Which tables come along?"""
 
+from majorant.datasets.tone import tone_csv
 from majorant.datasets.wine import wine_csv
 
-__all__ = ["wine_csv"]
+__all__ = ["tone_csv", "wine_csv"]
