@@ -100,8 +100,7 @@ def spectral_experts(
     penalties : tuple of two floats, optional
         Of the second and the third-order regression, in units in which response and features have mean square one; zero
         gives least squares. By default 1e-4 and 1e-4 where the data identify all moments of third order, and 1e-3 and
-        1e-2 where the norm has to fill in. (Those printed in the paper, 1e-5 and 1e-3 over the square root of n, are
-        too small.)
+        1e-2 where the norm has to fill in. (The paper prints 1e-5 and 1e-3 over the square root of n.)
     whiten_first : bool, default=True
         False: the order of the paper, third-order regression before whitening.
 
@@ -158,14 +157,11 @@ def spectral_experts(
             f"with a noise variance of {min(noises):.3g} nothing of the response is left to take apart (its mean "
             f"square is {moments.response_moments[2]:.3g}): give a smaller noise_variance"
         )
-    best = min(
-        fits, key=lambda fit: (fit.eigen_gap < WHITENING_FLOOR, fit.misfit)
-    )  # too much noise leaves negative eigenvalues
-    return (
-        best
-        if noise_variance is not None
-        else replace(best, noise_variance=max(best.noise_variance, NOISE_FLOOR * whole))
-    )
+    # Too much noise leaves negative eigenvalues.
+    best = min(fits, key=lambda fit: (fit.eigen_gap < WHITENING_FLOOR, fit.misfit))
+    if noise_variance is not None:
+        return best
+    return replace(best, noise_variance=max(best.noise_variance, NOISE_FLOOR * whole))
 
 
 def _fit(

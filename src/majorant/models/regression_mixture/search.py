@@ -132,8 +132,8 @@ class Search:
 
     @property
     def sample_size(self) -> int:
-        """Rows on which starts race where there are many."""
-        return max(1000, 20 * self.n_components * self.design.n_coefficients)
+        """Rows on which starts race where there are many; never more than one call of the kernel takes."""
+        return min(max(1000, 20 * self.n_components * self.design.n_coefficients), IN_ONE_CALL)
 
     @property
     def is_large(self) -> bool:
