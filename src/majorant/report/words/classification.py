@@ -9,6 +9,7 @@ from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.classification import Classification
 from majorant.report.words import evidence as evidence_words
 from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
+from majorant.report.words.table import rows_of
 
 LONGEST_CLASS = 28
 ALIKE = 0.02
@@ -28,10 +29,7 @@ def classes(classification: Classification) -> str:
 
 def title(classification: Classification) -> str:
     """The title of the page, as markup."""
-    name = classification.run.table_name
-    stem = name.rsplit(".", 1)[0] or name
-    rows = capital(counted(classification.n_rows, "row"))
-    return f"{rows} of <i>{escaped(shortened(stem, 60))}</i> in {classes(classification)}"
+    return f"{rows_of(classification.n_rows, classification.run.table_name)} in {classes(classification)}"
 
 
 def plain_title(classification: Classification) -> str:

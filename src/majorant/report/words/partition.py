@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from majorant.report.html import column_name, escaped, shortened
+from majorant.report.html import column_name
 from majorant.report.measures.partition import Partition
-from majorant.report.words.grammar import capital, counted, in_prose
+from majorant.report.words.grammar import counted, in_prose
+from majorant.report.words.table import rows_of
 
 
 def parts(partition: Partition) -> str:
@@ -25,10 +26,7 @@ def shown_of(partition: Partition, n_shown: int) -> str:
 
 def title(partition: Partition) -> str:
     """The title of the page, as markup."""
-    name = partition.run.table_name
-    stem = name.rsplit(".", 1)[0] or name
-    rows = capital(counted(partition.n_rows, "row"))
-    return f"{rows} of <i>{escaped(shortened(stem, 60))}</i> in {parts(partition)}"
+    return f"{rows_of(partition.n_rows, partition.run.table_name)} in {parts(partition)}"
 
 
 def plain_title(partition: Partition) -> str:

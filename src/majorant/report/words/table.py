@@ -1,0 +1,12 @@
+"""What is said of the table that a model was fitted to."""
+
+from __future__ import annotations
+
+from majorant.report.html import escaped, shortened
+from majorant.report.words.grammar import capital, counted
+
+
+def rows_of(n_rows: int, table_name: str) -> str:
+    """ "Nine rows of <i>iris</i>", as markup: the name without its ending."""
+    stem = table_name.rsplit(".", 1)[0] or table_name
+    return f"{capital(counted(n_rows, 'row'))} of <i>{escaped(shortened(stem, 60))}</i>"
