@@ -340,6 +340,7 @@ def weighted(cls: type[Any], weights: Any) -> Any:
         (np.r_[np.ones(N - 1), np.nan], f"entry {N - 1} is nan"),
         (np.r_[np.inf, np.ones(N - 1)], "entry 0 is inf"),
         (np.full(N, 1e308), "too large"),
+        (np.full(N, 5e-324), "too small"),
         (np.ones(N - 1), rf"\({N - 1},\)"),
         (np.ones((N, 1)), rf"\({N}, 1\)"),
         ([], r"\(0,\)"),

@@ -131,6 +131,8 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     largest = float(weights.max())
     if not np.isfinite(largest * n_rows) or largest > 1e150:
         raise ValueError(f"sample_weight is too large to be summed: its largest entry is {largest:g}; scale it down")
+    if largest < 1e-300:
+        raise ValueError(f"sample_weight is too small to be summed: its largest entry is {largest:g}; scale it up")
     return None if (weights == 1.0).all() else weights
 
 

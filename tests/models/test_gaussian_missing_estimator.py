@@ -236,3 +236,17 @@ def test_constant_and_dependent_columns(dtype: Any) -> None:
 
 def test_missing_entries_are_declared() -> None:
     assert GaussianMixture().__sklearn_tags__().input_tags.allow_nan
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@each_type
+@pytest.mark.parametrize("n_kept", [1, 2, 3])
+def test_weight_on_few_complete_rows_gives_numbers(covariance_type: CovarianceType, n_kept: int) -> None:
+    """They lie in a plane, beside rows without weight that have missing entries."""
+    X = iris(0)
+    whole = np.flatnonzero(~np.isnan(X).any(axis=1))[:n_kept]
+    weights = np.zeros(len(X))
+    weights[whole] = 1.0
+    model = GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(X, sample_weight=weights)
+    assert np.isfinite(model.log_likelihood_)
+    assert np.isfinite(model.predict_proba(X)).all()

@@ -14,6 +14,7 @@ from sklearn.mixture import GaussianMixture as Peer
 
 import majorant as mj
 from majorant.evidence.records import KICK
+from majorant.models.gaussian_mixture.problem import Problem
 
 IRIS = load_iris().data
 TYPES = ["full", "tied", "diag", "spherical"]
@@ -223,3 +224,47 @@ def test_single_precision_is_near_double() -> None:
     assert single.means_.dtype == single.covariances_.dtype == single.predict_proba(X.astype(np.float32)).dtype
     assert single.means_.dtype == np.float32
     assert single.log_likelihood_ == pytest.approx(double.log_likelihood_, rel=1e-5)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag"])
+@pytest.mark.parametrize("unit", [1e30, 1e100])
+def test_a_narrow_column_beside_a_wide_one_is_fitted_all_the_same(covariance_type: str, unit: float) -> None:
+    units = np.array([1 / unit, 1.0, unit, 1.0])
+    model, scaled = (fit(x, 3, covariance_type=covariance_type) for x in (IRIS, IRIS * units))
+    assert scaled.log_likelihood_ == pytest.approx(model.log_likelihood_, rel=1e-9)
+    np.testing.assert_allclose(scaled.means_ / units, model.means_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("unit", "size"), [(1e-200, "small"), (1e200, "large")])
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_units_out_of_range_are_refused_for_what_they_are(covariance_type: str, unit: float, size: str) -> None:
+    with pytest.raises(ValueError, match=f"too {size} .* rescale X"):
+        fit(IRIS * unit, covariance_type=covariance_type)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("missing", [False, True])
+def test_more_components_than_rows_can_tell_end_soon(missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    climbs: list[int | None] = []
+    climbed = Problem.climbed
+
+    def counted(problem: Problem, u: Any, coordinates: Any, start: Any, tol: Any = None, n_steps: Any = None) -> Any:
+        climbs.append(n_steps)
+        return climbed(problem, u, coordinates, start, tol, n_steps)
+
+    monkeypatch.setattr(Problem, "climbed", counted)
+    X = IRIS[:30].copy()
+    X[0, 0] = np.nan if missing else X[0, 0]
+    model = fit(X, 12)
+    assert not model.regular_
+    assert np.isfinite(model.log_likelihood_)
+    assert climbs
+    assert all(n is not None for n in climbs)
+    assert KICK not in {start.source for start in model.evidence_.starts}
+
+
+def test_a_certificate_wants_complete_rows() -> None:
+    X = IRIS.copy()
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="certify takes rows without missing entries"):
+        fit(IRIS).certify(X)

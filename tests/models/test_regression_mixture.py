@@ -345,3 +345,19 @@ def test_any_small_table_gives_numbers(n: int, d: int, k: int, seed: int, grid: 
     assert model.weights_.sum() == pytest.approx(1)
     one = mj.RegressionMixture(1).fit(x, y).log_likelihood_ if n > d + 2 and not grid else -np.inf
     assert model.log_likelihood_ >= one - 1e-6 * (1 + abs(one)) or not model.regular_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::scipy.linalg.LinAlgWarning")
+@pytest.mark.parametrize("beta", [4.0, np.inf])
+def test_low_temperatures_on_few_rows_give_numbers(beta: float) -> None:
+    """A line through few rows has a variance on its floor, by which rounding is divided."""
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        n = int(random.integers(5, 60))
+        X = random.normal(size=(n, 2))
+        y = np.where(random.random(n) < 0.5, X @ [1, 2], X @ [-1, 3]) + random.normal(size=n) * random.choice(
+            [0.1, 1.0]
+        )
+        model = mj.RegressionMixture(2, beta=beta, random_state=0).fit(X, y)
+        assert np.isfinite(model.log_likelihood_)

@@ -60,7 +60,8 @@ class Certifiable(Density):
         TypeError
             If X is streamed: no bound is known for rows that are not in memory.
         ValueError
-            If :math:`S` is singular, or above a covariance of this fit, of which the bound would then not speak.
+            If an entry is missing, or :math:`S` is singular, or above a covariance of this fit, of which the bound
+            would then not speak.
 
         References
         ----------
@@ -70,7 +71,9 @@ class Certifiable(Density):
         check_choice("effort", effort, ["fast", "default", "tight"])
         if stored_rows(X) is not None:
             raise TypeError("certify takes rows in memory: take a part of them")
-        X = validate_data(self, X, reset=False, dtype=np.float64)
+        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
+        if np.isnan(X).any():
+            raise ValueError("certify takes rows without missing entries, and X holds NaN: leave such rows out")
         weights = check_sample_weight(sample_weight, len(X))
         return certificate(X, weights, self._mixture(), covariance_at_least, effort)
 

@@ -128,12 +128,11 @@ def frames(
     share = weights / weights.sum()
     centre = np.einsum("i,ij->j", share, x) if total is None else total[0]
     x = x - centre
-    variances = np.einsum("i,ij,ij->j", share, x, x) if total is None else np.diag(total[1]).copy()
     varies = np.ptp(points, axis=0) > 0
-    variances[~varies] = 0.0
-    mean = float(variances.mean())
+    sd = np.where(varies, _deviations(share, x) if total is None else np.sqrt(np.diag(total[1])), 0.0)
+    mean = float(np.mean(sd**2))
     unit = np.sqrt(mean) if mean > 0 else 1.0
-    sd = np.where(varies, np.sqrt(variances), unit)
+    sd = np.where(varies, sd, unit)
     columns = np.eye(len(sd))
     if total is None:
         y = (x / sd)[:, varies]
@@ -155,6 +154,13 @@ def frames(
         tuple(np.flatnonzero(~varies).tolist()),
         tuple(dependent.tolist()),
     )
+
+
+def _deviations(share: Array, x: Array) -> Array:
+    """Standard deviations of columns about zero; beside a wide column the squares of a narrow one may be no numbers."""
+    size = np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0))[1])
+    y = x / size
+    return np.asarray(np.sqrt(np.einsum("i,ij,ij->j", share, y, y)) * size)
 
 
 def _frame(centre: Array, forward: Array, back: Array, idle: Array, sd: Array) -> Coordinates:

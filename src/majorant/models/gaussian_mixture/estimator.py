@@ -129,7 +129,8 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
     precisions_cholesky_ : ndarray
         Upper triangular factors of the precisions.
     log_likelihood_ : float
-        Weighted log-likelihood of the rows of the fit.
+        Weighted log-likelihood of the rows of the fit; where `beta` is not 1, what was maximised in its place,
+        :math:`\sum_i w_i \beta^{-1} \log \sum_k (\pi_k N(x_i; \mu_k, \Sigma_k))^\beta`, which ``score`` is not.
     converged_ : bool
         Whether the last climb ended at its maximum, within `tol`.
     n_iter_ : int

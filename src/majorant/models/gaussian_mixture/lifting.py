@@ -37,7 +37,7 @@ class Lifted:
     def refuse_overflow(self) -> None:
         """Raise a ValueError if variances or precisions are no ordinary numbers in double precision."""
         if not self.fits(np.float64):
-            size = "large" if float(np.abs(self.covariances).max()) > 1 else "small"
+            size = "small" if float(np.abs(self.covariances).max()) <= 1 else "large"  # products of infinity are NaN
             raise ValueError(f"the variances of X are too {size} for a float64: rescale X")
 
 

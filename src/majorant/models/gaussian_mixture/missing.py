@@ -98,10 +98,8 @@ class MissingFamily:
     def solve(self, s: Array, theta: Mixture | None, data: Chunks) -> tuple[Mixture, float]:
         moments, constant = self.in_model(s)
         new, value = self.model.solve(moments, theta, data)
-        if constant != 0.0:  # conditional covariances are differences: narrow directions lose digits to wide ones
-            self.slack = self.model.slack * _condition(self._in_rows(new))
-        else:
-            self.slack = self.model.slack
+        # Conditional covariances are differences: narrow directions lose digits to wide ones.
+        self.slack = self.model.slack * _condition(self._in_rows(new))
         return new, value + constant
 
     def penalty(self, theta: Mixture) -> float:

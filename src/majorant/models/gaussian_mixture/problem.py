@@ -71,6 +71,12 @@ class Problem:
         return float(self.weights.sum())
 
     @property
+    def is_hopeless(self) -> bool:
+        """Whether there are too few rows for any regular solution."""
+        k, rank = self.n_components, self.own.rank
+        return k * least_size(k, self.covariance_type, rank, self.total) > self.total * (1 + 1e-9)
+
+    @property
     def floor(self) -> float:
         return LEAST_RATIO if self.covariance_floor is None else max(self.covariance_floor, LEAST_FLOOR)
 
@@ -100,7 +106,7 @@ class Problem:
             return judge(run.mixture, run.floored, self.total).fault
         if run.floored.any():
             return Fault.FLOORED
-        least = least_size(run.mixture, self.total)
+        least = least_size(self.n_components, self.covariance_type, run.mixture.n_features, self.total)
         return Fault.SMALL if are_small(run.mixture.weights * self.total, least).any() else Fault.NONE
 
     def in_points(self, coordinates: Coordinates, run: EmRun) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
-from majorant.solvers.gaussian import Array, Mixture
+from majorant.solvers.gaussian import Array, CovarianceType, Mixture
 
 LEAST_RATIO = 5e-4
 """Smallest variance of a component along any direction, as a share of the pooled within-component variance there."""
@@ -62,14 +62,13 @@ class Regularity:
         return np.flatnonzero(are_small(self.sizes, self.least_size)) if self.fault is Fault.SMALL else np.arange(0)
 
 
-def least_size(mixture: Mixture, n_rows: float) -> float:
+def least_size(n_components: int, covariance_type: CovarianceType, rank: int, n_rows: float) -> float:
     """Rows that a component must have: some more than fix its covariance, and where that is shared, any at all, but
     none are enough if all rows together do not fix it."""
-    if mixture.n_components == 1:
+    if n_components == 1:
         return 0.0
-    rank = mixture.n_features
-    if mixture.covariance_type == "tied":
-        return 0.5 if n_rows >= mixture.n_components + rank else np.inf
+    if covariance_type == "tied":
+        return 0.5 if n_rows >= n_components + rank else np.inf
     return 3.0 if rank == 1 else 2.0 * (rank + 1)
 
 
@@ -103,7 +102,7 @@ def judge(mixture: Mixture, floored: NDArray[np.bool_], n_rows: float) -> Regula
         Rows of the fit.
     """
     sizes = mixture.weights * n_rows
-    least = least_size(mixture, n_rows)
+    least = least_size(mixture.n_components, mixture.covariance_type, mixture.n_features, n_rows)
     ratios = variance_ratios(mixture)
     if floored.any() or (ratios < LEAST_RATIO).any():
         fault = Fault.FLOORED

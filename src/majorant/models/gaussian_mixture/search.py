@@ -68,6 +68,8 @@ class Search:
             if here is None or candidate.rank < here.rank:
                 here = candidate
         assert here is not None
+        if problem.is_hopeless:  # there is no answer to look for
+            return
         self._kick(u, coordinates, here, random)
 
     def _climb_from_all(self, u: Array, coordinates: Coordinates) -> None:
@@ -138,10 +140,14 @@ class Search:
 
     def _candidate(self, u: Array, coordinates: Coordinates, run: EmRun, here: Candidate | None) -> Candidate:
         """A run followed until it is seen to be worse than the best so far, or to its end."""
-        rough = self.problem.climbed(u, coordinates, run.mixture, ROUGH / self.problem.total, SOON)
-        if here is not None and rough.rank > here.rank and rough.end.converged:
+        rough = self._followed(u, coordinates, run.mixture, rough=True)
+        if self.problem.is_hopeless or (here is not None and rough.rank > here.rank and rough.end.converged):
             return rough
-        return self.problem.climbed(u, coordinates, rough.end.mixture)
+        return self._followed(u, coordinates, rough.end.mixture, rough=False)
+
+    def _followed(self, u: Array, coordinates: Coordinates, start: Mixture, *, rough: bool) -> Candidate:
+        limits = (ROUGH / self.problem.total, SOON) if rough else ()
+        return self.problem.climbed(u, coordinates, start, *limits)
 
     def _released(self) -> Candidate | None:
         """A solution on the floor that is regular once the floor is relative to the variance within components.
@@ -160,7 +166,8 @@ class Search:
         if not variances.min() > max(self.problem.noise, rounding):
             return None
         coordinates = seen.coordinates.rescaled(within)
-        free = self.problem.climbed(coordinates.of(self.problem.points), coordinates, _in_scale(seen.mixture, within))
+        start = _in_scale(seen.mixture, within)
+        free = self._followed(coordinates.of(self.problem.points), coordinates, start, rough=self.problem.is_hopeless)
         return free if free.regularity.fault is not Fault.FLOORED and free.rank < best.rank else None
 
     def _within(self, u: Array, mixture: Mixture) -> Array:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -67,12 +67,16 @@ class RegressionFamily:
     tolerance : float
         Settled when a step moves the fits, in units of the noise, so little that a hundred more of the kind would gain
         no more than this per unit of weight.
+    slack : float
+        What rounding may add to an objective; the M-step sets it: squared residuals are differences, and are divided
+        by variances that may be on their floor.
     """
 
     n_states: int
     rule: VarianceRule
     beta: float = 1.0
     tolerance: float = 1e-8
+    slack: float = field(init=False, default=0.0)
 
     def energies(self, theta: Regressions, block: Block) -> NDArray[Any]:
         x, y = block.columns
@@ -110,6 +114,7 @@ class RegressionFamily:
         value = _kernels.regression_step(
             np.ascontiguousarray(s), *self.rule.arguments, new.weights, new.coef, new.variances
         )
+        self.slack = 16 * float(np.finfo(np.float64).eps) * float(np.sum(s[:, 1] / new.variances))
         return new, value
 
     def penalty(self, theta: Regressions) -> float:
