@@ -141,6 +141,50 @@ def test_units_do_not_matter(of_x: float, of_y: float, shift: float) -> None:
     np.testing.assert_allclose(model.coef_ * of_x / of_y, plain.coef_, rtol=1e-4)
 
 
+def curves(n: int, seed: int) -> tuple[Array, Array, Array]:
+    """Instance of the paper's Figure 1: three curves in {1, t, t^4, t^7}."""
+    coef = np.array([[-1.372, 0.135, 1.687], [0.151, -0.774, -0.436], [-0.958, 0.881, 0.516], [-1.280, -0.249, -1.534]])
+    g = np.random.default_rng(seed)
+    x = g.uniform(-1, 1, n)[:, None] ** [0, 1, 4, 7]
+    return x, np.sum(x * coef.T[g.integers(0, 3, n)], axis=1) + np.sqrt(0.1) * g.normal(size=n), coef.T
+
+
+@pytest.mark.parametrize("init", ["auto", "spectral"])
+def test_moments_lead_to_the_truth_where_random_starts_do_not(init: str) -> None:
+    for seed in range(2):
+        x, y, coef = curves(50_000, seed)
+        model = mj.RegressionMixture(3, variance="common", fit_intercept=False, init=init, random_state=seed).fit(x, y)
+        truth = mj.RegressionMixture(3, variance="common", fit_intercept=False, init={"coef": coef}).fit(x, y)
+        assert model.log_likelihood_ >= truth.log_likelihood_ - 1e-6 * abs(truth.log_likelihood_)
+        assert {s.source for s in model.evidence_.starts} <= {"spectral experts"} or init == "auto"
+
+
+@pytest.mark.parametrize("init", ["moments", "spectral"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_moment_starts_take_any_rows(init: str, fit_intercept: bool) -> None:
+    x, y, _ = lines()
+
+    def fit(x: Array, y: Array) -> mj.RegressionMixture:
+        return mj.RegressionMixture(2, init=init, fit_intercept=fit_intercept, random_state=0).fit(x, y)
+
+    plain = fit(x, y)
+    assert len(plain.evidence_.starts) == 1
+    np.testing.assert_allclose(fit(x * 1e150, y * 1e-150).log_likelihood_ - 200 * np.log(1e150), plain.log_likelihood_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # no regular solution on six rows
+        assert np.isfinite(fit(x[:6], y[:6]).coef_).all()
+    assert np.isfinite(fit(np.vstack([x, [1e200, 0.0]]), np.append(y, 3.0)).coef_).all()
+    with pytest.warns(LinAlgWarning):
+        doubled = fit(np.column_stack([x[:, 0], x[:, 0], x[:, 1]]), y)
+    assert doubled.log_likelihood_ == pytest.approx(plain.log_likelihood_, abs=1e-4)
+
+
+def test_spectral_starts_have_a_limit() -> None:
+    x, y, _ = lines()
+    with pytest.raises(ValueError, match=r"n_components=4 and 3 coefficients, the intercept among them: ask for fewer"):
+        mj.RegressionMixture(4, init="spectral").fit(x, y)
+
+
 def test_a_given_start_may_have_any_layout() -> None:
     x, y, _ = lines()
     coef = np.array([[-1.0, 0.5], [2.0, -1.0]])

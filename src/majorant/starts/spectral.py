@@ -57,6 +57,8 @@ class SpectralFit:
         What the k terms leave of the whitened third moment, as a share of its Frobenius norm.
     is_clipped : bool
         Whether an eigenvalue, a proportion or the length of coefficients was out of range and was brought back.
+    others : tuple of SpectralFit
+        Where the noise variance is not known, those that other noise variances gave, by misfit.
     """
 
     proportions: Array
@@ -67,6 +69,7 @@ class SpectralFit:
     eigen_gap: float
     deflation_residual: float
     is_clipped: bool
+    others: tuple[SpectralFit, ...] = ()
 
 
 def spectral_experts(
@@ -157,11 +160,12 @@ def spectral_experts(
             f"with a noise variance of {min(noises):.3g} nothing of the response is left to take apart (its mean "
             f"square is {moments.response_moments[2]:.3g}): give a smaller noise_variance"
         )
-    # Too much noise leaves negative eigenvalues.
-    best = min(fits, key=lambda fit: (fit.eigen_gap < WHITENING_FLOOR, fit.misfit))
     if noise_variance is not None:
-        return best
-    return replace(best, noise_variance=max(best.noise_variance, NOISE_FLOOR * whole))
+        return fits[0]
+    # Too much noise leaves negative eigenvalues.
+    fits.sort(key=lambda fit: (fit.eigen_gap < WHITENING_FLOOR, fit.misfit))
+    best, *others = (replace(fit, noise_variance=max(fit.noise_variance, NOISE_FLOOR * whole)) for fit in fits)
+    return replace(best, others=tuple(others))
 
 
 def _fit(

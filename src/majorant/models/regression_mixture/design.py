@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.engine.chunks import Block, Chunks
+from majorant.engine.chunks import Block, Chunks, Source
 from majorant.engine.measure import amid, empirical_measure, safe_scale
 from majorant.engine.storage import StoredRows
 
@@ -125,6 +125,30 @@ class Design:
     unit: float
     is_stream: bool
 
+    def in_features(self) -> tuple[Chunks, NDArray[np.float64], NDArray[np.float64]]:
+        r"""The rows (x, y) as moment methods take them, and how their lines are those of z and u.
+
+        Residuals about one line would not do: the lines of a mixture add up to nothing then, so that K of them span
+        less than K dimensions.
+
+        Returns
+        -------
+        data : Chunks
+            A constant, where there is an intercept, and the standardised columns; y in units of the single noise.
+        back : ndarray of shape (p, p)
+        pooled : ndarray of shape (p,)
+            A line b of these is the line ``b @ back - pooled`` of the design.
+        """
+        transform = self.standard.transform
+        inverse = np.linalg.inv(transform[np.abs(transform).max(axis=1) > 0])
+        pooled = self.standard.pooled / self.standard.sigma
+
+        def columns(block: Block) -> tuple[Any, ...]:
+            z, u = (np.asarray(column, dtype=np.float64) for column in block.columns)
+            return np.einsum("ip,pj->ij", z, inverse), u + np.einsum("ip,p->i", z, pooled)
+
+        return Chunks(_Mapped(self.data.source, columns), n_jobs=self.data.n_jobs), inverse.T, pooled
+
     @property
     def n_coefficients(self) -> int:
         return int(self.x.shape[1])
@@ -220,7 +244,7 @@ def _on_average_one(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], 
 class _Mapped:
     """A source with other columns."""
 
-    def __init__(self, source: StoredRows, columns: Any) -> None:
+    def __init__(self, source: Source, columns: Any) -> None:
         self._source, self._columns = source, columns
 
     @property

@@ -89,7 +89,8 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
     init : {"auto", "moments", "spectral", "random"} or dict, default="auto"
         "auto": rounds of mixed starts that race, moment starts among them where there are rows enough for moments.
         "moments" [2]_, "spectral" [1]_: one start from the moments of the data, spectral only for at most as many
-        components as coefficients. "random": `n_init` lines at random, each to the optimum nearest to it. A dict with
+        components as coefficients; where moments leave several open, the one that a few steps of EM make most of.
+        "random": `n_init` lines at random, each to the optimum nearest to it. A dict with
         ``coef``, ``intercept``, ``scale`` and ``weights`` (the last two optional): that start.
     n_init : "auto" or int, default="auto"
         Number of random starts (10), where `init` is "random" or `bounds` are given.

@@ -75,21 +75,20 @@ def fit_lines(
     def descend(start: Start) -> Solution[Regressions]:
         return minimize(family, design.data, bounds, theta=start.theta, max_iter=max_iter, seed=start.seed)
 
-    starts = _starts(design, n_components, init, n_init, draws)
+    starts = _starts(search, init, n_init, draws)
     solution, records = best_of(starts, descend, verbose=verbose)
     is_regular = search.is_regular(solution.theta)
     reason = "" if is_regular else _irregular(search, solution.theta)
     return Fitted(solution, records, ((solution.objective, solution.theta),), is_regular, reason)
 
 
-def _starts(
-    design: Design, k: int, init: str | Regressions, n_init: int, draws: np.random.Generator
-) -> Iterator[Start]:
+def _starts(search: Search, init: str | Regressions, n_init: int, draws: np.random.Generator) -> Iterator[Start]:
+    design, k = search.design, search.n_components
     seeds = draws.integers(2**31, size=n_init).tolist()
     if isinstance(init, Regressions):
         yield Start("given lines", theta=init, seed=seeds[0])
     elif init in ("moments", "spectral"):
-        source, theta = moment_start(design, k, seeds[0], init)
+        source, theta = moment_start(design, k, search.rule, seeds[0], by_tensors=init == "spectral")
         yield Start(source, theta=theta, seed=seeds[0])
     else:
         rows = Sample(design.x, design.y, design.weights)

@@ -1,0 +1,218 @@
+"""Mixtures of regressions beside plain numpy, beside random starts and beside flexmix, in the same run.
+
+One EM pass over n rows beside plain numpy (responsibilities by broadcasting, K weighted least squares), the wall time
+of one thread over that of two, and the memory that passes take beyond the data; the CPU time of a whole default fit
+over that of 20 runs of EM from random starts; the log-likelihoods of 20 seeds on tables whose best optima are known,
+and where R with flexmix is installed the CPU time of a whole default fit over that of one default start of flexmix.
+
+    python benchmarks/regression_mixture.py [--data FOLDER] [--n 1000000] [--only PART]
+
+FOLDER holds the tables mixtools_tonedata.csv and flexmix_NPreg.csv, written from the R packages of these names.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[name] = "1"
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+
+import majorant as mj
+from majorant.engine import Chunks, minimize
+from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
+from majorant.models.regression_mixture.parameters import Regressions
+
+Array = NDArray[np.float64]
+
+D, K = 10, 4
+FEW, MANY = 1, 4
+SEEDS = 20
+
+REFERENCES: list[tuple[str, int, dict[str, Any], float]] = [
+    # table, k, parameters, best known log-likelihood
+    ("tone", 2, {}, 141.1984),
+    ("tone", 3, {}, 154.7035),
+    ("tone", 3, {"max_sigma_ratio": 60}, 238.796),
+    ("NPreg", 2, {}, -642.532),
+    ("NPreg", 3, {}, -636.2637),
+]
+
+FLEXMIX = """
+ok <- suppressMessages(suppressWarnings(require(flexmix, quietly = TRUE)))
+if (!ok) quit(status = 3)
+folder <- commandArgs(trailingOnly = TRUE)[1]
+tone <- read.csv(file.path(folder, "mixtools_tonedata.csv"))
+npreg <- read.csv(file.path(folder, "flexmix_NPreg.csv"))
+for (n in c(2, 41)) for (table in c("tone", "NPreg")) for (k in 2:3) {
+    times <- numeric()
+    for (seed in 1:n) {
+        set.seed(seed)
+        began <- proc.time()
+        if (table == "tone") try(flexmix(tuned ~ stretchratio, data = tone, k = k), silent = TRUE)
+        else try(flexmix(yn ~ x + I(x^2), data = npreg, k = k), silent = TRUE)
+        times <- c(times, sum((proc.time() - began)[1:2]))
+    }
+    if (n > 2) cat(table, k, median(times), "\\n")
+}
+"""
+
+
+def lines(n: int, d: int, k: int, *, noise: float = 0.5) -> tuple[Array, Array, Array]:
+    """Rows of k planes, made without a larger table on the way, and the planes."""
+    random = np.random.default_rng(0)
+    coef = random.normal(size=(k, d))
+    X, y = np.empty((n, d)), np.empty(n)
+    for first in range(0, n, 10_000):
+        x = random.normal(size=(min(10_000, n - first), d))
+        X[first : first + len(x)] = x
+        own = coef[random.integers(0, k, len(x))]
+        y[first : first + len(x)] = np.sum(x * own, axis=1) + noise * random.normal(size=len(x))
+    return X, y, coef
+
+
+def numpy_step(X: Array, y: Array, theta: Regressions) -> Regressions:
+    """One EM step as one writes it in numpy."""
+    residuals = y[:, None] - X @ theta.coef.T
+    logits = np.log(theta.weights) - 0.5 * np.log(theta.variances) - 0.5 * residuals**2 / theta.variances
+    q = np.exp(logits - logits.max(axis=1, keepdims=True))
+    q /= q.sum(axis=1, keepdims=True)
+    new = theta.copy()
+    for h in range(theta.n_components):
+        weighted = X * q[:, h, None]
+        new.coef[h] = np.linalg.solve(weighted.T @ X, weighted.T @ y)
+        new.variances[h] = q[:, h] @ (y - X @ new.coef[h]) ** 2 / q[:, h].sum()
+    new.weights[:] = q.mean(axis=0)
+    return new
+
+
+def numpy_descent(X: Array, y: Array, theta: Regressions, n_iter: int) -> Regressions:
+    for _ in range(n_iter):
+        theta = numpy_step(X, y, theta)
+    return theta
+
+
+def descent(X: Array, y: Array, theta: Regressions, n_iter: int, n_jobs: int = 1) -> Regressions:
+    family = RegressionFamily(theta.n_components, VarianceRule(np.inf, 1e-16), tolerance=0.0)
+    return minimize(family, Chunks(X, y, n_jobs=n_jobs), theta=theta, max_iter=n_iter).theta
+
+
+def seconds_a_step(run: Callable[[int], Any], clock: Callable[[], float] = time.process_time) -> float:
+    spent = []
+    for n_iter in (FEW, MANY):
+        began = clock()
+        run(n_iter)
+        spent.append(clock() - began)
+    return (spent[1] - spent[0]) / (MANY - FEW)
+
+
+def one_pass(n: int, repeats: int) -> None:
+    X, y, coef = lines(n, D, K)
+    start = Regressions(np.full(K, 1 / K), coef + 0.1, np.ones(K))
+    # Memory first: numpy's temporaries raise the peak for good.
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    descent(X, y, start, MANY)
+    extra = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    ours, plain, threads = [], [], []
+    for _ in range(repeats):
+        ours.append(seconds_a_step(lambda m: descent(X, y, start, m)))
+        plain.append(seconds_a_step(lambda m: numpy_descent(X, y, start, m)))
+        one, two = (
+            seconds_a_step(lambda m, t=t: descent(X, y, start, m, t), time.perf_counter)  # type: ignore[misc]
+            for t in (1, 2)
+        )
+        threads.append(one / two)
+    theirs, own = numpy_descent(X, y, start, MANY), descent(X, y, start, MANY)
+    print(f"One EM pass, n = {n}, d = {D}, K = {K}, single thread, CPU, median of {repeats}:")
+    print(f"  numpy {1e3 * np.median(plain):.0f} ms, majorant {1e3 * np.median(ours):.0f} ms, ", end="")
+    print(f"ratio {np.median(np.divide(plain, ours)):.1f} (wanted 5)")
+    print(f"  largest difference of the coefficients after {MANY} steps {np.abs(theirs.coef - own.coef).max():.1e}")
+    print(f"  wall time of one thread over that of two {np.median(threads):.2f} (wanted 1.7)")
+    print(f"  peak memory beyond the data {extra:.0f} MB (wanted below 50)")
+
+
+def default_fit(n: int) -> None:
+    X, y, _ = lines(n, 4, 3)
+    spent = {}
+    ways: dict[str, dict[str, Any]] = {"default": {}, "20 random starts": {"init": "random", "n_init": 20}}
+    for label, parameters in ways.items():
+        began = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = mj.RegressionMixture(3, random_state=0, **parameters).fit(X, y)
+        spent[label] = time.process_time() - began
+        print(f"Whole fit, n = {n}, d = 4, k = 3, {label}: {spent[label]:.1f} s, {model.log_likelihood_:.2f}")
+    print(f"  ratio of CPU {spent['default'] / spent['20 random starts']:.2f} (wanted at most 1)")
+
+
+def flexmix(folder: Path) -> dict[tuple[str, int], float]:
+    """Median CPU seconds of one default start, R's own start not counted; nothing without R and flexmix."""
+    if shutil.which("Rscript") is None:
+        return {}
+    done = subprocess.run(["Rscript", "-e", FLEXMIX, str(folder)], capture_output=True, text=True)
+    if done.returncode != 0:
+        return {}
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return {(table, int(k)): float(seconds) for table, k, seconds in rows}
+
+
+def tables(folder: Path) -> None:
+    tone = np.genfromtxt(folder / "mixtools_tonedata.csv", delimiter=",", names=True)
+    npreg = np.genfromtxt(folder / "flexmix_NPreg.csv", delimiter=",", names=True)
+    data = {
+        "tone": (tone["stretchratio"][:, None], tone["tuned"]),
+        "NPreg": (np.column_stack([npreg["x"], npreg["x"] ** 2]), npreg["yn"]),
+    }
+    peer = flexmix(folder)
+    if not peer:
+        print("R with flexmix was not found: no times beside it")
+    print(f"| table | k | max_sigma_ratio | best known | seeds of {SEEDS} there | CPU, ms | flexmix, ms | ratio |")
+    print("|---" * 8 + "|")
+    mj.RegressionMixture(2, random_state=0).fit(*data["tone"])
+    for table, k, parameters, best in REFERENCES:
+        found, spent = [], []
+        for seed in range(SEEDS):
+            began = time.process_time()
+            model = mj.RegressionMixture(k, random_state=seed, **parameters).fit(*data[table])
+            spent.append(time.process_time() - began)
+            found.append(model.log_likelihood_)
+        own = float(np.median(spent))
+        there = sum(abs(value - best) < 1e-3 for value in found)
+        other = None if parameters else peer.get((table, k))
+        beside = "| | |" if other is None else f"| {1e3 * other:.0f} | {own / other:.2f} |"
+        ratio = parameters.get("max_sigma_ratio", "default")
+        print(f"| {table} | {k} | {ratio} | {best} | {there} | {1e3 * own:.1f} {beside}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, help="folder of the two tables; left out, the part tables is")
+    parser.add_argument("--n", type=int, default=10**6, help="rows of the pass; the whole fit takes half of them")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", choices=["pass", "fit", "tables"])
+    chosen = parser.parse_args()
+    if chosen.only in (None, "pass"):
+        one_pass(chosen.n, chosen.repeats)
+    if chosen.only in (None, "fit"):
+        default_fit(chosen.n // 2)
+    if chosen.only in (None, "tables"):
+        if chosen.data is None:
+            sys.exit("give --data FOLDER for the tables")
+        tables(chosen.data)
+
+
+if __name__ == "__main__":
+    main()
