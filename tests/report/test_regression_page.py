@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from functools import cache
@@ -88,6 +89,26 @@ def test_every_case_is_a_sound_page_with_the_evidence_first(case: str) -> None:
     for headline in source.split("<h2 ")[1:]:
         assert len(headline.split("</h2>")[0].split(">", 1)[1].split()) <= 24
     assert "<b> &" not in source and "a &lt;b&gt; &amp; c" in source
+
+
+@pytest.mark.parametrize(("k", "d"), [(3, 2), (12, 20)])
+def test_a_page_of_many_rows_stays_small_and_says_what_it_leaves_out(k: int, d: int) -> None:
+    random = np.random.default_rng(0)
+    X, own = random.normal(size=(6000, d)), np.arange(6000) % k
+    coef = 3.0 * random.normal(size=(k, d))
+    y = np.einsum("ij,ij->i", X, coef[own]) + random.normal(size=6000)
+    model = mj.RegressionMixture(k, init={"coef": coef, "intercept": np.zeros(k)}, max_iter=20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model.fit(X, y)
+    source = html_report(Run(model, X, tuple(f"f{j}" for j in range(d)), "t.csv", "", y=y))
+    page = check_page(source)
+    text = "".join(page.text).replace("\u202f", "")
+    found = re.search(r"(\d+) of 6000 rows are drawn", text)
+    most = 1200 if k == 3 else 800
+    assert found and 0.98 * most <= int(found[1]) <= most
+    assert "rows a component are drawn" in text
+    assert ("12 components are shown" in text) == (k == 12) and ("nine heaviest" in text) == (k == 12)
 
 
 def test_the_cases_are_what_they_are_called() -> None:

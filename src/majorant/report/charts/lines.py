@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.report.charts.labels import spread, text_width
-from majorant.report.charts.marks import component_class, scatter, shaded_class
+from majorant.report.charts.marks import N_COLOURS, component_class, scatter, shaded_class
 from majorant.report.charts.scales import Linear, padded
 from majorant.report.charts.svg import Canvas, coordinate
 
@@ -94,7 +94,7 @@ def draw_lines(
             colour = shaded_class(j, drawn.k, float(drawn.probability[i]), only)
             shades.setdefault(colour, []).append((x_scale(float(drawn.x[i])), y_scale(float(drawn.y[i]))))
         for colour, points in sorted(shades.items()):
-            scatter(canvas, points, j if only is None else 0, colour, radius)
+            scatter(canvas, points, j if drawn.k <= N_COLOURS else 0, colour, radius)
 
 
 def name_lines(canvas: Canvas, drawn: Drawn, x_scale: Linear, y_scale: Linear) -> None:

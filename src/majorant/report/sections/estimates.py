@@ -138,6 +138,7 @@ def _plot(scale: Linear, term: Term, j: int, k: int, interval: str) -> str:
     if term.low is not None and term.high is not None:
         x1, x2 = c(scale(float(term.low[j]))), c(scale(float(term.high[j])))
         parts.append(f'<path class="stroke-{colour} interval" d="M{x1} {c(middle)}L{x2} {c(middle)}"/>')
-    parts.append(f'<path class="fill-{colour}" d="{shape(j, scale(float(term.values[j])), middle, 3.6)}"/>')
+    of = j if k <= N_COLOURS else 0
+    parts.append(f'<path class="fill-{colour}" d="{shape(of, scale(float(term.values[j])), middle, 3.6)}"/>')
     label = escaped(f"{term.text(float(term.values[j]))}, {interval}")
     return f'<svg viewBox="0 0 {PLOT_WIDTH} {PLOT_HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'

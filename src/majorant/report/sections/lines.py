@@ -14,15 +14,15 @@ from majorant.report.measures.silhouettes import thinned_rows
 from majorant.report.section import Section
 from majorant.report.words import lines as words
 
-MOST_POINTS = 1200
+MOST_POINTS, MOST_IN_PANELS = 1200, 800
 MOST_PANELS = 9
 TOP = 36.0
 
 
 def fit_section(regression: Regression) -> Section:
     """Rows coloured by their responsibilities, lines and bands; of many components, one panel each."""
-    drawn = drawn_of(regression, regression.solutions[0], MOST_POINTS)
     n_panels = min(regression.k, MOST_PANELS) if regression.k > N_COLOURS else 0
+    drawn = drawn_of(regression, regression.solutions[0], MOST_IN_PANELS if n_panels else MOST_POINTS)
     names = words.axis_names(regression)
 
     def draw(size: Size) -> Canvas:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title, margin_for
-from majorant.report.charts.marks import component_class, scatter, shaded_class
+from majorant.report.charts.marks import N_COLOURS, component_class, scatter, shaded_class
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.regression import Regression
@@ -13,8 +13,8 @@ from majorant.report.section import Section
 from majorant.report.words import residuals as words
 
 MOST_PANELS = 6
-MOST_POINTS = 500
-"""Rows of one panel."""
+MOST_POINTS = 1200
+"""Rows of all panels."""
 
 
 def residuals_section(regression: Regression) -> Section | None:
@@ -27,7 +27,7 @@ def residuals_section(regression: Regression) -> Section | None:
         "What is left over",
         words.headline(regression),
         figure("residuals", words.figure_label(regression), lambda size: draw_residuals(size, regression, shown)),
-        words.notes(regression, shown, MOST_POINTS),
+        words.notes(regression, shown, MOST_POINTS // len(shown)),
     )
 
 
@@ -56,14 +56,16 @@ def draw_residuals(size: Size, regression: Regression, shown: list[int]) -> Canv
         left_axis(canvas, y_scale, y_ticks, y_labels if column == 0 else [""] * len(y_ticks), x1, x1 + width)
         canvas.line(x1, y_scale(0), x1 + width, y_scale(0), "zero")
         certainty = regression.certainty[regression.labels == j]
-        kept = np.unique(np.linspace(0, len(certainty) - 1, min(len(certainty), MOST_POINTS)).astype(np.int64))
+        kept = np.unique(
+            np.linspace(0, len(certainty) - 1, min(len(certainty), MOST_POINTS // len(shown))).astype(np.int64)
+        )
         shades: dict[str, list[tuple[float, float]]] = {}
         for r in kept.tolist():
             shade = shaded_class(j, regression.k, float(certainty[r]))
             point = (x_scale(float(residuals.at[r])), y_scale(float(residuals.values[r])))
             shades.setdefault(shade, []).append(point)
         for shade, points in sorted(shades.items()):
-            scatter(canvas, points, j, shade, 2.5)
+            scatter(canvas, points, j if regression.k <= N_COLOURS else 0, shade, 2.5)
         medians = zip(residuals.median_at.tolist(), residuals.medians.tolist(), strict=True)
         canvas.polyline([(x_scale(a), y_scale(m)) for a, m in medians], "objective-line")
         x_ticks = x_scale.ticks(4)

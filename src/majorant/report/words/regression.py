@@ -51,7 +51,7 @@ def lede(regression: Regression) -> str:
         )
     agreement = evidence_words.agreement(regression.evidence)
     if regression.k > MOST_IN_LEDE:
-        shares = f"{numbers.percent(float(regression.weights.max()), 0)} of the weight lie on the first"
+        shares = f"{numbers.percent(float(regression.weights.max()), 0)} of the weight lies on the first"
         return f"{capital(in_prose(regression.k))} lines share the rows: {shares}. {agreement}"
     return f"{' '.join(_line(regression, j) for j in range(regression.k))} {agreement}"
 
