@@ -232,3 +232,25 @@ def test_matplotlib_is_asked_for_by_name(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r'pip install "majorant\[cli\]"'):
         mj.plot.classification(reference(), rows())
+
+
+@pytest.mark.parametrize("names", [["no", "yes"], [3, 7], [False, True]], ids=str)
+def test_classes_are_drawn_under_their_own_names(names: list[Any]) -> None:
+    X = np.vstack([np.zeros((5, 2)), np.ones((5, 2))]) + np.arange(10)[:, None] / 50
+    y = np.repeat(names, 5)
+    ax = mj.plot.classification(mj.LatentPrototypeClassifier(1).fit(X, y), X)
+    drawn = [c for c in ax.collections if isinstance(c, PathCollection)]
+    assert [c.get_label() for c in drawn] == [str(name) for name in names]
+    for part, points in enumerate(drawn):
+        np.testing.assert_array_equal(points.get_offsets(), X[y == names[part]])
+
+
+def test_models_that_lack_what_a_plot_shows_are_refused() -> None:
+    X = np.random.default_rng(0).normal(size=(20, 2))
+    model = mj.KMeans(2, random_state=0).fit(X)
+    with pytest.raises(TypeError, match="predict_proba; KMeans has none"):
+        mj.plot.uncertainty(model, X)
+    with pytest.raises(TypeError, match=r"majorant\.select gave; got KMeans"):
+        mj.plot.criterion(model)
+    with pytest.raises(TypeError, match="Gaussian mixture; got KMeans"):
+        mj.plot.density(model)

@@ -36,6 +36,8 @@ def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
     ------
     ImportError
         If matplotlib is not installed.
+    TypeError
+        If it is no selection.
 
     Examples
     --------
@@ -46,6 +48,8 @@ def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('components', 'BIC (lower is better)')
     """
+    if not hasattr(selection, "candidates"):
+        raise TypeError(f"criterion draws what majorant.select gave; got {type(selection).__name__}")
     ax = axes(ax)
     labels = list(dict.fromkeys(c.label for c in selection.candidates))
     for i, label in enumerate(labels):

@@ -69,6 +69,10 @@ def classification(
     check_is_fitted(model)
     check_real("share", share, low=1e-9, high=1 - 1e-9)
     at, labels = chosen_features(model, features), np.asarray(model.predict(X))
+    if hasattr(model, "classes_"):
+        names, labels = [str(name) for name in model.classes_], np.searchsorted(model.classes_, labels)
+    else:
+        names = [str(part + 1) for part in range(int(labels.max()) + 1)]
     ax, points = axes(ax), columns_of(X, at)
     if len(at) == 1:
         points = np.column_stack([points, labels + 1.0])
@@ -82,7 +86,7 @@ def classification(
             marker=mark(part),
             edgecolors="white",
             linewidths=0.5,
-            label=str(part + 1),
+            label=names[part],
         )
     if len(at) == 2 and hasattr(model, "covariances_"):
         _add_ellipses(ax, model, at, share, [colour(k) for k in range(len(model.means_))])
@@ -120,6 +124,8 @@ def uncertainty(
     ------
     ImportError
         If matplotlib is not installed.
+    TypeError
+        If the model has no ``predict_proba``.
     ValueError
         If features or share cannot be used.
 
@@ -134,6 +140,8 @@ def uncertainty(
     """
     check_is_fitted(model)
     check_real("share", share, low=1e-9, high=1 - 1e-9)
+    if not hasattr(model, "predict_proba"):
+        raise TypeError(f"uncertainty needs a model with predict_proba; {type(model).__name__} has none")
     at, proba = chosen_features(model, features), np.asarray(model.predict_proba(X))
     labels, unsure = proba.argmax(axis=1), 1.0 - proba.max(axis=1)
     ax, points = axes(ax), columns_of(X, at)
@@ -191,6 +199,8 @@ def density(
     ------
     ImportError
         If matplotlib is not installed.
+    TypeError
+        If the model has no ``covariances_``.
     ValueError
         If features cannot be used.
 
@@ -204,6 +214,8 @@ def density(
     ('x4', 'density')
     """
     check_is_fitted(model)
+    if not hasattr(model, "covariances_"):
+        raise TypeError(f"density draws a Gaussian mixture; got {type(model).__name__}")
     at = chosen_features(model, features)
     ax, normals = axes(ax), normals_of(model, at)
     deviations = np.sqrt(np.diagonal(normals.covariances, axis1=1, axis2=2))
