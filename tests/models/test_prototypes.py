@@ -469,3 +469,9 @@ def test_the_summary_says_what_was_found() -> None:
         warnings.simplefilter("ignore", ConvergenceWarning)
         many = model(3).fit(np.arange(120.0)[:, None], np.repeat(np.arange(60), 2)).summary()
     assert "30 more classes" in str(many)
+
+
+def test_streamed_rows_are_refused_in_words() -> None:
+    for use in (lambda rows: model().fit(rows, Y), model().fit(X, Y).predict):
+        with pytest.raises(TypeError, match="rows in memory"):
+            use(Chunks(X))

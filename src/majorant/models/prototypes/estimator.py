@@ -219,6 +219,7 @@ class LatentPrototypeClassifier(
         with self._all_or_nothing():
             self._check_parameters()
             random = check_random_state(self.random_state)
+            _refuse_streamed(X)
             X, y = validate_data(self, X, y, **ACCEPTED)
             check_classification_targets(y)
             if len(X) < self.n_poses:
@@ -338,6 +339,7 @@ class LatentPrototypeClassifier(
 
     def _check_rows(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
+        _refuse_streamed(X)
         rows: NDArray[np.float64] = validate_data(self, X, reset=False, **ACCEPTED)
         return rows
 
@@ -482,3 +484,8 @@ class LatentPrototypeClassifier(
 def _filled(poses: NDArray[np.float64], most: int) -> NDArray[np.float64]:
     """So many prototypes: the poses, then the same again."""
     return poses[np.arange(most) % len(poses)]
+
+
+def _refuse_streamed(X: Any) -> None:
+    if isinstance(X, Chunks):
+        raise TypeError("LatentPrototypeClassifier takes rows in memory, as an array or a data frame; got Chunks")
