@@ -21,7 +21,7 @@ TRIMMED, ELEMENTAL, POOLED, SWAP = (
     "pooled line and noise",
     "one line replaced",
 )
-N_CANDIDATES, N_STEPS = 8, 3
+N_CANDIDATES, N_STEPS = 6, 3
 
 
 @dataclass(frozen=True)
