@@ -84,6 +84,20 @@ def test_the_better_solution_that_is_left_out_is_named(shared_data: Path) -> Non
     assert admitted.excluded_ is None
 
 
+def test_a_narrow_line_is_named_by_every_seed() -> None:
+    """Noise of one line 40 times that of the other: what the rule leaves out is said, whatever the search ended at."""
+    r = np.random.default_rng(5)
+    x, noise = r.uniform(1.35, 3, size=(100, 1)), r.normal(size=100)
+    y = np.where(r.random(100) < 0.37, x[:, 0] + 0.005 * noise, 1.56 + 0.2 * x[:, 0] + 0.2 * noise)
+    admitted = mj.RegressionMixture(2, max_sigma_ratio=80, random_state=0).fit(x, y)
+    for seed in range(4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            model = mj.RegressionMixture(2, random_state=seed).fit(x, y)
+        assert model.excluded_["log_likelihood"] == pytest.approx(admitted.log_likelihood_, abs=1e-3)
+        assert "max_sigma_ratio=" in model.evidence_.note
+
+
 def test_true_lines_are_found(seed: int) -> None:
     x, y, which = lines(seed=seed)
     model = mj.RegressionMixture(2, random_state=seed).fit(x, y)

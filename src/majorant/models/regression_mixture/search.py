@@ -296,7 +296,8 @@ class Search:
         note = f"{n_started} starts raced; those that led went on to the end, or until they met another one"
         if whole is not None:
             note += f", on {size} of {len(whole.y)} rows first"
-        return Found(best, is_regular, records, tuple(candidates), self._excluded(best, whole), note + ".")
+        excluded = self._excluded(best, whole or Sample(self.design.x, self.design.y, self.design.weights))
+        return Found(best, is_regular, records, tuple(candidates), excluded, note + ".")
 
     def _left_out(self, rows: Sample, draws: np.random.Generator) -> None:
         """What lines replaced by narrow ones reach where no ratio of variances is imposed: there may be a maximum."""
@@ -322,16 +323,14 @@ class Search:
         ]
         return sorted(kept, key=lambda run: run.objective)
 
-    def _excluded(self, best: Run, whole: Sample | None) -> Excluded | None:
-        """The best solution that the rule leaves out, if it is better than the best one."""
-        ends = (
-            self._free
-            if whole is None
-            else [
-                self.run(whole, run, self.max_iter, self.tol, replace(self.rule, max_sigma_ratio=np.inf))
-                for run in self._free
-            ]
-        )
+    def _excluded(self, best: Run, whole: Sample) -> Excluded | None:
+        """The best solution that the rule leaves out, if it is better than the best one.
+
+        Those that the bound on the variances held back are let go first: their maximum, if any, lies beyond it.
+        """
+        free = replace(self.rule, max_sigma_ratio=np.inf)
+        held = [] if self.rule.common else self._distinct(sorted(self._irregular, key=lambda run: run.objective), 2)
+        ends = [self.run(whole, run, self.max_iter, self.tol, free) for run in [*self._free, *held]]
         for end in self._admissible(ends):
             if end.objective < best.objective - self._same(best.objective):
                 mass = float(end.theta.weights.min()) * self.design.total_weight
