@@ -530,7 +530,7 @@ def test_an_interrupt_on_threads_ends_the_fit(model: type[Any], monkeypatch: pyt
         def interrupted(block: Any) -> Any:
             nonlocal blocks
             blocks += 1
-            if blocks > 10:
+            if blocks > 4:
                 raise KeyboardInterrupt
             return f(block)
 

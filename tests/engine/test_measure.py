@@ -202,3 +202,10 @@ def test_safe_scale_is_a_power_of_two_and_only_where_it_is_needed(dtype: type) -
         scale = safe_scale(value, dtype)
         assert scale != 1.0 and np.frexp(scale)[0] == 0.5
         assert np.isfinite((value * scale) ** 2) and (value * scale) ** 2 > 0
+
+
+def test_tiny_differences_of_large_numbers_stay_numbers() -> None:
+    X = np.array([[1e-300, 1e30], [0.0, 1e30]])
+    measure = empirical_measure(X)
+    assert np.isfinite(measure.points).all()
+    np.testing.assert_array_equal(np.sort(measure.restore(measure.points), axis=0), np.sort(X, axis=0))

@@ -146,6 +146,9 @@ def _standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[n
         return (points if scale == 1.0 else points * dtype.type(scale)), np.zeros(rows.shape[1]), scale
     low, high = (f.reduce(rows, axis=0).astype(np.float64) for f in (np.fmin, np.fmax))
     scale = safe_scale(float(np.fmax.reduce(high / 2 - low / 2, initial=0.0)), dtype)  # half sums cannot overflow
+    farthest = float(np.fmax.reduce(np.maximum(np.abs(low), np.abs(high)), initial=0.0))
+    if scale > 1.0:  # tiny differences of large numbers: the numbers themselves must stay in range
+        scale = min(scale, 2.0 ** min(1000 - int(np.frexp(farthest)[1]), 1000))
     origin = amid(rows, order)
     points = np.empty((len(order), rows.shape[1]), dtype=dtype)
     _kernels.standard_rows(rows, order, scale, origin * scale, points)

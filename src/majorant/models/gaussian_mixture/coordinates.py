@@ -130,6 +130,7 @@ def frames(
     x = x - centre
     varies = np.ptp(points, axis=0) > 0
     sd = np.where(varies, _deviations(share, x) if total is None else np.sqrt(np.diag(total[1])), 0.0)
+    varies &= sd > 0  # what is too small for a number is no variance
     mean = float(np.mean(sd**2))
     unit = np.sqrt(mean) if mean > 0 else 1.0
     sd = np.where(varies, sd, unit)

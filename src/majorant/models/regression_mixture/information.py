@@ -93,8 +93,15 @@ def standard_errors(design: Design, theta: Regressions, *, common: bool) -> dict
     Returns
     -------
     dict or None
-        None where the information is not positive definite: the data do not determine all parameters.
+        None where the information is not positive definite: the data do not determine all parameters; or where an error
+        is no number.
     """
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        errors = _errors(design, theta, common=common)
+    return errors if errors and all(np.isfinite(values).all() for values in errors.values()) else None
+
+
+def _errors(design: Design, theta: Regressions, *, common: bool) -> dict[str, Any] | None:
     k, p = theta.coef.shape
     information = observed_information(design, theta, common=common) * design.unit
     size = np.sqrt(np.maximum(np.diag(information), 1e-300))

@@ -158,7 +158,8 @@ class Water:
     def filled(self, share: float, level: float) -> Array:
         r"""The multipliers for :math:`\theta` in [0, 1] and the increment of a cluster."""
         # How high the water stands where a place is the first that it does not cover.
-        heights = (level - share * self.below) / np.maximum(self.mass[self.labels] - self.mass_below, TINY)
+        with np.errstate(over="ignore"):  # without mass it stands as high as one likes
+            heights = (level - share * self.below) / np.maximum(self.mass[self.labels] - self.mass_below, TINY)
         first = np.flatnonzero(heights <= share * self.gap)
         which = np.searchsorted(first, self.edges[:-1])
         water = np.full(self.problem.n_clusters, np.inf)
