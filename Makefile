@@ -1,4 +1,4 @@
-# make demo   an environment, the package, a fit to a real table, a report
+# make demo   an environment, the package, fits to two real tables, their reports
 # make test   everything: lint, types, tests
 PYTHON ?= python3
 VENV ?= .venv
@@ -10,7 +10,8 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope
 .PHONY: demo test lint check test-isa test-sanitizers bench clean
 
 demo: $(VENV)/installed-cli
-	$(BIN)/majorant demo --out demo --force
+	$(BIN)/majorant demo kmeans --out demo/wine --force
+	$(BIN)/majorant demo regression-mixture --out demo/tones --force
 
 test: lint check
 
