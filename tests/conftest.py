@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,14 @@ def seeds_of(text: str) -> list[int]:
 def seed(request: pytest.FixtureRequest) -> int:
     """A random seed: 42, or those that the environment variable MAJORANT_TEST_SEEDS names."""
     return int(request.param)
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """An interrupt arrives, here and in processes that are started here: one run in the background may ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="session")

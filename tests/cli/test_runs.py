@@ -108,6 +108,7 @@ def test_report_is_written_again(process: Process, demo: tuple[Path, str], tmp_p
     assert (run / "report.html").read_bytes() == before
 
 
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_stopping_leaves_nothing(command: list[str], tmp_path: Path, number: signal.Signals) -> None:
     rows = np.random.default_rng(0).normal(size=(3000, 4))
@@ -124,14 +125,9 @@ def test_stopping_leaves_nothing(command: list[str], tmp_path: Path, number: sig
     assert [p.name for p in tmp_path.iterdir()] == ["big.npz"]
 
 
-def test_help_is_quick_and_plain(process: Process, tmp_path: Path) -> None:
-    seconds = []
-    for _ in range(3):
-        began = time.perf_counter()
-        done = process("--help", cwd=tmp_path)
-        seconds.append(time.perf_counter() - began)
-        assert done.status == 0 and "demo" in done.out and "╭" not in done.out
-    assert min(seconds) < 1.0
+def test_help_is_plain(process: Process, tmp_path: Path) -> None:
+    done = process("--help", cwd=tmp_path)  # how long it takes: benchmarks/footprint.py
+    assert done.status == 0 and "demo" in done.out and "╭" not in done.out
 
 
 def test_terminals_without_blocks_get_plain_characters(command: list[str], tmp_path: Path) -> None:

@@ -301,6 +301,7 @@ def test_least_move() -> None:
     assert np.array_equal(least_move(rows @ rows.T, -np.abs(wanted)), np.zeros(6))  # type: ignore[arg-type]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_interrupted() -> None:
     x = np.random.default_rng(0).normal(size=(400, 12))
     problem = make_problem(x, np.ones(400), x[:5])
