@@ -226,6 +226,7 @@ def test_input_is_never_written_to() -> None:
         energy.free_energy(E, 1, beta)
         energy.posterior(E, 0, beta)
     energy.map_inference(E, 0, 1)
+    np.testing.assert_array_equal(E, table(3, 4))
 
 
 # Wrong input

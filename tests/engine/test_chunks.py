@@ -181,3 +181,13 @@ def test_none_is_what_the_joblib_context_says() -> None:
     with joblib.parallel_config("threading", n_jobs=2):
         assert effective_threads(None) == 2
         assert effective_threads(1) == 1
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_rows_come_back_in_their_order(n_jobs: int) -> None:
+    x = np.arange(50.0).reshape(25, 2)
+    data = Chunks(x, n_jobs=n_jobs, rows=7)
+    np.testing.assert_array_equal(data.map_rows(lambda block: 2 * block.columns[0], (2,)), 2 * x)
+    sums = data.map_rows(lambda block: block.columns[0].sum(axis=1), (), np.float32)
+    assert sums.dtype == np.float32 and sums.tolist() == x.sum(axis=1).tolist()
+    assert data.n_passes == 2

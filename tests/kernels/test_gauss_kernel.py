@@ -75,7 +75,7 @@ def covariance_is_matrix(covariance_type: str) -> bool:
     return covariance_type in ("full", "tied")
 
 
-def check(mixture: Mixture, x: Array, weights: Array | None, beta: float = 1.0) -> None:
+def assert_agrees_with_numpy(mixture: Mixture, x: Array, weights: Array | None, beta: float = 1.0) -> None:
     """All outputs of the pass, and energies and moments on their own, against numpy."""
     rounding = ROUNDING[x.dtype.type]
     wanted = reference.gauss_energies(x, mixture.weights, mixture.means, matrices(mixture))
@@ -114,33 +114,33 @@ class TestPass:
     @pytest.mark.parametrize("d", [1, 2, 3, 4, 5, 7, 8, 10, 33])
     def test_columns(self, d: int, covariance_type: CovarianceType, dtype: type) -> None:
         mixture = mixture_of(d, 3, d, covariance_type)
-        check(mixture, rows_of(0, 333, mixture, dtype), weights_of(True, 333))
+        assert_agrees_with_numpy(mixture, rows_of(0, 333, mixture, dtype), weights_of(True, 333))
 
     @pytest.mark.parametrize("k", [1, 2, 10, 60])
     def test_components(self, k: int, covariance_type: CovarianceType, dtype: type) -> None:
         mixture = mixture_of(k, k, 3, covariance_type)
-        check(mixture, rows_of(0, 200, mixture, dtype), None)
+        assert_agrees_with_numpy(mixture, rows_of(0, 200, mixture, dtype), None)
 
     @each_weighting
     @pytest.mark.parametrize("n", [1, 2, 31, 32, 33, 127, 128, 129, 256, 257, 1000])
     def test_rows(self, n: int, weighted: bool, covariance_type: CovarianceType, dtype: type) -> None:
         mixture = mixture_of(1, 3, 4, covariance_type)
-        check(mixture, rows_of(0, n, mixture, dtype), weights_of(weighted, n))
+        assert_agrees_with_numpy(mixture, rows_of(0, n, mixture, dtype), weights_of(weighted, n))
 
     @pytest.mark.parametrize("beta", [0.01, 0.5, 3.0, np.inf])
     def test_temperatures(self, beta: float, covariance_type: CovarianceType, dtype: type) -> None:
         mixture = mixture_of(1, 4, 3, covariance_type, spread=0.5)
-        check(mixture, rows_of(0, 150, mixture, dtype), weights_of(True, 150), beta)
+        assert_agrees_with_numpy(mixture, rows_of(0, 150, mixture, dtype), weights_of(True, 150), beta)
 
     def test_wide_rows(self, covariance_type: CovarianceType, dtype: type) -> None:
         mixture = mixture_of(1, 2, 180, covariance_type, spread=0.1)
-        check(mixture, rows_of(0, 70, mixture, dtype), None)
+        assert_agrees_with_numpy(mixture, rows_of(0, 70, mixture, dtype), None)
 
     def test_an_absent_component_takes_nothing(self, covariance_type: CovarianceType, dtype: type) -> None:
         mixture = mixture_of(1, 3, 2, covariance_type)
         mixture = Mixture(np.array([0.5, 0.0, 0.5]), mixture.means, mixture.covariances, covariance_type)
         x = rows_of(0, 100, mixture, dtype)
-        check(mixture, x, None)
+        assert_agrees_with_numpy(mixture, x, None)
         assert not mixture.posteriors(x)[1][:, 1].any() and not mixture.tight_moments(x, None)[2][1].any()
 
     @pytest.mark.parametrize("beta", [1.0, np.inf])
@@ -182,7 +182,7 @@ class TestPass:
         covariances = np.broadcast_to(one, covariance_shape(2, 2, covariance_type))
         mixture = Mixture(np.full(2, 0.5), far, np.array(covariances), covariance_type)
         x = np.random.default_rng(0).integers(-3, 4, (100, 2)) + far[np.arange(100) % 2]
-        check(mixture, x.astype(dtype), None)
+        assert_agrees_with_numpy(mixture, x.astype(dtype), None)
 
 
 @each_type

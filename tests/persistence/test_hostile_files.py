@@ -55,7 +55,7 @@ def with_meta(content: bytes, change: Callable[[dict[str, Any]], None]) -> bytes
     return zipped({**members, "meta.json": json.dumps(meta).encode()})
 
 
-def refused(tmp_path: Path, content: bytes, match: str = ".") -> None:
+def assert_refused(tmp_path: Path, content: bytes, match: str = ".") -> None:
     path = tmp_path / "hostile"
     path.write_bytes(content)
     with pytest.raises(SavedModelError, match=match) as caught:
@@ -117,7 +117,7 @@ def test_random_damage_of_the_meaning(tmp_path: Path, original: tuple[mj.KMeans,
 
 @pytest.mark.parametrize("content", [b"", b"PK", b"not a zip" * 50, zipped({}), zipped({"meta.json": b"{}"})])
 def test_not_a_model(tmp_path: Path, content: bytes) -> None:
-    refused(tmp_path, content)
+    assert_refused(tmp_path, content)
 
 
 def test_missing_file_stays_a_missing_file(tmp_path: Path) -> None:
@@ -126,16 +126,18 @@ def test_missing_file_stays_a_missing_file(tmp_path: Path) -> None:
 
 
 def test_newer_format_says_upgrade(tmp_path: Path, original: tuple[mj.KMeans, bytes]) -> None:
-    refused(tmp_path, with_meta(original[1], lambda m: m.update(format=2)), "format 2 .* upgrade majorant")
+    assert_refused(tmp_path, with_meta(original[1], lambda m: m.update(format=2)), "format 2 .* upgrade majorant")
 
 
 def test_unknown_model(tmp_path: Path, original: tuple[mj.KMeans, bytes]) -> None:
-    refused(tmp_path, with_meta(original[1], lambda m: m.update(model="os.system")), "a model 'os.system'; known are")
+    assert_refused(
+        tmp_path, with_meta(original[1], lambda m: m.update(model="os.system")), "a model 'os.system'; known are"
+    )
 
 
 @pytest.mark.parametrize("name", ["__class__", "fit", "_x_", "predict", "__dict__", "a b_"])
 def test_only_fitted_attributes_are_set(tmp_path: Path, original: tuple[mj.KMeans, bytes], name: str) -> None:
-    refused(tmp_path, with_meta(original[1], lambda m: m["fitted"].update({name: 1})), "no fitted attribute")
+    assert_refused(tmp_path, with_meta(original[1], lambda m: m["fitted"].update({name: 1})), "no fitted attribute")
 
 
 @pytest.mark.parametrize(
@@ -163,24 +165,24 @@ def test_only_fitted_attributes_are_set(tmp_path: Path, original: tuple[mj.KMean
     ids=repr,
 )
 def test_strange_values(tmp_path: Path, original: tuple[mj.KMeans, bytes], value: Any) -> None:
-    refused(tmp_path, with_meta(original[1], lambda m: m["parameters"].update(init=value)))
+    assert_refused(tmp_path, with_meta(original[1], lambda m: m["parameters"].update(init=value)))
 
 
 def test_random_state_cannot_point_outside_its_key(tmp_path: Path, original: tuple[mj.KMeans, bytes]) -> None:
     def move(meta: dict[str, Any]) -> None:
         meta["parameters"]["random_state"]["random_state"][1] = 10**6
 
-    refused(tmp_path, with_meta(original[1], move), "impossible position")
+    assert_refused(tmp_path, with_meta(original[1], move), "impossible position")
 
 
 def test_deep_nesting(tmp_path: Path, original: tuple[mj.KMeans, bytes]) -> None:
     members = members_of(original[1])
-    refused(tmp_path, zipped({**members, "meta.json": b"[" * 200_000 + b"]" * 200_000}))
+    assert_refused(tmp_path, zipped({**members, "meta.json": b"[" * 200_000 + b"]" * 200_000}))
 
 
 @pytest.mark.parametrize("name", ["../evil.npy", "/arrays/0.npy", "arrays/../x.npy", "code.py", "arrays/0.npy/"])
 def test_only_known_names(tmp_path: Path, original: tuple[mj.KMeans, bytes], name: str) -> None:
-    refused(tmp_path, zipped({**members_of(original[1]), name: b"x"}), "does not belong there")
+    assert_refused(tmp_path, zipped({**members_of(original[1]), name: b"x"}), "does not belong there")
 
 
 @pytest.mark.filterwarnings("ignore:Duplicate name")
@@ -188,14 +190,14 @@ def test_two_files_of_one_name(tmp_path: Path, original: tuple[mj.KMeans, bytes]
     stream = io.BytesIO(original[1])
     with zipfile.ZipFile(stream, "a") as target:
         target.writestr("meta.json", "{}")
-    refused(tmp_path, stream.getvalue(), "two files of one name")
+    assert_refused(tmp_path, stream.getvalue(), "two files of one name")
 
 
 def test_compressed_members_are_refused_unread(tmp_path: Path, original: tuple[mj.KMeans, bytes]) -> None:
     members = {**members_of(original[1]), "arrays/99.npy": bytes(50_000_000)}
     content = zipped(members, zipfile.ZIP_DEFLATED)
     assert len(content) < 100_000
-    refused(tmp_path, content, "compressed or encrypted")
+    assert_refused(tmp_path, content, "compressed or encrypted")
 
 
 def test_overlapping_members_cannot_claim_more_than_the_file(tmp_path: Path, original: tuple[mj.KMeans, bytes]) -> None:
@@ -213,7 +215,7 @@ def test_overlapping_members_cannot_claim_more_than_the_file(tmp_path: Path, ori
                 10**5,
             )
             target.filelist.append(copy)
-    refused(tmp_path, stream.getvalue(), "more than the file has")
+    assert_refused(tmp_path, stream.getvalue(), "more than the file has")
 
 
 @pytest.mark.parametrize(
@@ -227,26 +229,26 @@ def test_overlapping_members_cannot_claim_more_than_the_file(tmp_path: Path, ori
 def test_arrays_of_other_types(
     tmp_path: Path, original: tuple[mj.KMeans, bytes], array: np.ndarray[Any, Any], match: str
 ) -> None:
-    refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": npy(array)}), match)
+    assert_refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": npy(array)}), match)
 
 
 def test_headers_cannot_ask_for_more_memory_than_there_are_bytes(
     tmp_path: Path, original: tuple[mj.KMeans, bytes]
 ) -> None:
     broken = npy(np.zeros((4, 2))).replace(b"(4, 2)", b"(4, 2 ")
-    refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": broken}), "no header that numpy writes")
+    assert_refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": broken}), "no header that numpy writes")
     header = {"descr": "<f8", "fortran_order": False, "shape": (10**15, 10**15)}
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, header)
-    refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": stream.getvalue()}), "does not fit")
+    assert_refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": stream.getvalue()}), "does not fit")
     header["shape"] = (-1, 3)
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, header)
-    refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": stream.getvalue()}), "impossible shape")
+    assert_refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": stream.getvalue()}), "impossible shape")
     header.update(descr="<U0", shape=(10**9,))  # text of no width needs no bytes, and numpy makes it one letter wide
     stream = io.BytesIO()
     np.lib.format.write_array_header_1_0(stream, header)
-    refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": stream.getvalue()}), "never saves")
+    assert_refused(tmp_path, zipped({**members_of(original[1]), "arrays/0.npy": stream.getvalue()}), "never saves")
 
 
 def test_limits(tmp_path: Path, original: tuple[mj.KMeans, bytes], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -258,4 +260,4 @@ def test_limits(tmp_path: Path, original: tuple[mj.KMeans, bytes], monkeypatch: 
     ]:
         with monkeypatch.context() as patch:
             patch.setattr(archive, limit, 2)
-            refused(tmp_path, original[1], match)
+            assert_refused(tmp_path, original[1], match)

@@ -26,7 +26,7 @@ def fields(moments: RegressionMoments) -> list[Array]:
     return [*moments.x, *moments.xy, moments.y]
 
 
-def check(moments: RegressionMoments, x: Array, y: Array, w: Array, rtol: float = 1e-12) -> None:
+def assert_agrees_with_products(moments: RegressionMoments, x: Array, y: Array, w: Array, rtol: float = 1e-12) -> None:
     """Against products written out row by row."""
     share, d = w / w.sum(), x.shape[1]
     for p in ORDERS:
@@ -51,12 +51,12 @@ def test_against_products_row_by_row(n: int, d: int, block: int, constant: bool,
     w = np.random.default_rng(seed + 1).uniform(0, 3, n) if weighted else np.ones(n)
     moments = regression_moments(Chunks(x, y, weights=w if weighted else None, rows=block), constant=constant)
     assert moments.n_features == d + constant and moments.has_constant == constant
-    check(moments, np.column_stack([x, np.ones(n)]) if constant else x, y, w)
+    assert_agrees_with_products(moments, np.column_stack([x, np.ones(n)]) if constant else x, y, w)
 
 
 def test_many_features_are_worked_on_in_tiles(seed: int) -> None:
     x, y = rows(4000, 8, seed)
-    check(regression_moments(Chunks(x, y)), x, y, np.ones(4000), rtol=1e-11)
+    assert_agrees_with_products(regression_moments(Chunks(x, y)), x, y, np.ones(4000), rtol=1e-11)
 
 
 def test_chunks_add_up(seed: int) -> None:
@@ -92,7 +92,7 @@ def test_single_precision_is_summed_in_double(seed: int) -> None:
     x, y = x.astype(np.float32), y.astype(np.float32)
     moments = regression_moments(Chunks(x, y))
     assert all(s.dtype == np.float64 for s in fields(moments))
-    check(moments, x.astype(np.float64), y.astype(np.float64), np.ones(5000))
+    assert_agrees_with_products(moments, x.astype(np.float64), y.astype(np.float64), np.ones(5000))
 
 
 def test_a_stream_is_read_once_and_block_by_block(seed: int) -> None:

@@ -58,6 +58,11 @@ class Block:
         return int(self.columns[0].shape[0])
 
     @property
+    def at(self) -> slice:
+        """Where these units are among all."""
+        return slice(self.first, self.first + len(self))
+
+    @property
     def weight(self) -> float:
         """Sum of the weights."""
         return float(len(self)) if self.weights is None else float(self.weights.sum())
@@ -208,6 +213,22 @@ class Chunks:
             return _add(map(f, blocks))
         with ThreadPoolExecutor(self.n_jobs) as pool:
             return _add(_ordered(pool, f, blocks, ahead=2 * self.n_jobs))
+
+    def map_rows(
+        self, f: Callable[[Block], NDArray[Any]], shape: tuple[int, ...], dtype: Any = np.float64
+    ) -> NDArray[Any]:
+        """What `f` gives for every unit, shape (n_units, *shape), in one array: one pass.
+
+        `f` returns the units of its block in their order; it must not depend on the order in which blocks are visited.
+        """
+        out = np.empty((self.n_units, *shape), dtype=dtype)
+
+        def write(block: Block) -> int:
+            out[block.at] = f(block)
+            return 0
+
+        self.map_sum(write)
+        return out
 
 
 def _add(results: Iterator[S]) -> S:

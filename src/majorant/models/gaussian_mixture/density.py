@@ -47,22 +47,18 @@ class Density(LatentVariableModel):
     def _log_joint(self, X: Any) -> tuple[NDArray[np.float64], Any]:
         """``log pi_k + log N(x_i; mu_k, Sigma_k)`` of the observed entries of rows, and their number type."""
         X = self._check_rows(X)
-        data = Chunks(X, n_jobs=self.n_jobs)
         mixture = self._steadied()
         factors = np.asarray(self.precisions_cholesky_, dtype=np.float64)
         with np.errstate(divide="ignore"):
             log_weights = np.log(mixture.weights)
-        out = np.empty((data.n_units, mixture.n_components))
 
-        def visit(block: Block) -> int:
+        def log_joint(block: Block) -> NDArray[np.float64]:
             x = block.columns[0].astype(np.float64, copy=False)
             with np.errstate(over="ignore"):  # a row so far out has density zero
                 values = observed_log_densities(x, mixture, factors)
-            out[block.first : block.first + len(block)] = np.maximum(values, -1e300) + log_weights
-            return 0
+            return np.asarray(np.maximum(values, -1e300) + log_weights)
 
-        data.map_sum(visit)
-        return out, X.dtype
+        return Chunks(X, n_jobs=self.n_jobs).map_rows(log_joint, (mixture.n_components,)), X.dtype
 
     def impute(self, X: Any) -> NDArray[np.floating]:
         r"""Rows with their missing entries replaced by what is expected of them given the observed ones.
@@ -89,14 +85,7 @@ class Density(LatentVariableModel):
         """
         X = self._check_rows(X)
         data, mixture = Chunks(X, n_jobs=self.n_jobs), self._steadied()
-        out = np.empty((data.n_units, mixture.n_features), dtype=X.dtype)
-
-        def visit(block: Block) -> int:
-            out[block.first : block.first + len(block)] = impute(mixture, block.columns[0])
-            return 0
-
-        data.map_sum(visit)
-        return out
+        return data.map_rows(lambda block: impute(mixture, block.columns[0]), (mixture.n_features,), X.dtype)
 
     def predict(self, X: Any) -> NDArray[np.intp]:
         """The most probable component of each row, given its observed entries.

@@ -275,9 +275,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         labels = np.full(data.n_units, -1, dtype=np.int32)
 
         def visit(block: Block) -> int:
-            at = slice(block.first, block.first + len(block))
             x = to_units(block.columns[0], pull_in=True)
-            return assign(x, None, centres, labels[at], with_moments=False)[1]
+            return assign(x, None, centres, labels[block.at], with_moments=False)[1]
 
         data.map_sum(visit)
         return labels
@@ -345,16 +344,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         """
         X = self._check_rows(X)
         centres, to_units, scale = self._units(sparse.issparse(X))
-        data = Chunks(X, n_jobs=self.n_jobs)
-        out = np.empty((data.n_units, len(centres)), dtype=centres.dtype)
 
-        def visit(block: Block) -> int:
-            distances = squared_distances(to_units(block.columns[0]), centres)
-            out[block.first : block.first + len(block)] = np.sqrt(distances) / scale
-            return 0
+        def distances(block: Block) -> NDArray[Any]:
+            return np.asarray(np.sqrt(squared_distances(to_units(block.columns[0]), centres)) / scale)
 
-        data.map_sum(visit)
-        return out
+        return Chunks(X, n_jobs=self.n_jobs).map_rows(distances, (len(centres),), centres.dtype)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Minus the weighted sum of squared distances of rows to their nearest centres.

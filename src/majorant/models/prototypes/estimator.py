@@ -23,7 +23,7 @@ from majorant._validation import (
     check_sample_weight,
     check_verbose,
 )
-from majorant.engine.chunks import Block, Chunks
+from majorant.engine.chunks import Chunks
 from majorant.engine.measure import square_unit
 from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence, StartRecord
@@ -347,14 +347,7 @@ class LatentPrototypeClassifier(
         self, columns: tuple[NDArray[Any], ...], f: Callable[..., Any], shape: tuple[int, ...], dtype: Any
     ) -> NDArray[Any]:
         """``f(*columns)`` of every block of rows, in one array."""
-        out = np.empty((len(columns[0]), *shape), dtype=dtype)
-
-        def visit(block: Block) -> int:
-            out[block.first : block.first + len(block)] = f(*block.columns)
-            return 0
-
-        Chunks(*columns, n_jobs=self.n_jobs).map_sum(visit)
-        return out
+        return Chunks(*columns, n_jobs=self.n_jobs).map_rows(lambda block: f(*block.columns), shape, dtype)
 
     def _codes(self, X: NDArray[np.float64]) -> NDArray[np.intp]:
         """Predicted class of each row, by number."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -55,23 +54,10 @@ class FittedLines(LatentVariableModel):
             raise ValueError(f"X has {source.n_units} rows and y has {len(y)}")
         return source, y
 
-    def _fits(self, x: NDArray[Any]) -> NDArray[np.float64]:
-        """Every component's line at some rows, (rows, K); a row's answer does not depend on the others."""
-        slopes = np.einsum("ij,kj->ik", x.astype(np.float64) - self.center_, self.coef_)
+    def _fits(self, block: Block) -> NDArray[np.float64]:
+        """Every component's line at the rows of a block, (rows, K); a row's answer does not depend on the others."""
+        slopes = np.einsum("ij,kj->ik", block.columns[0].astype(np.float64) - self.center_, self.coef_)
         return np.asarray(slopes + self.center_fits_)
-
-    def _mapped(self, X: Any, columns: int, visit: Callable[[NDArray[Any], slice], NDArray[Any]]) -> NDArray[Any]:
-        """An array of a row for each of X, block by block."""
-        data = Chunks(X, n_jobs=self.n_jobs)
-        out = np.empty((data.n_units, columns))
-
-        def write(block: Block) -> int:
-            at = slice(block.first, block.first + len(block))
-            out[at] = visit(block.columns[0], at)
-            return 0
-
-        data.map_sum(write)
-        return out
 
     def _posterior(self, X: Any, y: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Minus the log density of every row, and its responsibilities."""
@@ -79,13 +65,13 @@ class FittedLines(LatentVariableModel):
         with np.errstate(divide="ignore"):
             constant = 0.5 * np.log(2 * np.pi) + np.log(self.scale_) - np.log(self.weights_)
 
-        def visit(x: NDArray[Any], at: slice) -> NDArray[Any]:
-            residuals = (y[at, None] - self._fits(x)) / self.scale_
+        def visit(block: Block) -> NDArray[Any]:
+            residuals = (y[block.at, None] - self._fits(block)) / self.scale_
             energies = constant + 0.5 * residuals**2
             free = free_energy(energies, axis=1)
             return np.column_stack([free, posterior(energies, axis=1)])
 
-        table = self._mapped(X, k + 1, visit)
+        table = Chunks(X, n_jobs=self.n_jobs).map_rows(visit, (k + 1,))
         return table[:, 0], np.ascontiguousarray(table[:, 1:])
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -100,7 +86,8 @@ class FittedLines(LatentVariableModel):
         ndarray of shape (n_samples,)
         """
         X, _ = self._rows(X)
-        return self._mapped(X, 1, lambda x, at: np.einsum("ik,k->i", self._fits(x), self.weights_)[:, None])[:, 0]
+        data = Chunks(X, n_jobs=self.n_jobs)
+        return data.map_rows(lambda block: np.einsum("ik,k->i", self._fits(block), self.weights_), ())
 
     def predict_components(self, X: Any) -> NDArray[np.float64]:
         """Every component's line at each row.
@@ -114,7 +101,7 @@ class FittedLines(LatentVariableModel):
         ndarray of shape (n_samples, n_components)
         """
         X, _ = self._rows(X)
-        return self._mapped(X, len(self.weights_), lambda x, at: self._fits(x))
+        return Chunks(X, n_jobs=self.n_jobs).map_rows(self._fits, (len(self.weights_),))
 
     @available_if(_tells_rows_apart)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, y: Any = None) -> NDArray[np.float64]:
@@ -135,7 +122,7 @@ class FittedLines(LatentVariableModel):
         """
         X, y = self._rows(X, y)
         if y is None:
-            return self._mapped(X, len(self.weights_), lambda x, at: np.tile(self.weights_, (len(x), 1)))
+            return Chunks(X, n_jobs=self.n_jobs).map_rows(lambda block: self.weights_[None], (len(self.weights_),))
         return self._posterior(X, y)[1]
 
     def classify(self, X: Any, y: Any) -> NDArray[np.intp]:
