@@ -23,18 +23,19 @@ lint: $(VENV)/installed-test
 check: $(VENV)/installed-test
 	$(PYTEST)
 
+# Tests of pages, command line and files, which no kernel serves: once is enough.
+COMPUTES := $(addprefix --ignore=tests/,cli persistence plot report summary test_architecture.py test_bad_parameters.py test_docs.py)
+
 # All that computes, again for every other instruction set that this machine has.
-ELSEWHERE := $(addprefix --ignore=tests/,cli persistence plot report summary test_architecture.py test_docs.py)
 test-isa: $(VENV)/installed-test
 	set -e; for isa in $$($(BIN)/python -c "from majorant import _kernels as k; print(*[i for i in k.isas() if i != k.isa()])"); do \
-	    echo "MAJORANT_ISA=$$isa"; MAJORANT_ISA=$$isa $(PYTEST) $(ELSEWHERE); done
+	    echo "MAJORANT_ISA=$$isa"; MAJORANT_ISA=$$isa $(PYTEST) $(COMPUTES); done
 
-# The suite with the kernels under AddressSanitizer and UndefinedBehaviorSanitizer, in one process: a report names the
-# test that it stopped; an allocation that is too large fails as it does without them. The browser is left out, as it does not start with the sanitizer's library preloaded.
+# And with the kernels under AddressSanitizer and UndefinedBehaviorSanitizer; an allocation that is too large fails as it does without them.
 test-sanitizers: $(VENV)-sanitizers/installed
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 MAJORANT_SANITIZED=1 \
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	    $(VENV)-sanitizers/bin/python -m pytest -q -p no:xdist --ignore tests/report/test_browser.py
+	    $(VENV)-sanitizers/bin/python -m pytest -q -n $(WORKERS) --dist loadscope $(COMPUTES)
 
 bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/kmeans_lloyd.py
