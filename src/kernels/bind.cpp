@@ -1,22 +1,12 @@
 // The Python face of the kernels: shapes are checked, the interpreter lock is released, the instruction set is chosen.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/optional.h>
-
 #include <algorithm>
 #include <cstdlib>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "kernels.hpp"
+#include "binding.hpp"
 
-namespace nb = nanobind;
 using namespace majorant;
-
-template <class T> using Vec = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-template <class T> using Mat = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-template <class T> using Cube = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
 
 namespace {
 
@@ -54,17 +44,6 @@ const Kernels* kernels = nullptr;
 template <class T> const Table<T>& table();
 template <> const Table<float>& table<float>() { return kernels->f32; }
 template <> const Table<double>& table<double>() { return kernels->f64; }
-
-void need(bool holds, const char* what) {
-    if (!holds) throw nb::value_error(what);
-}
-
-using Weights = std::optional<Vec<const double>>;
-const double* data(const Weights& w, size_t n) {
-    if (!w) return nullptr;
-    need(w->shape(0) == n, "weights must have one entry a row");
-    return w->data();
-}
 
 // Parameters of a mixture of regressions, and the sizes that they agree on.
 template <class V>
@@ -554,6 +533,8 @@ void bind_swap(nb::module_& m) {
 
 }  // namespace
 
+const Kernels* chosen() { return kernels; }
+
 NB_MODULE(_kernels, m) {
     kernels = choose();
     m.doc() = "Compiled inner loops; see src/kernels/kernels.hpp for what each computes.";
@@ -564,6 +545,7 @@ NB_MODULE(_kernels, m) {
     bind_cover(m);
     bind_bumps(m);
     bind_swap(m);
+    bind_chains(m);
     bind_regression_step(m);
     m.def("isa", [] { return kernels->isa; }, "The instruction set in use.");
     m.def("isas", [] {

@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 
+#include "chains_interface.hpp"
 #include "gauss_interface.hpp"
 #include "regression.hpp"
 #include "swap_interface.hpp"
@@ -157,6 +158,7 @@ struct Kernels {
     GaussStepKernel gauss_step;
     GaussFactorKernel gauss_factor;
     RegressionStep regression_step;
+    Chains chains;
 };
 
 namespace baseline { extern const Kernels kernels; }

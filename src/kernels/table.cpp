@@ -1,6 +1,7 @@
 // The table of one instruction set's kernels.
 #include "assign.hpp"
 #include "bumps.hpp"
+#include "chains.hpp"
 #include "cover.hpp"
 #include "gauss.hpp"
 #include "gauss_em.hpp"
@@ -25,6 +26,7 @@ constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, dr
 #define MAJORANT_STRING(x) MAJORANT_NAME(x)
 extern const Kernels kernels;
 const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
-                      {bump_search, bump_climb}, gauss_step, gauss_factor, regression_step};
+                      {bump_search, bump_climb}, gauss_step, gauss_factor, regression_step,
+                      {chain_sums, chain_best, chain_draw}};
 
 }  // namespace majorant::MAJORANT_ISA

@@ -102,6 +102,23 @@ def regression_concentrate(
 def regression_greedy(
     x: Array, y: Array, w: Array | None, steps: int, mass: Array, uniforms: Array, coef: Array
 ) -> None: ...
+def chain_sums(
+    unary: Array,
+    transitions: Array,
+    offsets: Array,
+    table: Array | None,
+    w: Array | None,
+    log_partition: Array,
+    entropy: Array | None = None,
+    marginals: Array | None = None,
+    steps: Array | None = None,
+) -> None: ...
+def chain_best(
+    unary: Array, transitions: Array, offsets: Array, table: Array | None, path: Array, score: Array
+) -> None: ...
+def chain_draw(
+    unary: Array, transitions: Array, offsets: Array, table: Array | None, uniforms: Array, path: Array
+) -> None: ...
 def isa() -> str: ...
 def isas() -> list[str]: ...
 

@@ -50,6 +50,27 @@ def answers() -> dict[str, NDArray[Any]]:
             seeds = np.empty(k, dtype=np.int64)
             _kernels.plus_plus(x, None, random.random((k, 3)), seeds)
             out |= {f"exact order {at}": order, f"exact news {at}": is_new, f"exact seeds {at}": seeds}
+    return out | chain_answers(random)
+
+
+def chain_answers(random: np.random.Generator) -> dict[str, NDArray[Any]]:
+    """Answers of the kernels of chains, under names as in `answers`."""
+    out = {}
+    for states in (1, 2, 3, 17):
+        offsets = np.array([0, 1, 40, 40, 97])
+        unary = random.integers(-3, 4, (97, states)).astype(np.float64)
+        transitions = random.integers(-3, 4, (2, states, states)).astype(np.float64)
+        table = random.integers(0, 2, 97).astype(np.int32)
+        scores = unary, transitions, offsets, table
+        path, drawn = np.empty(97, dtype=np.int32), np.empty((3, 97), dtype=np.int32)
+        total, entropy, best = np.empty(4), np.empty(4), np.empty(4)
+        marginals, steps = np.empty_like(unary), np.zeros_like(transitions)
+        _kernels.chain_sums(*scores, None, total, entropy, marginals, steps)
+        _kernels.chain_best(*scores, path, best)
+        _kernels.chain_draw(*scores, random.random((3, 97)), drawn)
+        out |= {f"exact path {states}": path, f"exact best {states}": best, f"exact chain drawn {states}": drawn}
+        out |= {f"chain sums {states}": np.concatenate([total, entropy]), f"marginals {states}": marginals}
+        out[f"steps {states}"] = steps
     return out
 
 

@@ -1,0 +1,69 @@
+// The Python face of the chains: shapes and indices are checked, the interpreter lock is released.
+#include "binding.hpp"
+
+using namespace majorant;
+
+namespace {
+
+using StepTable = std::optional<Vec<const int32_t>>;
+
+ChainScores chain_scores(const Mat<const double>& unary, const Cube<const double>& transitions,
+                         const Vec<const int64_t>& offsets, const StepTable& table) {
+    const size_t positions = unary.shape(0), states = unary.shape(1), tables = transitions.shape(0);
+    need(states > 0 && transitions.shape(1) == states && transitions.shape(2) == states && tables > 0,
+         "unary must be (positions, states), transitions (tables, states, states)");
+    need(offsets.shape(0) > 0 && offsets(0) == 0 && size_t(offsets(offsets.shape(0) - 1)) == positions,
+         "offsets must run from 0 to the number of positions");
+    for (size_t i = 1; i < offsets.shape(0); i++) need(offsets(i) >= offsets(i - 1), "offsets must not descend");
+    if (table) {
+        need(table->shape(0) == positions, "table must have one entry a position");
+        for (size_t t = 0; t < positions; t++) need((*table)(t) >= 0 && size_t((*table)(t)) < tables, "table names no table");
+    }
+    return {int64_t(offsets.shape(0)) - 1, int64_t(states), offsets.data(), unary.data(), transitions.data(),
+            table ? table->data() : nullptr};
+}
+
+}  // namespace
+
+void bind_chains(nb::module_& m) {
+    m.def("chain_sums", [](Mat<const double> unary, Cube<const double> transitions, Vec<const int64_t> offsets, StepTable table,
+                           Weights w, Vec<double> log_partition, std::optional<Vec<double>> entropy,
+                           std::optional<Mat<double>> marginals, std::optional<Cube<double>> steps) {
+        const ChainScores scores = chain_scores(unary, transitions, offsets, table);
+        const double* weights = data(w, scores.n);
+        need(int64_t(log_partition.shape(0)) == scores.n && (!entropy || int64_t(entropy->shape(0)) == scores.n),
+             "log_partition and entropy must have one entry a chain");
+        need(!marginals || (marginals->shape(0) == unary.shape(0) && marginals->shape(1) == unary.shape(1)),
+             "marginals must be (positions, states)");
+        need(!steps || (steps->shape(0) == transitions.shape(0) && steps->shape(1) == unary.shape(1) &&
+                        steps->shape(2) == unary.shape(1)),
+             "steps must be (tables, states, states)");
+        nb::gil_scoped_release release;
+        chosen()->chains.sums(scores, weights,
+                              {log_partition.data(), entropy ? entropy->data() : nullptr,
+                               marginals ? marginals->data() : nullptr, steps ? steps->data() : nullptr});
+    }, nb::arg("unary").noconvert(), nb::arg("transitions").noconvert(), nb::arg("offsets").noconvert(),
+       nb::arg("table").noconvert().none(), nb::arg("w").none(), nb::arg("log_partition").noconvert(),
+       nb::arg("entropy").noconvert().none() = nb::none(), nb::arg("marginals").noconvert().none() = nb::none(),
+       nb::arg("steps").noconvert().none() = nb::none());
+
+    m.def("chain_best", [](Mat<const double> unary, Cube<const double> transitions, Vec<const int64_t> offsets, StepTable table,
+                           Vec<int32_t> path, Vec<double> score) {
+        const ChainScores scores = chain_scores(unary, transitions, offsets, table);
+        need(path.shape(0) == unary.shape(0) && int64_t(score.shape(0)) == scores.n,
+             "path must have one entry a position, score one a chain");
+        nb::gil_scoped_release release;
+        chosen()->chains.best(scores, path.data(), score.data());
+    }, nb::arg("unary").noconvert(), nb::arg("transitions").noconvert(), nb::arg("offsets").noconvert(),
+       nb::arg("table").noconvert().none(), nb::arg("path").noconvert(), nb::arg("score").noconvert());
+
+    m.def("chain_draw", [](Mat<const double> unary, Cube<const double> transitions, Vec<const int64_t> offsets, StepTable table,
+                           Mat<const double> uniforms, Mat<int32_t> path) {
+        const ChainScores scores = chain_scores(unary, transitions, offsets, table);
+        need(uniforms.shape(1) == unary.shape(0) && path.shape(1) == unary.shape(0) && path.shape(0) == uniforms.shape(0),
+             "uniforms and path must be (draws, positions)");
+        nb::gil_scoped_release release;
+        chosen()->chains.draw(scores, uniforms.shape(0), uniforms.data(), path.data());
+    }, nb::arg("unary").noconvert(), nb::arg("transitions").noconvert(), nb::arg("offsets").noconvert(),
+       nb::arg("table").noconvert().none(), nb::arg("uniforms").noconvert(), nb::arg("path").noconvert());
+}

@@ -1,0 +1,31 @@
+// What the files share that give the kernels their Python face.
+#pragma once
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "kernels.hpp"
+
+namespace nb = nanobind;
+
+template <class T> using Vec = nb::ndarray<T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+template <class T> using Mat = nb::ndarray<T, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T> using Cube = nb::ndarray<T, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
+using Weights = std::optional<Vec<const double>>;
+
+inline void need(bool holds, const char* what) {
+    if (!holds) throw nb::value_error(what);
+}
+
+inline const double* data(const Weights& w, size_t n) {
+    if (!w) return nullptr;
+    need(w->shape(0) == n, "weights must have one entry a row");
+    return w->data();
+}
+
+const majorant::Kernels* chosen();  // the kernels of the instruction set in use
+
+void bind_chains(nb::module_& m);

@@ -1,0 +1,257 @@
+"""Linear chains of hidden states: sums, maxima and draws over all paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from majorant import _kernels
+
+
+@dataclass(frozen=True)
+class ChainSums:
+    """Of the law of all paths of every chain.
+
+    Attributes
+    ----------
+    log_partition : ndarray of shape (n_chains,)
+        Log of the sum over paths of the exponential of their score.
+    entropy : ndarray of shape (n_chains,)
+        In nats.
+    marginals : ndarray of shape (n_positions, n_states)
+        Probability of each state at each position.
+    steps : ndarray of shape (n_tables, n_states, n_states)
+        Expected number of steps from one state to another, by table of transitions, weighted over chains. The
+        probabilities of single steps are those of chains whose every step has a table of its own.
+    """
+
+    log_partition: NDArray[np.float64]
+    entropy: NDArray[np.float64]
+    marginals: NDArray[np.float64]
+    steps: NDArray[np.float64]
+
+
+class Chains:
+    r"""Chains of positions, each in one of a few states, by the scores of their paths.
+
+    .. math:: \text{score}(s) = \sum_t u_t(s_t) + \sum_{t>1} A_t(s_{t-1}, s_t), \qquad p(s) \propto e^{\text{score}(s)}
+
+    All is computed in double precision and in logarithms, so that neither long chains nor large scores overflow. What a
+    first or a last position adds is added to its unary scores. The gradient of the log-partition function by unary
+    scores is `marginals`, that by transitions `steps`.
+
+    Parameters
+    ----------
+    unary : array-like of shape (n_positions, n_states)
+        Scores of the states at every position, the chains one after the other. Minus infinity forbids a state.
+    transitions : array-like of shape (n_states, n_states) or (n_tables, n_states, n_states)
+        Scores of a step from one state (rows) to the next (columns). Minus infinity forbids it.
+    offsets : array-like of shape (n_chains + 1,), optional
+        Chain c has the positions ``offsets[c]`` to ``offsets[c + 1] - 1``; by default there is one chain. A chain may
+        be empty: it has one path, of score 0.
+    table : array-like of shape (n_positions,), optional
+        Which table of transitions the step into each position uses (what it says of first positions does not matter).
+        By default 0 for all.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit, or a score is NaN or plus infinity.
+
+    References
+    ----------
+    .. [1] L. R. Rabiner, "A tutorial on hidden Markov models", Proceedings of the IEEE 77, 1989.
+
+    Examples
+    --------
+    Two states that like to stay, over four positions.
+
+    >>> import numpy as np
+    >>> from majorant.solvers.chains import Chains
+    >>> chains = Chains([[1.0, 0.0], [0.0, 0.5], [1.0, 0.0], [0.0, 3.0]], [[1.0, 0.0], [0.0, 1.0]])
+    >>> path, score = chains.best()
+    >>> path, score
+    (array([0, 0, 0, 1], dtype=int32), array([7.]))
+    >>> chains.sums().marginals.round(2)
+    array([[0.72, 0.28],
+           [0.55, 0.45],
+           [0.55, 0.45],
+           [0.07, 0.93]])
+    """
+
+    def __init__(
+        self,
+        unary: ArrayLike,
+        transitions: ArrayLike,
+        offsets: ArrayLike | None = None,
+        table: ArrayLike | None = None,
+    ) -> None:
+        self.unary = _scores("unary", unary, 2, "(n_positions, n_states)")
+        steps = np.asarray(transitions)
+        self.transitions = _scores(
+            "transitions", steps[None] if steps.ndim == 2 else steps, 3, "(n_states, n_states), maybe several of them"
+        )
+        n, n_states = self.unary.shape
+        if n_states == 0 or self.transitions.shape[1:] != (n_states, n_states) or len(self.transitions) == 0:
+            raise ValueError(
+                f"transitions must have shape ({n_states}, {n_states}) as unary has {n_states} columns, or be several of "
+                f"these; got shape {steps.shape}"
+            )
+        self.offsets = np.array([0, n]) if offsets is None else _integers("offsets", offsets, np.int64)
+        if len(self.offsets) == 0 or self.offsets[0] != 0 or self.offsets[-1] != n or (np.diff(self.offsets) < 0).any():
+            raise ValueError(f"offsets must ascend from 0 to the number of positions, {n}; got {self.offsets!r}")
+        self.table = None if table is None else _integers("table", table, np.int32)
+        if self.table is not None and self.table.shape != (n,):
+            raise ValueError(f"table must have one entry a position, shape ({n},); got shape {self.table.shape}")
+        if self.table is not None and n and not 0 <= self.table.min() <= self.table.max() < len(self.transitions):
+            raise ValueError(
+                f"table names tables {self.table.min()} to {self.table.max()}, but transitions has {len(self.transitions)}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def n_states(self) -> int:
+        return int(self.unary.shape[1])
+
+    def __repr__(self) -> str:
+        return f"Chains({len(self)} chains, {len(self.unary)} positions, {self.n_states} states)"
+
+    def augmented(self, costs: ArrayLike) -> Self:
+        """The same chains with `costs`, shape (n_positions, n_states), added to their unary scores.
+
+        With the loss of every state at every position, `best` is loss-augmented inference.
+        """
+        added = _scores("costs", costs, 2, "(n_positions, n_states)")
+        if added.shape != self.unary.shape:
+            raise ValueError(f"costs must have the shape of unary, {self.unary.shape}; got {added.shape}")
+        return type(self)(self.unary + added, self.transitions, self.offsets, self.table)
+
+    def scores(self, path: ArrayLike) -> NDArray[np.float64]:
+        """Score of a path of every chain, ``path`` of shape (n_positions,)."""
+        states = _integers("path", path, np.intp)
+        if states.shape != (len(self.unary),) or (
+            len(states) and not 0 <= states.min() <= states.max() < self.n_states
+        ):
+            raise ValueError(f"path must name one of {self.n_states} states at each of {len(self.unary)} positions")
+        terms = self.unary[np.arange(len(states)), states]
+        inner = np.setdiff1d(np.arange(len(states)), self.offsets)
+        tables = np.zeros(len(inner), dtype=np.intp) if self.table is None else self.table[inner]
+        terms[inner] += self.transitions[tables, states[inner - 1], states[inner]]
+        return np.array([terms[a:b].sum() for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)])
+
+    def best(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """The path of largest score of every chain (Viterbi): its states, shape (n_positions,), and its score.
+
+        Of equal scores, as computed, the path that is first in lexicographic order.
+
+        Raises
+        ------
+        ValueError
+            If a chain has no path of finite score.
+        """
+        path, score = np.empty(len(self.unary), dtype=np.int32), np.empty(len(self))
+        _kernels.chain_best(self.unary, self.transitions, self.offsets, self.table, path, score)
+        _refuse_impossible(score)
+        return path, score
+
+    def log_partition(self) -> NDArray[np.float64]:
+        """Log of the sum over paths of the exponential of their score, one number a chain.
+
+        Raises
+        ------
+        ValueError
+            If a chain has no path of finite score.
+        """
+        out = np.empty(len(self))
+        _kernels.chain_sums(self.unary, self.transitions, self.offsets, self.table, None, out)
+        _refuse_impossible(out)
+        return out
+
+    def sums(self, weights: NDArray[np.float64] | None = None) -> ChainSums:
+        """Log-partition function, entropy, marginals and expected steps (forward-backward).
+
+        Parameters
+        ----------
+        weights : ndarray of shape (n_chains,), optional
+            Weight of each chain in ``steps``.
+
+        Raises
+        ------
+        ValueError
+            If a chain has no path of finite score.
+        """
+        out = ChainSums(
+            np.empty(len(self)), np.empty(len(self)), np.empty(self.unary.shape), np.zeros(self.transitions.shape)
+        )
+        w = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
+        _kernels.chain_sums(
+            self.unary,
+            self.transitions,
+            self.offsets,
+            self.table,
+            w,
+            out.log_partition,
+            out.entropy,
+            out.marginals,
+            out.steps,
+        )
+        _refuse_impossible(out.log_partition)
+        return out
+
+    def sample(self, uniforms: NDArray[np.float64]) -> NDArray[np.int32]:
+        """Paths drawn with the probabilities of their scores, by inverse CDF, state after state.
+
+        Parameters
+        ----------
+        uniforms : ndarray of shape (n_positions,) or (n_draws, n_positions)
+            Numbers in [0, 1), one a state that is drawn.
+
+        Returns
+        -------
+        ndarray of the shape of `uniforms`
+
+        Raises
+        ------
+        ValueError
+            If a chain has no path of finite score.
+        """
+        u = np.asarray(uniforms, dtype=np.float64)
+        if u.ndim not in (1, 2) or u.shape[-1] != len(self.unary) or not ((u >= 0) & (u < 1)).all():
+            raise ValueError(
+                f"uniforms must be numbers in [0, 1), shape ({len(self.unary)},) or (n_draws, {len(self.unary)}); "
+                f"got shape {u.shape}"
+            )
+        self.log_partition()
+        path = np.empty(u.shape, dtype=np.int32)
+        rows = np.ascontiguousarray(np.atleast_2d(u))
+        _kernels.chain_draw(self.unary, self.transitions, self.offsets, self.table, rows, path.reshape(rows.shape))
+        return path
+
+
+def _scores(name: str, values: Any, ndim: int, shape: str) -> NDArray[np.float64]:
+    array = np.ascontiguousarray(values, dtype=np.float64)
+    if array.ndim != ndim:
+        raise ValueError(f"{name} must have shape {shape}; got shape {array.shape}")
+    if np.isnan(array).any() or np.isposinf(array).any():
+        raise ValueError(
+            f"{name} holds NaN or plus infinity: scores are finite, or minus infinity for what is forbidden"
+        )
+    return array
+
+
+def _integers(name: str, values: Any, dtype: Any) -> NDArray[Any]:
+    array = np.asarray(values)
+    if array.ndim != 1 or not (np.issubdtype(array.dtype, np.integer) or array.size == 0):
+        raise ValueError(f"{name} must be a row of integers; got {values!r}")
+    return np.ascontiguousarray(array, dtype=dtype)
+
+
+def _refuse_impossible(score: NDArray[np.float64]) -> None:
+    if not np.isfinite(score).all():
+        c = int(np.flatnonzero(~np.isfinite(score))[0])
+        raise ValueError(f"chain {c} has no path of finite score: its scores forbid every path, or their sums overflow")
