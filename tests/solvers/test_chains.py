@@ -242,5 +242,5 @@ def test_kernels_refuse_what_does_not_fit() -> None:
         (unary, np.zeros((1, 2, 3)), offsets, None, path, score),
         (unary, steps, offsets, None, path[:2].copy(), score),
     ):
-        with pytest.raises(ValueError, match="must|names"):
+        with pytest.raises(ValueError, match=r"must|names"):
             _kernels.chain_best(*wrong)

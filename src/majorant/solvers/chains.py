@@ -76,9 +76,9 @@ class Chains:
     >>> path, score
     (array([0, 0, 0, 1], dtype=int32), array([7.]))
     >>> chains.sums().marginals.round(2)
-    array([[0.72, 0.28],
-           [0.55, 0.45],
-           [0.55, 0.45],
+    array([[0.69, 0.31],
+           [0.5 , 0.5 ],
+           [0.52, 0.48],
            [0.07, 0.93]])
     """
 
@@ -97,8 +97,8 @@ class Chains:
         n, n_states = self.unary.shape
         if n_states == 0 or self.transitions.shape[1:] != (n_states, n_states) or len(self.transitions) == 0:
             raise ValueError(
-                f"transitions must have shape ({n_states}, {n_states}) as unary has {n_states} columns, or be several of "
-                f"these; got shape {steps.shape}"
+                f"transitions must have shape ({n_states}, {n_states}), as unary has {n_states} columns, or be several "
+                f"of these; got shape {steps.shape}"
             )
         self.offsets = np.array([0, n]) if offsets is None else _integers("offsets", offsets, np.int64)
         if len(self.offsets) == 0 or self.offsets[0] != 0 or self.offsets[-1] != n or (np.diff(self.offsets) < 0).any():
@@ -108,7 +108,8 @@ class Chains:
             raise ValueError(f"table must have one entry a position, shape ({n},); got shape {self.table.shape}")
         if self.table is not None and n and not 0 <= self.table.min() <= self.table.max() < len(self.transitions):
             raise ValueError(
-                f"table names tables {self.table.min()} to {self.table.max()}, but transitions has {len(self.transitions)}"
+                f"table names tables {self.table.min()} to {self.table.max()}, "
+                f"but transitions has {len(self.transitions)}"
             )
 
     def __len__(self) -> int:
