@@ -1,0 +1,207 @@
+"""The cost of a latent-class model near the uniform assignment, as a quadratic form that is never a matrix of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+NEGLIGIBLE = 1e-10
+"""Variances below this share of the largest are taken for zero."""
+
+
+@dataclass(frozen=True)
+class PrincipalAxes:
+    """Rows along the axes in which their weighted covariance is diagonal.
+
+    Attributes
+    ----------
+    scores : ndarray of shape (n_axes, n_rows)
+        Of unit weighted variance and mean zero, widest axis first. The transpose is stored: sums over rows then read
+        memory in order.
+    deviations : ndarray of shape (n_axes,)
+        Standard deviation along each axis.
+    axes : ndarray of shape (n_features, n_axes)
+        Orthonormal.
+    mean : ndarray of shape (n_features,)
+    """
+
+    scores: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    axes: NDArray[np.float64]
+    mean: NDArray[np.float64]
+
+    @property
+    def coordinates(self) -> NDArray[np.float64]:
+        """The centred rows along the axes, shape (n_rows, n_axes)."""
+        return np.ascontiguousarray((self.scores * self.deviations[:, None]).T)
+
+    def locate(self, x: NDArray[Any]) -> NDArray[np.float64]:
+        """Coordinates of other rows; each is a function of its row alone."""
+        return np.asarray(np.einsum("np,pr->nr", x - self.mean, self.axes))
+
+
+def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = None) -> PrincipalAxes:
+    """The axes of the weighted covariance, from whichever Gram matrix is smaller.
+
+    Parameters
+    ----------
+    x : ndarray or CSR matrix of shape (n_rows, n_features)
+        Sparse rows are not made dense, but for the covariance or Gram matrix, ``min(n_rows, n_features)`` squared.
+    shares : ndarray of shape (n_rows,)
+        Nonnegative, of sum one.
+    n_axes : int, optional
+        At most so many, the widest.
+
+    Returns
+    -------
+    PrincipalAxes
+        No axis along which rows do not vary.
+    """
+    n, p = x.shape
+    is_sparse = sparse.issparse(x)
+    mean = np.asarray(x.T @ shares).ravel() if is_sparse else np.einsum("np,n->p", x, shares, dtype=np.float64)
+    if p <= n:
+        variances, axes = np.linalg.eigh(_covariance(x, shares, mean))
+    else:
+        variances, left = np.linalg.eigh(_gram(x, mean) * np.sqrt(np.multiply.outer(shares, shares)))
+    order = np.argsort(-variances, kind="stable")[:n_axes]
+    rounding = (64 * np.finfo(np.float64).eps * np.abs(x.data if is_sparse else x).max(initial=0.0)) ** 2
+    kept = order[variances[order] > max(NEGLIGIBLE * variances.max(initial=0.0), rounding)]
+    deviations = np.sqrt(variances[kept])
+    if p > n:
+        root = np.sqrt(shares)
+        axes = _combine(x, mean, root[:, None] * left[:, kept]) / deviations
+        kept = np.arange(len(kept))
+    axes = _signed(axes[:, kept])
+    if is_sparse:
+        coordinates = np.asarray(x @ axes) - np.einsum("p,pr->r", mean, axes)
+    else:
+        coordinates = np.einsum("np,pr->nr", x - mean, axes)
+    return PrincipalAxes(np.ascontiguousarray(coordinates.T / deviations[:, None]), deviations, axes, mean)
+
+
+def _covariance(x: Any, shares: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    if sparse.issparse(x):
+        return np.asarray((x.T @ x.multiply(shares[:, None])).toarray() - np.multiply.outer(mean, mean))
+    columns = np.ascontiguousarray((x - mean).T, dtype=np.float64)
+    return np.asarray(np.einsum("in,jn->ij", columns * shares, columns))
+
+
+def _gram(x: Any, mean: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Inner products of centred rows."""
+    if sparse.issparse(x):
+        to_mean = np.asarray(x @ mean).ravel()
+        return np.asarray((x @ x.T).toarray() - to_mean[:, None] - to_mean + np.einsum("p,p->", mean, mean))
+    rows = np.ascontiguousarray(x - mean, dtype=np.float64)
+    return np.asarray(np.einsum("ip,jp->ij", rows, rows))
+
+
+def _combine(x: Any, mean: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Combinations of centred rows, shape (n_features, n_combinations)."""
+    if sparse.issparse(x):
+        return np.asarray(x.T @ by - np.multiply.outer(mean, by.sum(axis=0)))
+    return np.asarray(np.einsum("np,nr->pr", x - mean, by))
+
+
+def _signed(axes: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Each axis with its largest entry positive: an eigenvector has no sign of its own."""
+    if axes.size == 0:
+        return axes
+    largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None, :], axis=0)
+    return np.asarray(axes * np.where(largest < 0, -1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class QuadraticApproximation:
+    r"""The best cost of given soft assignments, to second order around uniform ones.
+
+    Of a latent-class model with softmax regression as its prior, :math:`p(z=k|x) \propto \exp(w_k^T x + b_k)`, and
+    :math:`p(y=m|z=k) = \alpha_{km}`, the cost of assignments :math:`\xi` minimised over all parameters is
+
+    .. math::
+        J(\xi) = H(\pi) + \tfrac{K}{2} \sum_k \langle \xi_k, Q \xi_k \rangle_\omega + O(|\xi - 1/K|^3), \qquad
+        Q = I - U h U^T \Omega - Y \pi^{-1} Y^T \Omega,
+
+    where :math:`\omega` are shares of the rows, :math:`\Omega` their diagonal matrix, :math:`\langle a, b\rangle_\omega
+    = \sum_n \omega_n a_n b_n`, U the centred scores of unit variance along the principal axes,
+    :math:`h_j = s_j^2 / (s_j^2 + \lambda)`, Y the labels and :math:`\pi` their shares. Clustering is every row with a
+    label of its own (Y = I); then :math:`Q = -U h U^T \Omega`.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_axes, n_rows)
+        U transposed: of weighted mean zero and unit variance (`PrincipalAxes`).
+    shrinkage : ndarray of shape (n_axes,)
+        h.
+    shares : ndarray of shape (n_rows,)
+        Positive, of sum one.
+    labels : ndarray of shape (n_rows, n_labels), optional
+        Nonnegative rows of sum one, every label with weight; None for clustering.
+
+    References
+    ----------
+    .. [1] A. Joulin, F. Bach, "A convex relaxation for weakly supervised classifiers", ICML 2012, section 3.
+
+    Examples
+    --------
+    >>> x = np.array([[-1.0], [-1.0], [1.0], [1.0]])
+    >>> axes = principal_axes(x, np.full(4, 0.25))
+    >>> near = QuadraticApproximation.of(axes, alpha=0.25, shares=np.full(4, 0.25))
+    >>> halves = np.repeat(np.eye(2), 2, axis=0)
+    >>> round(float(near.quadratic(halves)), 3), round(near.degrees_of_freedom, 3)
+    (-0.4, 1.8)
+    """
+
+    scores: NDArray[np.float64]
+    shrinkage: NDArray[np.float64]
+    shares: NDArray[np.float64]
+    labels: NDArray[np.float64] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        axes: PrincipalAxes,
+        alpha: float,
+        shares: NDArray[np.float64],
+        labels: NDArray[np.float64] | None = None,
+    ) -> QuadraticApproximation:
+        r"""The approximation for the penalty :math:`\frac{\alpha}{2K} |w|^2`."""
+        variances = axes.deviations**2
+        return cls(axes.scores, variances / (variances + alpha), shares, labels)
+
+    @property
+    def degrees_of_freedom(self) -> float:
+        """``1 + sum h``, at most one more than the number of axes."""
+        return 1.0 + float(self.shrinkage.sum())
+
+    @property
+    def label_entropy(self) -> float:
+        """Of the labels' shares: the cost at uniform assignments. Of clustering, of the rows' shares."""
+        shares = self.shares if self.labels is None else self._label_shares(self.labels)
+        return -float(np.sum(shares * np.log(shares, out=np.zeros_like(shares), where=shares > 0)))
+
+    def apply(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """``Q v`` for each column of `v`, shape (n_rows, n_columns), in time linear in rows."""
+        columns = np.ascontiguousarray(v.T)
+        weighted = columns * self.shares
+        inner = np.einsum("rn,cn->rc", self.scores, weighted) * self.shrinkage[:, None]
+        explained = np.einsum("rc,rn->cn", inner, self.scores)
+        if self.labels is None:
+            return np.ascontiguousarray(-explained.T)
+        means = np.einsum("nm,cn->mc", self.labels, weighted) / self._label_shares(self.labels)[:, None]
+        return np.asarray((columns - explained).T - np.einsum("nm,mc->nc", self.labels, means))
+
+    def quadratic(self, v: NDArray[np.float64]) -> float:
+        """``sum_k <v_k, Q v_k>`` of the columns of `v`."""
+        return float(np.einsum("n,nk,nk->", self.shares, v, self.apply(v)))
+
+    def cost(self, xi: NDArray[np.float64]) -> float:
+        """The approximate cost of assignments, shape (n_rows, n_classes), rows of sum one."""
+        return self.label_entropy + int(xi.shape[1]) / 2 * self.quadratic(xi)
+
+    def _label_shares(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(np.einsum("n,nm->m", self.shares, labels))
