@@ -1,0 +1,100 @@
+"""A small quadratic programme on the simplex."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+FLAT = 1e-12
+"""Curvatures below this share of the largest one are none."""
+
+
+def simplex_qp(
+    quadratic: NDArray[np.float64],
+    linear: NDArray[np.float64],
+    start: NDArray[np.float64],
+    *,
+    tol: float = 0.0,
+    max_iter: int = 10_000,
+) -> NDArray[np.float64]:
+    r"""Minimise over the simplex by an active-set method.
+
+    .. math:: \min_\mu \tfrac12 \langle \mu, Q \mu \rangle - \langle \mu, p \rangle, \qquad
+              \mu \ge 0, \; \sum_k \mu_k = 1
+
+    Parameters
+    ----------
+    quadratic : ndarray of shape (k, k)
+        `Q`, symmetric and positive semidefinite.
+    linear : ndarray of shape (k,)
+        `p`.
+    start : ndarray of shape (k,)
+        A point of the simplex; near the solution is quicker.
+    tol : float, default=0.0
+        Stop when the value is known to be at most this far above the minimum; never below what rounding allows.
+    max_iter : int, default=10000
+        Largest number of entries that are brought in.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+        Not worse than `start`.
+    """
+    mu = start.copy()
+    for _ in range(max_iter):
+        _to_face_minimum(quadratic, linear, mu)
+        gradient = np.einsum("kl,l->k", quadratic, mu) - linear
+        enters = int(gradient.argmin())
+        gap = float(np.sum(mu * gradient) - gradient[enters])
+        rounding = 1e-13 * float(np.abs(linear).max() + np.abs(gradient).max())
+        if gap <= max(tol, rounding) or not _towards(quadratic, gradient, mu, enters):
+            return mu
+    return mu
+
+
+def _to_face_minimum(quadratic: NDArray[np.float64], linear: NDArray[np.float64], mu: NDArray[np.float64]) -> None:
+    """The minimum among the entries in use, or where one of them has gone after the other."""
+    while len(used := np.flatnonzero(mu)) > 1:
+        face = quadratic[np.ix_(used, used)]
+        gradient = np.einsum("kl,l->k", face, mu[used]) - linear[used]
+        step, length = _step(face, gradient - gradient.mean())
+        falling = step < 0
+        limits = np.where(falling, mu[used] / np.where(falling, -step, 1.0), np.inf)
+        length = min(length, float(limits.min()))
+        if not 0 < length < np.inf:
+            return
+        moved = np.where(limits <= length, 0.0, np.maximum(mu[used] + length * step, 0.0))
+        mu[used] = moved / moved.sum()
+        if moved.all():
+            return
+
+
+def _step(face: NDArray[np.float64], slope: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+    """A direction of descent whose entries sum to zero, and how far the minimum along it is."""
+    centred = face - face.mean(axis=0) - face.mean(axis=1)[:, None] + face.mean()
+    curvatures, axes = eigh(centred)
+    along = np.einsum("kj,k->j", axes, slope)
+    curved = curvatures > FLAT * max(float(np.abs(face).max()), np.finfo(np.float64).tiny)
+    flat = axes[:, ~curved] @ along[~curved]
+    flat -= flat.mean()
+    if np.abs(flat).max() > 1e-10 * np.abs(slope).max(initial=0.0):
+        return -flat, np.inf  # nothing bends the value there: on to the border
+    step = -(axes[:, curved] @ (along[curved] / curvatures[curved]))
+    return step - step.mean(), 1.0
+
+
+def _towards(
+    quadratic: NDArray[np.float64], gradient: NDArray[np.float64], mu: NDArray[np.float64], enters: int
+) -> bool:
+    """A step with exact line search towards one entry, from the one in use that is worst; False: there is none."""
+    leaves = int(np.where(mu > 0, gradient, -np.inf).argmax())
+    fall = float(gradient[leaves] - gradient[enters])
+    if leaves == enters or fall <= 0:
+        return False
+    curvature = float(quadratic[enters, enters] - 2 * quadratic[enters, leaves] + quadratic[leaves, leaves])
+    most = float(mu[leaves])
+    moved = most if fall >= curvature * most else fall / curvature
+    mu[enters] += moved
+    mu[leaves] = 0.0 if moved == most else most - moved
+    return True

@@ -1,0 +1,211 @@
+"""Dual coordinate descent: the dual variables of one sample at a time, on the planes that it was found to need."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.solvers.structural_svm.problem import (
+    BoundSolution,
+    Cut,
+    Plane,
+    Primal,
+    StructuralProblem,
+    Vector,
+    exact_pass,
+)
+
+CACHED_PASSES = 100
+"""Passes over the cached planes after an online one, at most: they cost no inference."""
+
+MOST_STEPS = 20
+"""Pairwise steps on one sample at a time, at most."""
+
+
+class DualPlanes(Protocol):
+    """Planes of every sample with a convex combination of them: what dual coordinate descent works on.
+
+    `PlaneCache` is one for any problem; a problem with a quicker one of its own offers ``dual_planes()``.
+    """
+
+    def collect(self, w: Vector, shares: Vector) -> Cut:
+        """An exact pass, which adds the planes that it finds to those of the samples."""
+        ...
+
+    def mixture(self, shares: Vector) -> tuple[Vector, float]:
+        """Features and loss of the samples' combinations, summed with their shares."""
+        ...
+
+    def sweep(self, w: Vector, shares: Vector, order: NDArray[np.intp], alpha: float, *, online: bool) -> float:
+        """Coordinate steps on the samples in `order`, `w` in place; online: first the highest plane of each is added.
+
+        Returns the sum over samples, with their shares, of how far the highest plane was above the lowest one in use.
+        """
+        ...
+
+
+class PlaneCache:
+    """Planes of any problem, with their inner products."""
+
+    def __init__(self, problem: StructuralProblem) -> None:
+        self._problem = problem
+        self._planes: list[list[Plane]] = [[] for _ in range(problem.n_samples)]
+        self._shares: list[Vector] = [np.zeros(0) for _ in range(problem.n_samples)]
+        self._products: list[NDArray[np.float64]] = [np.zeros((0, 0)) for _ in range(problem.n_samples)]
+
+    def collect(self, w: Vector, shares: Vector) -> Cut:
+        return exact_pass(self._problem, w, shares, self._add)
+
+    def mixture(self, shares: Vector) -> tuple[Vector, float]:
+        features, loss = np.zeros(self._problem.dim), 0.0
+        for i in np.flatnonzero(shares).tolist():
+            for plane, mu in zip(self._planes[i], self._shares[i].tolist(), strict=True):
+                plane.add_to(features, float(shares[i]) * mu)
+                loss += float(shares[i]) * mu * plane.loss
+        return features, loss
+
+    def sweep(self, w: Vector, shares: Vector, order: NDArray[np.intp], alpha: float, *, online: bool) -> float:
+        total = 0.0
+        for i in order.tolist():
+            if online:
+                self._add(i, self._problem.augmented(i, w))
+            total += float(shares[i]) * self._step(i, w, float(shares[i]) / alpha)
+        return total
+
+    def _add(self, i: int, plane: Plane) -> None:
+        planes, mu = self._planes[i], self._shares[i]
+        if any(plane.key == known.key for known in planes):
+            return
+        if len(planes) > 2 * (np.count_nonzero(mu) + 4):  # those without a share are left behind
+            used = np.flatnonzero(mu)
+            planes[:] = [planes[j] for j in used.tolist()]
+            mu, self._products[i] = mu[used], self._products[i][np.ix_(used, used)]
+        row = np.array([plane.inner(known) for known in planes])
+        planes.append(plane)
+        self._shares[i] = np.append(mu, 0.0 if len(mu) else 1.0)
+        grown = np.empty((len(planes), len(planes)))
+        grown[:-1, :-1] = self._products[i]
+        grown[-1, :-1] = grown[:-1, -1] = row
+        grown[-1, -1] = plane.inner(plane)
+        self._products[i] = grown
+
+    def _step(self, i: int, w: Vector, step: float) -> float:
+        """Pairwise steps on sample `i`: from the lowest plane in use to the highest one."""
+        planes, mu, products = self._planes[i], self._shares[i], self._products[i]
+        scores = np.array([plane.score(w) for plane in planes])
+        before = mu.copy()
+        first = 0.0
+        for t in range(MOST_STEPS):
+            p = int(scores.argmax())
+            q = int(np.where(mu > 0, scores, np.inf).argmin())
+            rise = float(scores[p] - scores[q])
+            if t == 0:
+                first = rise
+            if rise <= 0.01 * first or p == q:
+                break
+            curvature = step * float(products[p, p] - 2 * products[p, q] + products[q, q])
+            moved = float(mu[q]) if rise >= curvature * mu[q] else rise / curvature
+            mu[p] += moved
+            mu[q] = 0.0 if moved == mu[q] else mu[q] - moved
+            scores -= step * moved * (products[p] - products[q])
+        for plane, change in zip(planes, (mu - before).tolist(), strict=True):
+            if change != 0:
+                plane.add_to(w, -step * change)
+        return first
+
+
+def dual_coordinate_descent(
+    problem: StructuralProblem,
+    linear: Vector,
+    shares: Vector,
+    *,
+    alpha: float,
+    tol: float = 1e-3,
+    max_passes: int = 1000,
+    state: Any = None,
+    seed: int = 0,
+) -> BoundSolution:
+    r"""Minimise the bound of a structural SVM by coordinate ascent in its dual.
+
+    .. math:: \max_{\mu}\; \sum_i c_i \sum_p \mu_{ip} \Delta_{ip} - \frac{\alpha}{2} |w|^2, \qquad
+              w = \frac1\alpha \Bigl(g - \sum_i c_i \sum_p \mu_{ip} \phi_{ip}\Bigr),
+
+    the :math:`\mu_i` in a simplex. An epoch is an exact pass, which gives the bound at `w` and with it the gap, an
+    online pass, which finds the highest plane of each sample at the current `w` before stepping on it, and passes over
+    the planes found so far, which need no inference.
+
+    Parameters
+    ----------
+    problem : StructuralProblem
+    linear : ndarray of shape (dim,)
+        ``g``.
+    shares : ndarray of shape (n_samples,)
+        ``c``, not negative; a sample without one is not looked at.
+    alpha : float
+        Strength of the penalty, positive.
+    tol : float, default=1e-3
+        Stop at a gap of this share of the objective.
+    max_passes : int, default=1000
+        No epoch begins after so many passes.
+    state : DualPlanes, optional
+        The state of an earlier solution on the same problem.
+    seed : int, default=0
+        Seed of the order in which samples are visited.
+
+    Returns
+    -------
+    BoundSolution
+
+    References
+    ----------
+    .. [1] S. Lacoste-Julien, M. Jaggi, M. Schmidt, P. Pletscher, "Block-coordinate Frank-Wolfe optimization for
+       structural SVMs", 2013.
+    .. [2] A. Osokin, J.-B. Alayrac, I. Lukasewitz, P. Dokania, S. Lacoste-Julien, "Minding the gaps for block
+       Frank-Wolfe optimization of structured SVMs", 2016: cached planes, pairwise steps.
+    """
+    random = np.random.default_rng(seed)
+    units = np.flatnonzero(shares)
+    planes: DualPlanes | None = state
+    w = np.zeros(problem.dim)
+    if planes is None:
+        own = getattr(problem, "dual_planes", None)
+        planes = PlaneCache(problem) if own is None else own()
+    best = Primal(linear, alpha, tol, w)
+    assert planes is not None
+    n_passes, begun = 0, state is not None
+    while True:
+        if begun:
+            features, loss = planes.mixture(shares)
+            w = (linear - features) / alpha
+            best.see_dual(w, loss)
+        cut = planes.collect(w, shares)
+        n_passes += 1
+        best.see(w, cut.value)
+        if best.is_done or n_passes >= max_passes:
+            return best.solution(n_passes, planes)
+        if not begun:  # at w = 0 every plane in use is the first one found
+            features, _ = planes.mixture(shares)
+            w = (linear - features) / alpha
+            begun = True
+        _epoch(planes, w, shares, units, alpha, best, random)
+        n_passes += 1
+
+
+def _epoch(
+    planes: DualPlanes,
+    w: Vector,
+    shares: Vector,
+    units: NDArray[np.intp],
+    alpha: float,
+    best: Primal,
+    random: np.random.Generator,
+) -> None:
+    """An online pass and passes over the cached planes, until those promise little against the gap that is left."""
+    planes.sweep(w, shares, random.permutation(units), alpha, online=True)
+    enough = 0.1 * best.allowed
+    for _ in range(CACHED_PASSES):
+        left = planes.sweep(w, shares, random.permutation(units), alpha, online=False)
+        if left <= enough:
+            return

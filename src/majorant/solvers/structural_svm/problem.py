@@ -1,0 +1,225 @@
+"""The convex bound of a structural SVM: what a problem offers, what a solver returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Plane:
+    """One output of one sample: a piece ``<w, features> + loss`` of its loss-augmented maximum.
+
+    Attributes
+    ----------
+    loss : float
+        What this output costs where the sample's own label is the right one.
+    features : ndarray
+        Joint features, of all `dim` columns or of those named by `indices`.
+    key : hashable
+        Planes of one sample with equal keys are equal.
+    indices : ndarray of int, optional
+        Columns of `features`, each at most once; None: all.
+    """
+
+    loss: float
+    features: Vector
+    key: Hashable
+    indices: NDArray[np.intp] | None = None
+
+    def dot(self, w: Vector) -> float:
+        """``<w, features>``."""
+        # Not a matrix product: the sums of one depend on the number of threads that BLAS may use.
+        return float(np.einsum("j,j->", w if self.indices is None else w[self.indices], self.features))
+
+    def score(self, w: Vector) -> float:
+        """``<w, features> + loss``."""
+        return self.dot(w) + self.loss
+
+    def add_to(self, out: Vector, share: float) -> None:
+        """``out += share * features``."""
+        if self.indices is None:
+            out += share * self.features
+        else:
+            out[self.indices] += share * self.features
+
+    def inner(self, other: Plane) -> float:
+        """Inner product of the features of two planes."""
+        if other.indices is None:
+            return self.dot(other.features)
+        if self.indices is None:
+            return other.dot(self.features)
+        both, mine, others = np.intersect1d(self.indices, other.indices, assume_unique=True, return_indices=True)
+        return float(np.einsum("j,j->", self.features[mine], other.features[others])) if len(both) else 0.0
+
+
+class StructuralProblem(Protocol):
+    r"""Samples, each with a set of outputs too large to be listed, of which the worst can be found.
+
+    A solver minimises, for given shares :math:`c_i` and a given vector `g`,
+
+    .. math:: b(w) = \frac{\alpha}{2} |w|^2 + \sum_i c_i \max_p \bigl[\langle w, \phi_{ip} \rangle + \Delta_{ip}\bigr]
+              - \langle w, g \rangle,
+
+    the bound of a latent structural SVM with :math:`g = \sum_i c_i \phi(x_i, y_i, z_i)`. Other latent values change `g`
+    alone, so dual variables and cuts stay what they are from one bound to the next.
+
+    A problem may also offer ``exact_pass(w, shares) -> Cut`` where it has a quicker way than a loop over samples.
+    """
+
+    @property
+    def n_samples(self) -> int: ...
+
+    @property
+    def dim(self) -> int:
+        """Length of `w`."""
+        ...
+
+    def augmented(self, i: int, w: Vector) -> Plane:
+        """The plane of sample `i` that is highest at `w`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Cut:
+    """One exact pass: the sum over samples of the planes that are highest at `w`, times the samples' shares.
+
+    Attributes
+    ----------
+    value : float
+        ``<w, features> + loss``.
+    features : ndarray of shape (dim,)
+    loss : float
+    """
+
+    value: float
+    features: Vector
+    loss: float
+
+
+Visit = Callable[[int, Plane], None]
+
+
+def exact_pass(problem: StructuralProblem, w: Vector, shares: Vector, visit: Visit | None = None) -> Cut:
+    """The cut at `w`; `visit` sees the plane of every sample that has a share.
+
+    Parameters
+    ----------
+    problem : StructuralProblem
+    w : ndarray of shape (dim,)
+    shares : ndarray of shape (n_samples,)
+        Samples without one are not looked at.
+    visit : callable, optional
+    """
+    quicker = getattr(problem, "exact_pass", None)
+    if quicker is not None and visit is None:
+        cut: Cut = quicker(w, shares)
+        return cut
+    features, value, loss = np.zeros(problem.dim), 0.0, 0.0
+    for i in np.flatnonzero(shares).tolist():
+        plane = problem.augmented(i, w)
+        share = float(shares[i])
+        plane.add_to(features, share)
+        value += share * plane.score(w)
+        loss += share * plane.loss
+        if visit is not None:
+            visit(i, plane)
+    return Cut(value, features, loss)
+
+
+@dataclass(frozen=True)
+class BoundSolution:
+    """What a solver of the bound found.
+
+    Attributes
+    ----------
+    w : ndarray of shape (dim,)
+        The best point.
+    objective : float
+        The bound there, by an exact pass.
+    gap : float
+        `objective` is at most this far above the minimum: the difference to the best dual value.
+    n_passes : int
+        Exact and online passes over the samples: each finds the highest plane of every one.
+    converged : bool
+        Whether the gap is within the tolerance.
+    state : object
+        Dual variables and planes, or cuts: where the next call of the same solver begins, whatever `linear` and
+        `shares` are then. The call changes it.
+    objectives : list of float
+        The lowest objective after each exact pass.
+    """
+
+    w: Vector
+    objective: float
+    gap: float
+    n_passes: int
+    converged: bool
+    state: Any
+    objectives: list[float]
+
+
+@dataclass
+class Primal:
+    """The best point so far of one solver's run, and how far it may be from the minimum."""
+
+    linear: Vector
+    alpha: float
+    tol: float
+    w: Vector
+    objective: float = np.inf
+    dual: float = -np.inf
+    rounding: float = 0.0
+    objectives: list[float] = field(default_factory=list)
+
+    def see(self, w: Vector, value: float) -> None:
+        """A point, and the sum of the loss-augmented maxima there."""
+        size, product = self.alpha / 2 * float(np.sum(w * w)), float(np.sum(w * self.linear))
+        objective = size + value - product
+        self.rounding = 64 * float(np.finfo(np.float64).eps) * (size + abs(value) + abs(product))
+        if objective < self.objective:
+            self.objective, self.w = objective, w.copy()
+        self.objectives.append(self.objective)
+
+    def see_dual(self, w: Vector, loss: float) -> None:
+        """The dual value of a mixture of planes of this loss, whose point is `w`."""
+        self.dual = max(self.dual, loss - self.alpha / 2 * float(np.sum(w * w)))
+
+    @property
+    def gap(self) -> float:
+        return max(self.objective - self.dual, 0.0)
+
+    @property
+    def allowed(self) -> float:
+        """The gap at which to stop."""
+        return max(self.tol * abs(self.objective), self.rounding) if self.objectives else 0.0
+
+    @property
+    def is_done(self) -> bool:
+        return self.gap <= self.allowed
+
+    def solution(self, n_passes: int, state: Any) -> BoundSolution:
+        return BoundSolution(self.w, self.objective, self.gap, n_passes, self.is_done, state, self.objectives)
+
+
+class BoundSolver(Protocol):
+    """A way to minimise the bound: `dual_coordinate_descent`, `cutting_plane`, `block_frank_wolfe`."""
+
+    def __call__(
+        self,
+        problem: StructuralProblem,
+        linear: Vector,
+        shares: Vector,
+        *,
+        alpha: float,
+        tol: float = 1e-3,
+        max_passes: int = 1000,
+        state: Any = None,
+        seed: int = 0,
+    ) -> BoundSolution: ...
