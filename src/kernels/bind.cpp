@@ -546,6 +546,7 @@ NB_MODULE(_kernels, m) {
     bind_bumps(m);
     bind_swap(m);
     bind_chains(m);
+    bind_softmax(m);
     bind_regression_step(m);
     m.def("isa", [] { return kernels->isa; }, "The instruction set in use.");
     m.def("isas", [] {

@@ -29,3 +29,4 @@ inline const double* data(const Weights& w, size_t n) {
 const majorant::Kernels* chosen();  // the kernels of the instruction set in use
 
 void bind_chains(nb::module_& m);
+void bind_softmax(nb::module_& m);

@@ -98,6 +98,15 @@ struct Table {
 
     // Runs of EM from given parameters or responsibilities.
     void (*gauss_em)(int64_t n, const T* x, const double* w, const GaussSearch& search, const GaussRuns& runs);
+
+    // Multinomial logit: u = [x, 1] coef + offsets, coef (p + 1, k), offsets (n, k) or null. Returns sum w logsumexp(u), and
+    // what is not null of: the moments sum w [x, 1]' softmax(u) (p + 1, k), for each pair of states a < b the block
+    // sum w q_a q_b [x, 1]' [x, 1] of the Hessian (k (k - 1) / 2, (p + 1) (p + 1)), softmax(u) (n, k) and its logarithm.
+    double (*softmax_pass)(int64_t n, int64_t p, int64_t k, const T* x, const double* w, const double* coef,
+                           const double* offsets, double* moments, double* blocks, double* probabilities, double* logs);
+
+    // The same moments for given probabilities (n, k).
+    void (*soft_moments)(int64_t n, int64_t p, int64_t k, const T* x, const double* w, const double* q, double* moments);
 };
 
 // Branch and bound for the largest value of a function of a place.

@@ -11,6 +11,7 @@
 #include "latents.hpp"
 #include "measure.hpp"
 #include "regress.hpp"
+#include "softmax.hpp"
 #include "swap.hpp"
 #include "trim.hpp"
 
@@ -20,7 +21,8 @@ template <class T>
 constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, draw<T>,
                          walk<T>,   collect<T>, sort_rows<T>, standard_rows<T>, plus_plus<T>,
                          regression_pass<T>, regression_em<T>, regression_concentrate<T>, regression_greedy<T>,
-                         swap_search<T>, gauss_energies<T>, gauss_pass<T>, gauss_moments<T>, gauss_em<T>};
+                         swap_search<T>, gauss_energies<T>, gauss_pass<T>, gauss_moments<T>, gauss_em<T>,
+                         softmax_pass<T>, soft_moments<T>};
 
 #define MAJORANT_NAME(x) #x
 #define MAJORANT_STRING(x) MAJORANT_NAME(x)

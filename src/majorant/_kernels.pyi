@@ -36,6 +36,17 @@ def gauss_pass(
     q: Array | None = None,
 ) -> tuple[float, float]: ...
 def gauss_moments(x: Array, w: Array | None, means: Array, q: Array, covariance_type: int, out: Array) -> None: ...
+def softmax_pass(
+    x: Array,
+    w: Array | None,
+    coef: Array,
+    offsets: Array | None,
+    moments: Array | None = None,
+    blocks: Array | None = None,
+    probabilities: Array | None = None,
+    logs: Array | None = None,
+) -> float: ...
+def soft_moments(x: Array, w: Array | None, q: Array, moments: Array) -> None: ...
 def gauss_em(
     x: Array,
     w: Array | None,

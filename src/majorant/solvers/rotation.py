@@ -1,0 +1,82 @@
+"""Coordinates for rows: centred, and within the span of the rows where these are fewer than their columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+Array = NDArray[np.float64]
+
+MOST_ROWS = 3000
+"""Rows up to which their Gram matrix is formed."""
+
+
+@dataclass(frozen=True)
+class Rotation:
+    r"""Rows as :math:`z_i = (x_i - m) R`, where the columns of R are orthonormal and span the centred rows, or R = 1.
+
+    A linear function of the rows with a penalty on its squared norm has its minimum in that span, so nothing is lost.
+
+    Attributes
+    ----------
+    z : ndarray or CSR matrix of shape (n_samples, n_coordinates)
+    mean : ndarray of shape (n_features,)
+        m; zero for rows that stay sparse.
+    basis : ndarray of shape (n_features, n_coordinates), or None
+        R.
+    """
+
+    z: Any
+    mean: Array
+    basis: Array | None = None
+
+    def outward(self, theta: Array) -> Array:
+        """Parameters (n_coordinates + 1, n_states) of z, as those (n_features + 1, n_states) of x; intercepts last."""
+        w = theta[:-1] if self.basis is None else self.basis @ theta[:-1]
+        return np.vstack([w, theta[-1] - self.mean @ w])
+
+    def inward(self, theta: Array) -> Array:
+        """Those of x as those of z; what is orthogonal to the rows is left out."""
+        w = theta[:-1] if self.basis is None else self.basis.T @ theta[:-1]
+        return np.vstack([w, theta[-1] + self.mean @ theta[:-1]])
+
+
+def rotation(x: Any, weights: Array | None = None) -> Rotation:
+    """Coordinates for rows with weights.
+
+    Parameters
+    ----------
+    x : ndarray or CSR matrix of shape (n_samples, n_features)
+    weights : ndarray of shape (n_samples,), optional
+        Only their mean depends on them.
+
+    Returns
+    -------
+    Rotation
+        Dense rows are centred; sparse ones stay sparse unless they are rotated.
+    """
+    n, p = x.shape
+    rotates = n < p and n <= MOST_ROWS
+    if sparse.issparse(x) and not rotates:
+        return Rotation(x, np.zeros(p))
+    share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    mean = np.asarray(x.T @ share) if sparse.issparse(x) else np.einsum("ij,i->j", x, share, dtype=np.float64)
+    if not rotates:
+        return Rotation(np.ascontiguousarray(x - mean, dtype=x.dtype), mean)
+    if sparse.issparse(x):
+        x = x.astype(np.float64)
+        products, of_mean = (x @ x.T).toarray(), np.asarray(x @ mean)
+        gram = products - of_mean[:, None] - of_mean + float(mean @ mean)
+        squares, u = linalg.eigh(gram, check_finite=False)
+        kept = squares > 1e-13 * max(float(products.diagonal().max()), float(squares[-1]))
+        u, s = u[:, kept], np.sqrt(squares[kept])
+        basis = (x.T @ u - np.outer(mean, u.sum(axis=0))) / s
+        return Rotation(np.ascontiguousarray(u * s), mean, np.ascontiguousarray(basis))
+    centred = x.astype(np.float64) - mean
+    left, s, right = linalg.svd(centred, full_matrices=False, check_finite=False)
+    kept = s > 1e-13 * max(float(s[0]), 1e-300) if len(s) else s > 0
+    return Rotation(np.ascontiguousarray(left[:, kept] * s[kept]), mean, np.ascontiguousarray(right[kept].T))
