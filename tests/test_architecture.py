@@ -27,7 +27,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MOD
 
 LAYERS = [
     {"_kernels", "_frames", "_numbers", "_validation", "_progress", "registry"},
-    {"energy"},
+    {"energy", "formulas"},
     {"engine"},
     {"solvers"},
     {"evidence.records", "evidence.certificate"},

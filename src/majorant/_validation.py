@@ -93,10 +93,14 @@ def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str 
     """
     if isinstance(value, str) and value in choices:
         return value
-    near = get_close_matches(str(value), choices, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
     allowed = ", ".join(repr(c) for c in choices) + or_else
-    raise ValueError(f"{name} must be one of {allowed}; got {value!r}.{hint}")
+    raise ValueError(f"{name} must be one of {allowed}; got {value!r}.{did_you_mean(value, choices)}")
+
+
+def did_you_mean(value: Any, known: Sequence[str]) -> str:
+    """`` Did you mean 'auto'?`` with the nearest known name; nothing where none is near."""
+    near = get_close_matches(str(value), known, n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:

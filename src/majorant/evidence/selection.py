@@ -315,6 +315,7 @@ def select(
     n_components: int | Iterable[int] = range(1, 7),
     criterion: str = "bic",
     sample_weight: Any = None,
+    formula: str | None = None,
     fit_params: Mapping[str, Any] | None = None,
     n_jobs: int | None = None,
     **grid: Any,
@@ -344,8 +345,10 @@ def select(
         BIC to describe a density, ICL to find groups that lie apart, AIC to predict.
     sample_weight : array-like of shape (n_rows,), optional
         Passed to ``fit`` and to the criterion.
+    formula : str, optional
+        Fit by ``fit_formula(formula, X)``, for models that have it: X is then a data frame, and y is left out.
     fit_params : mapping, optional
-        Further arguments of ``fit``.
+        Further arguments of ``fit`` or ``fit_formula``.
     n_jobs : int, optional
         Fits that run at a time, in threads; -1 for all processors. It does not change the result.
     **grid
@@ -390,7 +393,10 @@ def select(
     plan = [(size, setting) for setting in settings for size in sizes]
     arguments = dict(fit_params or {})
     if sample_weight is not None:
-        arguments["sample_weight"] = sample_weight
+        arguments["sample_weight" if formula is None else "weights"] = sample_weight
+    if formula is not None:
+        _check_formula(est, y)
+        arguments["formula"] = formula
 
     def fit(size: int, setting: Mapping[str, Any]) -> tuple[Candidate, Any]:
         return _fitted(est, card, size, setting, X, y, arguments, criterion, warned)
@@ -418,6 +424,13 @@ def _without_criterion(est: Any, criterion: str) -> TypeError:
         f"{type(est).__name__} has no {criterion.upper()}: a criterion compares models that have a likelihood"
         f"{f'; models that do: {able}' if able else ''}"
     )
+
+
+def _check_formula(est: Any, y: Any) -> None:
+    if not hasattr(est, "fit_formula"):
+        raise TypeError(f"{type(est).__name__} is not fitted with formulas: give X, and y where it takes one")
+    if y is not None:
+        raise TypeError("a formula names the response: leave y out")
 
 
 def _sizes(n_components: int | Iterable[int]) -> list[int]:
@@ -462,7 +475,10 @@ def _fitted(
     fitted = clone(est).set_params(**{card.size_parameter: size, **setting})
     warned.begin()
     try:
-        fitted.fit(X, y, **arguments)
+        if "formula" in arguments:
+            fitted.fit_formula(data=X, **arguments)
+        else:
+            fitted.fit(X, y, **arguments)
         value = _criterion_of(fitted, criterion, X, y, arguments)
     except ValueError as error:
         reason = f"{UNFITTED}: {' '.join(str(error).split())}"

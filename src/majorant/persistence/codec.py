@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import majorant.engine
 from majorant.engine.trace import Trace
 from majorant.evidence import Evidence
+from majorant.formulas import Formula
 from majorant.persistence.archive import ARRAY_KINDS
 from majorant.persistence.errors import SavedModelError, UnsavableError
 
@@ -59,6 +60,8 @@ class Encoder:
             return {"evidence": self.encode(plain_numbers.to_state(), what)}
         if isinstance(value, Trace):
             return {"trace": self.encode(value.to_state(), what)}
+        if isinstance(value, Formula):
+            return {"formula": self.encode(value.to_state(), what)}
         return self._object(value, what)
 
     def _scalar(self, value: np.generic, what: str) -> dict[str, Any]:
@@ -140,6 +143,8 @@ class Decoder:
                 return Evidence.from_state(self.decode(state))
             case {"trace": state, **rest} if not rest:
                 return Trace.from_state(self.decode(state))
+            case {"formula": state, **rest} if not rest:
+                return Formula.from_state(self.decode(state))
             case {"policy": str(name), "arguments": dict(state), **rest} if not rest:
                 return policy_classes()[name](**{k: self.decode(v) for k, v in state.items()})
             case {"random_state": list(state), **rest} if not rest:

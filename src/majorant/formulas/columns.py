@@ -1,0 +1,141 @@
+"""Which columns of a table does a formula see, and are they what they were at the fit?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+Kind = Literal["numbers", "levels"]
+"""What a column holds."""
+
+_MOST_NAMED = 5
+
+
+def table_of(data: Any) -> nw.DataFrame[Any]:
+    """A data frame of any library.
+
+    Raises
+    ------
+    TypeError
+        If it is none.
+    """
+    try:
+        return nw.from_native(data, eager_only=True)
+    except TypeError:
+        raise TypeError(
+            f"a formula names columns, so data must be a data frame such as those of pandas or polars; "
+            f"got a {type(data).__module__.split('.')[0]} {type(data).__name__}"
+        ) from None
+
+
+def is_table(data: Any) -> bool:
+    """Whether it is a data frame, of any library."""
+    return bool(nw.dependencies.is_into_dataframe(data)) or isinstance(data, nw.DataFrame)
+
+
+def columns_for(
+    table: nw.DataFrame[Any], names: Sequence[str], kinds: Mapping[str, Kind] | None = None
+) -> tuple[dict[str, Any], dict[str, Kind]]:
+    """Columns as formulas take them: numbers as float64, levels as text or what else they are.
+
+    Parameters
+    ----------
+    table : narwhals.DataFrame
+    names : sequence of str
+        Columns of it.
+    kinds : mapping, optional
+        What they held at the fit; by default they may hold either.
+
+    Returns
+    -------
+    columns : dict
+        Arrays, and pandas categoricals where a column says its levels itself.
+    kinds : dict
+
+    Raises
+    ------
+    ValueError
+        If values are missing.
+    TypeError
+        If a column holds neither numbers nor levels, or not what it held at the fit.
+    """
+    refuse_missing(table, names)
+    columns: dict[str, Any] = {}
+    found: dict[str, Kind] = {}
+    for name in names:
+        series = table[name]
+        found[name] = _kind_of(series) if kinds is None else kinds[name]
+        if found[name] == "levels":
+            columns[name] = _levels(series) if kinds is None else _texts(series)
+        elif _kind_of(series) == "numbers":
+            columns[name] = series.cast(nw.Float64).to_numpy().astype(np.float64)
+        else:
+            raise TypeError(f"column {name!r} held numbers at the fit and holds {series.dtype} now")
+    return columns, found
+
+
+def canonical_order(columns: Mapping[str, Any]) -> NDArray[np.intp]:
+    """An order of the rows that depends on nothing but what they hold."""
+    keys = [np.unique(np.asarray(values), return_inverse=True)[1] for values in columns.values()]
+    return np.lexsort(keys)
+
+
+def _kind_of(series: nw.Series[Any]) -> Kind:
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype == nw.Boolean:
+        return "numbers"
+    if dtype in (nw.String, nw.Categorical, nw.Enum):
+        return "levels"
+    raise TypeError(
+        f"column {series.name!r} holds {dtype}, which is neither numbers nor levels: turn it into numbers or text"
+    )
+
+
+def _levels(series: nw.Series[Any]) -> Any:
+    """Text; with its levels in the order that the column says, where it does."""
+    native, dtype = series.to_native(), series.dtype
+    if isinstance(dtype, nw.Enum):
+        declared = list(dtype.categories)
+    elif dtype == nw.Categorical and nw.dependencies.is_pandas_like_series(native):
+        declared = list(native.cat.categories)
+    else:  # levels of other libraries stand in the order in which a process happened to meet them
+        return _texts(series)
+    import pandas as pd
+
+    present = set(series.unique().to_list())
+    return pd.Categorical(series.to_list(), categories=[level for level in declared if level in present])
+
+
+def _texts(series: nw.Series[Any]) -> NDArray[Any]:
+    texts = np.empty(len(series), dtype=object)
+    texts[:] = series.to_list()
+    return texts
+
+
+def refuse_missing(table: nw.DataFrame[Any], names: Sequence[str]) -> None:
+    """Refuse columns in which values are missing.
+
+    Raises
+    ------
+    ValueError
+    """
+    missing = {}
+    for name in names:
+        series = table[name]
+        where = series.is_null()
+        if series.dtype.is_float():
+            where = where | series.is_nan()
+        rows = np.flatnonzero(where.to_numpy())
+        if len(rows):
+            missing[name] = rows
+    if missing:
+        first = [f"{name!r} ({len(rows)}, first in row {rows[0]})" for name, rows in missing.items()]
+        more = f" and {len(first) - _MOST_NAMED} more columns" if len(first) > _MOST_NAMED else ""
+        raise ValueError(
+            f"values are missing in {', '.join(first[:_MOST_NAMED])}{more}; rows count from 0: "
+            "fill them in, or leave those rows out"
+        )

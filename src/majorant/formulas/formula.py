@@ -1,0 +1,271 @@
+"""What is each column of a table to a model? A formula learned from the table of the fit, applied to others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.formulas.columns import refuse_missing, table_of
+from majorant.formulas.language import check_column, expression, read, require_formulaic, variables_of
+from majorant.formulas.terms import Array, Terms
+
+CONSTANT = "Intercept"
+"""Name of the one feature of a formula such as ``y ~ 1``."""
+
+
+EXTRAS = ("groups", "gating", "offset", "trials")
+"""What a formula may say of rows beside X and y."""
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Rows as an estimator takes them.
+
+    Attributes
+    ----------
+    X : pandas.DataFrame of shape (n, d)
+        The design, its columns named by the terms.
+    y : array of shape (n,) or None
+    keywords : dict
+        ``gating`` (a data frame), ``offset``, ``trials`` and ``groups``, as far as they are there.
+    """
+
+    X: Any
+    y: Array | None
+    keywords: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A formula and what it learned.
+
+    Attributes
+    ----------
+    text : str
+        As it was given.
+    features : Terms
+    response : Terms
+    extras : dict of Terms
+        ``gating``, ``offset`` and ``trials``, as far as they are there.
+    groups : str or None
+        A column.
+    """
+
+    text: str
+    features: Terms
+    response: Terms
+    extras: dict[str, Terms] = field(default_factory=dict)
+    groups: str | None = None
+
+    @classmethod
+    def learn(
+        cls,
+        text: str,
+        data: Any,
+        *,
+        groups: str | None = None,
+        gating: str | None = None,
+        offset: str | None = None,
+        trials: str | None = None,
+    ) -> tuple[Formula, TableRows]:
+        """A formula with what it learns from a table, and the table's rows.
+
+        Parameters
+        ----------
+        text : str
+            ``response ~ terms | groups``; the response may be ``cbind(successes, failures)``, and one of the terms
+            ``offset(...)``.
+        data : data frame
+        groups : str, optional
+            A column, where the formula names none.
+        gating : str, optional
+            Terms of the weights of components.
+        offset, trials : str, optional
+            A column, or arithmetic on columns.
+
+        Raises
+        ------
+        ImportError
+            If formulaic is not installed.
+        ValueError, TypeError
+            If the formula or the table cannot be used.
+        """
+        require_formulaic()
+        table = table_of(data)
+        columns = table.columns
+        if groups is not None:
+            check_column(groups, columns)
+        numbers = {"offset": offset, "trials": trials}
+        found = {name: expression(value, columns) for name, value in numbers.items() if value is not None}
+        if gating is not None:
+            sides = read(gating, columns)
+            if sides.response or sides.groups or sides.offset:
+                raise ValueError(f"gating has terms only, such as 'w1 + w2'; got {gating!r}")
+            found["gating"] = sides.terms
+        elsewhere = [name for terms in found.values() for name in variables_of(terms, columns)]
+        sides = read(text, columns, [*elsewhere, *([] if groups is None else [groups])])
+        if len(sides.response) != 1:
+            raise ValueError(
+                f"the formula {text!r} must have one response left of the ~; write arithmetic as I(a / b) and "
+                "successes and failures as cbind(a, b)"
+            )
+        if sides.offset is not None:
+            if offset is not None:
+                raise ValueError("an offset is given twice: in the formula and as offset=")
+            found["offset"] = expression(sides.offset, columns)
+        if sides.groups is not None and groups is not None:
+            raise ValueError("groups are given twice: in the formula and as groups=")
+        features, X = Terms.learn(sides.terms, table)
+        if not (features.names or features.has_intercept):
+            raise ValueError(f"the formula {text!r} has no terms: write ~ 1 for means alone")
+        response, y = Terms.learn(sides.response, table)
+        if response.levels:
+            raise TypeError(f"the response {response.names[0]!r} holds levels: it must be numbers")
+        if y.shape[1] > 2 or (y.shape[1] == 2 and not sides.response[0][0][1].startswith("cbind")):
+            raise ValueError(f"the response of {text!r} has {y.shape[1]} columns: it must be one number a row")
+        if y.shape[1] == 2 and trials is not None:
+            raise ValueError("cbind(successes, failures) gives the trials: leave trials= out")
+        learned = {name: Terms.learn(terms, table) for name, terms in found.items()}
+        _check_extras(learned)
+        extras = {name: terms for name, (terms, _) in learned.items()}
+        values = {name: found for name, (_, found) in learned.items()}
+        formula = cls(text, features, response, extras, sides.groups or groups)
+        return formula, formula._rows(table, X, y, values, formula.groups)
+
+    def apply(self, data: Any, wanted: Iterable[str] = (), response: bool | None = None) -> TableRows:
+        """The rows of another table.
+
+        Parameters
+        ----------
+        data : data frame
+        wanted : iterable of str
+            Of ``gating``, ``offset``, ``trials`` and ``groups``: what is needed, as far as the formula has it. A table
+            without the column of groups has none.
+        response : bool, optional
+            Whether the response is needed; by default it is taken where the table has its columns.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If a column or a value is missing, or a level was not there at the fit.
+        """
+        require_formulaic()
+        table = table_of(data)
+        names = set(wanted)
+        if response is None:
+            response = all(name in table.columns for name in self.response.kinds)
+        y = self.response.apply(table) if response else None
+        values = {name: terms.apply(table) for name, terms in self.extras.items() if name in names}
+        groups = self.groups if "groups" in names and self.groups in table.columns else None
+        return self._rows(table, self.features.apply(table), y, values, groups)
+
+    @property
+    def roles(self) -> list[str]:
+        """Those of `EXTRAS` that the formula has."""
+        has_trials = len(self.response.names) == 2
+        return [*self.extras, *(["groups"] if self.groups else []), *(["trials"] if has_trials else [])]
+
+    def is_design(self, data: Any) -> bool:
+        """Whether the columns of a table are those of the design."""
+        return tuple(table_of(data).columns) == self.design_names
+
+    @property
+    def design_names(self) -> tuple[str, ...]:
+        """The columns of the design."""
+        return self.features.names or (CONSTANT,)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it needs, the response's among them."""
+        terms = (self.response, self.features, *self.extras.values())
+        names = [name for part in terms for name in part.kinds]
+        return tuple(dict.fromkeys([*names, *([] if self.groups is None else [self.groups])]))
+
+    @property
+    def has_intercept(self) -> bool:
+        return self.features.has_intercept and bool(self.features.names)
+
+    def to_state(self) -> dict[str, Any]:
+        """Plain values, for saving."""
+        return {
+            "text": self.text,
+            "features": self.features.to_state(),
+            "response": self.response.to_state(),
+            "extras": {name: terms.to_state() for name, terms in self.extras.items()},
+            "groups": self.groups,
+        }
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Formula:
+        """The inverse of `to_state`."""
+        return cls(
+            str(state["text"]),
+            Terms.from_state(state["features"]),
+            Terms.from_state(state["response"]),
+            {str(name): Terms.from_state(terms) for name, terms in state["extras"].items()},
+            None if state["groups"] is None else str(state["groups"]),
+        )
+
+    def __repr__(self) -> str:
+        return f"Formula({self.text!r})"
+
+    def _rows(
+        self, table: nw.DataFrame[Any], X: Array, y: Array | None, extras: Mapping[str, Array], groups: str | None
+    ) -> TableRows:
+        keywords: dict[str, Any] = {
+            name: _frame(values, self.extras[name].names) if name == "gating" else values[:, 0]
+            for name, values in extras.items()
+        }
+        if groups is not None:
+            refuse_missing(table, [groups])
+            keywords["groups"] = column_of(table, groups)
+        if y is not None and y.shape[1] == 2:
+            keywords["trials"] = y.sum(axis=1)
+        design = X if X.shape[1] else np.ones((len(table), 1))
+        return TableRows(_frame(design, self.design_names), None if y is None else y[:, 0], keywords)
+
+
+def column_of(data: Any, name: str) -> NDArray[Any]:
+    """What a column holds, as it is.
+
+    Raises
+    ------
+    ValueError
+        If there is none of that name.
+    """
+    table = table_of(data)
+    check_column(name, table.columns)
+    return np.asarray(table[name].to_numpy())
+
+
+def numbers_of(data: Any, text: str, what: str) -> Array:
+    """One number a row: a column by its name, or arithmetic on columns.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it cannot be computed, or is more than one number a row.
+    """
+    table = table_of(data)
+    learned, values = Terms.learn(expression(text, table.columns), table)
+    _check_extras({what: (learned, values)})
+    return values[:, 0]
+
+
+def _check_extras(learned: Mapping[str, tuple[Terms, Array]]) -> None:
+    for name, (terms, values) in learned.items():
+        if name == "gating" and not (terms.has_intercept and terms.names):
+            raise ValueError("gating must have terms beside an intercept, which it always has: such as 'w1 + w2'")
+        if name != "gating" and (terms.levels or values.shape[1] != 1):
+            raise TypeError(f"{name} must be one number a row; {terms.terms[0][0][1]} is not")
+
+
+def _frame(values: Array, names: tuple[str, ...]) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame(values, columns=list(names))

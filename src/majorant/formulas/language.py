@@ -1,0 +1,321 @@
+"""What may a formula say? Arithmetic on columns and some functions; formulas come from files, and run nothing else."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from majorant._validation import did_you_mean
+
+_ELEMENTWISE = (
+    *("log", "log2", "log10", "log1p", "exp", "exp2", "expm1", "sqrt", "cbrt", "square", "abs", "sign", "floor"),
+    *("ceil", "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "minimum", "maximum"),
+)
+_WITH_STATE = ("poly", "bs", "cr", "cs", "cc", "center", "scale", "standardize")
+_CONTRASTS = ("Treatment", "Sum", "Helmert", "Diff", "Poly")
+_CONSTANTS = ("pi", "e")
+_CODES = (
+    *(ast.Expression, ast.Name, ast.Load, ast.Constant, ast.Attribute, ast.Call, ast.keyword),
+    *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.List, ast.Tuple),
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.UAdd, ast.USub, ast.Invert),
+    *(ast.BitAnd, ast.BitOr, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
+)
+
+Factor = tuple[str, str]
+"""How it is evaluated ("lookup", "python", "literal"), and its text."""
+Term = tuple[Factor, ...]
+"""Factors that are multiplied."""
+INTERCEPT: Term = (("literal", "1"),)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What stands where in a formula.
+
+    Attributes
+    ----------
+    response : tuple of Term
+        Left of ``~``; empty where there is none.
+    terms : tuple of Term
+        Right of it; the intercept is a term.
+    groups : str or None
+        The column after ``|``.
+    offset : str or None
+        What stood in ``offset()``.
+    """
+
+    response: tuple[Term, ...]
+    terms: tuple[Term, ...]
+    groups: str | None = None
+    offset: str | None = None
+
+
+def require_formulaic() -> None:
+    """Refuse where the library that reads formulas is not installed.
+
+    Raises
+    ------
+    ImportError
+    """
+    if find_spec("formulaic") is None:
+        raise ImportError('formulas need the package formulaic: pip install "majorant[formula]"')
+
+
+@cache
+def functions() -> Mapping[str, Callable[..., Any]]:
+    """Everything that a formula may call, by name."""
+    from formulaic.transforms import TRANSFORMS
+
+    found: dict[str, Callable[..., Any]] = {name: getattr(np, name) for name in _ELEMENTWISE}
+    found |= {name: TRANSFORMS[name] for name in (*_WITH_STATE, *_CONTRASTS)}
+    return {**found, "I": _itself, "C": _levels, "factor": _levels, "cbind": _side_by_side}
+
+
+def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sides:
+    """A formula's parts.
+
+    Parameters
+    ----------
+    text : str
+        ``response ~ terms | groups``.
+    columns : sequence of str
+        Those of the table.
+    left_out : iterable of str
+        Columns that ``.`` does not stand for, beside the response and the groups.
+
+    Raises
+    ------
+    ImportError
+        If formulaic is not installed.
+    ValueError, TypeError
+        If it is no formula, or says what a formula may not.
+    """
+    from formulaic import Formula
+    from formulaic.errors import FormulaicError
+
+    if not isinstance(text, str):
+        raise TypeError(f"a formula is a text such as 'y ~ x'; got a {type(text).__name__}")
+    variables = _variables_by_side(text, columns)
+    used = {*left_out, *variables["response"], *variables["groups"]}
+    available = [c for c in columns if c not in used]
+    try:
+        found = Formula.from_spec(text, context={"__formulaic_variables_available__": available})
+    except (FormulaicError, SyntaxError, ValueError) as error:
+        raise ValueError(f"the formula {text!r} cannot be read: {_plain(error)}") from error
+    response, right = (found.lhs, found.rhs) if hasattr(found, "rhs") else ([], found)
+    if hasattr(response, "rhs") or hasattr(right, "rhs") or hasattr(right, "deps"):
+        raise ValueError(f"the formula {text!r} has more than one ~: write response ~ terms | groups")
+    terms, *more = right if isinstance(right, tuple) else (right,)
+    if isinstance(response, tuple) or len(more) > 1:
+        raise ValueError(f"the formula {text!r} has too many parts: write response ~ terms | groups")
+    plain, offset = _without_offset(text, [term_of(t) for t in terms])
+    return Sides(tuple(term_of(t) for t in response), plain, _groups(text, more[0]) if more else None, offset)
+
+
+def expression(text: str, columns: Sequence[str]) -> tuple[Term, ...]:
+    """One number a row: a column by its name, or arithmetic on columns.
+
+    Raises
+    ------
+    ValueError
+        If it says what a formula may not.
+    """
+    if text in columns:
+        return ((("lookup", text),),)
+    code = _readable(f"I({text})")
+    variables_of_code(code, columns)
+    return ((("python", code),),)
+
+
+def variables_of(terms: Iterable[Term], columns: Sequence[str]) -> list[str]:
+    """The columns that terms need, in order.
+
+    Raises
+    ------
+    ValueError
+        If one is missing, or a term says what a formula may not.
+    """
+    found: list[str] = []
+    for method, text in (factor for term in terms for factor in term):
+        if method == "lookup":
+            check_column(text, columns)
+            found.append(text)
+        elif method == "python":
+            found += variables_of_code(text, columns)
+    return list(dict.fromkeys(found))
+
+
+def variables_of_code(code: str, columns: Sequence[str]) -> list[str]:
+    """The columns that an expression needs; it may call the functions of a formula and nothing else.
+
+    Raises
+    ------
+    ValueError
+        If it says anything else.
+    """
+    from formulaic.utils.code import sanitize_variable_names
+
+    aliases: dict[str, str] = {}
+    try:
+        tree = ast.parse(sanitize_variable_names(code, {}, aliases), mode="eval")
+    except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
+        raise ValueError(f"{code!r} cannot be read: {_plain(error)}") from error
+    called = set()
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BitXor):
+            raise ValueError(f"{code!r}: a power is written **, as in I(x**2)")
+        if not isinstance(node, _CODES):
+            raise ValueError(f"{code!r} is more than a formula may say ({type(node).__name__}); {_may_say()}")
+        if isinstance(node, ast.Call):
+            called |= _check_call(code, node)
+        elif isinstance(node, ast.Attribute):
+            called |= _check_attribute(code, node)
+        elif isinstance(node, ast.Name) and id(node) not in called:
+            name = aliases.get(node.id, node.id)
+            # inside a call: a kind of contrast, such as C(x, Sum)
+            if name in columns or name not in _CONTRASTS:
+                check_column(name, columns)
+                found.append(name)
+    return list(dict.fromkeys(found))
+
+
+def check_column(name: str, columns: Sequence[str]) -> None:
+    """Refuse a column that the table does not have.
+
+    Raises
+    ------
+    ValueError
+    """
+    if name not in columns:
+        listed = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
+        raise ValueError(f"the table has no column {name!r}.{did_you_mean(name, columns)} Its columns: {listed}")
+
+
+def _check_call(code: str, call: ast.Call) -> set[int]:
+    """The nodes that name the function, which is one of a formula's."""
+    if any(k.arg is None for k in call.keywords):
+        raise ValueError(f"{code!r} is more than a formula may say (**); {_may_say()}")
+    function = call.func
+    if isinstance(function, ast.Attribute):
+        return set()  # checked when it comes up itself
+    if not isinstance(function, ast.Name) or function.id not in functions():
+        name = ast.unparse(function)
+        hint = did_you_mean(name, list(functions()))
+        raise ValueError(f"{code!r}: a formula knows no function {name!r}; {_may_say()}.{hint}")
+    if function.id in _ELEMENTWISE and call.keywords:
+        raise ValueError(f"{code!r}: {function.id} takes no keywords in a formula")
+    return {id(function)}
+
+
+def _check_attribute(code: str, node: ast.Attribute) -> set[int]:
+    """``np.log`` and ``contr.sum`` stand for functions of a formula; the nodes that name them."""
+    base = node.value
+    if isinstance(base, ast.Name) and (
+        (base.id == "np" and node.attr in (*_ELEMENTWISE, *_CONSTANTS))
+        or (base.id == "contr" and node.attr in ("treatment", "sum", "helmert", "diff", "poly"))
+    ):
+        return {id(base)}
+    raise ValueError(f"{code!r} is more than a formula may say ({ast.unparse(node)}); {_may_say()}")
+
+
+def _may_say() -> str:
+    return f"it may use columns, numbers, + - * / ** and {', '.join(functions())}"
+
+
+def _variables_by_side(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
+    """The columns left of ``~``, right of it, and after ``|``.
+
+    Formulaic evaluates the names of functions while it parses, so all code is checked before.
+    """
+    from formulaic.errors import FormulaicError
+    from formulaic.parser.algos.tokenize import tokenize
+
+    try:
+        tokens = list(tokenize(text))
+    except FormulaicError as error:
+        raise ValueError(f"the formula {text!r} cannot be read: {_plain(error)}") from error
+    found: dict[str, list[str]] = {"response": [], "terms": [], "groups": []}
+    side = "response" if any(token.token == "~" for token in tokens) else "terms"
+    for token in tokens:
+        kind = token.kind.value
+        if kind == "operator" and "~" in token.token:
+            side = "terms"
+        elif kind == "operator" and "|" in token.token and side == "terms":
+            side = "groups"
+        elif kind == "name":
+            check_column(token.token, columns)
+            found[side].append(token.token)
+        elif kind == "python":
+            call = _offset_argument(token.token)
+            found[side] += variables_of_code(token.token if call is None else call, columns)
+    return found
+
+
+def _without_offset(text: str, terms: Sequence[Term]) -> tuple[tuple[Term, ...], str | None]:
+    """The terms but for ``offset(...)``, and what stood in it."""
+    offsets = [_offset_argument(code) for term in terms for method, code in term if method == "python"]
+    found = [argument for argument in offsets if argument is not None]
+    plain = tuple(t for t in terms if len(t) != 1 or t[0][0] != "python" or _offset_argument(t[0][1]) is None)
+    if len(found) > 1 or len(plain) + len(found) != len(terms):
+        raise ValueError(f"the formula {text!r} can have one offset(...), as a term of its own")
+    return plain, found[0] if found else None
+
+
+def _offset_argument(code: str) -> str | None:
+    """What stands in ``offset(...)``; None for anything else."""
+    found = re.fullmatch(r"\s*offset\s*\((.*)\)\s*", code, flags=re.DOTALL)
+    return None if found is None else found[1]
+
+
+def _groups(text: str, terms: Iterable[Any]) -> str:
+    found = [term for term in map(term_of, terms) if term != INTERCEPT]
+    if len(found) != 1 or len(found[0]) != 1 or found[0][0][0] != "lookup":
+        raise ValueError(f"the formula {text!r} must name one column of groups after the |")
+    return found[0][0][1]
+
+
+def term_of(term: Any) -> Term:
+    """A term of formulaic's, in plain text."""
+    return tuple((str(factor.eval_method.value), str(factor.expr)) for factor in term.factors)
+
+
+def _readable(code: str) -> str:
+    """The code in one way of writing, as formulaic does it for terms."""
+    try:
+        return ast.unparse(ast.parse(code, mode="eval")) if "`" not in code else code
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f"{code!r} cannot be read: {_plain(error)}") from error
+
+
+def _plain(error: BaseException) -> str:
+    """The first line of a message, without the marks of a terminal."""
+    return re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error)).strip().split("\n")[0].rstrip(".") or type(error).__name__
+
+
+def _itself(x: Any) -> Any:
+    return x
+
+
+def _side_by_side(*columns: Any) -> Any:
+    if len(columns) != 2:
+        raise ValueError("cbind takes two columns, successes and failures")
+    return np.column_stack(columns)
+
+
+def _levels(data: Any, contrasts: Any = None, *, levels: Any = None) -> Any:
+    """Formulaic's ``C``, with the levels of whole numbers written as such."""
+    import pandas as pd
+    from formulaic.transforms import C
+
+    values = pd.Series(data)
+    if values.dtype.kind in "fb" and bool((values % 1 == 0).all()):
+        values = values.astype("int64")
+    return C(values, contrasts, levels=levels)

@@ -1,0 +1,186 @@
+"""How is a model fitted to a formula and a table, and given other tables?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, ParamSpec, Self, TypeVar, cast
+
+from majorant.formulas import EXTRAS, Formula, column_of, is_table, numbers_of
+from majorant.models.base import LatentVariableModel
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class FormulaEstimator(LatentVariableModel):
+    """Base of models that a formula can be fitted with.
+
+    Attributes
+    ----------
+    formula_ : Formula
+        After `fit_formula`: what it learned from the table of the fit. Data frames that are given to the fitted model
+        then go through it; arrays are taken as the design.
+    """
+
+    formula_: Formula
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: Any,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        offset: Any = None,
+        trials: Any = None,
+        weights: Any = None,
+        component_labels: Any = None,
+        **parameters: Any,
+    ) -> Self:
+        """A model of the given parameters, fitted to a formula and a table; see `fit_formula`.
+
+        Parameters
+        ----------
+        formula : str
+        data : data frame
+        groups, gating, offset, trials, weights, component_labels : str or array-like, optional
+        **parameters
+            Those of the constructor, but for ``fit_intercept``, which the formula says.
+
+        Returns
+        -------
+        estimator
+
+        Raises
+        ------
+        ImportError
+            If formulaic is not installed.
+        ValueError, TypeError
+            If formula, table or parameters cannot be used.
+        """
+        if "fit_intercept" in parameters:
+            raise TypeError("the formula says whether there is an intercept: write 'y ~ 0 + x' for none")
+        return cls(**parameters).fit_formula(
+            formula,
+            data,
+            groups=groups,
+            gating=gating,
+            offset=offset,
+            trials=trials,
+            weights=weights,
+            component_labels=component_labels,
+        )
+
+    def fit_formula(
+        self,
+        formula: str,
+        data: Any,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        offset: Any = None,
+        trials: Any = None,
+        weights: Any = None,
+        component_labels: Any = None,
+    ) -> Self:
+        """Fit to a formula and a table.
+
+        The parameter ``fit_intercept`` becomes what the formula says.
+
+        Parameters
+        ----------
+        formula : str
+            ``"y ~ x + I(x**2) | id"``: the response, the terms, and after ``|`` the column of groups, if there are any.
+            The response may be ``cbind(successes, failures)``; a term may be ``offset(log(T))``; ``0 +`` or ``- 1``
+            leaves out the intercept. Terms may use ``+ - : * / ** .``, arithmetic in ``I()``, elementwise functions
+            such as ``log`` and ``sqrt``, ``C()`` or ``factor()`` with contrasts, ``poly``, ``bs``, ``cr``, ``scale``
+            and ``center``; names that are no Python names stand in backticks. Nothing else is evaluated.
+        data : data frame
+            Of pandas, polars or another library that narwhals knows; no value may be missing in the columns used.
+        groups : str or array-like, optional
+            A column, instead of ``| id``.
+        gating : str or array-like, optional
+            Terms: ``"w1 + w2"``.
+        offset, trials, weights : str or array-like, optional
+            A column, or arithmetic on columns: ``"log(T)"``.
+        component_labels : str or array-like, optional
+            A column.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If formulaic is not installed.
+        ValueError, TypeError
+            If the formula says what it may not, the table lacks a column or a value, or the fit refuses the data.
+        """
+        roles = {"groups": groups, "gating": gating, "offset": offset, "trials": trials}
+        with self._all_or_nothing():
+            texts = {name: value for name, value in roles.items() if isinstance(value, str)}
+            arrays = {name: v for name, v in roles.items() if v is not None and name not in texts}
+            learned, rows = Formula.learn(formula, data, **texts)
+            twice = sorted(set(arrays) & set(rows.keywords))
+            if twice:
+                raise ValueError(f"{twice[0]} is given twice: in the formula and as {twice[0]}=")
+            keywords = {**rows.keywords, **arrays}
+            if weights is not None:
+                keywords["sample_weight"] = (
+                    numbers_of(data, weights, "weights") if isinstance(weights, str) else weights
+                )
+            if component_labels is not None:
+                is_column = isinstance(component_labels, str)
+                keywords["component_labels"] = column_of(data, component_labels) if is_column else component_labels
+            self._check_takes(keywords)
+            if "fit_intercept" in self.get_params(deep=False):
+                self.set_params(fit_intercept=learned.has_intercept)
+            cast(Any, self).fit(rows.X, rows.y, **keywords)
+            self.formula_ = learned
+        return self
+
+    def _check_takes(self, keywords: Mapping[str, Any]) -> None:
+        known = signature(cast(Any, self).fit).parameters
+        for name in keywords:
+            if name not in known:
+                raise TypeError(f"{type(self).__name__} takes no {name}")
+
+    def _forget_formula(self) -> None:
+        """A fit to rows knows no formula."""
+        self.__dict__.pop("formula_", None)
+
+
+def through_formula(method: Callable[P, R]) -> Callable[P, R]:
+    """Method decorator: data frames go through the formula of the fit, if there was one.
+
+    What the method takes beside X is taken from the table where it is not given: y where the method asks for it or may
+    have it and the table does, and ``gating``, ``offset``, ``trials`` and ``groups``. A frame whose columns are those
+    of the design is the design.
+    """
+    form = signature(method)
+    extras = [n for n, p in form.parameters.items() if p.kind is Parameter.KEYWORD_ONLY and n in EXTRAS]
+    response = form.parameters.get("y")
+
+    @wraps(method)
+    def applied(*arguments: P.args, **keywords: P.kwargs) -> R:
+        call = form.bind_partial(*arguments, **keywords)
+        formula, X = getattr(call.arguments["self"], "formula_", None), call.arguments.get("X")
+        if formula is None or not is_table(X):
+            return method(*arguments, **keywords)
+        wanted = [name for name in formula.roles if name in extras and call.arguments.get(name) is None]
+        takes_y = response is not None and call.arguments.get("y") is None
+        needs_y = takes_y and response is not None and response.default is Parameter.empty
+        if formula.is_design(X) and not wanted and not needs_y:
+            return method(*arguments, **keywords)
+        rows = formula.apply(X, wanted, True if needs_y else None if takes_y else False)
+        call.arguments["X"] = rows.X
+        if rows.y is not None:
+            call.arguments["y"] = rows.y
+        call.arguments.update({name: value for name, value in rows.keywords.items() if name in wanted})
+        return method(*call.args, **call.kwargs)
+
+    return applied

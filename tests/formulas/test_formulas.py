@@ -1,0 +1,248 @@
+"""Formulas give R's designs, are applied to other tables as they were learned, and evaluate only what is listed."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from majorant.formulas import Formula
+from majorant.formulas.language import read
+from majorant.formulas.terms import Terms
+from majorant.persistence.codec import Decoder, Encoder
+
+REFERENCE = Path(__file__).parents[1] / "reference" / "model_matrix.csv"
+I = np.arange(12)  # noqa: E741
+TABLE = pd.DataFrame(
+    {
+        "y": (7 * I) % 5 + 0.5,
+        "x": (5 * I) % 12 / 4 - 1,
+        "z": (I * I) % 7 + 1,
+        "g": np.array(["b", "a", "c"])[(2 * I) % 3],
+        "h": np.array(["u", "v"])[(I // 2) % 2],
+        "k": (I // 3) % 3 + 1,
+        "a b": I / 2,
+    }
+)
+TERMS = [
+    *("x", "x*g", "0 + g:h", "poly(x, 2):C(k)", "scale(x) + center(z)", "bs(x, df=5)", "cr(x, df=4)", "factor(k)*z"),
+    *(
+        "C(g, Sum)",
+        "C(k, levels=[3, 1, 2])",
+        "log(z) + np.exp(x) + I(x**2 / (1 + z))",
+        "I(g == 'a')",
+        "`a b` + I(`a b`**2)",
+    ),
+]
+
+
+def from_r() -> dict[str, list[list[float]]]:
+    designs: dict[str, list[list[float]]] = {}
+    with REFERENCE.open() as lines:
+        for formula, column, *values in list(csv.reader(lines))[1:]:
+            designs.setdefault(formula, [])
+            if column != "(Intercept)":
+                designs[formula].append([float(v) for v in values])
+    return designs
+
+
+def learned(text: str, table: Any = TABLE) -> tuple[Terms, Any]:
+    frame = nw.from_native(table)
+    return Terms.learn(read(text, frame.columns).terms, frame)
+
+
+def through_json(value: Any) -> Any:
+    encoder = Encoder()
+    text = json.dumps(encoder.encode(value, "it"), allow_nan=False)
+    return Decoder(encoder.arrays).decode(json.loads(text))
+
+
+@pytest.mark.parametrize("formula", from_r())
+def test_designs_are_those_of_model_matrix(formula: str) -> None:
+    terms, design = learned(formula)
+    assert design.shape[1] == len(terms.names) == len(set(terms.names))
+    np.testing.assert_allclose(design.T, from_r()[formula], atol=1e-12)
+    assert terms.has_intercept == (not any(zero in formula for zero in ("0 +", "- 1")))
+
+
+@pytest.mark.parametrize("text", TERMS)
+def test_other_tables_get_what_was_learned_in_any_order_and_library(text: str) -> None:
+    terms, design = learned(text)
+    terms = Terms.from_state(through_json(terms.to_state()))
+    few = TABLE.iloc[[7, 2, 2]].drop(columns="y")
+    for table in (few, few.reset_index(drop=True), pl.from_pandas(few)):
+        np.testing.assert_array_equal(terms.apply(nw.from_native(table)), design[[7, 2, 2]])
+    shuffled = np.random.default_rng(0).permutation(len(TABLE))
+    again, permuted = learned(text, pl.from_pandas(TABLE.iloc[shuffled]))
+    assert again.names == terms.names
+    np.testing.assert_array_equal(permuted, design[shuffled])
+
+
+def test_levels_keep_the_order_that_a_column_says() -> None:
+    table = TABLE.assign(g=pd.Categorical(TABLE["g"], categories=["c", "unused", "b", "a"]))
+    terms, design = learned("g", table)
+    assert terms.names == ("g[T.b]", "g[T.a]")
+    enum = pl.from_pandas(TABLE).with_columns(pl.col("g").cast(pl.Enum(["c", "unused", "b", "a"])))
+    assert learned("g", enum)[0] == terms
+    np.testing.assert_array_equal(terms.apply(nw.from_native(TABLE)), design)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "value", "words"),
+    [
+        ("g + x", "g", "d", "g has the level 'd' in row 3 (rows count from 0)"),
+        ("C(k)", "k", 7, "C(k) has the level 7 in row 3"),
+        ("factor(g):x", "g", "d", "its levels: 'a', 'b', 'c'"),
+        ("x*g", "g", None, "values are missing in 'g' (1, first in row 3)"),
+        ("log(z)", "z", np.nan, "values are missing in 'z' (1, first in row 3)"),
+        ("log(z)", "z", -1, "log(z) is nan in row 3"),
+        ("I(1 / z)", "z", 0, "I(1 / z) is inf in row 3"),
+        ("bs(x)", "x", 100, "bs(x) cannot be computed: Some field values extend beyond"),
+    ],
+)
+def test_rows_that_the_formula_cannot_take_are_named(text: str, column: str, value: Any, words: str) -> None:
+    terms, _ = learned(text)
+    new = TABLE.copy()
+    new[column] = new[column].astype(object)
+    new.loc[3, column] = value
+    new = new.convert_dtypes() if column == "g" else new.astype({column: float})
+    with pytest.raises(ValueError) as error:
+        terms.apply(nw.from_native(new))
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("y ~ x + w", "the table has no column 'w'"),
+        ("y ~ log(xx)", "the table has no column 'xx'. Did you mean 'x'?"),
+        ("y ~ log(g)", "log(g) cannot be computed"),
+        ("y ~ I(x^2)", "a power is written **, as in I(x**2)"),
+        ("y ~ lag(x)", "a formula knows no function 'lag'"),
+        ("y ~ 'a'", "String literals are not valid"),
+        ("y ~ (x", "cannot be read"),
+        ("y ~ x ~ z", "cannot be read"),
+        ("x", "must have one response"),
+        ("~ x", "must have one response"),
+        ("", "must have one response"),
+        ("y + z ~ x", "must have one response"),
+        ("g ~ x", "the response 'g[a]' holds levels"),
+        ("poly(x, 2) ~ z", "has 2 columns"),
+        ("y ~ 0", "has no terms"),
+        ("y ~ x | g | h", "too many parts"),
+        ("y ~ x | log(z)", "must name one column of groups"),
+        ("y ~ x | g + h", "must name one column of groups"),
+        ("y ~ x + offset(z) + offset(x)", "one offset(...)"),
+        ("y ~ x:offset(z)", "one offset(...)"),
+        ("cbind(y, x, z) ~ x", "cbind takes two columns"),
+    ],
+)
+def test_formulas_that_are_none(text: str, words: str) -> None:
+    with pytest.raises((ValueError, TypeError)) as error:
+        Formula.learn(text, TABLE)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        *("__import__('os').getcwd()", "(lambda: x)()", "x.fillna(0)", "x.__class__", "[v for v in x]", "np.load('f')"),
+        *("np.linalg.norm(x)", "np.log.reduce(x)", "I(().__class__)", "eval('1')", "getattr(x, 'a')", "x if x else z"),
+        *(
+            "log(*x)",
+            "I(**x)",
+            "log(x, out=z)",
+            "I(x)[0]",
+            "contr.__class__",
+            "f'{x}'",
+            "(y := x)",
+            "hashed(x)",
+            "Q('x')",
+        ),
+    ],
+)
+def test_nothing_but_what_is_listed_is_evaluated(code: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither where a formula is read nor where one from a file is applied."""
+    from formulaic.materializers import PandasMaterializer
+    from formulaic.utils import stateful_transforms
+
+    def evaluated(*arguments: Any, **keywords: Any) -> None:
+        raise AssertionError("it was evaluated")
+
+    monkeypatch.setattr(stateful_transforms, "eval", evaluated, raising=False)
+    monkeypatch.setattr(PandasMaterializer, "get_model_matrix", evaluated)
+    for text in (f"y ~ {{{code}}}", f"{{{code}}} ~ x", f"y ~ offset({code})"):
+        with pytest.raises(ValueError):
+            Formula.learn(text, TABLE)
+    with pytest.raises(ValueError):
+        Formula.learn("y ~ x", TABLE, offset=code)
+    hostile = Terms(((("python", code),),), {"x": "numbers"}, {}, {}, ("x",))
+    with pytest.raises(ValueError):
+        hostile.apply(nw.from_native(TABLE))
+
+
+def test_every_role_has_its_rows() -> None:
+    table = TABLE.assign(no=TABLE["z"] + 1)
+    formula, rows = Formula.learn("cbind(z, no) ~ x + offset(log(z)) | k", table, gating="~ h + `a b`")
+    assert (formula.groups, list(rows.X.columns)) == ("k", ["x"])
+    np.testing.assert_array_equal(rows.y, table["z"])
+    np.testing.assert_array_equal(rows.keywords["trials"], table["z"] + table["no"])
+    np.testing.assert_array_equal(rows.keywords["groups"], table["k"])
+    np.testing.assert_array_equal(rows.keywords["offset"], np.log(table["z"]))
+    assert list(rows.keywords["gating"].columns) == ["h[T.v]", "a b"]
+    again = through_json(formula)
+    assert again == formula and set(again.roles) == {"gating", "groups", "offset", "trials"}
+    new = again.apply(table[["x", "z", "h", "a b"]].iloc[:3], again.roles, False)
+    assert new.y is None and set(new.keywords) == {"gating", "offset"}, "a table without the column has no groups"
+    assert formula.apply(table[["x"]]).X.equals(rows.X) and formula.apply(table).y is not None
+
+
+def test_a_dot_is_every_column_without_another_role() -> None:
+    _, rows = Formula.learn("y ~ . | k", TABLE, gating="h", offset="log(z)")
+    assert list(rows.X.columns) == ["x", "g[T.b]", "g[T.c]", "a b"]
+
+
+@pytest.mark.parametrize(
+    ("keywords", "words"),
+    [
+        ({"gating": "1"}, "gating must have terms"),
+        ({"gating": "0 + z"}, "gating must have terms"),
+        ({"gating": "x ~ z"}, "gating has terms only"),
+        ({"offset": "g"}, "offset must be one number a row"),
+        ({"offset": "poly(x, 2)"}, "offset must be one number a row"),
+        ({"trials": "w"}, "no column 'w'"),
+        ({"groups": "w"}, "no column 'w'"),
+        ({"groups": "h"}, "given twice"),
+    ],
+)
+def test_roles_that_cannot_be_filled(keywords: dict[str, str], words: str) -> None:
+    with pytest.raises((ValueError, TypeError)) as error:
+        Formula.learn("y ~ x | k", TABLE, **keywords)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        ([[1.0, 2.0]], "must be a data frame"),
+        (TABLE.to_numpy(), "must be a data frame"),
+        (pl.from_pandas(TABLE).lazy(), "must be a data frame"),
+        (TABLE.assign(x=pd.Timestamp("2020-01-01")), "column 'x' holds Datetime"),
+    ],
+)
+def test_tables_that_are_none(data: Any, words: str) -> None:
+    with pytest.raises(TypeError, match=words):
+        Formula.learn("y ~ x", data)
+
+
+def test_a_column_of_numbers_stays_one() -> None:
+    terms, _ = learned("x")
+    with pytest.raises(TypeError, match="column 'x' held numbers at the fit and holds String now"):
+        terms.apply(nw.from_native(TABLE.assign(x="a")))
