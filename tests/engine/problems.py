@@ -18,6 +18,7 @@ from majorant.engine import (
     Family,
     GibbsLimit,
     GrowingSubset,
+    MultiFold,
     PairConstraints,
     RandomWalk,
     Solution,
@@ -134,6 +135,7 @@ POLICIES: dict[str, BoundPolicy] = {
     "Tempered": Tempered(),
     "Balance": Biased(Balance()),
     "PairConstraints": Biased(PAIRS),
+    "MultiFold": Biased(MultiFold(2)),
 }
 
 EXPLORING = {name: policy for name, policy in POLICIES.items() if name != "Tightest"}

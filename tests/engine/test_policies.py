@@ -458,8 +458,14 @@ class TestPrice:
             def __init__(self) -> None:
                 self.beta = beta
 
-            def energies(self, theta: None, block: Block) -> NDArray[np.float64]:
-                return view.energies
+            def energies(self, theta: str | None, block: Block) -> NDArray[np.float64]:
+                return np.asarray(block.columns[0][:, :: -1 if theta == "others" else 1])
+
+            def statistics(self, block: Block, q: NDArray[Any], theta: Any) -> NDArray[np.float64]:
+                return np.zeros(1)
+
+            def solve(self, s: NDArray[np.float64], theta: Any, data: Chunks) -> tuple[str, float]:
+                return "others", 0.0
 
         policy.prepare(Given(), None, Chunks(view.energies), 0, 1)  # type: ignore[arg-type]
         policy.keep(view.block, random.integers(0, 3, 400).astype(np.int32))

@@ -1,6 +1,6 @@
 """How is a bound chosen and minimised?"""
 
-from majorant.engine.biases import Balance, PairConstraints
+from majorant.engine.biases import Balance, MultiFold, PairConstraints
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.loop import BoundError, Solution, minimize
 from majorant.engine.policies import (
@@ -28,6 +28,7 @@ __all__ = [
     "Family",
     "GibbsLimit",
     "GrowingSubset",
+    "MultiFold",
     "PairConstraints",
     "Policy",
     "RandomWalk",

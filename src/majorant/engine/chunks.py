@@ -73,6 +73,14 @@ class Block:
             return float(values.sum(dtype=np.float64))
         return float(self.weights @ values.astype(np.float64, copy=False))
 
+    def take(self, rows: NDArray[Any]) -> Block:
+        """Some of these units (a mask, or positions in ascending order), with a memory of their own.
+
+        They are no longer consecutive: `first` and `at` say nothing of them.
+        """
+        weights = None if self.weights is None else self.weights[rows]
+        return Block(self.first, tuple(column[rows] for column in self.columns), weights)
+
     def noise(self, seed: int, draw: int, width: int) -> NDArray[np.float64]:
         """Uniforms in (0, 1), one row a unit.
 
@@ -144,6 +152,32 @@ class InMemory:
         return iter(self._blocks)
 
 
+@dataclass(frozen=True)
+class _Part:
+    """Those units of a source that a mask names; `total_weight` is found by a pass."""
+
+    whole: Source
+    mask: NDArray[np.bool_]
+
+    @property
+    def n_units(self) -> int:
+        return int(self.mask.sum())
+
+    @property
+    def total_weight(self) -> float:
+        return float(sum(block.weight for block in self.blocks()))
+
+    @property
+    def n_blocks(self) -> int:
+        return self.whole.n_blocks
+
+    def blocks(self) -> Iterator[Block]:
+        for block in self.whole.blocks():
+            rows = self.mask[block.at]
+            if rows.any():
+                yield block.take(rows)
+
+
 def _row_bytes(column: Any) -> int:
     if hasattr(column, "indptr"):
         return int(12 * column.nnz / max(column.shape[0], 1)) + 8
@@ -201,6 +235,10 @@ class Chunks:
     def total_weight(self) -> float:
         """Sum of the units' weights."""
         return self.source.total_weight
+
+    def part(self, mask: NDArray[np.bool_]) -> Chunks:
+        """The units that a mask names, as data of their own: their blocks are copies, made anew at every pass."""
+        return Chunks(_Part(self.source, mask), n_jobs=self.n_jobs)
 
     def map_sum(self, f: Callable[[Block], S]) -> S:
         """``f(block_0) + f(block_1) + ...``, added in this order.

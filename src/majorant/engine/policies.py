@@ -18,6 +18,9 @@ from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft, tightest
 from majorant.engine.problem import Family, View
 
+KEPT = "kept latents"
+"""Where the latent values of a block's units are kept, in its memory, by those that need them."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class BoundPolicy:
@@ -186,7 +189,7 @@ class GrowingSubset(BoundPolicy):
     """
 
     def propose(self, view: View, price: float) -> Latent:
-        last, tight = view.block.memory["kept latents"], view.tight
+        last, tight = view.block.memory[KEPT], view.tight
         relative = price / view.first_price
         stays = view.noise(1)[:, 0] > relative / (1 + relative)
         if last.ndim == tight.ndim == 1:
@@ -195,12 +198,15 @@ class GrowingSubset(BoundPolicy):
         return np.where(stays[:, None], as_soft(last, n_states), as_soft(tight, n_states))
 
     def keep(self, block: Block, q: Latent) -> None:
-        block.memory["kept latents"] = q
+        block.memory[KEPT] = q
 
 
 @runtime_checkable
 class Bias(Protocol):
-    """An application's preference among bounds."""
+    """An application's preference among bounds.
+
+    It may also offer ``keep(block, q)``, called as a policy's: to remember latent values.
+    """
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
         """Passes over the data that the preference needs, before every draw."""
@@ -222,7 +228,7 @@ class Biased(BoundPolicy):
     Parameters
     ----------
     bias : Bias
-        `Balance()`, `PairConstraints(...)`, or an object of one's own with these three methods.
+        `Balance()`, `PairConstraints(...)`, `MultiFold()`, or an object of one's own with these three methods.
     eta, hot_start
         See `BoundPolicy`; eta is 0.1 by default.
 
@@ -243,6 +249,11 @@ class Biased(BoundPolicy):
 
     def propose(self, view: View, price: float) -> Latent:
         return tilted(view, self.bias.prefer(view), price)
+
+    def keep(self, block: Block, q: Latent) -> None:
+        remember = getattr(self.bias, "keep", None)
+        if remember is not None:
+            remember(block, q)
 
     def renumbered(self, positions: NDArray[np.intp]) -> Biased:
         return replace(self, bias=self.bias.renumbered(positions))
