@@ -280,7 +280,7 @@ def _standard(raw: Chunks, origin: NDArray[np.float64], scale: NDArray[np.float6
         return raw_design(block.columns[0], means, scales, fit_intercept)
 
     gram, _, _ = _moments(raw, lambda block: (design(block), block.columns[1]))
-    transform, smallest, dropped = _orthonormal(gram)
+    transform, smallest, dropped = orthonormal_transform(gram)
     if transform.shape[1] == 0:
         raise ValueError("X holds nothing but zeros: without an intercept there is no line to fit")
 
@@ -346,7 +346,9 @@ def _moments(raw: Chunks, columns: Any) -> tuple[NDArray[np.float64], NDArray[np
     return gram, s[2 : 2 + p], float(s[1])
 
 
-def _orthonormal(gram: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
+def orthonormal_transform(
+    gram: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
     """A matrix T with ``T' gram T = I``, the projection onto the rows' space, and the columns of no use.
 
     T follows the order of the columns, unlike eigenvectors, which rounding may turn where eigenvalues are close.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -29,6 +29,12 @@ from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.storage import stored_rows
 from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.regression_mixture.design import Design, design_in_memory, design_streamed
+from majorant.models.regression_mixture.experts.build import units_of
+from majorant.models.regression_mixture.experts.em import Problem
+from majorant.models.regression_mixture.experts.extras import Extras, check_extras, check_unit_weights, shared_columns
+from majorant.models.regression_mixture.experts.fit import fit_experts, given_start
+from majorant.models.regression_mixture.experts.outcome import outcome, trimming_threshold
+from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
 from majorant.models.regression_mixture.fit import Fitted, fit_lines
 from majorant.models.regression_mixture.information import standard_errors
@@ -36,9 +42,15 @@ from majorant.models.regression_mixture.parameters import Regressions
 from majorant.models.regression_mixture.prediction import FittedLines
 from majorant.models.regression_mixture.search import Excluded
 from majorant.models.regression_mixture.summary import regression_summary
-from majorant.models.regression_mixture.words import of_columns, what_would_admit
+from majorant.models.regression_mixture.words import of_columns, of_dropped, what_would_admit
 from majorant.registry import ModelCard, register
+from majorant.solvers.responses import RESPONSES, Response
 from majorant.summary import Summary
+
+_IN_MEMORY = (
+    "rows that are read block by block go with the plain mixture of Gaussian lines (no other family, groups, gating, "
+    "shared coefficients, offset, trimming or labels): read them into memory"
+)
 
 INITS = ["auto", "moments", "spectral", "random"]
 
@@ -76,10 +88,15 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
     ----------
     n_components : int, default=2
         Number of lines.
-    family : {"gaussian"}, default="gaussian"
-        Distribution of the noise.
+    family : {"gaussian", "poisson", "binomial", "gamma", "student"} or Response, default="gaussian"
+        Distribution of the target: with its own link (identity; logarithm for "poisson" and "gamma"; logit for
+        "binomial"). A ``majorant.solvers.responses.Response`` of your own may be given.
     variance : {"component", "common"}, default="component"
-        Whether every component has a noise variance of its own.
+        Whether every component has a noise variance (dispersion) of its own.
+    shared : sequence of str or int, optional
+        Columns whose coefficients are the same in all components, by name or number; "intercept" for the intercept.
+    trim : float, default=0.0
+        Share of the rows, those of least density, that does not count: the trimmed log-likelihood is maximised.
     max_sigma_ratio : float, default=15.0
         Largest ratio of two components' noise standard deviations.
     min_component_size : "auto" or float, default="auto"
@@ -142,6 +159,15 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
         A point amid the rows, about which fits are computed: far from zero an intercept loses digits.
     center_fits_ : ndarray of shape (n_components,)
         Each line there.
+    gating_coef_ : ndarray of shape (n_components, n_gating)
+        Of the logits of the components against the first, whose are zero.
+    gating_intercept_ : ndarray of shape (n_components,)
+        Without gating, logits of the weights.
+    groups_ : ndarray of shape (n_groups,), or None
+        Names of the groups, sorted.
+    group_responsibilities_ : ndarray of shape (n_groups, n_components), or None
+    trimmed_ : ndarray of shape (n_samples,) of bool
+        Rows that were trimmed.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had column names.
@@ -171,8 +197,10 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
         self,
         n_components: int = 2,
         *,
-        family: Literal["gaussian"] = "gaussian",
+        family: str | Response = "gaussian",
         variance: Literal["component", "common"] = "component",
+        shared: Sequence[str | int] | None = None,
+        trim: float = 0.0,
         max_sigma_ratio: float = 15.0,
         min_component_size: str | float = "auto",
         fit_intercept: bool = True,
@@ -189,6 +217,8 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
         self.n_components = n_components
         self.family = family
         self.variance = variance
+        self.shared = shared
+        self.trim = trim
         self.max_sigma_ratio = max_sigma_ratio
         self.min_component_size = min_component_size
         self.fit_intercept = fit_intercept
@@ -202,7 +232,18 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        gating: Any = None,
+        offset: Any = None,
+        trials: Any = None,
+        component_labels: Any = None,
+    ) -> Self:
         """Find the lines.
 
         Parameters
@@ -212,7 +253,18 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
             then race on a sample.
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-            Nonnegative weights, not all zero.
+            Nonnegative weights, not all zero. With groups a weight is the group's, the same for all its rows.
+        groups : array-like of shape (n_samples,), optional
+            Names of units that are observed several times: all rows of a group are of one component.
+        gating : array-like of shape (n_samples, n_gating), optional
+            Columns on which the prior probabilities of the components depend, by a multinomial logit; the same for all
+            rows of a group.
+        offset : array-like of shape (n_samples,), optional
+            Added to every component's linear predictor; exposure is ``offset=np.log(exposure)``.
+        trials : array-like of shape (n_samples,), optional
+            Numbers of trials where `family` is "binomial"; one by default.
+        component_labels : array-like of shape (n_samples,), optional
+            Known components, 0 to n_components - 1; -1, NaN or None where unknown. Components then keep these numbers.
 
         Returns
         -------
@@ -246,6 +298,20 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
                 )
             weights = check_sample_weight(sample_weight, n)
             seed = int(random.randint(2**31))
+            extras = check_extras(
+                n,
+                groups=groups,
+                gating=gating,
+                offset=offset,
+                trials=trials,
+                component_labels=component_labels,
+                n_components=self.n_components,
+                response=self._response,
+            )
+            if not self._is_plain(extras):
+                if source is not None:
+                    raise ValueError(_IN_MEMORY)
+                return self._fit_general(X, y, weights, extras, seed)
             if source is None:
                 design = design_in_memory(X, y, weights, self.fit_intercept, self.n_jobs)
             else:
@@ -269,14 +335,115 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
             )
             self._keep(design, fitted)
             self._keep_criteria(design, fitted.solution.theta)
-            self.responsibilities_ = self._posterior(X if source is None else source, y)[1]
+            self._keep_extras(Extras(), n)
+            self.responsibilities_ = self._densities(X if source is None else source, y, extras)[1]
             if fitted.reason:
                 warnings.warn(fitted.reason, ConvergenceWarning, stacklevel=2)
         return self
 
+    def _is_plain(self, extras: Extras) -> bool:
+        """Whether the fast path for lines with Gaussian noise will do."""
+        is_gaussian = isinstance(self.family, str) and self.family == "gaussian"
+        return is_gaussian and not self._shared_columns() and self.trim == 0 and extras.is_empty
+
+    def _shared_columns(self) -> tuple[int, ...]:
+        """Columns of X with one coefficient for all components; -1 is the intercept."""
+        if self.shared is None:
+            return ()
+        return shared_columns(self.shared, self._feature_names(), fit_intercept=self.fit_intercept)
+
+    def _fit_general(
+        self, X: NDArray[Any], y: NDArray[Any], weights: NDArray[np.float64] | None, extras: Extras, seed: int
+    ) -> Self:
+        """The general path: any family, groups, gating, shared coefficients, offsets, trials, trimming, labels."""
+        if self.bounds is not None or self.beta != 1.0:
+            raise ValueError(
+                "bounds and beta go with the plain mixture of Gaussian lines (no other family, groups, gating, shared "
+                "coefficients, offset, trimming or labels): leave them at their defaults"
+            )
+        if isinstance(self.init, str) and self.init in ("moments", "spectral"):
+            raise ValueError(
+                f"init={self.init!r} goes with the plain mixture of Gaussian lines (no other family, groups, gating, "
+                'shared coefficients, offset, trimming or labels): use "auto" or "random"'
+            )
+        X, y, response = X.astype(np.float64), y.astype(np.float64), self._response
+        check_unit_weights(weights, extras)
+        response.check(y, np.ones(len(y)) if extras.trials is None else extras.trials)
+        shared = self._shared_columns()
+        units = units_of(X, y, weights, extras, response, fit_intercept=self.fit_intercept, shared=shared)
+        if units.n_units < self.n_components:
+            raise ValueError(
+                f"{units.n_units} distinct units do not determine n_components={self.n_components} components: ask for "
+                "fewer"
+            )
+        if units.coordinates.dropped:
+            names = [self._feature_names()[j] for j in units.coordinates.dropped]
+            warnings.warn(of_dropped(names, fit_intercept=self.fit_intercept), LinAlgWarning, stacklevel=3)
+        problem = Problem(response, self._rule(), float(self.trim))
+        least_mass = self._least_units(units, response)
+        fitted = fit_experts(
+            units,
+            problem,
+            self.n_components,
+            least_mass,
+            init=given_start(self._given_arrays(units.coordinates.sigma), units, self.n_components)
+            if isinstance(self.init, Mapping)
+            else self.init,
+            n_init=10 if self.n_init == "auto" else int(self.n_init),
+            max_iter=self.max_iter,
+            tol=float(self.tol),
+            seed=seed,
+        )
+        reorder = not isinstance(self.init, Mapping) and units.labels is None
+        for name, value in outcome(units, problem, fitted, least_mass, reorder=reorder).items():
+            setattr(self, name, value)
+        self._keep_extras(extras, len(y))
+        theta = fitted.best.theta
+        threshold = trimming_threshold(units, problem, theta) if self.trim > 0 else -np.inf
+        self._keep_responsibilities(X, y, extras, threshold)
+        if fitted.reason:
+            warnings.warn(
+                f"no regular solution with {self.n_components} components was found: {fitted.reason}. Ask for fewer "
+                'components, variance="common", or other max_sigma_ratio and min_component_size',
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def _least_units(self, units: Units, response: Response) -> float:
+        """Smallest weight of a regular component, in units of average weight."""
+        if not isinstance(self.min_component_size, str):
+            return float(self.min_component_size) / units.unit
+        if not response.has_dispersion:
+            return 1.0
+        p, rows_a_unit = units.n_coefficients, units.n_rows / units.n_units
+        low, high = (p + 2) / rows_a_unit, 5 * (p + 1)
+        return float(np.clip(0.05 * units.total_weight, max(low, 1.0), max(high, 1.0)))
+
+    def _keep_extras(self, extras: Extras, n: int) -> None:
+        """Attributes that concern what was given besides X and y."""
+        self.groups_ = extras.group_names
+        self.group_responsibilities_: NDArray[np.float64] | None = None
+        self.trimmed_ = np.zeros(n, dtype=bool)
+
+    def _keep_responsibilities(
+        self, X: NDArray[np.float64], y: NDArray[np.float64], extras: Extras, threshold: float
+    ) -> None:
+        """Of every row, and of every group; which rows were trimmed."""
+        densities, q = self._densities(X, y, extras)
+        self.responsibilities_ = q
+        if extras.groups is not None:
+            self.group_responsibilities_ = q
+            self.responsibilities_ = q[extras.groups]
+            densities = (densities / np.bincount(extras.groups))[extras.groups]
+        self.trimmed_ = densities < threshold
+
     def _check_parameters(self) -> None:
         check_integer("n_components", self.n_components, low=1)
-        check_choice("family", self.family, ["gaussian"])
+        if not isinstance(self.family, Response):
+            check_choice("family", self.family, list(RESPONSES), or_else=", or a Response")
+        if not 0 <= check_real("trim", self.trim, low=0.0) < 0.5:
+            raise ValueError(f"trim must be at least 0 and below 0.5; got {self.trim!r}")
         check_choice("variance", self.variance, ["component", "common"])
         check_real("max_sigma_ratio", self.max_sigma_ratio, low=1.0)
         if self.min_component_size != "auto" or not isinstance(self.min_component_size, str):
@@ -312,16 +479,12 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
         p = design.n_coefficients
         return float(np.clip(0.05 * design.total_weight, p + 2, 5 * (p + 1)))
 
-    def _given(self, design: Design) -> Regressions:
-        """The start that the user gave, in the design's coordinates."""
+    def _given_arrays(self, unit: float) -> dict[str, NDArray[np.float64]]:
+        """The start that the user gave, checked; noise is by default of size `unit`."""
         assert isinstance(self.init, Mapping)
-        k, d, standard = self.n_components, self.n_features_in_, design.standard
+        k, d = self.n_components, self.n_features_in_
         arrays = {}
-        defaults = {
-            "intercept": np.zeros(k),
-            "weights": np.full(k, 1 / k),
-            "scale": np.full(k, np.exp(standard.log_unit)),
-        }
+        defaults = {"intercept": np.zeros(k), "weights": np.full(k, 1 / k), "scale": np.full(k, unit)}
         for name, shape in (("coef", (k, d)), ("intercept", (k,)), ("scale", (k,)), ("weights", (k,))):
             value = check_array(self.init.get(name, defaults.get(name)), ensure_2d=False, dtype=np.float64)
             if value.shape != shape:
@@ -329,6 +492,12 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
             arrays[name] = value
         if (arrays["weights"] <= 0).any() or (arrays["scale"] <= 0).any():
             raise ValueError("init['weights'] and init['scale'] must be positive")
+        return arrays
+
+    def _given(self, design: Design) -> Regressions:
+        """The start that the user gave, in the design's coordinates."""
+        standard = design.standard
+        arrays = self._given_arrays(float(np.exp(standard.log_unit)))
         origin = standard.origin[:-1]
         levels = arrays["intercept"] + np.einsum("kj,j->k", arrays["coef"], origin)
         variances = (arrays["scale"] / np.exp(standard.log_unit)) ** 2
@@ -348,6 +517,9 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
         self.standard_errors_ = None if exact else standard_errors(design, theta, common=self.variance == "common")
         self.center_ = design.standard.origin[:-1].copy()
         self.center_fits_ = parameters["level"]
+        with np.errstate(divide="ignore"):
+            self.gating_intercept_ = np.log(self.weights_) - np.log(self.weights_[0])
+        self.gating_coef_ = np.zeros((self.n_components, 0))
         self.regular_ = fitted.is_regular
         self.is_exact_ = design.standard.exact
         self.converged_ = bool(solution.converged)

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
@@ -16,6 +17,8 @@ from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import entropies
 from majorant.engine.storage import stored_rows
 from majorant.models.base import LatentVariableModel
+from majorant.models.regression_mixture.experts.extras import Extras, check_extras, check_gating
+from majorant.solvers.responses import RESPONSES, Response
 
 
 def _tells_rows_apart(model: FittedLines) -> bool:
@@ -33,6 +36,11 @@ class FittedLines(LatentVariableModel):
     scale_: NDArray[np.float64]
     center_: NDArray[np.float64]
     center_fits_: NDArray[np.float64]
+    gating_coef_: NDArray[np.float64]
+    gating_intercept_: NDArray[np.float64]
+    groups_: NDArray[Any] | None
+    group_responsibilities_: NDArray[np.float64] | None
+    family: str | Response
     standard_errors_: dict[str, NDArray[np.float64]] | None
     n_parameters_: int
     is_exact_: bool
@@ -54,32 +62,92 @@ class FittedLines(LatentVariableModel):
             raise ValueError(f"X has {source.n_units} rows and y has {len(y)}")
         return source, y
 
+    @property
+    def _response(self) -> Response:
+        return self.family if isinstance(self.family, Response) else RESPONSES[self.family]
+
+    def _extras(self, n: int, **given: Any) -> Extras:
+        """What is given besides X and y, checked against the fit."""
+        extras = check_extras(n, n_components=len(self.weights_), response=self._response, **given)
+        check_gating(None if extras.gating is None else extras.gating.shape[1], self.gating_coef_.shape[1])
+        return extras
+
     def _fits(self, block: Block) -> NDArray[np.float64]:
         """Every component's line at the rows of a block, (rows, K); a row's answer does not depend on the others."""
         slopes = np.einsum("ij,kj->ik", block.columns[0].astype(np.float64) - self.center_, self.coef_)
         return np.asarray(slopes + self.center_fits_)
 
-    def _posterior(self, X: Any, y: NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Minus the log density of every row, and its responsibilities."""
-        k = len(self.weights_)
+    def _predictors(self, block: Block, extras: Extras) -> NDArray[np.float64]:
+        """Linear predictors, offsets included, (rows, K)."""
+        return self._fits(block) if extras.offset is None else self._fits(block) + extras.offset[block.at, None]
+
+    def _log_priors(self, gating: NDArray[np.float64] | None, n: int) -> NDArray[np.float64]:
+        """Logarithms of the priors of units with these gating columns, (n, K)."""
         with np.errstate(divide="ignore"):
-            constant = 0.5 * np.log(2 * np.pi) + np.log(self.scale_) - np.log(self.weights_)
+            if gating is None:
+                return np.broadcast_to(np.log(self.weights_), (n, len(self.weights_)))
+        logits = np.einsum("ug,kg->uk", gating, self.gating_coef_) + self.gating_intercept_
+        return np.asarray(logits - logsumexp(logits, axis=1, keepdims=True))
+
+    def _densities(self, X: Any, y: NDArray[Any], extras: Extras) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Log density of every unit (a group, or a row), and its responsibilities."""
+        k, response = len(self.weights_), self._response
+        target = np.asarray(y, dtype=np.float64)[:, None]
+        trials = np.ones((len(target), 1)) if extras.trials is None else extras.trials[:, None]
 
         def visit(block: Block) -> NDArray[Any]:
-            residuals = (y[block.at, None] - self._fits(block)) / self.scale_
-            energies = constant + 0.5 * residuals**2
-            free = free_energy(energies, axis=1)
-            return np.column_stack([free, posterior(energies, axis=1)])
+            eta = self._predictors(block, extras)
+            if not response.is_location_scale:
+                return response.log_density(target[block.at], eta, self.scale_**2, trials[block.at])
+            # In units of the noise: its square may be no number.
+            own = target[block.at] / self.scale_, eta / self.scale_
+            return response.log_density(*own, np.ones(k), trials[block.at]) - np.log(self.scale_)
 
-        table = Chunks(X, n_jobs=self.n_jobs).map_rows(visit, (k + 1,))
-        return table[:, 0], np.ascontiguousarray(table[:, 1:])
+        table = Chunks(X, n_jobs=self.n_jobs).map_rows(visit, (k,))
+        gating = extras.gating
+        if extras.groups is not None and extras.group_names is not None:
+            n_groups = len(extras.group_names)
+            sums = np.zeros((n_groups, k))
+            np.add.at(sums, extras.groups, table)
+            table = sums
+            if gating is not None:
+                first = np.zeros(n_groups, dtype=np.intp)
+                first[extras.groups[::-1]] = np.arange(len(target))[::-1]
+                gating = gating[first]
+        energies = -(table + self._log_priors(gating, len(table)))
+        if extras.labels is not None:
+            labels = extras.labels if extras.groups is None else _of_groups(extras.labels, extras.groups, len(table))
+            others = (labels[:, None] >= 0) & (np.arange(k) != labels[:, None])
+            energies = np.where(others, np.inf, energies)
+        return -free_energy(energies, axis=1), posterior(energies, axis=1)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
-        """The mixture's mean at each row, ``sum_k weights_k (intercept_k + x' coef_k)``.
+    def _priors(self, extras: Extras, n: int) -> NDArray[np.float64]:
+        """Probabilities of the components before the target is seen: the posterior of groups that the fit has seen."""
+        priors = np.exp(self._log_priors(extras.gating, n))
+        if extras.groups is None or extras.group_names is None:
+            return priors
+        if self.groups_ is None or self.group_responsibilities_ is None:
+            raise ValueError("groups= goes with a model that was fitted with groups; this one was not")
+        place = {name: i for i, name in enumerate(self.groups_.tolist())}
+        at = np.array([place.get(name, -1) for name in extras.group_names.tolist()], dtype=np.intp)[extras.groups]
+        return np.where(at[:, None] >= 0, self.group_responsibilities_[at], priors)
+
+    def predict(
+        self, X: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
+    ) -> NDArray[np.float64]:
+        """The mixture's mean at each row, ``sum_k p_k E_k(y | x)``.
+
+        The probabilities p_k are the priors (by the gating columns, where there are any). With `groups`, those of a
+        group that the fit has seen are its posterior, and those of a new group the priors.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Chunks
+        groups : array-like of shape (n_samples,), optional
+        gating : array-like of shape (n_samples, n_gating)
+            Needed where the fit had it.
+        offset, trials : array-like of shape (n_samples,), optional
+            Of a binomial model the mean is the number of successes, by default of one trial: a probability.
 
         Returns
         -------
@@ -87,24 +155,45 @@ class FittedLines(LatentVariableModel):
         """
         X, _ = self._rows(X)
         data = Chunks(X, n_jobs=self.n_jobs)
-        return data.map_rows(lambda block: np.einsum("ik,k->i", self._fits(block), self.weights_), ())
+        extras = self._extras(data.n_units, groups=groups, gating=gating, offset=offset, trials=trials)
+        if extras.gating is None and extras.groups is None:
+            return data.map_rows(lambda block: np.einsum("ik,k->i", self._means(block, extras), self.weights_), ())
+        priors = self._priors(extras, data.n_units)
+        return data.map_rows(lambda block: np.einsum("ik,ik->i", self._means(block, extras), priors[block.at]), ())
 
-    def predict_components(self, X: Any) -> NDArray[np.float64]:
-        """Every component's line at each row.
+    def _means(self, block: Block, extras: Extras) -> NDArray[np.float64]:
+        """Expected target under every component, (rows, K)."""
+        trials = np.ones((len(block), 1)) if extras.trials is None else extras.trials[block.at, None]
+        return self._response.mean(self._predictors(block, extras), trials)
+
+    def predict_components(self, X: Any, *, offset: Any = None, trials: Any = None) -> NDArray[np.float64]:
+        """Every component's mean at each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Chunks
+        offset, trials : array-like of shape (n_samples,), optional
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
         """
         X, _ = self._rows(X)
-        return Chunks(X, n_jobs=self.n_jobs).map_rows(self._fits, (len(self.weights_),))
+        data = Chunks(X, n_jobs=self.n_jobs)
+        extras = check_extras(data.n_units, offset=offset, trials=trials, response=self._response)
+        return data.map_rows(lambda block: self._means(block, extras), (len(self.weights_),))
 
     @available_if(_tells_rows_apart)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any, y: Any = None) -> NDArray[np.float64]:
+    def predict_proba(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        offset: Any = None,
+        trials: Any = None,
+    ) -> NDArray[np.float64]:
         """The probability of each component for each row: its responsibilities where the target is known.
 
         Not there (``hasattr`` is False) before the fit, and where one line fitted every row exactly: all components are
@@ -114,57 +203,80 @@ class FittedLines(LatentVariableModel):
         ----------
         X : array-like of shape (n_samples, n_features), or Chunks
         y : array-like of shape (n_samples,), optional
-            Without it a row's probabilities are the weights of the components.
+            Without it a row's probabilities are the priors, or the posterior of a group that the fit has seen.
+        groups : array-like of shape (n_samples,), optional
+            With y: all rows of a group have one component, and the responsibilities of the group.
+        gating : array-like of shape (n_samples, n_gating)
+            Needed where the fit had it.
+        offset, trials : array-like of shape (n_samples,), optional
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
         """
         X, y = self._rows(X, y)
+        data = Chunks(X, n_jobs=self.n_jobs)
+        extras = self._extras(data.n_units, groups=groups, gating=gating, offset=offset, trials=trials)
         if y is None:
-            return Chunks(X, n_jobs=self.n_jobs).map_rows(lambda block: self.weights_[None], (len(self.weights_),))
-        return self._posterior(X, y)[1]
+            return np.array(self._priors(extras, data.n_units))
+        q = self._densities(X, y, extras)[1]
+        return q if extras.groups is None else q[extras.groups]
 
-    def classify(self, X: Any, y: Any) -> NDArray[np.intp]:
+    def classify(
+        self, X: Any, y: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
+    ) -> NDArray[np.intp]:
         """The most probable component of rows whose target is known.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Chunks
         y : array-like of shape (n_samples,)
+        groups, gating, offset, trials
+            As for `predict_proba`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        return np.asarray(self._posterior(*self._rows(X, y))[1].argmax(axis=1), dtype=np.intp)
+        X, y = self._rows(X, y)
+        extras = self._extras(len(y), groups=groups, gating=gating, offset=offset, trials=trials)
+        q = self._densities(X, y, extras)[1]
+        q = q if extras.groups is None else q[extras.groups]
+        return np.asarray(q.argmax(axis=1), dtype=np.intp)
 
-    def log_density(self, X: Any, y: Any) -> NDArray[np.float64]:
-        """Log density of each row's target given its features.
+    def log_density(
+        self, X: Any, y: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
+    ) -> NDArray[np.float64]:
+        """Log density of each row's target given its features; with groups, of the targets of each group.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Chunks
         y : array-like of shape (n_samples,)
+        groups, gating, offset, trials
+            As for `predict_proba`.
 
         Returns
         -------
-        ndarray of shape (n_samples,)
+        ndarray of shape (n_samples,), or (n_groups,) in the order of ``np.unique(groups)``
         """
-        return -self._posterior(*self._rows(X, y))[0]
+        X, y = self._rows(X, y)
+        extras = self._extras(len(y), groups=groups, gating=gating, offset=offset, trials=trials)
+        return self._densities(X, y, extras)[0]
 
-    def aic(self, X: Any, y: Any) -> float:
-        """Akaike's criterion on some rows; lower is better."""
-        return 2 * self.n_parameters_ - 2 * float(self.log_density(X, y).sum())
+    def aic(self, X: Any, y: Any, **extras: Any) -> float:
+        """Akaike's criterion on some rows; lower is better. Groups and so on are given as to `log_density`."""
+        return 2 * self.n_parameters_ - 2 * float(self.log_density(X, y, **extras).sum())
 
-    def bic(self, X: Any, y: Any) -> float:
-        """The Bayesian information criterion on some rows; lower is better."""
-        densities = self.log_density(X, y)
-        return self.n_parameters_ * float(np.log(len(densities))) - 2 * float(densities.sum())
+    def bic(self, X: Any, y: Any, **extras: Any) -> float:
+        """The Bayesian information criterion on some rows, which it counts whatever their groups; lower is better."""
+        return self.n_parameters_ * float(np.log(len(y))) - 2 * float(self.log_density(X, y, **extras).sum())
 
-    def icl(self, X: Any, y: Any) -> float:
+    def icl(self, X: Any, y: Any, **extras: Any) -> float:
         """The integrated completed likelihood: BIC and twice the entropy of the responsibilities; lower is better."""
-        return self.bic(X, y) + 2 * float(entropies(self._posterior(*self._rows(X, y))[1]).sum())
+        rows, target = self._rows(X, y)
+        q = self._densities(rows, target, self._extras(len(target), **extras))[1]
+        return self.bic(X, y, **extras) + 2 * float(entropies(q).sum())
 
     def standard_errors(self, method: Literal["observed"] = "observed") -> dict[str, NDArray[np.float64]]:
         """Standard errors of the parameters.
@@ -194,13 +306,26 @@ class FittedLines(LatentVariableModel):
             )
         return {name: values.copy() for name, values in self.standard_errors_.items()}
 
-    def sample(self, X: Any, random_state: Any = None) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    def sample(
+        self,
+        X: Any,
+        random_state: Any = None,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        offset: Any = None,
+        trials: Any = None,
+    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """Targets drawn from the model at some rows, and the component of each.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         random_state : int, RandomState instance or None, default=None
+        groups : array-like of shape (n_samples,), optional
+            Rows of a group are of one component, drawn from the priors.
+        gating, offset, trials
+            As for `predict`.
 
         Returns
         -------
@@ -208,7 +333,28 @@ class FittedLines(LatentVariableModel):
         component : ndarray of shape (n_samples,)
         """
         random = check_random_state(random_state)
-        fits = self.predict_components(X)
-        component = random.choice(len(self.weights_), size=len(fits), p=self.weights_ / self.weights_.sum())
-        noise = random.standard_normal(len(fits)) * self.scale_[component]
-        return fits[np.arange(len(fits)), component] + noise, component
+        X, _ = self._rows(X)
+        data = Chunks(X, n_jobs=self.n_jobs)
+        n, k = data.n_units, len(self.weights_)
+        extras = self._extras(n, groups=groups, gating=gating, offset=offset, trials=trials)
+        eta = data.map_rows(lambda block: self._predictors(block, extras), (k,))
+        priors = np.exp(self._log_priors(extras.gating, n))
+        levels = random.random_sample(n)
+        if extras.groups is not None:
+            first = np.zeros(int(extras.groups.max()) + 1, dtype=np.intp)
+            first[extras.groups[::-1]] = np.arange(n)[::-1]
+            levels = levels[first][extras.groups]
+        cumulated = np.cumsum(priors, axis=1)
+        component = (cumulated[:, :-1] <= levels[:, None] * cumulated[:, -1:]).sum(axis=1).astype(np.intp)
+        own = eta[np.arange(n), component]
+        counts = np.ones(n) if extras.trials is None else extras.trials
+        if self._response.is_location_scale:
+            noise = self._response.draw(np.zeros(n), np.ones(n), counts, random)
+            return own + self.scale_[component] * noise, component
+        return self._response.draw(own, self.scale_[component] ** 2, counts, random), component
+
+
+def _of_groups(labels: NDArray[np.intp], groups: NDArray[np.intp], n_groups: int) -> NDArray[np.intp]:
+    out = np.full(n_groups, -1, dtype=np.intp)
+    out[groups] = labels
+    return out

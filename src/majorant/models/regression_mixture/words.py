@@ -25,6 +25,15 @@ def of_columns(design: Design, names: Sequence[str]) -> str:
     )
 
 
+def of_dropped(names: Sequence[str], *, fit_intercept: bool) -> str:
+    """Which columns are combinations of others, and what is done about it."""
+    return (
+        f"{', '.join(names)}: {'a combination' if len(names) == 1 else 'combinations'} of the other columns"
+        f"{' and the intercept' if fit_intercept else ''} on these rows, so that coefficients are not unique. "
+        "Leave the column out to have unique ones"
+    )
+
+
 def changes_that_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> list[str]:
     """Settings with which a solution left out would count."""
     changes = []

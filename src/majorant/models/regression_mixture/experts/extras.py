@@ -1,0 +1,216 @@
+"""What may be given besides X and y: groups, gating columns, offset, trials, labels. Checked, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+from majorant.solvers.responses import Response
+
+
+@dataclass(frozen=True)
+class Extras:
+    """Of each row; None where not given.
+
+    Attributes
+    ----------
+    groups : ndarray of shape (n_samples,) of int, or None
+        Number of the row's group among `group_names`.
+    group_names : ndarray of shape (n_groups,), or None
+    gating : ndarray of shape (n_samples, n_gating), or None
+    offset, trials : ndarray of shape (n_samples,), or None
+    labels : ndarray of shape (n_samples,) of int, or None
+        -1 where unknown.
+    """
+
+    groups: NDArray[np.intp] | None = None
+    group_names: NDArray[Any] | None = None
+    gating: NDArray[np.float64] | None = None
+    offset: NDArray[np.float64] | None = None
+    trials: NDArray[np.float64] | None = None
+    labels: NDArray[np.intp] | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        return all(value is None for value in (self.groups, self.gating, self.offset, self.trials, self.labels))
+
+
+def check_extras(
+    n: int,
+    *,
+    groups: Any = None,
+    gating: Any = None,
+    offset: Any = None,
+    trials: Any = None,
+    component_labels: Any = None,
+    n_components: int = 1,
+    response: Response,
+) -> Extras:
+    """Arrays of `n` rows.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Says which argument, what was got and what was expected.
+    """
+    codes, names = (None, None) if groups is None else _groups(groups, n)
+    gates = None if gating is None else _gating(gating, n)
+    if codes is not None and gates is not None:
+        _constant("gating", gates, codes, names)
+    if trials is not None and not response.takes_trials:
+        raise ValueError(f'trials= goes with family="binomial"; got family={response.name!r}')
+    counts = None if trials is None else _column("trials", trials, n)
+    if counts is not None and ((counts < 1) | (counts != np.floor(counts))).any():
+        at = int(np.flatnonzero((counts < 1) | (counts != np.floor(counts)))[0])
+        raise ValueError(f"trials must be whole numbers of at least 1; entry {at} is {counts[at]:g}")
+    labels = None if component_labels is None else _labels(component_labels, n, n_components)
+    if labels is not None and codes is not None:
+        labels = _labels_of_groups(labels, codes, names)
+    return Extras(codes, names, gates, None if offset is None else _column("offset", offset, n), counts, labels)
+
+
+def _column(name: str, value: Any, n: int) -> NDArray[np.float64]:
+    """One finite number a row; a single number stands for all rows."""
+    raw = np.asarray(value)
+    if raw.ndim == 0:
+        raw = np.full(n, raw)
+    column = np.asarray(check_array(raw, ensure_2d=False, dtype=np.float64, input_name=name))
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.shape != (n,):
+        raise ValueError(f"{name} must be one number a row, shape ({n},); got shape {column.shape}")
+    return column
+
+
+def _groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    values = np.asarray(groups)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.shape != (n,):
+        raise ValueError(f"groups must be one name a row, shape ({n},); got shape {values.shape}")
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        raise ValueError(f"groups has no name for row {int(np.flatnonzero(np.isnan(values))[0])}: it is NaN")
+    if values.dtype.kind == "O":
+        missing = [i for i, v in enumerate(values.tolist()) if v is None or v != v]
+        if missing:
+            raise ValueError(f"groups has no name for row {missing[0]}: it is {values[missing[0]]!r}")
+        if len({isinstance(v, str) for v in values.tolist()}) > 1:
+            raise TypeError("groups mixes text and numbers: use one kind")
+    names, codes = np.unique(values, return_inverse=True)
+    return codes.reshape(-1).astype(np.intp), names
+
+
+def _gating(gating: Any, n: int) -> NDArray[np.float64]:
+    raw = gating if hasattr(gating, "shape") else np.asarray(gating)
+    if len(raw.shape) == 1:
+        raw = np.asarray(raw)[:, None]
+    table = np.asarray(check_array(raw, dtype=np.float64, input_name="gating"))
+    if len(table) != n:
+        raise ValueError(f"gating must have a row for each of the {n} rows of X; got {len(table)}")
+    return table
+
+
+def _constant(what: str, table: NDArray[Any], codes: NDArray[np.intp], names: NDArray[Any] | None) -> None:
+    """Refuse a table that differs between rows of one group: the group has one latent component."""
+    first = np.full(int(codes.max()) + 1, -1, dtype=np.intp)
+    rows = np.arange(len(codes))[::-1]
+    first[codes[rows]] = rows
+    differs = table != table[first[codes]]
+    bad = np.flatnonzero(differs if differs.ndim == 1 else differs.any(axis=1))
+    if len(bad):
+        i = int(bad[0])
+        name = names[codes[i]] if names is not None else codes[i]
+        raise ValueError(
+            f"{what} must be the same for all rows of a group, which has one component; "
+            f"rows {int(first[codes[i]])} and {i} of group {name!s} differ"
+        )
+
+
+def check_unit_weights(weights: NDArray[np.float64] | None, extras: Extras) -> None:
+    """Refuse weights that differ within a group.
+
+    Raises
+    ------
+    ValueError
+    """
+    if weights is not None and extras.groups is not None:
+        _constant("sample_weight", weights, extras.groups, extras.group_names)
+
+
+def _labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
+    raw = np.asarray(labels)
+    if raw.shape != (n,):
+        raise ValueError(f"component_labels must be one number a row, shape ({n},); got shape {raw.shape}")
+    if raw.dtype.kind not in "biufO":
+        raise TypeError(f"component_labels must hold whole numbers, -1 where unknown; got an array of {raw.dtype}")
+    try:
+        values = np.array([-1.0 if v is None else float(v) for v in raw.tolist()])
+    except (TypeError, ValueError) as error:
+        raise TypeError("component_labels must hold whole numbers, and -1, NaN or None where unknown") from error
+    values = np.where(np.isnan(values), -1.0, values)
+    bad = (values != np.floor(values)) | (values < -1) | (values >= k)
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"component_labels must be whole numbers from 0 to {k - 1}, or -1 where unknown; entry {at} is {raw[at]}"
+        )
+    return values.astype(np.intp)
+
+
+def _labels_of_groups(
+    labels: NDArray[np.intp], codes: NDArray[np.intp], names: NDArray[Any] | None
+) -> NDArray[np.intp]:
+    """One label known in a group is the label of all its rows."""
+    known = labels >= 0
+    of_group = np.full(int(codes.max()) + 1, -1, dtype=np.intp)
+    of_group[codes[known]] = labels[known]
+    wrong = np.flatnonzero(known & (of_group[codes] != labels))
+    if len(wrong):
+        name = names[codes[wrong[0]]] if names is not None else codes[wrong[0]]
+        raise ValueError(f"component_labels of group {name!s} differ: a group has one component")
+    return of_group[codes]
+
+
+def shared_columns(shared: Any, names: Sequence[str], *, fit_intercept: bool) -> tuple[int, ...]:
+    """Numbers of the columns that the parameter `shared` names; -1 for the intercept.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    if isinstance(shared, str) or not isinstance(shared, Iterable):
+        raise TypeError(f"shared must be a list of columns, by name or number, or 'intercept'; got {shared!r}")
+    found: set[int] = set()
+    for item in shared:
+        if isinstance(item, str) and item in names:
+            found.add(list(names).index(item))
+        elif isinstance(item, str) and item == "intercept":
+            if not fit_intercept:
+                raise ValueError("shared names the intercept, but fit_intercept is False")
+            found.add(-1)
+        elif isinstance(item, int | np.integer) and not isinstance(item, bool) and 0 <= item < len(names):
+            found.add(int(item))
+        else:
+            raise ValueError(
+                f"shared has no column {item!r}: name one of {', '.join(names)}, a number from 0 to "
+                f"{len(names) - 1}, or 'intercept'"
+            )
+    return tuple(sorted(found))
+
+
+def check_gating(given: int | None, fitted: int) -> None:
+    """Refuse gating columns that the fit did not have.
+
+    Raises
+    ------
+    ValueError
+    """
+    if (given or 0) != fitted:
+        was = f"the model was fitted with {fitted} gating columns" if fitted else "the model was fitted without gating="
+        now = "none were given" if given is None else f"{given} were given"
+        raise ValueError(f"{was}; {now}")

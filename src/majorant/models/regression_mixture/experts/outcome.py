@@ -1,0 +1,135 @@
+"""The fitted attributes of a general fit, in the units of X and y."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.energy import entropy
+from majorant.evidence.records import Evidence, StartRecord
+from majorant.models.regression_mixture.experts.em import Problem
+from majorant.models.regression_mixture.experts.fit import Fitted, Run
+from majorant.models.regression_mixture.experts.parameters import Experts, stacked
+from majorant.models.regression_mixture.experts.statistics import (
+    kept_shares,
+    log_priors,
+    predictors,
+    unit_densities,
+)
+from majorant.models.regression_mixture.experts.units import Units
+
+
+def parameters_in_units(units: Units, theta: Experts) -> dict[str, NDArray[np.float64]]:
+    """Coefficients, intercepts, levels at the origin, scales, weights and gating."""
+    c = units.coordinates
+    slopes, levels = c.coefficients(theta.coef)
+    out = {
+        "coef": slopes,
+        "intercept": levels - np.einsum("kj,j->k", slopes, c.origin) if c.fit_intercept else np.zeros(len(slopes)),
+        "level": levels,
+        "scale": np.sqrt(theta.dispersion) * c.sigma,
+        "weights": theta.weights.copy(),
+    }
+    if theta.gating is not None:
+        gates = np.einsum("ig,kg->ki", c.gating_to_user, theta.gating)
+        out["gating_coef"], out["gating_intercept"] = gates[:, 1:], gates[:, 0]
+    else:
+        with np.errstate(divide="ignore"):
+            logits = np.log(theta.weights) - np.log(theta.weights[0])
+        out["gating_coef"], out["gating_intercept"] = np.zeros((len(slopes), 0)), logits
+    return out
+
+
+def count_parameters(units: Units, problem: Problem, k: int) -> int:
+    """Free parameters; columns that are combinations of others have none."""
+    own = units.n_coefficients - units.n_shared
+    gates = 1 if units.gating is None else units.gating.shape[1]
+    spreads = 0 if not problem.response.has_dispersion else 1 if problem.rule.common else k
+    return k * own + units.n_shared + spreads + (k - 1) * gates
+
+
+def criteria(units: Units, problem: Problem, theta: Experts) -> dict[str, float]:
+    """Log-likelihood, AIC, BIC and ICL; BIC counts rows, as flexmix does, not groups."""
+    batch = stacked([theta])
+    densities, q = unit_densities(
+        units, problem.response, batch, predictors(units, batch.coef), log_priors(units, batch)
+    )
+    kept = np.ones((units.n_units, 1)) if problem.trim == 0 else kept_shares(units, densities, problem.trim)
+    w = units.weights * kept[:, 0]
+    share = float(np.sum(w * units.sizes)) / units.row_weight
+    value = units.log_likelihood(float(np.sum(w[w > 0] * densities[w > 0, 0])), share)
+    n_parameters = count_parameters(units, problem, theta.n_components)
+    bic = n_parameters * float(np.log(share * units.row_weight * units.unit)) - 2 * value
+    uncertainty = float(np.sum(w * np.asarray(entropy(q[:, 0])))) * units.unit
+    return {
+        "log_likelihood_": value,
+        "n_parameters_": n_parameters,
+        "aic_": 2 * n_parameters - 2 * value,
+        "bic_": bic,
+        "icl_": bic + 2 * max(uncertainty, 0.0),
+    }
+
+
+def outcome(units: Units, problem: Problem, fitted: Fitted, least_mass: float, *, reorder: bool) -> dict[str, Any]:
+    """Everything that a fit leaves, by the name of the attribute."""
+    share = 1 - problem.trim
+
+    def ordered(theta: Experts) -> Experts:
+        return theta.taken(theta.heaviest_first()) if reorder else theta
+
+    theta = ordered(fitted.best.theta)
+    values = parameters_in_units(units, theta)
+
+    def described(run: Run) -> dict[str, Any]:
+        return {
+            "log_likelihood": units.log_likelihood(run.log_likelihood, share),
+            **parameters_in_units(units, ordered(run.theta)),
+        }
+
+    excluded = None
+    if fitted.excluded is not None:
+        run = fitted.excluded
+        excluded = {
+            **described(run),
+            "sigma_ratio": run.theta.sigma_ratio,
+            "smallest_component": float(run.mass.min()) * units.unit,
+            "regular_from": least_mass * units.unit,
+        }
+    records = tuple(
+        StartRecord(r.source, units.log_likelihood(r.objective, share), r.n_iter, r.converged) for r in fitted.records
+    )
+    return {
+        "coef_": values["coef"],
+        "intercept_": values["intercept"],
+        "scale_": values["scale"],
+        "weights_": values["weights"],
+        "gating_coef_": values["gating_coef"],
+        "gating_intercept_": values["gating_intercept"],
+        "center_": units.coordinates.origin.copy(),
+        "center_fits_": values["level"],
+        "standard_errors_": None,
+        "regular_": fitted.is_regular,
+        "is_exact_": units.is_exact,
+        "converged_": fitted.best.converged,
+        "n_iter_": fitted.best.n_iter,
+        "excluded_": excluded,
+        "optima_": [described(run) for run in fitted.optima],
+        "evidence_": Evidence(records, "log-likelihood", "max", note=fitted.note),
+        "trace_": fitted.trace.shifted(-units.constant * share).scaled(units.unit),
+        **criteria(units, problem, theta),
+    }
+
+
+def trimming_threshold(units: Units, problem: Problem, theta: Experts) -> float:
+    """Log density a row, in the units of y, below which units were trimmed."""
+    batch = stacked([theta])
+    densities = unit_densities(units, problem.response, batch, predictors(units, batch.coef), log_priors(units, batch))[
+        0
+    ]
+    kept = kept_shares(units, densities, problem.trim)[:, 0] >= 0.5
+    level = densities[:, 0] / units.sizes - float(np.log(units.coordinates.sigma))
+    if kept.all():
+        return -np.inf
+    return float((level[~kept].max() + level[kept].min()) / 2)

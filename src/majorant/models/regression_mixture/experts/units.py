@@ -1,0 +1,163 @@
+"""The units of a general fit in canonical order: each has one latent component and one row or more."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.models.regression_mixture.experts.coordinates import Coordinates
+
+
+@dataclass(frozen=True)
+class Units:
+    """Distinct units in canonical order, weighted, in the coordinates of a fit; rows of a unit lie together.
+
+    Attributes
+    ----------
+    z : ndarray of shape (n_rows, p)
+        Design, orthonormal; columns whose coefficients are shared come last.
+    y, offset, trials : ndarray of shape (n_rows, 1)
+        `offset` holds the single model's fit.
+    first : ndarray of shape (n_units,) of int
+        First row of each unit.
+    gating : ndarray of shape (n_units, g), or None
+    weights : ndarray of shape (n_units,)
+        One on average.
+    labels : ndarray of shape (n_units,) of int, or None
+        Known components; -1 where unknown.
+    unit : float
+        The average weight.
+    coordinates : Coordinates
+    is_exact : bool
+        Whether the single model fits every row.
+    """
+
+    z: NDArray[np.float64]
+    y: NDArray[np.float64]
+    offset: NDArray[np.float64]
+    trials: NDArray[np.float64]
+    first: NDArray[np.intp]
+    gating: NDArray[np.float64] | None
+    weights: NDArray[np.float64]
+    labels: NDArray[np.intp] | None
+    unit: float
+    coordinates: Coordinates
+    is_exact: bool = False
+
+    @property
+    def n_units(self) -> int:
+        return len(self.first)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def n_coefficients(self) -> int:
+        return int(self.z.shape[1])
+
+    @property
+    def n_shared(self) -> int:
+        return self.coordinates.n_shared
+
+    @cached_property
+    def sizes(self) -> NDArray[np.intp]:
+        """Rows of each unit."""
+        return np.diff(np.append(self.first, self.n_rows))
+
+    @cached_property
+    def is_grouped(self) -> bool:
+        """Whether a unit has more than one row."""
+        return self.n_units < self.n_rows
+
+    @cached_property
+    def total_weight(self) -> float:
+        """Of the units."""
+        return float(self.weights.sum())
+
+    @cached_property
+    def row_weight(self) -> float:
+        """Of the rows."""
+        return float(np.sum(self.weights * self.sizes))
+
+    @cached_property
+    def row_weights(self) -> NDArray[np.float64]:
+        return np.repeat(self.weights, self.sizes)
+
+    @property
+    def constant(self) -> float:
+        """What is added to the log-likelihood of targets in units of the fit to have that of targets in their own."""
+        return -self.row_weight * float(np.log(self.coordinates.sigma))
+
+    def log_likelihood(self, value: float, share: float = 1.0) -> float:
+        """In the units of y and of the weights; `share` of the rows count."""
+        return (value + share * self.constant) * self.unit
+
+    def per_unit(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Sums over the rows of each unit."""
+        return np.add.reduceat(table, self.first, axis=0) if self.is_grouped else table
+
+    def per_row(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
+        """A unit's entry for each of its rows."""
+        return np.repeat(table, self.sizes, axis=0) if self.is_grouped else table
+
+    def slices(self, width: int) -> list[Units]:
+        """Blocks of units whose tables of `width` columns stay in the cache."""
+        most = max(CACHED // max(width, 1), 64)
+        if self.n_rows <= 1.5 * most:
+            return [self]
+        ends = np.append(self.first[1:], self.n_rows)
+        blocks, begin = [], 0
+        while begin < self.n_units:
+            end = int(np.searchsorted(ends, self.first[begin] + most, side="right"))
+            end = min(max(end, begin + 1), self.n_units)
+            blocks.append(self._block(begin, end))
+            begin = end
+        return blocks
+
+    def _block(self, begin: int, end: int) -> Units:
+        low = int(self.first[begin])
+        rows = slice(low, int(self.first[end]) if end < self.n_units else self.n_rows)
+        return replace(
+            self,
+            z=self.z[rows],
+            y=self.y[rows],
+            offset=self.offset[rows],
+            trials=self.trials[rows],
+            first=self.first[begin:end] - low,
+            gating=None if self.gating is None else self.gating[begin:end],
+            weights=self.weights[begin:end],
+            labels=None if self.labels is None else self.labels[begin:end],
+        )
+
+    def chosen(self, units: NDArray[np.intp], weights: NDArray[np.float64]) -> Units:
+        """Some of the units, with weights."""
+        sizes = self.sizes[units]
+        first = np.cumsum(sizes) - sizes
+        rows = np.repeat(self.first[units] - first, sizes) + np.arange(int(sizes.sum()))
+        return replace(
+            self,
+            z=self.z[rows],
+            y=self.y[rows],
+            offset=self.offset[rows],
+            trials=self.trials[rows],
+            first=first,
+            gating=None if self.gating is None else self.gating[units],
+            weights=weights,
+            labels=None if self.labels is None else self.labels[units],
+        )
+
+    def subsample(self, draws: np.random.Generator, size: int) -> Units:
+        """Units at equal steps of weight from a random one on, each with the number of times that it was met."""
+        cumulated = np.cumsum(self.weights)
+        steps = (draws.random() + np.arange(size)) * (self.total_weight / size)
+        at = np.minimum(np.searchsorted(cumulated, steps, side="right"), self.n_units - 1)
+        units, times = np.unique(at, return_counts=True)
+        return self.chosen(units, np.asarray(times * (self.total_weight / size), dtype=np.float64))
+
+
+CACHED = 1 << 16
+"""Entries of a table that stays in the cache."""

@@ -1,0 +1,95 @@
+"""What a mixture of generalised linear models needs to know of a target's distribution."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+Table = NDArray[np.float64]
+
+
+class Response(ABC):
+    r"""Distribution of a target y given a linear predictor :math:`\eta` and a dispersion :math:`\phi`.
+
+    All methods take arrays that broadcast: usually y and trials of shape (rows, 1), eta of shape (rows, M) for M linear
+    predictors and dispersion of shape (M,). A family of your own is a subclass with a name, `mean`, `log_density`,
+    `score`, `weight`, `working`, `deviance` and `draw`; with a dispersion it also has `spread` and may have
+    `dispersion`.
+
+    Attributes
+    ----------
+    name : str
+    has_dispersion : bool
+        Whether :math:`\phi` is a parameter; otherwise it is one.
+    is_location_scale : bool
+        Whether ``a y + b`` has the density of predictor :math:`a\eta + b` and dispersion :math:`a^2\phi`.
+    takes_trials : bool
+        Whether the target counts successes among a number of trials.
+    """
+
+    name: str = ""
+    has_dispersion: bool = False
+    is_location_scale: bool = False
+    takes_trials: bool = False
+
+    @abstractmethod
+    def mean(self, eta: Table, trials: Table) -> Table:
+        """Expected target, the inverse link."""
+
+    @abstractmethod
+    def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
+        """Logarithm of the density with all its constants."""
+
+    @abstractmethod
+    def score(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
+        """Derivative of the log density by eta."""
+
+    @abstractmethod
+    def weight(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
+        """Positive curvature of a model of minus the log density in eta: expected, or of a quadratic below it."""
+
+    @abstractmethod
+    def working(self, y: Table, trials: Table) -> tuple[Table, Table]:
+        """A predictor that would explain each target by itself, and its weight: where iterations start."""
+
+    @abstractmethod
+    def deviance(self, y: Table, eta: Table, trials: Table) -> Table:
+        """Twice the log density that is lost to the best predictor, at a dispersion of one."""
+
+    @abstractmethod
+    def draw(self, eta: Table, dispersion: Table, trials: Table, random: np.random.RandomState) -> Table:
+        """Targets drawn from the distribution."""
+
+    def curvature(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
+        """Minus the second derivative of the log density by eta; of canonical links it is `weight`."""
+        return self.weight(y, eta, dispersion, trials)
+
+    def spread(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
+        """What is averaged over rows to find the dispersion, at the present one."""
+        raise NotImplementedError(f"{self.name} has no dispersion")
+
+    def dispersion(self, mean_spread: Table) -> Table:
+        """The best dispersion where `spread` has this mean."""
+        return mean_spread
+
+    def check(self, y: NDArray[np.float64], trials: NDArray[np.float64]) -> None:
+        """Refuse a target that cannot be from the distribution.
+
+        Raises
+        ------
+        ValueError
+            Says which entry, and what was expected.
+        """
+        refuse(y, ~np.isfinite(y), f"family={self.name!r} needs finite numbers", "Drop such rows")
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+
+def refuse(y: NDArray[np.float64], bad: NDArray[np.bool_], expected: str, remedy: str) -> None:
+    """An error that names the first bad entry of a target, if there is one."""
+    if bad.any():
+        at = int(np.flatnonzero(bad)[0])
+        raise ValueError(f"{expected}; entry {at} of y is {y[at]:g}. {remedy}")
