@@ -66,6 +66,7 @@ def logit_sums(
         Gets the softmax of the scores.
     """
     d, k = theta.shape
+    theta = np.ascontiguousarray(theta)
     if sparse.issparse(x) and not blocks:
         return _sparse_sums(x, weights, theta, offsets, probabilities)
     moments = np.empty((d, k))
@@ -80,7 +81,7 @@ def log_probabilities(x: Any, theta: Array) -> Array:
         scores = x @ theta[:-1] + theta[-1]
         return np.asarray(scores + gibbs(-scores, 1.0)[0][:, None])
     out = np.empty((len(x), theta.shape[1]))
-    _kernels.softmax_pass(_dense(x), None, theta, None, logs=out)
+    _kernels.softmax_pass(_dense(x), None, np.ascontiguousarray(theta), None, logs=out)
     return out
 
 

@@ -76,7 +76,7 @@ class SoftmaxProblem:
         """
         if self.is_small:
             return self._newton(theta, tol, max_iter)
-        units = self._units()
+        units = self.units()
         scale = 1 / self.data.total_weight
 
         def f(flat: Array) -> tuple[float, Array]:
@@ -87,7 +87,7 @@ class SoftmaxProblem:
         found = lbfgs(f, units.inward(theta).ravel(), tol=tol, max_iter=max_iter)
         return units.outward(found.x.reshape(theta.shape)), found.value / scale, found.n_iter, found.converged
 
-    def _units(self) -> _Units:
+    def units(self) -> Units:
         """Units in which the curvature at equal probabilities is about one in every direction."""
 
         def visit(block: Block) -> Array:
@@ -101,7 +101,7 @@ class SoftmaxProblem:
         mean = sums[:, 0] / total
         variances = np.maximum(sums[:, 1] / total - mean**2, 0.0)
         curvature = np.append(variances * total / k + self.l2, total / k)
-        return _Units(mean, 1 / np.sqrt(np.where(curvature > 0, curvature, 1.0))[:, None])
+        return Units(mean, 1 / np.sqrt(np.where(curvature > 0, curvature, 1.0))[:, None])
 
     def _newton(self, theta: Array, tol: float, max_iter: int) -> tuple[Array, float, int, bool]:
         enough = tol * self.data.total_weight
@@ -136,7 +136,7 @@ class SoftmaxProblem:
 
 
 @dataclass(frozen=True)
-class _Units:
+class Units:
     """Parameters of centred and scaled features, which need not be formed."""
 
     mean: Array

@@ -1,0 +1,1 @@
+"""Latent classes: labels, family, joint cost, coordinates."""

@@ -1,0 +1,187 @@
+"""The coordinates in which latent classes are fitted: distinct rows, centred, within their own span, in safe units."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.engine.measure import Measure, empirical_measure
+from majorant.models.latent_class.labels import LabelModel
+from majorant.solvers.rotation import Rotation, rotation
+
+Array = NDArray[np.float64]
+
+MOST_AXES = 1000
+"""Columns up to which the covariance is formed for `df`; of wider rows so many as are given by `MOST_ROWS`."""
+
+MOST_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Design:
+    """Rows in the coordinates of a fit.
+
+    Attributes
+    ----------
+    labelled : Chunks
+        Columns x and y of the distinct labelled rows, weighted.
+    rows : Chunks
+        Column x of all distinct rows, weighted.
+    measure : Measure
+        Of the rows of X, with or without label.
+    rotation : Rotation
+        From the measure's points to x.
+    labels : LabelModel
+    point : ndarray of shape (n_labelled,)
+        The distinct row that each labelled one is.
+    code : ndarray of shape (n_labelled,)
+        The pattern of labels of each labelled row, by number.
+    weights : ndarray of shape (n_labelled,)
+    """
+
+    labelled: Chunks
+    rows: Chunks
+    measure: Measure
+    rotation: Rotation
+    labels: LabelModel
+    point: NDArray[np.intp]
+    code: NDArray[np.intp]
+    weights: Array
+
+    @property
+    def x(self) -> Any:
+        """The distinct rows, dense or CSR."""
+        return self.rotation.z
+
+    @property
+    def n_features(self) -> int:
+        """Coordinates."""
+        return int(self.x.shape[1])
+
+    @property
+    def total_weight(self) -> float:
+        """Of the labelled rows."""
+        return self.labelled.total_weight
+
+    @property
+    def has_unlabelled(self) -> bool:
+        return self.total_weight < self.rows.total_weight * (1 - 1e-12)
+
+    def penalty_of_df(self, df: float) -> float:
+        r"""The :math:`\lambda`, in the units of the coordinates, at which the share `df` of all degrees is kept."""
+        variances = self._variances()
+        variances = variances[variances > 1e-10 * variances.max(initial=0.0)]
+        if not len(variances):
+            return 1.0
+        low, high = np.log(variances.min()) - 40, np.log(variances.max()) + 40
+        for _ in range(100):
+            middle = (low + high) / 2
+            kept = float(np.mean(variances / (variances + np.exp(middle))))
+            low, high = (middle, high) if kept > df else (low, middle)
+        return float(np.exp((low + high) / 2))
+
+    def _variances(self) -> Array:
+        """Of the rows along their principal axes."""
+        n, p = self.x.shape
+        if n < p and p > MOST_AXES:
+            return self._variances_by_gram(np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp)))
+        if p > MOST_AXES:
+            return self._variances_by_gram(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))
+
+        def visit(block: Block) -> Array:
+            x = block.columns[0]
+            x = (x.toarray() if sparse.issparse(x) else x).astype(np.float64)
+            w = np.ones(len(x)) if block.weights is None else block.weights
+            return np.vstack([(x * w[:, None]).T @ x, w @ x])
+
+        sums = self.rows.map_sum(visit) / self.rows.total_weight
+        return np.asarray(np.maximum(linalg.eigvalsh(sums[:-1] - np.outer(sums[-1], sums[-1])), 0.0))
+
+    def _variances_by_gram(self, of: NDArray[np.intp]) -> Array:
+        x, w = self.x[of], self.measure.weights[of]
+        share = w / w.sum()
+        if sparse.issparse(x):
+            x = x.astype(np.float64)
+            mean = np.asarray(x.T @ share)
+            to_mean = x @ mean
+            gram = (x @ x.T).toarray() - to_mean[:, None] - to_mean + mean @ mean
+        else:
+            x = x.astype(np.float64) - share @ x
+            gram = x @ x.T
+        return np.asarray(np.maximum(linalg.eigvalsh(gram * np.sqrt(np.outer(share, share))), 0.0))
+
+    def outward(self, theta: Array) -> tuple[Array, Array]:
+        """Coefficients (n_classes, n_features) and intercepts (n_classes,) in the units of X."""
+        out = self.rotation.outward(theta)
+        coef = out[:-1] * self.measure.scale
+        return np.ascontiguousarray(coef.T), out[-1] - self.measure.origin @ coef
+
+    def inward(self, coef: Array, intercept: Array) -> Array:
+        """The inverse of `outward`."""
+        w = coef.T / self.measure.scale
+        return self.rotation.inward(np.vstack([w, intercept + coef @ self.measure.origin]))
+
+
+def make_design(
+    X: Any,
+    codes: NDArray[np.intp],
+    patterns: NDArray[Any] | None,
+    labels: LabelModel,
+    rows: NDArray[np.intp],
+    shares: Array | None,
+    weights: Array | None,
+    n_jobs: int | None,
+) -> Design:
+    """The design of weighted rows.
+
+    Parameters
+    ----------
+    X : ndarray or CSR matrix of shape (n_rows, n_features)
+    codes : ndarray of shape (n_entries,)
+        Labels by number.
+    patterns : ndarray of shape (n_patterns, n_labels), optional
+        The table of indicators that each code stands for.
+    labels : LabelModel
+    rows : ndarray of shape (n_entries,)
+        The row of each label; a row may have none, or several, each with a share.
+    shares : ndarray of shape (n_entries,), optional
+    weights : ndarray of shape (n_rows,), optional
+    n_jobs : int, optional
+    """
+    measure = empirical_measure(X, weights)
+    of_entry = np.ones(len(rows)) if weights is None else weights[rows]
+    of_entry = of_entry if shares is None else of_entry * shares
+    kept = of_entry > 0
+    point, code, w = _merged(measure.positions[rows[kept]], codes[kept], of_entry[kept])
+    turned = rotation(measure.points, measure.weights)
+    y = code if patterns is None else np.ascontiguousarray(patterns[code])
+    x = turned.z if len(point) == turned.z.shape[0] and (point == np.arange(len(point))).all() else turned.z[point]
+    return Design(
+        Chunks(x, y.astype(np.int32) if patterns is None else y, weights=_unless_ones(w), n_jobs=n_jobs),
+        Chunks(turned.z, weights=_unless_ones(measure.weights), n_jobs=n_jobs),
+        measure,
+        turned,
+        labels,
+        point,
+        code,
+        w,
+    )
+
+
+def _merged(
+    point: NDArray[np.intp], code: NDArray[np.intp], w: Array
+) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+    """Distinct pairs in order, with summed weights that do not depend on the order of the entries."""
+    order = np.lexsort((w, code, point))
+    point, code, w = point[order], code[order], w[order]
+    first = np.append(True, (np.diff(point) != 0) | (np.diff(code) != 0))
+    return point[first], code[first], np.add.reduceat(w, np.flatnonzero(first))
+
+
+def _unless_ones(w: Array) -> Array | None:
+    return None if (w == 1.0).all() else w
