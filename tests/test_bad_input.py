@@ -547,7 +547,7 @@ def test_an_interrupt_on_threads_ends_the_fit(model: type[Any], monkeypatch: pyt
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a regression has no target here
 def test_four_fits_at_once(model: type[Any]) -> None:
-    X = np.random.default_rng(0).normal(size=(3000, 4))
+    X = np.random.default_rng(0).normal(size=(400, 4))
     y = target(model, len(X))
     estimators = [make(model, 4, random_state=seed % 2, n_jobs=1 + seed % 2) for seed in range(8)]
     expected = [clone(estimator).fit(X, y) for estimator in estimators]
