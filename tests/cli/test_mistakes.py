@@ -81,7 +81,7 @@ MISTAKES = {
     "feature twice": ([*FIT, "--features", "height,height"], 'majorant: "height" is asked for twice.'),
     "weights as feature": ([*HEIGHT, "--weights", "height"], 'majorant: "height" cannot be a feature and '),
     "text weights": ([*HEIGHT, "--weights", "name"], 'majorant: column "name" of plants.csv is not numeric'),
-    "unknown option": ([*HEIGHT, "--formula", "x"], "majorant: no such option: --formula"),
+    "unknown option": ([*HEIGHT, "--colour", "x"], "majorant: no such option: --colour"),
     "unknown command": (["compare", "a", "b"], "majorant: no such command 'compare'."),
     "no output": (["fit", "kmeans", "plants.csv"], "majorant: missing option '--out'"),
     "output in a file": (

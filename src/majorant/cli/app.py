@@ -77,6 +77,25 @@ def fit(
     features: Annotated[
         str | None, typer.Option(metavar="A,B,C", help="Columns to use; all numeric ones by default.")
     ] = None,
+    formula: Annotated[
+        str | None,
+        typer.Option(metavar="F", help='Instead of the two: "y ~ x + I(x**2) | id", for models that take it.'),
+    ] = None,
+    family: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Distribution of the target, for models that have several.")
+    ] = None,
+    groups: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Rows that belong together, for models that take it.")
+    ] = None,
+    gating: Annotated[
+        str | None, typer.Option(metavar='"A + B"', help="What the weights depend on, for models that take it.")
+    ] = None,
+    offset: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help='Known part of the predictor, such as "log(T)"; likewise.')
+    ] = None,
+    trials: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Number of trials of each row; likewise.")
+    ] = None,
     k: Annotated[
         str | None, typer.Option(metavar="K", help="Number of clusters or components, or a range to compare: 1:6.")
     ] = None,
@@ -113,6 +132,12 @@ def fit(
             out=out,
             target=target,
             features=() if features is None else parsed_names(features),
+            formula=formula,
+            family=family,
+            groups=groups,
+            gating=gating,
+            offset=offset,
+            trials=trials,
             k=None if k is None else parsed_size(k),
             vary=tuple(vary or ()),
             criterion=criterion,

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from majorant.cli.assignments import feature_frame
 from majorant.cli.errors import CommandError, did_you_mean, listed
+from majorant.cli.formulas import check_options, formula_text, used_rows, wants_formula
 from majorant.cli.matrix import Array, Columns, Matrix, Standardisation, build_matrix, choose_features
 from majorant.cli.request import FitRequest
 from majorant.cli.settings import allows_missing, build_estimator, parsed_lists
 from majorant.cli.tables import SourceTable, read_table
 from majorant.evidence.selection import CRITERIA, Selection, has_criterion, models_with, select
+from majorant.formulas import Formula
 from majorant.registry import ModelCard
 from majorant.summary import Summary, counted
 
@@ -54,42 +58,95 @@ class FittedRun:
     @property
     def ignored(self) -> list[str]:
         """Columns that were left out because they are not numeric; none when the features were named."""
-        if self.request.features:
+        if self.request.features or self.request.formula:
             return []
-        return [name for name in self.table.frame.columns if name not in self.columns.all]
+        formula = getattr(self.estimator, "formula_", None)
+        used = self.columns.all if formula is None else (*formula.columns, self.request.weights)
+        return [name for name in self.table.frame.columns if name not in used]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the model is fitted to.
+
+    Attributes
+    ----------
+    frame : polars.DataFrame
+        The features, or with a formula the columns that it names.
+    target : array or None
+    keywords : dict
+        Further arguments of the fit.
+    formula : str or None
+    """
+
+    frame: pl.DataFrame
+    target: NDArray[Any] | None
+    keywords: dict[str, Any]
+    formula: str | None = None
+
+    def fit(self, estimator: Any) -> None:
+        if self.formula is not None:
+            estimator.fit_formula(self.formula, self.frame, **self.keywords)
+        else:
+            estimator.fit(self.frame, *(() if self.target is None else (self.target,)), **self.keywords)
 
 
 def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     """Read the table and fit the model to it."""
-    if card.needs_target and request.target is None:
+    check_options(request, card)
+    if card.needs_target and request.target is None and request.formula is None:
         raise CommandError(f"{card.title} predicts a column: name it with --target.")
     if request.target is not None and not card.needs_target:
         raise CommandError(f"{card.title} has no target: leave --target out, or leave the column out with --features.")
     size = request.k.start if isinstance(request.k, range) else request.k
-    estimator = build_estimator(card, size, request.settings, request.random_state)
+    settings = [*request.settings, *([] if request.family is None else [f"family={request.family}"])]
+    estimator = build_estimator(card, size, settings, request.random_state)
     _check_comparison(request, card, estimator)
     table = read_table(request.table)
+    units = None
+    if wants_formula(request):
+        given, columns, matrix = _by_formula(request, table)
+    else:
+        columns, matrix = _by_columns(request, card, table, estimator)
+        units = Standardisation.of(matrix.values, matrix.weights) if request.standardise else None
+        frame = feature_frame(columns.features, matrix.values if units is None else units.apply(matrix.values))
+        weights = {} if matrix.weights is None else {"sample_weight": matrix.weights}
+        given = Given(frame, matrix.target, weights)
+    _check_size(card, getattr(estimator, card.size_parameter), matrix, request)
+    began = time.perf_counter()
+    selection = _selected(request, card, estimator, given) if request.compares else None
+    if selection is None:
+        warned = _fit_estimator(card, estimator, given)
+    else:
+        estimator, warned = selection.best_estimator_, [*selection.look_out, *selection.best.warnings]
+    seconds = time.perf_counter() - began
+    if given.formula is None:
+        _certify(estimator, given.frame, matrix)
+    summary: Summary = estimator.summary()
+    look_out = tuple(dict.fromkeys([*summary.look_out, *warned]))
+    return FittedRun(request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection)
+
+
+def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estimator: Any) -> tuple[Columns, Matrix]:
+    """The columns of the table that are features, and their rows."""
     others = [name for name in (request.target, request.weights) if name is not None]
     has_labels = card.kind == "classification"
     features = choose_features(table, request.features, others, labels=request.target if has_labels else None)
     columns = Columns(features, request.target, request.weights)
     keeps_missing = allows_missing(estimator) and not request.drop_missing
-    matrix = build_matrix(table, columns, keeps_missing, request.drop_missing, has_labels)
-    _check_size(card, getattr(estimator, card.size_parameter), matrix, request)
-    units = Standardisation.of(matrix.values, matrix.weights) if request.standardise else None
-    seen = matrix.values if units is None else units.apply(matrix.values)
-    began = time.perf_counter()
-    frame = feature_frame(columns.features, seen)
-    selection = _selected(request, card, estimator, frame, matrix) if request.compares else None
-    if selection is None:
-        warned = _fit_estimator(card, estimator, frame, matrix)
-    else:
-        estimator, warned = selection.best_estimator_, [*selection.look_out, *selection.best.warnings]
-    seconds = time.perf_counter() - began
-    _certify(estimator, frame, matrix)
-    summary: Summary = estimator.summary()
-    look_out = tuple(dict.fromkeys([*summary.look_out, *warned]))
-    return FittedRun(request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection)
+    return columns, build_matrix(table, columns, keeps_missing, request.drop_missing, has_labels)
+
+
+def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix]:
+    """What a formula makes of the table; it is read here, so that its mistakes are told before the fit."""
+    text = formula_text(request, table)
+    used = used_rows(table, text, request.roles, request.weights, request.drop_missing)
+    formula, rows = used.told(lambda: Formula.learn(text, used.frame, **request.roles))
+    weights = None if request.weights is None else used.frame[request.weights].cast(pl.Float64).to_numpy()
+    keywords = {**request.roles, **({} if weights is None else {"weights": weights})}
+    columns = Columns(formula.design_names, formula.response_text, request.weights)
+    matrix = Matrix(rows.X.to_numpy(), rows.y, weights, used.rows, used.n_left_out)
+    return Given(used.frame, None, keywords, text), columns, matrix
 
 
 def _check_comparison(request: FitRequest, card: ModelCard, estimator: Any) -> None:
@@ -109,43 +166,45 @@ def _check_comparison(request: FitRequest, card: ModelCard, estimator: Any) -> N
         )
 
 
-def _selected(request: FitRequest, card: ModelCard, estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> Selection:
+def _selected(request: FitRequest, card: ModelCard, estimator: Any, given: Given) -> Selection:
     """Fit all sizes and settings that are asked for."""
     sizes = request.k if isinstance(request.k, range) else (getattr(estimator, card.size_parameter),)
     grid = parsed_lists(card, estimator, request.vary)
-    try:
+    with _refusals(card):
         found = select(
             estimator,
-            frame,
-            matrix.target,
+            given.frame,
+            given.target,
             n_components=sizes,
             criterion=request.criterion or CRITERIA[0],
-            sample_weight=matrix.weights,
+            formula=given.formula,
+            fit_params=given.keywords,
             **grid,
         )
-    except (ValueError, TypeError) as error:
-        raise CommandError(f"{card.title} refused: {' '.join(str(error).split())}") from error
-    except MemoryError as error:
-        raise CommandError("there is not enough memory for this table.", "Fit fewer rows or columns.") from error
     if not found.ranked:
         raise CommandError("no fit can be chosen.", *found.exclusions)
     return found
 
 
-def _fit_estimator(card: ModelCard, estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> list[str]:
+def _fit_estimator(card: ModelCard, estimator: Any, given: Given) -> list[str]:
     """Fit in place; what the model warns of comes back."""
-    targets = () if matrix.target is None else (matrix.target,)
-    weights = {} if matrix.weights is None else {"sample_weight": matrix.weights}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        try:
-            estimator.fit(frame, *targets, **weights)
-        except (ValueError, TypeError) as error:
-            raise CommandError(f"{card.title} refused: {' '.join(str(error).split())}") from error
-        except MemoryError as error:
-            raise CommandError("there is not enough memory for this table.", "Fit fewer rows or columns.") from error
+        with _refusals(card):
+            given.fit(estimator)
     telling = [w for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
     return list(dict.fromkeys(" ".join(str(w.message).split()) for w in telling))
+
+
+@contextmanager
+def _refusals(card: ModelCard) -> Iterator[None]:
+    """What a model refuses, in our manner."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{card.title} refused: {' '.join(str(error).split())}") from error
+    except MemoryError as error:
+        raise CommandError("there is not enough memory for this table.", "Fit fewer rows or columns.") from error
 
 
 def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -189,7 +189,24 @@ def build_matrix(
     kept: dict[str, NDArray[Any]] = dict(values)
     if labels is not None:
         kept[labels], missing[labels] = _labels(table, labels)
-    incomplete = np.logical_or.reduce([np.zeros(table.frame.height, dtype=bool), *missing.values()])
+    incomplete = incomplete_rows(table, missing, drop_missing)
+    kept = {name: column[~incomplete] for name, column in kept.items()}
+    if columns.weights is not None:
+        check_weights(table, columns.weights, kept[columns.weights])
+    return Matrix(
+        np.column_stack([kept[name] for name in columns.features]),
+        None if columns.target is None else kept[columns.target],
+        None if columns.weights is None else kept[columns.weights],
+        np.flatnonzero(~incomplete) + 1,
+        int(incomplete.sum()),
+    )
+
+
+def incomplete_rows(
+    table: SourceTable, missing: Mapping[str, NDArray[np.bool_]], drop_missing: bool
+) -> NDArray[np.bool_]:
+    """Rows that lack a value, which are refused unless they are to be left out."""
+    incomplete: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(table.frame.height, dtype=bool), *missing.values()])
     if incomplete.any() and not drop_missing:
         names = [f'"{name}"' for name, where in missing.items() if where.any()]
         raise CommandError(
@@ -198,16 +215,7 @@ def build_matrix(
         )
     if incomplete.all():
         raise CommandError(f"every row of {table.name} lacks a value.", "Leave columns out with --features.")
-    kept = {name: column[~incomplete] for name, column in kept.items()}
-    if columns.weights is not None:
-        _check_weights(table, columns.weights, kept[columns.weights])
-    return Matrix(
-        np.column_stack([kept[name] for name in columns.features]),
-        None if columns.target is None else kept[columns.target],
-        None if columns.weights is None else kept[columns.weights],
-        np.flatnonzero(~incomplete) + 1,
-        int(incomplete.sum()),
-    )
+    return incomplete
 
 
 def _labels(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -245,7 +253,8 @@ def _refuse_infinite(table: SourceTable, values: dict[str, Array]) -> None:
         )
 
 
-def _check_weights(table: SourceTable, name: str, weights: Array) -> None:
+def check_weights(table: SourceTable, name: str, weights: Array) -> None:
+    """Refuse weights that are negative, or all zero."""
     if (weights < 0).any() or not weights.any():
         raise CommandError(
             f'the weights in column "{name}" of {table.name} must be at least 0 and not all 0; '

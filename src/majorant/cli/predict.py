@@ -6,10 +6,12 @@ from pathlib import Path
 
 from majorant.cli.assignments import assigned, feature_frame
 from majorant.cli.errors import CommandError, listed
+from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Columns, build_matrix
 from majorant.cli.runs import read_run
 from majorant.cli.settings import allows_missing
 from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file, read_table, write_table
+from majorant.formulas import Formula
 from majorant.summary import counted
 
 
@@ -22,16 +24,30 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
         raise CommandError(f"{out} is the table itself, which --force does not replace.", "Choose another --out.")
     estimator, recipe = read_run(folder)
     table = read_table(table_path)
-    columns = Columns(recipe.columns.features)
-    _check_columns(table, columns)
-    matrix = build_matrix(table, columns, allows_missing(estimator) and not drop_missing, drop_missing)
-    seen = matrix.values if recipe.standardisation is None else recipe.standardisation.apply(matrix.values)
-    found = assigned(estimator, feature_frame(columns.features, seen), matrix.rows, is_new=True)
+    formula = getattr(estimator, "formula_", None)
+    if formula is not None:
+        used = complete_rows(table, _columns_of(formula, table), drop_missing)
+        found = used.told(lambda: assigned(estimator, used.frame, used.rows, is_new=True))
+        n_left_out = used.n_left_out
+    else:
+        columns = Columns(recipe.columns.features)
+        _check_columns(table, columns)
+        matrix = build_matrix(table, columns, allows_missing(estimator) and not drop_missing, drop_missing)
+        seen = matrix.values if recipe.standardisation is None else recipe.standardisation.apply(matrix.values)
+        found = assigned(estimator, feature_frame(columns.features, seen), matrix.rows, is_new=True)
+        n_left_out = matrix.n_left_out
     try:
         write_table(found, out)
     except OSError as error:
         raise CommandError(f"{out} cannot be written: {error.strerror}.") from error
-    return f"{out}, {counted(len(matrix.rows), 'row')}, {matrix.n_left_out} left out"
+    return f"{out}, {counted(len(found['row']), 'row')}, {n_left_out} left out"
+
+
+def _columns_of(formula: Formula, table: SourceTable) -> list[str]:
+    """The columns that a prediction needs, and the groups' where the table has it."""
+    needed = [name for name in formula.predictors if name in table.frame.columns or name != formula.groups]
+    _check_columns(table, Columns(tuple(needed)))
+    return needed
 
 
 def _check_columns(table: SourceTable, columns: Columns) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from majorant.cli.errors import CommandError
+from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Matrix, build_matrix
 from majorant.cli.runs import REPORT, Recipe, read_run
 from majorant.cli.tables import SourceTable, read_table
@@ -19,13 +20,19 @@ def rewrite_report(folder: Path) -> Path:
     """Write report.html of a run again, from its model and its table."""
     estimator, recipe = read_run(folder)
     table = _same_table(folder, recipe)
-    matrix = build_matrix(
-        table,
-        recipe.columns,
-        allows_missing=not recipe.drop_missing,
-        drop_missing=True,
-        has_labels=card_of(estimator).kind == "classification",
-    )
+    formula = getattr(estimator, "formula_", None)
+    if formula is not None:
+        weights = recipe.columns.weights
+        needed = [*formula.columns, *([] if weights is None else [weights])]
+        matrix = complete_rows(table, needed, drop_missing=True).matrix(formula, weights)
+    else:
+        matrix = build_matrix(
+            table,
+            recipe.columns,
+            allows_missing=not recipe.drop_missing,
+            drop_missing=True,
+            has_labels=card_of(estimator).kind == "classification",
+        )
     path = folder / REPORT
     try:
         write_report(path, estimator, recipe, matrix)

@@ -19,6 +19,12 @@ class FitRequest:
     out: Path
     target: str | None = None
     features: tuple[str, ...] = ()
+    formula: str | None = None
+    family: str | None = None
+    groups: str | None = None
+    gating: str | None = None
+    offset: str | None = None
+    trials: str | None = None
     k: int | range | None = None
     vary: tuple[str, ...] = ()
     criterion: str | None = None
@@ -36,11 +42,20 @@ class FitRequest:
         """Whether several sizes or settings are fitted and compared."""
         return isinstance(self.k, range) or bool(self.vary)
 
+    @property
+    def roles(self) -> dict[str, str]:
+        """What was asked for beside features and target, by the name of the option."""
+        given = {"groups": self.groups, "gating": self.gating, "offset": self.offset, "trials": self.trials}
+        return {name: value for name, value in given.items() if value is not None}
+
     def command(self) -> str:
         """What repeats the run in a shell, with line breaks where it is long."""
         options: list[tuple[str, ...]] = []
         options += [("--target", self.target)] if self.target else []
         options += [("--features", joined_names(self.features))] if self.features else []
+        options += [("--formula", self.formula)] if self.formula else []
+        options += [("--family", self.family)] if self.family else []
+        options += [(f"--{name}", value) for name, value in self.roles.items()]
         options += [("--k", self._k_text())] if self.k is not None else []
         options += [("--vary", values) for values in self.vary]
         options += [("--criterion", self.criterion)] if self.criterion else []

@@ -1,6 +1,16 @@
 """What design do a formula and a table give, and how is it applied to another table?"""
 
-from majorant.formulas.columns import is_table
-from majorant.formulas.formula import EXTRAS, Formula, TableRows, column_of, numbers_of
+from majorant.formulas.columns import RowError, is_table
+from majorant.formulas.formula import EXTRAS, Formula, TableRows, column_of, columns_needed, is_design, numbers_of
 
-__all__ = ["EXTRAS", "Formula", "TableRows", "column_of", "is_table", "numbers_of"]
+__all__ = [
+    "EXTRAS",
+    "Formula",
+    "RowError",
+    "TableRows",
+    "column_of",
+    "columns_needed",
+    "is_design",
+    "is_table",
+    "numbers_of",
+]

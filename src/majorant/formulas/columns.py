@@ -15,6 +15,22 @@ Kind = Literal["numbers", "levels"]
 _MOST_NAMED = 5
 
 
+class RowError(ValueError):
+    """A row that a formula cannot take.
+
+    Parameters
+    ----------
+    what, after : str
+        The sentence before and after the row's number.
+    row : int
+        From 0.
+    """
+
+    def __init__(self, what: str, row: int, after: str) -> None:
+        super().__init__(f"{what} in row {row} (rows count from 0){after}")
+        self.what, self.row, self.after = what, row, after
+
+
 def table_of(data: Any) -> nw.DataFrame[Any]:
     """A data frame of any library.
 

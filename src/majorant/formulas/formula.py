@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import narwhals as nw
@@ -11,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.formulas.columns import refuse_missing, table_of
-from majorant.formulas.language import check_column, expression, read, require_formulaic, variables_of
+from majorant.formulas.language import Sides, Term, check_column, expression, read, require_formulaic, variables_of
 from majorant.formulas.terms import Array, Terms
 
 CONSTANT = "Intercept"
 """Name of the one feature of a formula such as ``y ~ 1``."""
 
+
+_DESIGN = "majorant design"
 
 EXTRAS = ("groups", "gating", "offset", "trials")
 """What a formula may say of rows beside X and y."""
@@ -97,29 +99,8 @@ class Formula:
         """
         require_formulaic()
         table = table_of(data)
-        columns = table.columns
-        if groups is not None:
-            check_column(groups, columns)
-        numbers = {"offset": offset, "trials": trials}
-        found = {name: expression(value, columns) for name, value in numbers.items() if value is not None}
-        if gating is not None:
-            sides = read(gating, columns)
-            if sides.response or sides.groups or sides.offset:
-                raise ValueError(f"gating has terms only, such as 'w1 + w2'; got {gating!r}")
-            found["gating"] = sides.terms
-        elsewhere = [name for terms in found.values() for name in variables_of(terms, columns)]
-        sides = read(text, columns, [*elsewhere, *([] if groups is None else [groups])])
-        if len(sides.response) != 1:
-            raise ValueError(
-                f"the formula {text!r} must have one response left of the ~; write arithmetic as I(a / b) and "
-                "successes and failures as cbind(a, b)"
-            )
-        if sides.offset is not None:
-            if offset is not None:
-                raise ValueError("an offset is given twice: in the formula and as offset=")
-            found["offset"] = expression(sides.offset, columns)
-        if sides.groups is not None and groups is not None:
-            raise ValueError("groups are given twice: in the formula and as groups=")
+        sides, found = _read_all(text, table.columns, groups=groups, gating=gating, offset=offset, trials=trials)
+        refuse_missing(table, _needed(sides, found, table.columns))
         features, X = Terms.learn(sides.terms, table)
         if not (features.names or features.has_intercept):
             raise ValueError(f"the formula {text!r} has no terms: write ~ 1 for means alone")
@@ -134,7 +115,7 @@ class Formula:
         _check_extras(learned)
         extras = {name: terms for name, (terms, _) in learned.items()}
         values = {name: found for name, (_, found) in learned.items()}
-        formula = cls(text, features, response, extras, sides.groups or groups)
+        formula = cls(text, features, response, extras, sides.groups)
         return formula, formula._rows(table, X, y, values, formula.groups)
 
     def apply(self, data: Any, wanted: Iterable[str] = (), response: bool | None = None) -> TableRows:
@@ -170,9 +151,10 @@ class Formula:
         has_trials = len(self.response.names) == 2
         return [*self.extras, *(["groups"] if self.groups else []), *(["trials"] if has_trials else [])]
 
-    def is_design(self, data: Any) -> bool:
-        """Whether the columns of a table are those of the design."""
-        return tuple(table_of(data).columns) == self.design_names
+    @property
+    def response_text(self) -> str:
+        """The response as the formula says it."""
+        return self.response.terms[0][0][1]
 
     @property
     def design_names(self) -> tuple[str, ...]:
@@ -181,9 +163,16 @@ class Formula:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it needs, the response's among them."""
-        terms = (self.response, self.features, *self.extras.values())
-        names = [name for part in terms for name in part.kinds]
+        """The columns that it needs, the response's first."""
+        return self._columns(self.response, self.features, *self.extras.values())
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """The columns that it needs where the response is not known; the groups' last."""
+        return self._columns(self.features, *(terms for name, terms in self.extras.items() if name != "trials"))
+
+    def _columns(self, *parts: Terms) -> tuple[str, ...]:
+        names = [name for part in parts for name in part.kinds if name != self.groups]
         return tuple(dict.fromkeys([*names, *([] if self.groups is None else [self.groups])]))
 
     @property
@@ -230,6 +219,34 @@ class Formula:
         return TableRows(_frame(design, self.design_names), None if y is None else y[:, 0], keywords)
 
 
+def is_design(data: Any) -> bool:
+    """Whether a data frame is what a formula gave, and not a table."""
+    return bool(getattr(data, "attrs", {}).get(_DESIGN))
+
+
+def columns_needed(text: str, columns: Sequence[str], **roles: str | None) -> list[str]:
+    """The columns of a table that a formula and its roles need, in the order of the formula.
+
+    Parameters
+    ----------
+    text : str
+    columns : sequence of str
+        Those of the table.
+    **roles
+        ``groups``, ``gating``, ``offset`` and ``trials`` of `Formula.learn`.
+
+    Raises
+    ------
+    ImportError
+        If formulaic is not installed.
+    ValueError, TypeError
+        If one is missing, or the formula cannot be read.
+    """
+    require_formulaic()
+    sides, found = _read_all(text, columns, **{name: roles.get(name) for name in EXTRAS})
+    return _needed(sides, found, columns)
+
+
 def column_of(data: Any, name: str) -> NDArray[Any]:
     """What a column holds, as it is.
 
@@ -257,6 +274,47 @@ def numbers_of(data: Any, text: str, what: str) -> Array:
     return values[:, 0]
 
 
+def _read_all(
+    text: str,
+    columns: Sequence[str],
+    *,
+    groups: str | None,
+    gating: str | None,
+    offset: str | None,
+    trials: str | None,
+) -> tuple[Sides, dict[str, tuple[Term, ...]]]:
+    """The formula's parts, the column of groups among them, and the terms of gating, offset and trials."""
+    numbers = {"offset": offset, "trials": trials}
+    found = {name: expression(value, columns) for name, value in numbers.items() if value is not None}
+    if gating is not None:
+        gates = read(gating, columns)
+        if gates.response or gates.groups or gates.offset:
+            raise ValueError(f"gating has terms only, such as 'w1 + w2'; got {gating!r}")
+        found["gating"] = gates.terms
+    elsewhere = [name for terms in found.values() for name in variables_of(terms, columns)]
+    if groups is not None:
+        check_column(groups, columns)
+        elsewhere.append(groups)
+    sides = read(text, columns, elsewhere)
+    if len(sides.response) != 1:
+        raise ValueError(
+            f"the formula {text!r} must have one response left of the ~; write arithmetic as I(a / b) and "
+            "successes and failures as cbind(a, b)"
+        )
+    if sides.groups is not None and groups is not None:
+        raise ValueError("groups are given twice: in the formula and as groups=")
+    if sides.offset is not None:
+        if offset is not None:
+            raise ValueError("an offset is given twice: in the formula and as offset=")
+        found["offset"] = expression(sides.offset, columns)
+    return replace(sides, groups=sides.groups or groups), found
+
+
+def _needed(sides: Sides, extras: Mapping[str, tuple[Term, ...]], columns: Sequence[str]) -> list[str]:
+    terms = [*sides.response, *sides.terms, *(term for extra in extras.values() for term in extra)]
+    return list(dict.fromkeys([*variables_of(terms, columns), *([] if sides.groups is None else [sides.groups])]))
+
+
 def _check_extras(learned: Mapping[str, tuple[Terms, Array]]) -> None:
     for name, (terms, values) in learned.items():
         if name == "gating" and not (terms.has_intercept and terms.names):
@@ -268,4 +326,6 @@ def _check_extras(learned: Mapping[str, tuple[Terms, Array]]) -> None:
 def _frame(values: Array, names: tuple[str, ...]) -> Any:
     import pandas as pd
 
-    return pd.DataFrame(values, columns=list(names))
+    frame = pd.DataFrame(values, columns=list(names))
+    frame.attrs[_DESIGN] = True
+    return frame

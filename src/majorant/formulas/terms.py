@@ -12,7 +12,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.formulas.columns import Kind, canonical_order, columns_for
+from majorant.formulas.columns import Kind, RowError, canonical_order, columns_for
 from majorant.formulas.language import INTERCEPT, Term, functions, term_of, variables_of
 
 Array = NDArray[np.float64]
@@ -158,9 +158,10 @@ def _refuse_unseen(factors: Mapping[str, Any], levels: Mapping[str, list[Any]]) 
             at = int(unseen[0])
             listed = ", ".join(repr(level) for level in known[:_MOST_LEVELS])
             listed += f" and {len(known) - _MOST_LEVELS} more" if len(known) > _MOST_LEVELS else ""
-            raise ValueError(
-                f"{text} has the level {values.tolist()[at]!r} in row {at} (rows count from 0), "
-                f"which it did not have at the fit; its levels: {listed}"
+            raise RowError(
+                f"{text} has the level {values.tolist()[at]!r}",
+                at,
+                f", which it did not have at the fit; its levels: {listed}",
             )
 
 
@@ -168,6 +169,4 @@ def _refuse_infinite(names: tuple[str, ...], values: Array) -> None:
     wrong = np.argwhere(~np.isfinite(values))
     if len(wrong):
         row, column = (int(i) for i in wrong[0])
-        raise ValueError(
-            f"{names[column]} is {values[row, column]} in row {row} (rows count from 0): a term must be a finite number"
-        )
+        raise RowError(f"{names[column]} is {values[row, column]}", row, ": a term must be a finite number")

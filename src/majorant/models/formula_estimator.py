@@ -7,7 +7,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, Self, TypeVar, cast
 
-from majorant.formulas import EXTRAS, Formula, column_of, is_table, numbers_of
+from majorant.formulas import EXTRAS, Formula, column_of, is_design, is_table, numbers_of
 from majorant.models.base import LatentVariableModel
 
 P = ParamSpec("P")
@@ -157,30 +157,30 @@ class FormulaEstimator(LatentVariableModel):
 def through_formula(method: Callable[P, R]) -> Callable[P, R]:
     """Method decorator: data frames go through the formula of the fit, if there was one.
 
-    What the method takes beside X is taken from the table where it is not given: y where the method asks for it or may
-    have it and the table does, and ``gating``, ``offset``, ``trials`` and ``groups``. A frame whose columns are those
-    of the design is the design.
+    What the method takes beside X is taken from the table where it is not given: y where the method asks for it, or
+    may have it and the table does, and ``groups``, ``gating``, ``offset`` and ``trials``.
     """
     form = signature(method)
-    extras = [n for n, p in form.parameters.items() if p.kind is Parameter.KEYWORD_ONLY and n in EXTRAS]
+    by_kind = {parameter.kind: name for name, parameter in form.parameters.items()}
+    collected = by_kind.get(Parameter.VAR_KEYWORD)  # a method that hands all of them on
+    extras = [name for name in EXTRAS if collected or name in form.parameters]
     response = form.parameters.get("y")
 
     @wraps(method)
     def applied(*arguments: P.args, **keywords: P.kwargs) -> R:
         call = form.bind_partial(*arguments, **keywords)
         formula, X = getattr(call.arguments["self"], "formula_", None), call.arguments.get("X")
-        if formula is None or not is_table(X):
+        if formula is None or not is_table(X) or is_design(X):
             return method(*arguments, **keywords)
-        wanted = [name for name in formula.roles if name in extras and call.arguments.get(name) is None]
+        given = call.arguments if collected is None else call.arguments.setdefault(collected, {})
+        wanted = [name for name in formula.roles if name in extras and given.get(name) is None]
         takes_y = response is not None and call.arguments.get("y") is None
         needs_y = takes_y and response is not None and response.default is Parameter.empty
-        if formula.is_design(X) and not wanted and not needs_y:
-            return method(*arguments, **keywords)
         rows = formula.apply(X, wanted, True if needs_y else None if takes_y else False)
         call.arguments["X"] = rows.X
         if rows.y is not None:
             call.arguments["y"] = rows.y
-        call.arguments.update({name: value for name, value in rows.keywords.items() if name in wanted})
+        given.update({name: value for name, value in rows.keywords.items() if name in wanted})
         return method(*call.args, **call.kwargs)
 
     return applied

@@ -276,6 +276,7 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
             If data, weights or parameters cannot be used; the message says what to change.
         """
         with self._all_or_nothing():
+            self._forget_formula()
             self._check_parameters()
             random = check_random_state(self.random_state)
             source = stored_rows(X)

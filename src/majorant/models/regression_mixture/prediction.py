@@ -16,7 +16,7 @@ from majorant.energy import free_energy, posterior
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import entropies
 from majorant.engine.storage import stored_rows
-from majorant.models.base import LatentVariableModel
+from majorant.models.formula_estimator import FormulaEstimator, through_formula
 from majorant.models.regression_mixture.experts.extras import Extras, check_extras, check_gating
 from majorant.solvers.responses import RESPONSES, Response
 
@@ -27,7 +27,7 @@ def _tells_rows_apart(model: FittedLines) -> bool:
     return not model.is_exact_
 
 
-class FittedLines(LatentVariableModel):
+class FittedLines(FormulaEstimator):
     """The methods of a mixture of regressions that need a fit."""
 
     n_jobs: int | None
@@ -132,6 +132,7 @@ class FittedLines(LatentVariableModel):
         at = np.array([place.get(name, -1) for name in extras.group_names.tolist()], dtype=np.intp)[extras.groups]
         return np.where(at[:, None] >= 0, self.group_responsibilities_[at], priors)
 
+    @through_formula
     def predict(
         self, X: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
     ) -> NDArray[np.float64]:
@@ -166,6 +167,7 @@ class FittedLines(LatentVariableModel):
         trials = np.ones((len(block), 1)) if extras.trials is None else extras.trials[block.at, None]
         return self._response.mean(self._predictors(block, extras), trials)
 
+    @through_formula
     def predict_components(self, X: Any, *, offset: Any = None, trials: Any = None) -> NDArray[np.float64]:
         """Every component's mean at each row.
 
@@ -184,6 +186,7 @@ class FittedLines(LatentVariableModel):
         return data.map_rows(lambda block: self._means(block, extras), (len(self.weights_),))
 
     @available_if(_tells_rows_apart)  # type: ignore[untyped-decorator]
+    @through_formula
     def predict_proba(
         self,
         X: Any,
@@ -222,6 +225,7 @@ class FittedLines(LatentVariableModel):
         q = self._densities(X, y, extras)[1]
         return q if extras.groups is None else q[extras.groups]
 
+    @through_formula
     def classify(
         self, X: Any, y: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
     ) -> NDArray[np.intp]:
@@ -244,6 +248,7 @@ class FittedLines(LatentVariableModel):
         q = q if extras.groups is None else q[extras.groups]
         return np.asarray(q.argmax(axis=1), dtype=np.intp)
 
+    @through_formula
     def log_density(
         self, X: Any, y: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
     ) -> NDArray[np.float64]:
@@ -264,14 +269,17 @@ class FittedLines(LatentVariableModel):
         extras = self._extras(len(y), groups=groups, gating=gating, offset=offset, trials=trials)
         return self._densities(X, y, extras)[0]
 
+    @through_formula
     def aic(self, X: Any, y: Any, **extras: Any) -> float:
         """Akaike's criterion on some rows; lower is better. Groups and so on are given as to `log_density`."""
         return 2 * self.n_parameters_ - 2 * float(self.log_density(X, y, **extras).sum())
 
+    @through_formula
     def bic(self, X: Any, y: Any, **extras: Any) -> float:
         """The Bayesian information criterion on some rows, which it counts whatever their groups; lower is better."""
         return self.n_parameters_ * float(np.log(len(y))) - 2 * float(self.log_density(X, y, **extras).sum())
 
+    @through_formula
     def icl(self, X: Any, y: Any, **extras: Any) -> float:
         """The integrated completed likelihood: BIC and twice the entropy of the responsibilities; lower is better."""
         rows, target = self._rows(X, y)
@@ -306,6 +314,7 @@ class FittedLines(LatentVariableModel):
             )
         return {name: values.copy() for name, values in self.standard_errors_.items()}
 
+    @through_formula
     def sample(
         self,
         X: Any,

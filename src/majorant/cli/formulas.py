@@ -1,0 +1,134 @@
+"""Which rows of a table does a formula see, and which columns does it need?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from inspect import signature
+from typing import Any, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from majorant.cli.errors import CommandError, listed
+from majorant.cli.matrix import Matrix, check_column, check_there, check_weights, choose_features, incomplete_rows
+from majorant.cli.request import FitRequest
+from majorant.cli.settings import known_models
+from majorant.cli.tables import SourceTable
+from majorant.formulas import Formula, RowError, columns_needed
+from majorant.registry import ESTIMATORS, ModelCard
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class UsedRows:
+    """The rows of a table that a formula sees.
+
+    Attributes
+    ----------
+    table : SourceTable
+        Without the rows that were left out.
+    rows : array of int
+        Their numbers in the whole table, from 1.
+    n_left_out : int
+    """
+
+    table: SourceTable
+    rows: NDArray[np.int64]
+    n_left_out: int
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        return self.table.frame
+
+    def told(self, compute: Callable[[], Result]) -> Result:
+        """What is computed; an error names the row by its number in the table."""
+        try:
+            return compute()
+        except RowError as error:
+            raise CommandError(
+                f"{error.what} in row {self.rows[error.row]} of {self.table.name}{error.after}."
+            ) from error
+        except (ValueError, TypeError) as error:
+            raise CommandError(f"{str(error).rstrip('.')}.") from error
+
+    def matrix(self, formula: Formula, weights: str | None = None) -> Matrix:
+        """The design as it was fitted."""
+        seen = self.told(lambda: formula.apply(self.frame, response=True))
+        given = None if weights is None else self.frame[weights].cast(pl.Float64).to_numpy()
+        return Matrix(seen.X.to_numpy(), seen.y, given, self.rows, self.n_left_out)
+
+
+def wants_formula(request: FitRequest) -> bool:
+    """Whether the fit goes by a formula: as one is given, or something that only formulas have."""
+    return request.formula is not None or bool(request.roles)
+
+
+def check_options(request: FitRequest, card: ModelCard) -> None:
+    """Refuse options that the model does not take."""
+    for name, given in {"formula": request.formula, "family": request.family, **request.roles}.items():
+        if given is not None and not _takes(ESTIMATORS[card.name], name):
+            able = [other for other in known_models() if _takes(ESTIMATORS[other], name)]
+            raise CommandError(f"{card.title} takes no --{name}.", f"Models that do: {listed(able) or 'none'}.")
+    if request.formula is not None:
+        for option, value in (("--target", request.target), ("--features", request.features)):
+            if value:
+                raise CommandError(f"--formula names the columns: leave {option} out.")
+    if request.standardise and wants_formula(request):
+        raise CommandError("--standardise changes features, not terms.", 'Write scale() in --formula: "y ~ scale(x)".')
+
+
+def formula_text(request: FitRequest, table: SourceTable) -> str:
+    """The formula that is given, or the one of target and features."""
+    if request.formula is not None:
+        return request.formula
+    assert request.target is not None
+    check_column(table, request.target)
+    others = [name for name in (request.target, request.weights) if name is not None]
+    features = choose_features(table, request.features, others)
+    if not request.features:
+        roles = _needed(table, "`" + request.target + "` ~ 1", request.roles)
+        features = tuple(name for name in features if name not in roles)
+    return f"`{request.target}` ~ {' + '.join(f'`{name}`' for name in features) or '1'}"
+
+
+def used_rows(
+    table: SourceTable, formula: str, roles: Mapping[str, str], weights: str | None, drop_missing: bool
+) -> UsedRows:
+    """Complete rows, after the checks that every fit needs."""
+    needed = _needed(table, formula, roles)
+    if weights is not None:
+        check_column(table, weights)
+        needed = [*needed, weights]
+    used = complete_rows(table, needed, drop_missing)
+    if weights is not None:
+        check_weights(used.table, weights, used.frame[weights].cast(pl.Float64).to_numpy())
+    return used
+
+
+def complete_rows(table: SourceTable, needed: Sequence[str], drop_missing: bool) -> UsedRows:
+    """Rows in which no value of some columns is missing."""
+    missing = {}
+    for name in needed:
+        check_there(table, name)
+        column = table.frame[name]
+        where = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
+        missing[name] = where.to_numpy()
+    incomplete = incomplete_rows(table, missing, drop_missing)
+    frame = table.frame.filter(~incomplete).select(list(dict.fromkeys(needed)))
+    return UsedRows(replace(table, frame=frame), np.flatnonzero(~incomplete) + 1, int(incomplete.sum()))
+
+
+def _needed(table: SourceTable, formula: str, roles: Mapping[str, str]) -> list[str]:
+    try:
+        return columns_needed(formula, table.frame.columns, **roles)
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{str(error).rstrip('.')}.") from error
+
+
+def _takes(cls: type[Any], option: str) -> bool:
+    if option == "formula":
+        return hasattr(cls, "fit_formula")
+    return option in signature(cls if option == "family" else cls.fit).parameters
