@@ -40,7 +40,7 @@ from majorant.models.regression_mixture.fit import Fitted, fit_lines
 from majorant.models.regression_mixture.information import standard_errors
 from majorant.models.regression_mixture.parameters import Regressions
 from majorant.models.regression_mixture.prediction import FittedLines
-from majorant.models.regression_mixture.search import Excluded
+from majorant.models.regression_mixture.race import Run
 from majorant.models.regression_mixture.summary import regression_summary
 from majorant.models.regression_mixture.words import of_columns, of_dropped, what_would_admit
 from majorant.registry import ModelCard, register
@@ -393,6 +393,7 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
             n_init=10 if self.n_init == "auto" else int(self.n_init),
             max_iter=self.max_iter,
             tol=float(self.tol),
+            verbose=self.verbose,
             seed=seed,
         )
         reorder = not isinstance(self.init, Mapping) and units.labels is None
@@ -402,10 +403,10 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
         theta = fitted.best.theta
         threshold = trimming_threshold(units, problem, theta) if self.trim > 0 else -np.inf
         self._keep_responsibilities(X, y, extras, threshold)
-        if fitted.reason:
+        if not fitted.is_regular:
             warnings.warn(
-                f"no regular solution with {self.n_components} components was found: {fitted.reason}. Ask for fewer "
-                'components, variance="common", or other max_sigma_ratio and min_component_size',
+                f"no regular solution with {self.n_components} components was found: here {fitted.best.irregular}. Ask "
+                'for fewer components, variance="common", or other max_sigma_ratio and min_component_size',
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -551,12 +552,12 @@ class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
             "weights": theta.weights.copy(),
         }
 
-    def _excluded(self, design: Design, excluded: Excluded) -> dict[str, Any]:
+    def _excluded(self, design: Design, excluded: Run[Regressions]) -> dict[str, Any]:
         theta = excluded.theta.taken(excluded.theta.heaviest_first())
         return {
             "log_likelihood": design.log_likelihood(excluded.objective),
-            "sigma_ratio": excluded.sigma_ratio,
-            "smallest_component": excluded.smallest * design.unit,
+            "sigma_ratio": theta.sigma_ratio,
+            "smallest_component": float(theta.weights.min()) * design.total_weight * design.unit,
             "regular_from": self._least_mass(design) * design.unit,
             **self._in_units(design, theta),
         }

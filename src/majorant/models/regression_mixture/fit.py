@@ -13,9 +13,10 @@ from majorant.engine.trace import Trace
 from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.design import Design
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
+from majorant.models.regression_mixture.lines import LineContest, run_em
 from majorant.models.regression_mixture.moments import moment_start, moment_starts
 from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.search import Excluded, Run, Search, run_em
+from majorant.models.regression_mixture.race import Race, Run
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Sample, elemental, pooled
 from majorant.starts.restarts import Start, best_of
 
@@ -33,7 +34,7 @@ class Fitted:
     is_regular : bool
     reason : str
         What to warn of: why no regular solution was found, or why there is no maximum.
-    excluded : Excluded or None
+    excluded : Run or None
     note : str
     """
 
@@ -42,7 +43,7 @@ class Fitted:
     optima: tuple[tuple[float, Regressions], ...]
     is_regular: bool
     reason: str = ""
-    excluded: Excluded | None = None
+    excluded: Run[Regressions] | None = None
     note: str = ""
 
 
@@ -63,32 +64,32 @@ def fit_lines(
 ) -> Fitted:
     """Fit by the race, or from starts of one kind where the user chose one, a policy or a temperature."""
     draws = np.random.default_rng(seed)
-    search = Search(design, n_components, rule, least_mass, tol, max_iter, verbose)
+    contest = LineContest(design, n_components, rule, least_mass, tol, max_iter)
     if n_components == 1 or design.standard.exact:
-        return _one_line(search)
+        return _one_line(contest)
     if init == "auto" and bounds is None and beta == 1.0:
-        if search.is_large:  # on few rows the race costs less than the moments
-            search = replace(search, first_starts=moment_starts(design, n_components, seed))
-        return _raced(search, draws)
+        if contest.is_sampled:  # on few rows the race costs less than the moments
+            contest = replace(contest, first_starts=moment_starts(design, n_components, seed))
+        return _raced(contest, draws, verbose)
     family = RegressionFamily(n_components, rule, beta, tolerance=tol)
 
     def descend(start: Start) -> Solution[Regressions]:
         return minimize(family, design.data, bounds, theta=start.theta, max_iter=max_iter, seed=start.seed)
 
-    starts = _starts(search, init, n_init, draws)
+    starts = _starts(contest, init, n_init, draws)
     solution, records = best_of(starts, descend, verbose=verbose)
-    is_regular = search.is_regular(solution.theta)
-    reason = "" if is_regular else _irregular(search, solution.theta)
-    return Fitted(solution, records, ((solution.objective, solution.theta),), is_regular, reason)
+    irregular = contest.irregularity(solution.theta)
+    optima = ((solution.objective, solution.theta),)
+    return Fitted(solution, records, optima, not irregular, _warning(contest, irregular))
 
 
-def _starts(search: Search, init: str | Regressions, n_init: int, draws: np.random.Generator) -> Iterator[Start]:
-    design, k = search.design, search.n_components
+def _starts(contest: LineContest, init: str | Regressions, n_init: int, draws: np.random.Generator) -> Iterator[Start]:
+    design, k = contest.design, contest.n_components
     seeds = draws.integers(2**31, size=n_init).tolist()
     if isinstance(init, Regressions):
         yield Start("given lines", theta=init, seed=seeds[0])
     elif init in ("moments", "spectral"):
-        source, theta = moment_start(design, k, search.rule, seeds[0], by_tensors=init == "spectral")
+        source, theta = moment_start(design, k, contest.rule, seeds[0], by_tensors=init == "spectral")
         yield Start(source, theta=theta, seed=seeds[0])
     else:
         rows = Sample(design.x, design.y, design.weights)
@@ -97,17 +98,17 @@ def _starts(search: Search, init: str | Regressions, n_init: int, draws: np.rand
             yield Start(source, theta=start(rows, k, draws), seed=seed)
 
 
-def _one_line(search: Search) -> Fitted:
+def _one_line(contest: LineContest) -> Fitted:
     """The closed form; where one line fits every row, all components are it."""
-    k = search.n_components
-    p = search.design.n_coefficients
+    k = contest.n_components
+    p = contest.design.n_coefficients
     theta = Regressions(np.full(k, 1 / k), np.zeros((k, p)), np.ones(k))
-    family = RegressionFamily(k, search.rule)
-    if not search.design.standard.exact:
-        solution = minimize(family, search.design.data, theta=theta, max_iter=2)
+    family = RegressionFamily(k, contest.rule)
+    if not contest.design.standard.exact:
+        solution = minimize(family, contest.design.data, theta=theta, max_iter=2)
         record = StartRecord("least squares", solution.objective, 1, True)
         return Fitted(solution, (record,), ((solution.objective, theta),), is_regular=True)
-    seen = minimize(family, search.design.data, theta=theta, max_iter=1)
+    seen = minimize(family, contest.design.data, theta=theta, max_iter=1)
     solution = replace(seen, theta=theta, converged=True)
     record = StartRecord("least squares", solution.objective, 1, True)
     reason = (
@@ -117,36 +118,34 @@ def _one_line(search: Search) -> Fitted:
     return Fitted(solution, (record,), ((solution.objective, theta),), is_regular=False, reason=reason)
 
 
-def _raced(search: Search, draws: np.random.Generator) -> Fitted:
-    found = search.find(draws)
-    solution = _traced(search, found.best)
-    reason = "" if found.is_regular else _irregular(search, found.best.theta)
+def _raced(contest: LineContest, draws: np.random.Generator, verbose: int) -> Fitted:
+    found = Race(contest, verbose).find(draws)
+    solution = _traced(contest, found.best)
+    reason = "" if found.is_regular else _warning(contest, found.best.irregular)
     optima = tuple((run.objective, run.theta) for run in found.optima)
     return Fitted(solution, found.records, optima, found.is_regular, reason, found.excluded, found.note)
 
 
-def _irregular(search: Search, theta: Regressions) -> str:
-    smallest = float(theta.weights.min()) * search.design.total_weight
-    noise = f"the noise differs by a factor of {theta.sigma_ratio:.1f} (regular below {search.rule.max_sigma_ratio:g})"
-    if theta.variances.min() <= search.rule.floor * (1 + 1e-6):
-        noise = "a line runs through its rows exactly, so its noise is a floor"
+def _warning(contest: LineContest, irregular: str) -> str:
+    """What to say where no solution counts."""
+    if not irregular:
+        return ""
     return (
-        f"no regular solution with {search.n_components} components was found: here the smallest component has "
-        f"{smallest:.1f} rows (regular from {search.least_mass:.1f} on) and {noise}. Ask for fewer components, "
-        'variance="common", or other max_sigma_ratio and min_component_size'
+        f"no regular solution with {contest.n_components} components was found: here {irregular}. Ask for fewer "
+        'components, variance="common", or other max_sigma_ratio and min_component_size'
     )
 
 
-def _traced(search: Search, run: Run) -> Solution[Regressions]:
+def _traced(contest: LineContest, run: Run[Regressions]) -> Solution[Regressions]:
     """The engine's solution from where a run ended, with every step of the run before it."""
-    design = search.design
+    design = contest.design
     rows = Sample(design.x, design.y, design.weights)
     steps: list[dict[str, float]] = []
     if not design.is_stream and run.is_whole:
         path = np.empty((max(run.n_iter, 1), 2))
-        run_em(rows, run.start.copy(), search.rule, len(path), 0.0, path)
+        run_em(rows, run.start.copy(), contest.rule, len(path), 0.0, path)
         steps = [{"objective": f, "bound": b, "gap": max(b - f, 0.0), "exploring": 0.0} for f, b in path.tolist()]
-    family = RegressionFamily(search.n_components, search.rule, tolerance=search.tol)
-    solution = minimize(family, design.data, Tightest(), theta=run.theta, max_iter=search.max_iter)
+    family = RegressionFamily(contest.n_components, contest.rule, tolerance=contest.tol)
+    solution = minimize(family, design.data, Tightest(), theta=run.theta, max_iter=contest.max_iter)
     trace = Trace([*steps, *solution.trace])
     return replace(solution, n_iter=len(trace), converged=solution.converged and run.converged, trace=trace)

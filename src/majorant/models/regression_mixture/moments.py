@@ -8,8 +8,8 @@ import numpy as np
 
 from majorant.models.regression_mixture.design import Design
 from majorant.models.regression_mixture.family import VarianceRule
+from majorant.models.regression_mixture.lines import NamedStart, run_em
 from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.search import NamedStart, run_em
 from majorant.models.regression_mixture.starts import Sample
 from majorant.starts.moment_least_squares import MomentFit, moment_least_squares
 from majorant.starts.regression_moments import regression_moments

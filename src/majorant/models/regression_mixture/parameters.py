@@ -32,6 +32,10 @@ class Regressions:
         """Largest over smallest standard deviation of the noise."""
         return float(np.sqrt(self.variances.max() / self.variances.min()))
 
+    def features(self) -> NDArray[np.float64]:
+        """Numbers that agree, whatever the order of the components, where two mixtures are the same."""
+        return np.concatenate([np.sort(np.log(self.variances)), np.sort(self.weights)])
+
     def copy(self) -> Regressions:
         """Arrays of its own, which a kernel may write to."""
         return Regressions(self.weights.copy(), self.coef.copy(), self.variances.copy())

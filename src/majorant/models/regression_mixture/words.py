@@ -47,6 +47,8 @@ def changes_that_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> l
 def what_would_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> str:
     """What was left out as irregular, and the parameters with which it would count."""
     changes = changes_that_admit(excluded, max_sigma_ratio)
+    if not changes:
+        return f"A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out: {excluded['reason']}."
     return (
         f"A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out: its smallest component has "
         f"{excluded['smallest_component']:.1f} rows and its noise differs by a factor of "

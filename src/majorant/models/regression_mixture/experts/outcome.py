@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.energy import entropy
+from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.regression_mixture.experts.em import Problem
-from majorant.models.regression_mixture.experts.fit import Fitted, Run
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
 from majorant.models.regression_mixture.experts.statistics import (
     kept_shares,
@@ -19,6 +19,8 @@ from majorant.models.regression_mixture.experts.statistics import (
     unit_densities,
 )
 from majorant.models.regression_mixture.experts.units import Units
+from majorant.models.regression_mixture.race import Found, Run
+from majorant.models.regression_mixture.words import what_would_admit
 
 
 def parameters_in_units(units: Units, theta: Experts) -> dict[str, NDArray[np.float64]]:
@@ -72,33 +74,40 @@ def criteria(units: Units, problem: Problem, theta: Experts) -> dict[str, float]
     }
 
 
-def outcome(units: Units, problem: Problem, fitted: Fitted, least_mass: float, *, reorder: bool) -> dict[str, Any]:
+def outcome(
+    units: Units, problem: Problem, found: Found[Experts], least_mass: float, *, reorder: bool
+) -> dict[str, Any]:
     """Everything that a fit leaves, by the name of the attribute."""
     share = 1 - problem.trim
 
     def ordered(theta: Experts) -> Experts:
         return theta.taken(theta.heaviest_first()) if reorder else theta
 
-    theta = ordered(fitted.best.theta)
+    theta = ordered(found.best.theta)
     values = parameters_in_units(units, theta)
 
-    def described(run: Run) -> dict[str, Any]:
+    def described(run: Run[Experts]) -> dict[str, Any]:
         return {
-            "log_likelihood": units.log_likelihood(run.log_likelihood, share),
+            "log_likelihood": units.log_likelihood(-run.objective, share),
             **parameters_in_units(units, ordered(run.theta)),
         }
 
     excluded = None
-    if fitted.excluded is not None:
-        run = fitted.excluded
+    if found.excluded is not None:
+        run = found.excluded
         excluded = {
             **described(run),
             "sigma_ratio": run.theta.sigma_ratio,
-            "smallest_component": float(run.mass.min()) * units.unit,
+            "smallest_component": float(run.theta.weights.min()) * share * units.total_weight * units.unit,
+            "reason": run.irregular,
             "regular_from": least_mass * units.unit,
         }
+    note = found.note
+    if excluded is not None:
+        note = f"{note} {what_would_admit(excluded, problem.rule.max_sigma_ratio)}".strip()
+    trace = Trace([{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in found.best.path])
     records = tuple(
-        StartRecord(r.source, units.log_likelihood(r.objective, share), r.n_iter, r.converged) for r in fitted.records
+        StartRecord(r.source, units.log_likelihood(-r.objective, share), r.n_iter, r.converged) for r in found.records
     )
     return {
         "coef_": values["coef"],
@@ -110,14 +119,14 @@ def outcome(units: Units, problem: Problem, fitted: Fitted, least_mass: float, *
         "center_": units.coordinates.origin.copy(),
         "center_fits_": values["level"],
         "standard_errors_": None,
-        "regular_": fitted.is_regular,
+        "regular_": found.is_regular,
         "is_exact_": units.is_exact,
-        "converged_": fitted.best.converged,
-        "n_iter_": fitted.best.n_iter,
+        "converged_": found.best.converged,
+        "n_iter_": found.best.n_iter,
         "excluded_": excluded,
-        "optima_": [described(run) for run in fitted.optima],
-        "evidence_": Evidence(records, "log-likelihood", "max", note=fitted.note),
-        "trace_": fitted.trace.shifted(-units.constant * share).scaled(units.unit),
+        "optima_": [described(run) for run in found.optima],
+        "evidence_": Evidence(records, "log-likelihood", "max", note=note),
+        "trace_": trace.shifted(-units.constant * share).scaled(units.unit),
         **criteria(units, problem, theta),
     }
 

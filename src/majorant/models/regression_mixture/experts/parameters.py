@@ -52,7 +52,12 @@ class Experts:
         """Largest over smallest square root of a dispersion."""
         return float(np.sqrt(self.dispersion.max() / self.dispersion.min()))
 
-    def distance(self, other: Experts, *, has_names: bool = False) -> float:
+    def features(self) -> NDArray[np.float64]:
+        """Numbers that agree, whatever the order of the components, where two mixtures are the same."""
+        sizes = np.sqrt(np.sum(self.coef**2, axis=1))
+        return np.concatenate([np.sort(np.log(self.dispersion)), np.sort(self.weights), np.sort(sizes)])
+
+    def distance(self, other: Experts) -> float:
         """How far two mixtures are apart: over matched components the largest sum of the difference of their fits in
         units of their noise, of the logarithms of their noise, and of their weights."""
         from scipy.optimize import linear_sum_assignment
@@ -64,8 +69,6 @@ class Experts:
             + np.abs(np.log(noise[0])[:, None] - np.log(noise[1])[None])
             + np.abs(self.weights[:, None] - other.weights[None])
         )
-        if has_names:
-            return float(np.diag(table).max())
         rows, columns = linear_sum_assignment(table)
         return float(table[rows, columns].max())
 

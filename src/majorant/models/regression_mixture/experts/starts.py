@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.models.regression_mixture.experts.parameters import Experts
+from majorant.models.regression_mixture.experts.parameters import Experts, stacked
 from majorant.models.regression_mixture.experts.steps import LONGEST_STEP, _ridge_solved
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.solvers.responses import Response
@@ -162,10 +164,8 @@ class Starts:
         shares = units.per_row(inside * units.weights[:, None])
         return weighted_fits(units, self.response, shares, n_steps=2, ridge=1e-6)
 
-    def replaced(self, draws: np.random.Generator, bases: list[Experts], size: int, least: float) -> Experts:
+    def replaced(self, draws: np.random.Generator, bases: Sequence[Experts], size: int, least: float) -> Experts:
         """Solutions with one component, drawn at random, replaced by a model through few units or concentrated."""
-        from majorant.models.regression_mixture.experts.parameters import stacked
-
         units, k = self.units, self.k
         theta = stacked([bases[int(i)] for i in draws.integers(len(bases), size=size)])
         which = draws.integers(k, size=size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,7 +72,7 @@ class Statistics:
             )
         )
 
-    def __getitem__(self, at: NDArray[np.intp] | NDArray[np.bool_]) -> Statistics:
+    def __getitem__(self, at: Any) -> Statistics:
         values = (getattr(self, name) for name in self.__dataclass_fields__)
         return Statistics(*(None if v is None else v[at] for v in values))  # type: ignore[arg-type]
 

@@ -1,0 +1,170 @@
+"""The race of lines with Gaussian noise: starts, runs of EM by a kernel, which solutions count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant import _kernels
+from majorant.engine.loop import minimize
+from majorant.models.regression_mixture.design import Design
+from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
+from majorant.models.regression_mixture.parameters import Regressions
+from majorant.models.regression_mixture.race import MOST_STARTS, Run
+from majorant.models.regression_mixture.starts import SWAP, Sample, pool, replaced
+
+STARTS_ON_A_SAMPLE = 32
+"""Starts of a round where they race on a sample of the rows."""
+
+IN_ONE_CALL = 1 << 15
+"""Rows up to which a whole run of EM is one call of a kernel; more are passed over block by block, on threads."""
+
+NamedStart = tuple[str, Regressions]
+
+
+@dataclass
+class LineContest:
+    """What the race needs of lines on a design; see `race.Contest`.
+
+    Attributes
+    ----------
+    design : Design
+    n_components : int
+    rule : VarianceRule
+    least_mass : float
+        Smallest weight of a regular component, in rows.
+    tol : float
+    max_iter : int
+    first_starts : sequence of (source, Regressions)
+        Starts of a first round beside those of the pool (moments), in the design's units.
+    """
+
+    design: Design
+    n_components: int
+    rule: VarianceRule
+    least_mass: float
+    tol: float
+    max_iter: int
+    first_starts: Sequence[NamedStart] = ()
+
+    @cached_property
+    def whole(self) -> Sample:
+        """All rows."""
+        return Sample(self.design.x, self.design.y, self.design.weights)
+
+    @property
+    def sample_size(self) -> int:
+        """Rows on which starts race where there are many; never more than one call of the kernel takes."""
+        return min(max(1000, 20 * self.n_components * self.design.n_coefficients), IN_ONE_CALL)
+
+    @property
+    def is_sampled(self) -> bool:
+        return len(self.design.y) > 1.5 * self.sample_size
+
+    @property
+    def n_starts(self) -> int:
+        k = self.n_components
+        return STARTS_ON_A_SAMPLE if self.is_sampled else min(4 * k * (k + 1), MOST_STARTS)
+
+    @property
+    def constant(self) -> float:
+        return self.design.constant
+
+    @property
+    def note(self) -> str:
+        return f", on {self.sample_size} of {len(self.design.y)} rows first" if self.is_sampled else ""
+
+    @property
+    def has_ratio(self) -> bool:
+        return not self.rule.common
+
+    def sample(self, draws: np.random.Generator) -> Sample:
+        return self.whole.subsample(draws, self.sample_size)
+
+    def pool(self, rows: Sample, is_first: bool, draws: np.random.Generator) -> list[NamedStart]:
+        first = list(self.first_starts) if is_first else []
+        return first + pool(rows, self.n_components, self.n_starts, draws)
+
+    def replaced(
+        self, rows: Sample, bases: Sequence[Regressions], size: int, draws: np.random.Generator
+    ) -> list[NamedStart]:
+        least = self.least_mass * rows.total_weight / self.design.total_weight
+        return [(SWAP, replaced(rows, bases[int(draws.integers(len(bases)))], draws, least)) for _ in range(size)]
+
+    def run(
+        self, rows: Sample, runs: list[Run[Regressions]], max_iter: int, tol: float, *, free: bool = False
+    ) -> list[Run[Regressions]]:
+        rule = replace(self.rule, max_sigma_ratio=np.inf) if free else self.rule
+        return [self._run(rows, run, max_iter, tol, rule) for run in runs]
+
+    def _run(
+        self, rows: Sample, run: Run[Regressions], max_iter: int, tol: float, rule: VarianceRule
+    ) -> Run[Regressions]:
+        theta = run.theta.copy()
+        if len(rows.y) > IN_ONE_CALL:
+            family = RegressionFamily(self.n_components, rule, tolerance=tol)
+            end = minimize(family, self.design.data, theta=theta, max_iter=max_iter)
+            theta, objective, n_iter, converged = end.theta, end.objective, end.n_iter, end.converged
+        else:
+            objective, n_iter, converged = run_em(rows, theta, rule, max_iter, tol)
+        return replace(
+            run,
+            theta=theta,
+            objective=objective,
+            n_iter=run.n_iter + n_iter,
+            converged=converged,
+            irregular=self.irregularity(theta),
+            is_whole=run.is_whole and len(rows.y) == len(self.design.y) <= IN_ONE_CALL,
+        )
+
+    def irregularity(self, theta: Regressions) -> str:
+        """Why a solution does not count: a bound holds the variances back, or a component is too small."""
+        if not np.isfinite(theta.coef).all():
+            return "its coefficients are no numbers"
+        smallest = float(theta.weights.min()) * self.design.total_weight
+        if not self.rule.is_active(theta.variances) and smallest >= self.least_mass:
+            return ""
+        noise = (
+            f"the noise differs by a factor of {theta.sigma_ratio:.1f} (regular below {self.rule.max_sigma_ratio:g})"
+        )
+        if theta.variances.min() <= self.rule.floor * (1 + 1e-6):
+            noise = "a line runs through its rows exactly, so its noise is a floor"
+        return f"the smallest component has {smallest:.1f} rows (regular from {self.least_mass:.1f} on) and {noise}"
+
+    def is_held_back(self, run: Run[Regressions]) -> bool:
+        if self.rule.common or run.theta.sigma_ratio < 0.95 * self.rule.max_sigma_ratio:
+            return False
+        end = self.run(self.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
+        return end.theta.sigma_ratio > self.rule.max_sigma_ratio
+
+    def is_admissible(self, run: Run[Regressions]) -> bool:
+        free = replace(self.rule, max_sigma_ratio=np.inf)
+        smallest = float(run.theta.weights.min()) * self.design.total_weight
+        return not free.is_active(run.theta.variances) and smallest >= self.design.x.shape[1] + 2.0
+
+
+def run_em(
+    rows: Sample,
+    theta: Regressions,
+    rule: VarianceRule,
+    max_iter: int,
+    tol: float,
+    path: NDArray[np.float64] | None = None,
+) -> tuple[float, int, bool]:
+    """EM in one call, which moves `theta`: the objective, the number of steps, and whether `tol` a unit was reached."""
+    return _kernels.regression_em(
+        rows.x,
+        rows.y,
+        rows.kernel_weights,
+        *rule.arguments,
+        max_iter,
+        tol * rows.total_weight,
+        theta.weights,
+        theta.coef,
+        theta.variances,
+        path,
+    )
