@@ -62,6 +62,11 @@ class LineContest:
         return min(max(1000, 20 * self.n_components * self.design.n_coefficients), IN_ONE_CALL)
 
     @property
+    def fits_in_one_call(self) -> bool:
+        """Whether the kernel takes all rows at once."""
+        return not self.design.is_stream and len(self.design.y) <= IN_ONE_CALL
+
+    @property
     def is_sampled(self) -> bool:
         return len(self.design.y) > 1.5 * self.sample_size
 

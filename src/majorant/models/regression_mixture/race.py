@@ -218,9 +218,7 @@ class Race(Generic[Theta]):
         return self._found(n_started)
 
     def _same(self, objective: float) -> float:
-        """Objectives closer than this are the same optimum."""
-        shown = abs(objective + self.contest.constant) if np.isfinite(objective) else 1.0
-        return SAME_OPTIMUM * max(shown, 1.0)
+        return same_optimum(objective, self.contest.constant)
 
     def _race(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Successive halving: a few steps for all, more for the best, to the end for a quarter."""
@@ -247,16 +245,7 @@ class Race(Generic[Theta]):
         return [end for end in ends if end.converged]
 
     def _distinct(self, runs: list[Run[Theta]], most: int) -> list[Run[Theta]]:
-        """The first of each optimum, in the order given."""
-        kept: list[Run[Theta]] = []
-        for run in runs:
-            if len(kept) < most and all(
-                abs(run.objective - other.objective) > self._same(run.objective)
-                or run.theta.distance(other.theta) > 0.1
-                for other in kept
-            ):
-                kept.append(run)
-        return kept
+        return distinct(runs, most, self.contest.constant)
 
     def _keep(self, ends: list[Run[Theta]]) -> None:
         for run in ends:
@@ -322,6 +311,25 @@ class Race(Generic[Theta]):
         ends = contest.run(contest.whole, [*self._free, *held], contest.max_iter, contest.tol, free=True)
         better = (end for end in self._admissible(ends) if end.objective < best.objective - self._same(best.objective))
         return next(better, None)
+
+
+def same_optimum(objective: float, constant: float) -> float:
+    """Objectives closer than this are the same optimum."""
+    shown = abs(objective + constant) if np.isfinite(objective) else 1.0
+    return SAME_OPTIMUM * max(shown, 1.0)
+
+
+def distinct(runs: list[Run[Theta]], most: int, constant: float) -> list[Run[Theta]]:
+    """The first of each optimum, in the order given; `constant` is that of a contest."""
+    kept: list[Run[Theta]] = []
+    for run in runs:
+        if len(kept) < most and all(
+            abs(run.objective - other.objective) > same_optimum(run.objective, constant)
+            or run.theta.distance(other.theta) > 0.1
+            for other in kept
+        ):
+            kept.append(run)
+    return kept
 
 
 def _leading(runs: list[Run[Theta]], size: int) -> list[Run[Theta]]:

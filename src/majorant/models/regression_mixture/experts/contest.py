@@ -20,6 +20,9 @@ from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, SWAP, T
 FEWEST_EVENTS = 1e-3
 """Information in some direction, in events, below which a component's predictor runs to infinity there."""
 
+FEW_EVENTS = 1.0
+"""Below it one looks where the predictor is heading."""
+
 SEPARATED = "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero"
 
 
@@ -139,11 +142,16 @@ class ExpertContest:
         return float(theta.weights.min()) * self.units.total_weight * (1 - self.problem.trim)
 
     def is_held_back(self, run: Run[Experts]) -> bool:
-        most = self.problem.rule.max_sigma_ratio
-        if not self.has_ratio or run.theta.sigma_ratio < 0.95 * most:
+        if self.problem.response.has_dispersion:
+            most = self.problem.rule.max_sigma_ratio
+            if not self.has_ratio or run.theta.sigma_ratio < 0.95 * most:
+                return False
+            end = self.run(self.units, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
+            return end.theta.sigma_ratio > most
+        seen = self.problem.seen(self.units, stacked([run.theta]))
+        if np.linalg.eigvalsh(seen.information).min() > FEW_EVENTS:
             return False
-        end = self.run(self.units, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
-        return end.theta.sigma_ratio > most
+        return not self.run(self.units, [run], 200, 0.0)[0].is_regular
 
     def is_admissible(self, run: Run[Experts]) -> bool:
         least = (self.units.n_coefficients + 2.0) * self.units.n_units / self.units.n_rows

@@ -15,7 +15,7 @@ from majorant.models.regression_mixture.experts.em import Problem
 from majorant.models.regression_mixture.experts.parameters import Experts
 from majorant.models.regression_mixture.experts.starts import Starts
 from majorant.models.regression_mixture.experts.units import Units
-from majorant.models.regression_mixture.race import Found, Race, Run, entrants
+from majorant.models.regression_mixture.race import Found, Race, Run, distinct, entrants, same_optimum
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED
 
 POLISH = 1e-4
@@ -42,8 +42,20 @@ def fit_experts(
         found = Race(contest, verbose).find(draws)
     else:
         found = _best(contest, _starts(contest, init, n_init, draws), verbose)
-    polished = contest.run(units, [found.best], max_iter, tol * POLISH)[0]
-    return replace(found, best=replace(polished, converged=found.best.converged or polished.converged))
+    return _polished(contest, found)
+
+
+def _polished(contest: ExpertContest, found: Found[Experts]) -> Found[Experts]:
+    """Its optima followed to the end; one that was none, on a plateau, may leave for where it does not count."""
+    ends = contest.run(contest.units, list(found.optima), contest.max_iter, contest.tol * POLISH)
+    ends = [replace(end, converged=end.converged or run.converged) for end, run in zip(ends, found.optima, strict=True)]
+    ends.sort(key=lambda end: (not end.is_regular, end.objective))
+    best = ends[0]
+    optima = distinct([end for end in ends if end.is_regular == best.is_regular], 4, contest.constant)
+    excluded = found.excluded
+    if excluded is not None and excluded.objective >= best.objective - same_optimum(best.objective, contest.constant):
+        excluded = None
+    return replace(found, best=best, is_regular=best.is_regular, optima=tuple(optima), excluded=excluded)
 
 
 def _starts(
