@@ -7,6 +7,7 @@
 #pragma once
 #include <cstdint>
 
+#include "bags_interface.hpp"
 #include "chains_interface.hpp"
 #include "gauss_interface.hpp"
 #include "regression.hpp"
@@ -168,6 +169,8 @@ struct Kernels {
     GaussFactorKernel gauss_factor;
     RegressionStep regression_step;
     Chains chains;
+    BagKernels<float> bags_f32;
+    BagKernels<double> bags_f64;
 };
 
 namespace baseline { extern const Kernels kernels; }

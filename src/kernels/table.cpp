@@ -1,5 +1,6 @@
 // The table of one instruction set's kernels.
 #include "assign.hpp"
+#include "bags.hpp"
 #include "bumps.hpp"
 #include "chains.hpp"
 #include "cover.hpp"
@@ -24,11 +25,14 @@ constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, dr
                          swap_search<T>, gauss_energies<T>, gauss_pass<T>, gauss_moments<T>, gauss_em<T>,
                          softmax_pass<T>, soft_moments<T>};
 
+template <class T>
+constexpr BagKernels<T> bags{bag_scores<T>, bag_pooled<T>, bag_sweep<T>, bag_mixture<T>};
+
 #define MAJORANT_NAME(x) #x
 #define MAJORANT_STRING(x) MAJORANT_NAME(x)
 extern const Kernels kernels;
 const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
                       {bump_search, bump_climb}, gauss_step, gauss_factor, regression_step,
-                      {chain_sums, chain_best, chain_draw}};
+                      {chain_sums, chain_best, chain_draw}, bags<float>, bags<double>};
 
 }  // namespace majorant::MAJORANT_ISA

@@ -177,3 +177,50 @@ class SwapSearch:
     def n_rounds(self) -> int: ...
 
 def swap_search(x: Array, w: Array, k: int, seed: int) -> SwapSearch: ...
+
+class Bags:
+    def scores(self, begin: int, end: int, w: Array, best: Array, where: Array, own: Array | None = None) -> None: ...
+    def pooled(
+        self, begin: int, end: int, w: Array, shares: Array, cost: Array, beta: float, tau: float, gradient: Array
+    ) -> float: ...
+    def sweep(
+        self,
+        shares: Array,
+        cost: Array,
+        alpha: float,
+        new_label: Array | None,
+        new_row: Array | None,
+        online: bool,
+        most_steps: int,
+        order: Array,
+        label: Array,
+        row: Array,
+        share: Array,
+        used: Array,
+        w: Array,
+    ) -> tuple[float, int]: ...
+    def mixture(
+        self,
+        begin: int,
+        end: int,
+        shares: Array,
+        cost: Array,
+        label: Array,
+        row: Array,
+        share: Array,
+        used: Array,
+        features: Array,
+    ) -> float: ...
+
+def bags(
+    x: Array,
+    edges: Array | None,
+    indices: Array | None,
+    d: int,
+    bias: float,
+    starts: Array,
+    counts: Array,
+    codes: Array,
+    classes: int,
+    first: int,
+) -> Bags: ...

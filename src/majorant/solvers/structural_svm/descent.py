@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from majorant.solvers.structural_svm.problem import (
     BoundSolution,
-    Cut,
     Plane,
     Primal,
     StructuralProblem,
@@ -30,8 +29,12 @@ class DualPlanes(Protocol):
     `PlaneCache` is one for any problem; a problem with a quicker one of its own offers ``dual_planes()``.
     """
 
-    def collect(self, w: Vector, shares: Vector) -> Cut:
-        """An exact pass, which adds the planes that it finds to those of the samples."""
+    def collect(self, w: Vector, shares: Vector) -> float:
+        """An exact pass, which adds the planes that it finds to those of the samples; the sum of their heights."""
+        ...
+
+    def covers(self, shares: Vector) -> bool:
+        """Whether every sample that has a share has a plane."""
         ...
 
     def mixture(self, shares: Vector) -> tuple[Vector, float]:
@@ -55,8 +58,11 @@ class PlaneCache:
         self._shares: list[Vector] = [np.zeros(0) for _ in range(problem.n_samples)]
         self._products: list[NDArray[np.float64]] = [np.zeros((0, 0)) for _ in range(problem.n_samples)]
 
-    def collect(self, w: Vector, shares: Vector) -> Cut:
-        return exact_pass(self._problem, w, shares, self._add)
+    def collect(self, w: Vector, shares: Vector) -> float:
+        return exact_pass(self._problem, w, shares, self._add).value
+
+    def covers(self, shares: Vector) -> bool:
+        return all(self._planes[i] for i in np.flatnonzero(shares).tolist())
 
     def mixture(self, shares: Vector) -> tuple[Vector, float]:
         features, loss = np.zeros(self._problem.dim), 0.0
@@ -167,30 +173,30 @@ def dual_coordinate_descent(
     """
     random = np.random.default_rng(seed)
     units = np.flatnonzero(shares)
-    planes: DualPlanes | None = state
+    planes: DualPlanes = _new_planes(problem) if state is None else state
     w = np.zeros(problem.dim)
-    if planes is None:
-        own = getattr(problem, "dual_planes", None)
-        planes = PlaneCache(problem) if own is None else own()
     best = Primal(linear, alpha, tol, w)
-    assert planes is not None
-    n_passes, begun = 0, state is not None
+    n_passes = 0
     while True:
-        if begun:
+        covered = planes.covers(shares)
+        if covered:
             features, loss = planes.mixture(shares)
             w = (linear - features) / alpha
             best.see_dual(w, loss)
-        cut = planes.collect(w, shares)
+        best.see(w, planes.collect(w, shares))
         n_passes += 1
-        best.see(w, cut.value)
         if best.is_done or n_passes >= max_passes:
             return best.solution(n_passes, planes)
-        if not begun:  # at w = 0 every plane in use is the first one found
-            features, _ = planes.mixture(shares)
-            w = (linear - features) / alpha
-            begun = True
+        if not covered:
+            w = (linear - planes.mixture(shares)[0]) / alpha
         _epoch(planes, w, shares, units, alpha, best, random)
         n_passes += 1
+
+
+def _new_planes(problem: StructuralProblem) -> DualPlanes:
+    own = getattr(problem, "dual_planes", None)
+    planes: DualPlanes = PlaneCache(problem) if own is None else own()
+    return planes
 
 
 def _epoch(
@@ -202,9 +208,9 @@ def _epoch(
     best: Primal,
     random: np.random.Generator,
 ) -> None:
-    """An online pass and passes over the cached planes, until those promise little against the gap that is left."""
+    """An online pass, and passes over the cached planes until those promise little against the gap that is left."""
     planes.sweep(w, shares, random.permutation(units), alpha, online=True)
-    enough = 0.1 * best.allowed
+    enough = max(0.1 * best.allowed, 0.5 * best.gap if np.isfinite(best.gap) else 0.0)
     for _ in range(CACHED_PASSES):
         left = planes.sweep(w, shares, random.permutation(units), alpha, online=False)
         if left <= enough:
