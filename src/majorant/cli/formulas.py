@@ -116,7 +116,7 @@ def complete_rows(table: SourceTable, needed: Sequence[str], drop_missing: bool)
         column = table.frame[name]
         where = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
         missing[name] = where.to_numpy()
-    incomplete = incomplete_rows(table, missing, drop_missing)
+    incomplete = incomplete_rows(table, missing, drop_missing, "--formula")
     frame = table.frame.filter(~incomplete).select(list(dict.fromkeys(needed)))
     return UsedRows(replace(table, frame=frame), np.flatnonzero(~incomplete) + 1, int(incomplete.sum()))
 

@@ -203,18 +203,18 @@ def build_matrix(
 
 
 def incomplete_rows(
-    table: SourceTable, missing: Mapping[str, NDArray[np.bool_]], drop_missing: bool
+    table: SourceTable, missing: Mapping[str, NDArray[np.bool_]], drop_missing: bool, option: str = "--features"
 ) -> NDArray[np.bool_]:
-    """Rows that lack a value, which are refused unless they are to be left out."""
+    """Rows that lack a value, which are refused unless they are to be left out; `option` names the columns."""
     incomplete: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(table.frame.height, dtype=bool), *missing.values()])
     if incomplete.any() and not drop_missing:
         names = [f'"{name}"' for name, where in missing.items() if where.any()]
         raise CommandError(
             f"values are missing in {counted(int(incomplete.sum()), 'row')} of {table.name}, in {listed(names)}.",
-            "Fill them in, leave those columns out with --features, or leave those rows out with --drop-missing.",
+            f"Fill them in, leave those columns out with {option}, or leave those rows out with --drop-missing.",
         )
     if incomplete.all():
-        raise CommandError(f"every row of {table.name} lacks a value.", "Leave columns out with --features.")
+        raise CommandError(f"every row of {table.name} lacks a value.", f"Leave columns out with {option}.")
     return incomplete
 
 

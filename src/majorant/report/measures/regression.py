@@ -106,7 +106,35 @@ class Regression(Memberships):
         return Lines.of(self.run.estimator)
 
     @cached_property
+    def has_lines(self) -> bool:
+        """Whether the components are lines with normal noise and every row stands for itself, so that they are drawn.
+
+        Otherwise the coefficients are those of a linear predictor, or rows belong to components by more than y.
+        """
+        model = self.run.estimator
+        formula = getattr(model, "formula_", None)
+        has_offset = formula is not None and "offset" in formula.roles
+        return model.family == "gaussian" and model.trim == 0 and not (self.has_groups or self.has_gating or has_offset)
+
+    @property
+    def has_groups(self) -> bool:
+        """Whether rows of a group have one component."""
+        return getattr(self.run.estimator, "groups_", None) is not None
+
+    @property
+    def has_gating(self) -> bool:
+        """Whether the weights of components depend on other columns."""
+        return bool(np.size(getattr(self.run.estimator, "gating_coef_", ())))
+
+    @property
+    def has_noise(self) -> bool:
+        """Whether the family has a scale that is estimated."""
+        return self.run.estimator.family not in ("poisson", "binomial")
+
+    @cached_property
     def responsibilities(self) -> Array:
+        if not self.has_lines:
+            return np.asarray(self.run.estimator.responsibilities_, dtype=np.float64)
         return self.lines.responsibilities(self.run.X, self.y)
 
     @cached_property

@@ -105,7 +105,7 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
         listed.append(term("Intercept", "", "intercept"))
     names = regression.run.feature_names
     listed += [term(f"Slope on {column_name(names[f])}", unit, "coef", f) for f in features]
-    return [*listed, term("Noise \u03c3", "standard deviation", "scale")]
+    return [*listed, term("Noise \u03c3", "standard deviation", "scale")] if regression.has_noise else listed
 
 
 def _group(term: Term, k: int) -> str:

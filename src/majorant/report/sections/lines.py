@@ -19,8 +19,13 @@ MOST_PANELS = 9
 TOP = 36.0
 
 
-def fit_section(regression: Regression) -> Section:
-    """Rows coloured by their responsibilities, lines and bands; of many components, one panel each."""
+def fit_section(regression: Regression) -> Section | None:
+    """Rows coloured by their responsibilities, lines and bands; of many components, one panel each.
+
+    None where components are no lines.
+    """
+    if not regression.has_lines:
+        return None
     n_panels = min(regression.k, MOST_PANELS) if regression.k > N_COLOURS else 0
     drawn = drawn_of(regression, regression.solutions[0], MOST_IN_PANELS if n_panels else MOST_POINTS)
     names = words.axis_names(regression)

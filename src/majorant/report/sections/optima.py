@@ -19,7 +19,9 @@ MOST_POINTS = 300
 
 
 def optima_section(regression: Regression) -> Section | None:
-    """None where the fit is the only solution seen."""
+    """None where the fit is the only solution seen, and where components are no lines."""
+    if not regression.has_lines:
+        return None
     solutions = regression.solutions
     if len(solutions) < 2:
         return None

@@ -18,8 +18,8 @@ MOST_POINTS = 1200
 
 
 def residuals_section(regression: Regression) -> Section | None:
-    """None where one line fits every row exactly, and nothing is left over."""
-    if regression.run.estimator.is_exact_:
+    """None where one line fits every row exactly and nothing is left over, and where components are no lines."""
+    if regression.run.estimator.is_exact_ or not regression.has_lines:
         return None
     shown = [j for j in range(regression.k) if regression.sizes[j]][:MOST_PANELS]
     return Section(

@@ -11,6 +11,12 @@ from majorant.report.words import evidence as evidence_words
 from majorant.report.words.grammar import capital, counted, in_prose, listed, verb
 
 MOST_IN_LEDE = 3
+FAMILIES = {"poisson": "Poisson ", "binomial": "logistic ", "gamma": "gamma "}
+PREDICTORS = {
+    "poisson": "of the logarithm of the mean",
+    "binomial": "of the logit of the probability",
+    "gamma": "of the logarithm of the mean",
+}
 SHARED = 1.5
 """Factor between two slopes or two noises that is not worth a word."""
 
@@ -26,8 +32,8 @@ def main_feature(regression: Regression) -> str:
 
 
 def lines(regression: Regression) -> str:
-    """ "two regressions"."""
-    return counted(regression.k, "regression")
+    """ "two regressions", "two Poisson regressions"."""
+    return counted(regression.k, f"{FAMILIES.get(regression.run.estimator.family, '')}regression")
 
 
 def title(regression: Regression) -> str:
@@ -50,9 +56,12 @@ def lede(regression: Regression) -> str:
             "Look at the second section first."
         )
     agreement = evidence_words.agreement(regression.evidence)
-    if regression.k > MOST_IN_LEDE:
+    if regression.k > MOST_IN_LEDE or not regression.has_lines:
         shares = f"{numbers.percent(float(regression.weights.max()), 0)} of the weight lies on the first"
-        return f"{capital(in_prose(regression.k))} lines share the rows: {shares}. {agreement}"
+        if regression.k == 1:
+            return agreement
+        parts = "lines" if regression.has_lines else "components"
+        return f"{capital(in_prose(regression.k))} {parts} share the rows: {shares}. {agreement}"
     return f"{' '.join(_line(regression, j) for j in range(regression.k))} {agreement}"
 
 
@@ -81,7 +90,7 @@ def components_headline(regression: Regression) -> str:
     """What tells the components apart most plainly."""
     k, feature = regression.k, regression.main_feature
     if k == 1:
-        return "One line describes all rows."
+        return f"One {'line' if regression.has_lines else 'component'} describes all rows."
     if regression.run.estimator.is_exact_:
         return "All components are the same line."
     slopes, scale = regression.lines.coef[:, feature], regression.lines.scale
@@ -103,7 +112,23 @@ def components_headline(regression: Regression) -> str:
         times = f"{_times(ratio)} times as" if ratio < 1000 else "far more"
         than = "as" if ratio < 1000 else "than"
         return f"Along {name} component {steep + 1} is {times} steep {than} component {flat + 1}."
+    if found is None and slopes[steep] * slopes[flat] < 0:
+        return f"Along {name} the components run in opposite directions."
     return f"Along {name} the components run alike; they differ in height."
+
+
+def _what_they_are(regression: Regression) -> list[str]:
+    """What coefficients and weights mean where components are no lines."""
+    texts = []
+    predictor = PREDICTORS.get(regression.run.estimator.family)
+    if predictor is not None:
+        texts.append(f"<b>Intercepts and slopes</b> are {predictor}.")
+    if regression.has_gating:
+        texts.append("<b>Weights</b> depend on other columns; those shown are their means over the rows.")
+    if regression.has_groups:
+        n = len(regression.run.estimator.groups_)
+        texts.append(f"All rows of a group have one component; there are {numbers.integer(n)} groups.")
+    return texts
 
 
 def _components(which: object) -> str:
@@ -126,7 +151,9 @@ def components_notes(regression: Regression, n_shown: int, n_features_shown: int
             "those of weight and \u03c3 are computed on the logit and log scale. A slope whose interval holds 0 may be "
             "none at all."
         )
-        texts.append("The intervals take the number of components as given and the noise as normal.")
+        noise = " and the noise as normal" if regression.has_lines else ""
+        texts.append(f"The intervals take the number of components as given{noise}.")
+    texts += _what_they_are(regression)
     if regression.k > 1:
         texts.append("Components are numbered by weight.")
     left_out = regression.n_features - n_features_shown

@@ -1,0 +1,129 @@
+"""Formulas on the command line: what is fitted, predicted and reported, and what is refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import majorant as mj
+
+Majorant = Callable[..., Any]
+FIT = ["fit", "regression-mixture", "t.csv"]
+COUNTS = [*FIT, "--formula", "y ~ x + kind | site", "--family", "poisson", "--offset", "log(days)", "--gating", "soil"]
+RUN = ["--k", "2", "--out", "run"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> pl.DataFrame:
+    random = np.random.default_rng(5)
+    site = np.repeat(np.arange(40), 3)
+    soil = np.round(np.repeat(random.normal(size=40), 3), 2)
+    first, x, days = soil > 0.2, np.round(random.uniform(-1, 1, 120), 2), random.integers(1, 5, 120)
+    frame = pl.DataFrame(
+        {
+            "y": random.poisson(days * np.exp(np.where(first, 0.3 + x, 1.5 - x))),
+            "x": x,
+            "kind": np.array(["a", "b"])[random.integers(2, size=120)],
+            "days": days,
+            "soil": soil,
+            "site": [f"s{i}" for i in site],
+        }
+    )
+    frame.write_csv(tmp_path / "t.csv")
+    return frame
+
+
+def by_formula(table: Any) -> mj.RegressionMixture:
+    return mj.RegressionMixture.from_formula(
+        "y ~ x + kind | site", table, family="poisson", offset="log(days)", gating="soil", random_state=0
+    )
+
+
+def test_a_run_by_a_formula_predicts_and_reports(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*COUNTS, *RUN)
+    assert (answer.status, answer.err) == (0, "")
+    assert "Table    t.csv, 120 rows used, 0 left out\n" in answer.out and "kind[T.b]" in answer.out
+    model, expected = mj.load("run/model.majorant"), by_formula(table)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    assigned = pl.read_csv("run/assignments.csv")
+    np.testing.assert_array_equal(assigned["component"], expected.responsibilities_.argmax(axis=1) + 1)
+    table.drop("y")[:9].write_csv("new.csv")
+    assert majorant("predict", "run", "new.csv", "--out", "p.csv").status == 0
+    np.testing.assert_allclose(pl.read_csv("p.csv")["prediction"], expected.predict(table.drop("y")[:9]))
+    table.drop("y", "site")[:9].write_csv("new.csv")
+    assert majorant("predict", "run", "new.csv", "--out", "p.csv", "--force").status == 0
+    np.testing.assert_allclose(pl.read_csv("p.csv")["prediction"], expected.predict(table.drop("y", "site")[:9]))
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert "a mixture of two Poisson regressions" in page and "--gating soil" in page and "40 groups" in page
+    assert 'id="residuals"' not in page and "Noise" not in page
+    Path("run/report.html").unlink()
+    assert majorant("report", "run").status == 0
+    assert Path("run/report.html").read_text(encoding="utf-8") == page
+
+
+def test_target_and_features_take_groups_and_offsets_too(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*FIT, "--target", "y", "--groups", "site", "--offset", "log(days)", "--family", "poisson", *RUN)
+    assert (answer.status, answer.err) == (0, "")
+    assert "not numeric: kind" in answer.out
+    model = mj.load("run/model.majorant")
+    assert model.feature_names_in_.tolist() == ["x", "soil"] and model.groups_ is not None
+    again = majorant(*FIT, "--formula", "y ~ x + soil | site", "--offset", "log(days)", "--family", "poisson",
+                     "--k", "2", "--out", "other", "--weights", "days")  # fmt: skip
+    assert again.status == 2 and "sample_weight must be the same for all rows of a group" in again.words
+    assert majorant(*FIT, "--target", "y", "--features", "x", "--gating", "soil + kind", *RUN, "--force").status == 0
+    assert mj.load("run/model.majorant").gating_coef_.shape == (2, 2)
+
+
+def test_sizes_are_compared(majorant: Majorant, table: pl.DataFrame) -> None:
+    assert majorant(*COUNTS, "--k", "1:2", "--criterion", "bic", "--out", "run").status == 0
+    kept = json.loads(Path("run/summary.json").read_text())
+    assert kept["selection"]["candidates"][1]["value"] == by_formula(table).bic_
+    assert kept["features"] == ["x", "kind[T.b]"]
+
+
+def test_rows_without_a_value_are_left_out_on_request(majorant: Majorant, table: pl.DataFrame, tmp_path: Path) -> None:
+    some = table.with_columns(kind=pl.when(pl.int_range(120) == 4).then(None).otherwise("kind"))
+    some.write_csv(tmp_path / "t.csv")
+    answer = majorant(*COUNTS, *RUN)
+    assert answer.status == 2 and 'values are missing in 1 row of t.csv, in "kind".' in answer.words
+    answer = majorant(*COUNTS, *RUN, "--drop-missing")
+    assert answer.status == 0 and "119 rows used, 1 left out" in answer.out
+    assert 5 not in pl.read_csv("run/assignments.csv")["row"]
+    table[:9].with_columns(kind=pl.Series([None, *"aabbcaab"])).drop("y").write_csv("new.csv")
+    answer = majorant("predict", "run", "new.csv", "--out", "p.csv", "--drop-missing")
+    assert answer.status == 2, "the rows are those of the table, not of what is left"
+    assert "kind has the level 'c' in row 6 of new.csv, which it did not have at the fit; its levels" in answer.words
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([*FIT, "--formula", "y ~ x + q"], "the table has no column 'q'"),
+        ([*FIT, "--formula", "y ~ open(x)"], "a formula knows no function 'open'"),
+        ([*FIT, "--formula", "y ~ log(x)"], "log(x) is nan in row"),
+        ([*FIT, "--formula", "kind ~ x"], "the response 'kind[a]' holds levels"),
+        ([*FIT, "--formula", "y ~ x", "--target", "y"], "--formula names the columns: leave --target out."),
+        ([*FIT, "--formula", "y ~ x", "--features", "x"], "leave --features out."),
+        ([*FIT, "--formula", "y ~ x", "--standardise"], 'Write scale() in --formula: "y ~ scale(x)".'),
+        ([*FIT, "--groups", "site"], "predicts a column: name it with --target."),
+        ([*FIT, "--target", "y", "--groups", "sit"], "the table has no column 'sit'. Did you mean 'site'?"),
+        ([*FIT, "--target", "y", "--family", "poison"], "refused: family must be one of"),
+        ([*FIT, "--target", "y", "--trials", "days"], 'trials= goes with family="binomial"'),
+        ([*FIT, "--target", "y", "--offset", "kind"], "offset must be one number a row"),
+        (
+            ["fit", "kmeans", "t.csv", "--groups", "site"],
+            "k-means takes no --groups. Models that do: regression-mixture.",
+        ),
+        (["fit", "kmeans", "t.csv", "--formula", "~ x"], "k-means takes no --formula. Models that do:"),
+        (["fit", "kmeans", "t.csv", "--family", "poisson"], "k-means takes no --family. Models that do:"),
+    ],
+)
+def test_mistakes(majorant: Majorant, table: pl.DataFrame, arguments: list[str], words: str) -> None:
+    answer = majorant(*arguments, "--out", "run")
+    assert answer.status == 2 and words in answer.words and not Path("run").exists()
