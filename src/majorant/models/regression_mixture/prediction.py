@@ -128,6 +128,9 @@ class FittedLines(FormulaEstimator):
             return priors
         if self.groups_ is None or self.group_responsibilities_ is None:
             raise ValueError("groups= goes with a model that was fitted with groups; this one was not")
+        if (self.groups_.dtype.kind == "U") != (extras.group_names.dtype.kind == "U"):
+            kinds = ["text" if names.dtype.kind == "U" else "numbers" for names in (self.groups_, extras.group_names)]
+            raise TypeError(f"groups were {kinds[0]} when the model was fitted; got {kinds[1]}")
         place = {name: i for i, name in enumerate(self.groups_.tolist())}
         at = np.array([place.get(name, -1) for name in extras.group_names.tolist()], dtype=np.intp)[extras.groups]
         return np.where(at[:, None] >= 0, self.group_responsibilities_[at], priors)

@@ -88,19 +88,19 @@ def _column(name: str, value: Any, n: int) -> NDArray[np.float64]:
 
 
 def _groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    values = np.asarray(groups)
+    values = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.shape != (n,):
         raise ValueError(f"groups must be one name a row, shape ({n},); got shape {values.shape}")
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        raise ValueError(f"groups has no name for row {int(np.flatnonzero(np.isnan(values))[0])}: it is NaN")
-    if values.dtype.kind == "O":
+    if values.dtype.kind in "fOM":
         missing = [i for i, v in enumerate(values.tolist()) if v is None or v != v]
         if missing:
             raise ValueError(f"groups has no name for row {missing[0]}: it is {values[missing[0]]!r}")
+    if values.dtype.kind == "O":
         if len({isinstance(v, str) for v in values.tolist()}) > 1:
             raise TypeError("groups mixes text and numbers: use one kind")
+        values = np.array(values.tolist())
     names, codes = np.unique(values, return_inverse=True)
     return codes.reshape(-1).astype(np.intp), names
 

@@ -106,7 +106,7 @@ class Units:
 
     def slices(self, width: int) -> list[Units]:
         """Blocks of units whose tables of `width` columns stay in the cache."""
-        most = max(CACHED // max(width, 1), 64)
+        most = max(CACHED // max(width, 1), LEAST_ROWS)
         if self.n_rows <= 1.5 * most:
             return [self]
         ends = np.append(self.first[1:], self.n_rows)
@@ -159,5 +159,5 @@ class Units:
         return self.chosen(units, np.asarray(times * (self.total_weight / size), dtype=np.float64))
 
 
-CACHED = 1 << 16
-"""Entries of a table that stays in the cache."""
+CACHED, LEAST_ROWS = 1 << 16, 64
+"""Entries of a table that stays in the cache, and fewest rows of a block."""

@@ -1,0 +1,259 @@
+"""EM of general mixtures: never down, to a stationary point, whatever is asked for; a function of the measure alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import majorant as mj
+from majorant.models.regression_mixture.experts import units as units_module
+from majorant.models.regression_mixture.experts.build import units_of
+from majorant.models.regression_mixture.experts.em import Problem, run_em
+from majorant.models.regression_mixture.experts.extras import check_extras
+from majorant.models.regression_mixture.experts.parameters import Experts, stacked
+from majorant.models.regression_mixture.experts.starts import Starts
+from majorant.models.regression_mixture.experts.units import Units
+from majorant.models.regression_mixture.family import VarianceRule
+from majorant.solvers.responses import RESPONSES
+
+Array = NDArray[Any]
+
+FAMILIES = sorted(RESPONSES)
+OPTIONS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "groups": {"groups": True},
+    "gating": {"gating": True},
+    "gated groups": {"groups": True, "gating": True},
+    "shared slope": {"shared": (0,)},
+    "shared intercept": {"shared": (-1,)},
+    "all shared": {"shared": (-1, 0, 1)},
+    "offset": {"offset": True},
+    "trim": {"trim": 0.1},
+    "trimmed groups": {"trim": 0.1, "groups": True},
+    "labels": {"labels": True},
+    "no intercept": {"fit_intercept": False},
+    "common": {"common": True},
+    "everything": {
+        "groups": True,
+        "gating": True,
+        "shared": (1,),
+        "offset": True,
+        "trim": 0.05,
+        "labels": True,
+        "common": True,
+    },
+}
+
+
+def table(family: str, seed: int, n: int = 90, k: int = 2) -> dict[str, Array]:
+    """Rows of two components in groups of three."""
+    g = np.random.default_rng(seed)
+    x = g.normal(size=(n, 2))
+    groups = np.arange(n) // 3
+    gates = g.normal(size=(n // 3, 1))[groups]
+    which = (g.random(n // 3) < 1 / (1 + np.exp(-gates[::3, 0])))[groups].astype(int)
+    offset = 0.3 * g.normal(size=n)
+    eta = np.where(which, 1 + x @ [0.8, -0.3], -0.5 + x @ [-0.6, -0.3]) + offset
+    response = RESPONSES[family]
+    trials = np.full(n, 4.0 if response.takes_trials else 1.0)
+    y = response.draw(eta, np.full(n, 0.2), trials, np.random.RandomState(seed))
+    labels = np.where(groups % 5 == 0, which, -1)
+    weights = g.integers(1, 4, n // 3).astype(float)[groups]
+    return {
+        "x": x,
+        "y": y,
+        "groups": groups,
+        "gating": gates,
+        "offset": offset,
+        "trials": trials,
+        "labels": labels,
+        "weights": weights,
+    }
+
+
+def problem_of(family: str, option: dict[str, Any], seed: int) -> tuple[Units, Problem]:
+    data, response = table(family, seed), RESPONSES[family]
+    extras = check_extras(
+        len(data["y"]),
+        groups=data["groups"] if option.get("groups") else None,
+        gating=data["gating"] if option.get("gating") else None,
+        offset=data["offset"] if option.get("offset") else None,
+        trials=data["trials"] if response.takes_trials else None,
+        component_labels=data["labels"] if option.get("labels") else None,
+        n_components=2,
+        response=response,
+    )
+    units = units_of(
+        data["x"],
+        data["y"],
+        data["weights"],
+        extras,
+        response,
+        fit_intercept=option.get("fit_intercept", True),
+        shared=option.get("shared", ()),
+    )
+    rule = VarianceRule(15.0, 1e-16, common=option.get("common", False))
+    return units, Problem(response, rule, option.get("trim", 0.0))
+
+
+def perturbed(theta: Experts, n_shared: int, common: bool, has_dispersion: bool, h: float) -> list[tuple[Experts, ...]]:
+    """Pairs of mixtures moved along every free parameter."""
+    k, p = theta.coef.shape
+    own = p - n_shared
+    moves: list[dict[str, Array]] = []
+    for j in range(p):
+        for c in range(k) if j < own else [slice(None)]:
+            d = np.zeros_like(theta.coef)
+            d[c, j] = h
+            moves.append({"coef": d})
+    if has_dispersion:
+        for c in [slice(None)] if common else range(k):
+            d = np.zeros(k)
+            d[c] = h
+            moves.append({"log_dispersion": d})
+    logits = theta.gating if theta.gating is not None else np.log(theta.weights)[:, None]
+    for c in range(1, k):
+        for j in range(logits.shape[1]):
+            d = np.zeros_like(logits)
+            d[c, j] = h
+            moves.append({"logits": d})
+    pairs = []
+    for move in moves:
+        ends = []
+        for sign in (1, -1):
+            coef = theta.coef + sign * move.get("coef", 0.0)
+            dispersion = theta.dispersion * np.exp(sign * move.get("log_dispersion", 0.0))
+            new = logits + sign * move.get("logits", 0.0)
+            weights = np.exp(new[:, 0]) / np.exp(new[:, 0]).sum() if theta.gating is None else theta.weights
+            ends.append(Experts(weights, coef, dispersion, None if theta.gating is None else new))
+        pairs.append(tuple(ends))
+    return pairs
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("option", OPTIONS)
+def test_em_never_falls_and_ends_at_a_stationary_point(family: str, option: str, seed: int) -> None:
+    units, problem = problem_of(family, OPTIONS[option], seed)
+    starts = Starts(units, problem.response, 2)
+    draws = np.random.default_rng(seed)
+    theta = stacked([starts.trimmed(draws, 1)[0], starts.elemental(draws, 1)[0], starts.pooled(draws, 1)[0]])
+    ends = run_em(units, problem, theta, 4000, 1e-12)
+    for path in ends.paths:
+        rises = np.diff(path)
+        assert (rises >= -1e-10 * np.abs(path[:-1])).all()
+    # on the bound of the variances' ratio a gradient remains
+    free = [i for i in range(3) if not problem.rule.is_active(ends.theta.dispersion[i])]
+    best = max(free, key=lambda i: float(ends.seen.log_likelihood[i]))
+    h = 1e-4
+    pairs = perturbed(ends.theta[best], units.n_shared, problem.rule.common, problem.response.has_dispersion, h)
+    values = problem.seen(units, stacked([theta for pair in pairs for theta in pair])).log_likelihood.reshape(-1, 2)
+    top = ends.seen.log_likelihood[best]
+    gradient = (values[:, 0] - values[:, 1]) / (2 * h)
+    curvature = np.abs(values.sum(axis=1) - 2 * top) / h**2
+    # what a Newton step in each parameter would gain is nothing
+    assert (gradient**2 <= 1e-6 * np.maximum(curvature, 1.0)).all(), gradient
+
+
+@pytest.mark.parametrize("option", ["plain", "gated groups", "everything"])
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_blocks_are_the_whole(family: str, option: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    units, problem = problem_of(family, OPTIONS[option], seed)
+    theta = Starts(units, problem.response, 2).elemental(np.random.default_rng(seed), 3)
+    whole = problem.seen(units, theta)
+    monkeypatch.setattr(units_module, "CACHED", 1)
+    monkeypatch.setattr(units_module, "LEAST_ROWS", 7)
+    assert len(units.slices(6)) > 5
+    parts = problem.seen(units, theta)
+    for name in whole.__dataclass_fields__:
+        a, b = getattr(whole, name), getattr(parts, name)
+        assert (a is None) == (b is None)
+        if a is not None:
+            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-9)
+
+
+FITS: list[tuple[str, dict[str, Any], list[str]]] = [
+    ("gaussian", {}, ["groups"]),
+    ("poisson", {}, ["offset", "gating"]),
+    ("binomial", {}, ["trials", "groups", "gating"]),
+    ("gamma", {"shared": [1]}, ["offset"]),
+    ("student", {"trim": 0.05}, ["groups"]),
+    ("gaussian", {}, ["component_labels"]),
+]
+
+
+def fitted(
+    family: str, parameters: dict[str, Any], data: dict[str, Array], names: list[str], rows: Array, **more: Any
+) -> mj.RegressionMixture:
+    given = {name: data["labels" if name == "component_labels" else name][rows] for name in names}
+    model = mj.RegressionMixture(2, family=family, random_state=0, **parameters)
+    return model.fit(data["x"][rows], data["y"][rows], **given, **more)
+
+
+def same(a: mj.RegressionMixture, b: mj.RegressionMixture, *, exactly: bool) -> None:
+    for name in ("coef_", "intercept_", "scale_", "weights_", "gating_coef_", "gating_intercept_", "log_likelihood_"):
+        left, right = getattr(a, name), getattr(b, name)
+        if exactly:
+            np.testing.assert_array_equal(left, right, err_msg=name)
+        else:
+            np.testing.assert_allclose(left, right, rtol=1e-6, atol=1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(("family", "parameters", "names"), FITS)
+def test_only_the_weighted_measure_matters(family: str, parameters: dict[str, Any], names: list[str]) -> None:
+    data = table(family, 3)
+    n = len(data["y"])
+    weights = data["weights"]
+    base = fitted(family, parameters, data, names, np.arange(n), sample_weight=weights)
+    order = np.random.default_rng(0).permutation(n)
+    permuted = fitted(family, parameters, data, names, order, sample_weight=weights[order])
+    same(base, permuted, exactly=True)
+    np.testing.assert_allclose(base.responsibilities_[order], permuted.responsibilities_, atol=1e-12)
+    assert (base.trimmed_[order] == permuted.trimmed_).all()
+    # a unit written as often as its weight says, as groups of their own
+    times = weights.astype(int)
+    rows = np.repeat(np.arange(n), times)
+    copies = np.concatenate([np.arange(t) for t in times])
+    repeated = {name: values[rows] for name, values in data.items()}
+    repeated["groups"] = repeated["groups"] * 10 + copies
+    written = fitted(family, parameters, repeated, names, np.arange(len(rows)))
+    same(base, written, exactly=True)
+    assert written.bic_ == pytest.approx(base.bic_, rel=1e-12)
+
+
+def test_a_row_without_weight_changes_nothing() -> None:
+    data = table("poisson", 1)
+    n = len(data["y"])
+    base = fitted("poisson", {}, data, ["groups", "gating"], np.arange(n), sample_weight=np.ones(n))
+    more = {name: np.concatenate([values, values[:3]]) for name, values in data.items()}
+    more["y"][n:], more["groups"][n:] = 1000, 77777
+    weights = np.append(np.ones(n), np.zeros(3))
+    same(base, fitted("poisson", {}, more, ["groups", "gating"], np.arange(n + 3), sample_weight=weights), exactly=True)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e6])
+@pytest.mark.parametrize(("family", "parameters", "names"), FITS[:5])
+def test_units_of_columns_do_not_matter(
+    family: str, parameters: dict[str, Any], names: list[str], scale: float
+) -> None:
+    data = table(family, 4)
+    rows = np.arange(len(data["y"]))
+    base = fitted(family, parameters, data, names, rows)
+    moved = {**data, "x": data["x"] * [scale, 1.0] + [0.0, 100.0], "gating": data["gating"] * scale}
+    other = fitted(family, parameters, moved, names, rows)
+    assert other.log_likelihood_ == pytest.approx(base.log_likelihood_, rel=1e-9)
+    np.testing.assert_allclose(other.coef_ * [scale, 1.0], base.coef_, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(other.gating_coef_ * scale, base.gating_coef_, rtol=1e-3, atol=1e-3)
+
+
+def test_the_rule_of_variances_holds_in_every_step(seed: int) -> None:
+    units, problem = problem_of("gaussian", {}, seed)
+    problem = replace(problem, rule=VarianceRule(1.5, 1e-16))
+    theta = Starts(units, problem.response, 2).elemental(np.random.default_rng(seed), 8)
+    seen = problem.seen(units, theta)
+    for _ in range(30):
+        theta, seen = problem.step(units, theta, seen)
+        assert (theta.dispersion.max(axis=1) <= 1.5**2 * theta.dispersion.min(axis=1) * (1 + 1e-12)).all()
