@@ -1,11 +1,13 @@
-"""Certificates of Gaussian mixtures: how far the log-likelihood of a fit can be from the best of any size.
+"""Certificates of mixtures: how far the log-likelihood of a fit can be from the best of any size.
 
     python benchmarks/mixture_certificates.py FOLDER [--effort default] [--rows 0]
+    python benchmarks/mixture_certificates.py --regressions FOLDER [--effort default] [--rows 0]
 
 FOLDER holds base_faithful.csv, MASS_galaxies.csv, mclust_acidity.csv, MASS_crabs.csv and mclust_banknote.csv as R
 exports them; iris comes with scikit-learn. For every set, number of components and floor under the covariances: the
 log-likelihood of the fit, the proved bound, the gap, a log-likelihood that some mixture with such covariances attains
 (nats), and CPU seconds. `--rows N` adds simulated rows in two columns. The fits are scikit-learn's best of 10 starts.
+With `--regressions`, FOLDER holds flexmix_NPreg.csv, the tone table comes with majorant, and the fits are its own.
 """
 
 from __future__ import annotations
@@ -25,8 +27,12 @@ from numpy.typing import NDArray
 from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture as Peer
 
+from majorant import RegressionMixture
+from majorant.datasets.tone import STRETCH_RATIO, TUNED
+from majorant.evidence.certificate import Certificate
 from majorant.models.gaussian_mixture.certify import as_matrices, certificate, common_part
 from majorant.solvers.gaussian import CovarianceType, Mixture
+from majorant.solvers.mixture_bounds import Effort
 
 Rows = NDArray[np.float64]
 
@@ -73,19 +79,60 @@ def sets(folder: Path, n_simulated: int) -> dict[str, Rows]:
     return found
 
 
+def regressions(folder: Path, n_simulated: int) -> list[tuple[str, int, Rows, Rows]]:
+    """Name, number of lines, X and y."""
+    table = np.genfromtxt(folder / "flexmix_NPreg.csv", delimiter=",", names=True)
+    square = np.column_stack([table["x"], table["x"] ** 2])
+    stretch, tuned = np.array(STRETCH_RATIO)[:, None], np.array(TUNED)
+    random = np.random.default_rng(0)
+    n = n_simulated or 1000
+    x, which = random.uniform(-1, 1, size=(n, 1)), random.integers(2, size=n)
+    factor = np.column_stack([x, random.integers(2, size=n)])
+    y = np.where(which, 2 * x[:, 0], 1 - x[:, 0]) + 0.3 * random.normal(size=n)
+    return [
+        ("tone", 2, stretch, tuned),
+        ("tone", 3, stretch, tuned),
+        ("NPreg", 2, square, table["yn"]),
+        ("simulated", 2, x, y),
+        ("+ factor", 2, factor, y + factor[:, 1]),
+    ]
+
+
+def certify_regressions(folder: Path, n_simulated: int, effort: Effort) -> None:
+    for name, k, x, y in regressions(folder, n_simulated):
+        model = RegressionMixture(k, random_state=0).fit(x, y)
+        for share in FLOORS:
+            begin = time.process_time()
+            made = model.certify(x, y, scale_at_least=float(np.sqrt(share) * model.scale_.min()), effort=effort)
+            row(name, x.shape, k, "lines", share, made, time.process_time() - begin)
+
+
+def row(name: str, shape: tuple[int, ...], k: int, kind: str, share: float, made: Certificate, spent: float) -> None:
+    n, d = shape
+    print(
+        f"{name:<10} {n:>6} {d:>2} {k:>2} {kind:<5} {share:>5} {made.objective:>12.3f} {made.bound:>12.3f} "
+        f"{made.difference:>8.2f} {made.attained:>12.3f} {spent:>6.2f}",
+        flush=True,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--effort", choices=["fast", "default", "tight"], default="default")
     parser.add_argument("--rows", type=int, default=0)
+    parser.add_argument("--regressions", action="store_true")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = sets(arguments.folder, arguments.rows)
-    print(f"floor: share of what all fitted covariances are at least; effort {arguments.effort!r}")
+    print(f"floor: share of what all fitted (co)variances are at least; effort {arguments.effort!r}")
     print(
         f"{'set':<10} {'n':>6} {'d':>2} {'K':>2} {'type':<5} {'floor':>5} {'fit':>12} {'bound':>12} {'gap':>8} "
         f"{'attained':>12} {'CPU s':>6}"
     )
+    if arguments.regressions:
+        certify_regressions(arguments.folder, arguments.rows, arguments.effort)
+        return
+    rows = sets(arguments.folder, arguments.rows)
     for name, k, kind in CASES:
         if name not in rows:
             continue
@@ -96,13 +143,7 @@ def main() -> None:
             floor = share * common_part(as_matrices(mixture))
             begin = time.process_time()
             made = certificate(x, None, mixture, floor, arguments.effort)
-            spent = time.process_time() - begin
-            n, d = x.shape
-            print(
-                f"{name:<10} {n:>6} {d:>2} {k:>2} {kind:<5} {share:>5} {made.objective:>12.3f} {made.bound:>12.3f} "
-                f"{made.difference:>8.2f} {made.attained:>12.3f} {spent:>6.2f}",
-                flush=True,
-            )
+            row(name, x.shape, k, kind, share, made, time.process_time() - begin)
 
 
 if __name__ == "__main__":

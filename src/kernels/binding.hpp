@@ -29,5 +29,6 @@ inline const double* data(const Weights& w, size_t n) {
 const majorant::Kernels* chosen();  // the kernels of the instruction set in use
 
 void bind_bags(nb::module_& m);
+void bind_box_searches(nb::module_& m);
 void bind_chains(nb::module_& m);
 void bind_softmax(nb::module_& m);

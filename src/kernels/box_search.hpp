@@ -47,6 +47,18 @@ struct Columns {
     }
 };
 
+// The box of all points, as middle and half edges; returns its diameter.
+inline double surround(const Columns& points, int64_t d, double* middle, double* half) {
+    double square = 0;
+    for (int64_t l = 0; l < d; l++) {
+        const auto [low, high] = std::minmax_element(points.column(l), points.column(l) + points.count);
+        middle[l] = *low / 2 + *high / 2;
+        half[l] = *high / 2 - *low / 2 + 4 * unit_roundoff * (std::abs(*low) + std::abs(*high));
+        square += 4 * half[l] * half[l];
+    }
+    return std::sqrt(square);
+}
+
 // Best-first search: a box has a bound, `numbers` (middle and half edges first) and says what memory it holds.
 template <class Box>
 class BestFirst : public BoxSearch {
@@ -83,19 +95,6 @@ protected:
 
     // Pushes the parts of a box in which the largest value may lie, and drops the others.
     virtual void expand(Box& box) = 0;
-
-    // The box of all points, as middle and half edges.
-    void surround(const Columns& points, double* middle, double* half) {
-        double square = 0;
-        for (int64_t l = 0; l < d; l++) {
-            const auto [low, high] = std::minmax_element(points.column(l), points.column(l) + points.count);
-            middle[l] = *low / 2 + *high / 2;
-            half[l] = *high / 2 - *low / 2 + 4 * unit_roundoff * (std::abs(*low) + std::abs(*high));
-            square += 4 * half[l] * half[l];
-        }
-        diameter = std::sqrt(square);
-        std::copy(middle, middle + d, best_centre.begin());
-    }
 
     // Half of a half edge, wider by what rounding may take from the middle, so that the two halves leave no crack.
     double halved(double half) const { return half / 2 + 4 * unit_roundoff * diameter; }

@@ -138,7 +138,8 @@ public:
     Search(int64_t n, int64_t d, const double* x, const double* w, const double* reach, double tolerance)
         : BestFirst(d, tolerance), points(by_column(n, d, x, w, reach)), near_points(d), mean(d), shift(d), both(d) {
         auto root = std::make_unique<Box>(d);
-        surround(points, root->middle(), root->half());
+        diameter = surround(points, d, root->middle(), root->half());
+        std::copy_n(root->middle(), d, best_centre.begin());
         for (int64_t i = 0; i < n; i++) {
             root->bound += std::max(points.mass()[i] * points.reach()[i], 0.0);
             if (points.reach()[i] > 0) root->members.push_back(int32_t(i));

@@ -159,12 +159,25 @@ struct Bumps {
                      double* values, int64_t max_steps, double progress);
 };
 
+// The same of lines: g(c) = sum_i height_i exp(-(y_i - z_i'c)^2 / 2), over all coefficients c.
+struct LineBumps {
+    // Partitions of the rows into groups: labels (n_partitions, n) from 0 to n - 1, and caps (n_partitions, n) by label. The
+    // bumps of a group are known to add up to its cap at most, wherever the line is: what keeps steep lines, which meet all
+    // rows of one z, from being taken to be near all of them at once.
+    BoxSearch* (*search)(int64_t n, int64_t p, const double* z, const double* y, const double* heights, int64_t n_partitions,
+                         const int32_t* labels, const double* caps, double tolerance);
+    // Local maxima by least squares of the rows under their bumps.
+    int64_t (*climb)(int64_t n, int64_t p, const double* z, const double* y, const double* heights, int64_t n_starts,
+                     double* lines, double* values, int64_t max_steps, double progress);
+};
+
 struct Kernels {
     const char* isa;
     Table<float> f32;
     Table<double> f64;
     Cover cover;
     Bumps bumps;
+    LineBumps line_bumps;
     GaussStepKernel gauss_step;
     GaussFactorKernel gauss_factor;
     RegressionStep regression_step;

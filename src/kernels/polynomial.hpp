@@ -15,7 +15,7 @@ namespace majorant::MAJORANT_ISA {
 class Monomials {
 public:
     struct Step {
-        int32_t parent, axis, power;
+        int32_t parent, axis, power, total;  // total: degree of the product
     };
     const int64_t d, degree;
     std::vector<Step> steps;  // of the monomials after the constant
@@ -31,7 +31,7 @@ public:
                     powers.push_back(powers[i]);
                     powers.back()[l] = int(p);
                     total.push_back(total[i] + p);
-                    steps.push_back({int32_t(i), int32_t(l), int32_t(p)});
+                    steps.push_back({int32_t(i), int32_t(l), int32_t(p), int32_t(total.back())});
                 }
         }
         count = int64_t(powers.size());

@@ -32,7 +32,7 @@ constexpr BagKernels<T> bags{bag_scores<T>, bag_pooled<T>, bag_sweep<T>, bag_mix
 #define MAJORANT_STRING(x) MAJORANT_NAME(x)
 extern const Kernels kernels;
 const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
-                      {bump_search, bump_climb}, gauss_step, gauss_factor, regression_step,
+                      {bump_search, bump_climb}, {line_search, line_climb}, gauss_step, gauss_factor, regression_step,
                       {chain_sums, chain_best, chain_draw}, bags<float>, bags<double>};
 
 }  // namespace majorant::MAJORANT_ISA

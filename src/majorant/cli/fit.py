@@ -211,13 +211,13 @@ def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> None:
     """Put the bound that a second or so can prove beside the evidence, in place of the quick one of the fit."""
     if not hasattr(estimator, "certify") or matrix.values.size > _MOST_CERTIFIED:
         return
-    evidence = estimator.evidence_
-    if _asks_for_more(estimator.certify) or not np.isfinite(matrix.values).all():
+    evidence, targets = estimator.evidence_, () if matrix.target is None else (matrix.target,)
+    if _asks_for_more(estimator.certify, 1 + len(targets)) or not np.isfinite(matrix.values).all():
         return
     weights = {} if matrix.weights is None else {"sample_weight": matrix.weights}
     try:
-        made = estimator.certify(frame, **weights)
-    except ValueError:  # a degenerate fit, of which no bound would speak
+        made = estimator.certify(frame, *targets, **weights)
+    except ValueError:  # a fit of which no bound would speak
         return
     if evidence.sense == "max":
         estimator.evidence_ = evidence.with_bound(made.bound, made.solution)
@@ -225,10 +225,10 @@ def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> None:
         estimator.evidence_ = evidence.with_bound(made.bound)
 
 
-def _asks_for_more(certify: Callable[..., Any]) -> bool:
-    """Whether a bound needs something that only the user can give, beside the rows."""
+def _asks_for_more(certify: Callable[..., Any], n_given: int) -> bool:
+    """Whether a bound needs something that only the user can give, beside the rows and their target."""
     parameters = signature(certify).parameters.values()
-    return sum(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters) > 1
+    return sum(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters) > n_given
 
 
 def _check_size(card: ModelCard, size: Any, matrix: Matrix, request: FitRequest) -> None:

@@ -219,6 +219,7 @@ KINDS: dict[str, Kind[Any]] = {
         (
             evidence_section,
             left_out_section,
+            certificate_section,
             estimates_section,
             fit_section,
             optima_section,

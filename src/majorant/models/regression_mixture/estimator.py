@@ -28,6 +28,7 @@ from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.storage import stored_rows
 from majorant.evidence.records import Evidence, StartRecord
+from majorant.models.regression_mixture.certify import CertifiableLines
 from majorant.models.regression_mixture.design import Design, design_in_memory, design_streamed
 from majorant.models.regression_mixture.experts.build import units_of
 from majorant.models.regression_mixture.experts.em import Problem
@@ -39,7 +40,6 @@ from majorant.models.regression_mixture.family import RegressionFamily, Variance
 from majorant.models.regression_mixture.fit import Fitted, fit_lines
 from majorant.models.regression_mixture.information import standard_errors
 from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.prediction import FittedLines
 from majorant.models.regression_mixture.race import Run
 from majorant.models.regression_mixture.summary import regression_summary
 from majorant.models.regression_mixture.words import of_columns, of_dropped, what_would_admit
@@ -69,7 +69,7 @@ INITS = ["auto", "moments", "spectral", "random"]
         needs_target=True,
     )
 )
-class RegressionMixture(RegressorMixin, FittedLines):  # type: ignore[misc]
+class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
     r"""Mixture of linear regressions whose starts are on record.
 
     Maximises the weighted log-likelihood

@@ -1,5 +1,5 @@
 """How far can a mixture be from the best possible? A provable upper bound on the log-likelihood."""
 
-from majorant.solvers.mixture_bounds.bound import Effort, UpperBound, mixture_upper_bound
+from majorant.solvers.mixture_bounds.bound import Effort, UpperBound, mixture_upper_bound, regressions_upper_bound
 
-__all__ = ["Effort", "UpperBound", "mixture_upper_bound"]
+__all__ = ["Effort", "UpperBound", "mixture_upper_bound", "regressions_upper_bound"]

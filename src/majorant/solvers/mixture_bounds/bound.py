@@ -11,7 +11,8 @@ from threadpoolctl import threadpool_limits
 
 from majorant._kernels import BoxSearch
 from majorant.engine.measure import empirical_measure
-from majorant.solvers.mixture_bounds.bumps import EPSILON, GaussianBumps, whitened
+from majorant.solvers.mixture_bounds.bumps import EPSILON, Bumps, whitened
+from majorant.solvers.mixture_bounds.lines import line_bumps
 from majorant.solvers.mixture_bounds.mixing import Aim, Mixing, best_mixing
 
 Effort = Literal["fast", "default", "tight"]
@@ -136,19 +137,58 @@ def mixture_upper_bound(
         except np.linalg.LinAlgError:
             raise ValueError("floor must be positive definite") from None
         jacobian = measure.total_weight * x.shape[1] * float(np.log(measure.scale))
-        work = plan.work + plan.for_each_point * measure.n_points if budget is None else float(budget)
-        found = _bound(bumps, Aim(reached - jacobian, plan.share), plan.columns, work)
+        found = _bound(bumps, reached - jacobian, plan, budget)
     return UpperBound(found.bound + jacobian, found.attained + jacobian, found.n_atoms, found.method, found.work)
 
 
-def _bound(bumps: GaussianBumps, aim: Aim, most_columns: int, work: float) -> UpperBound:
-    n_columns, left = bumps.points.shape[1], work
+def regressions_upper_bound(
+    z: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    noise: float,
+    features: NDArray[np.float64],
+    *,
+    reached: float = -np.inf,
+    effort: Effort = "default",
+    budget: float | None = None,
+) -> UpperBound:
+    r"""An upper bound on the log-likelihood of every mixture of lines with noise of standard deviation at least s.
+
+    As `mixture_upper_bound`, with :math:`N(y_i; z_i^T c, s^2)` in place of :math:`N(x_i; t, S)`: a line with more noise
+    is a mixture of lines with noise s that are parallel to it, since lines have an intercept. All coefficients c are
+    searched, however large: lines are rays (t, u) with c = u / t, in boxes.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n, p)
+        An orthonormal design, by the weights, of distinct rows in canonical order; the constant is a combination of its
+        columns.
+    y : ndarray of shape (n,)
+        About zero, so that rounding takes little.
+    weights : ndarray of shape (n,)
+        Positive.
+    noise : float
+        s, positive.
+    features : ndarray of shape (n, q)
+        Numbers of which z are combinations.
+    reached, effort, budget
+        As for `mixture_upper_bound`.
+    """
+    with threadpool_limits(limits=1, user_api="blas"):
+        return _bound(line_bumps(z, y, weights, noise, features), reached, _PLANS[effort], budget)
+
+
+def _bound(bumps: Bumps, reached: float, plan: _Plan, budget: float | None) -> UpperBound:
+    work = plan.work + plan.for_each_point * len(bumps.rows) if budget is None else float(budget)
+    aim, n_columns, left = Aim(reached, plan.share), bumps.n_columns, work
     peak = bumps.total * bumps.log_peak + bumps.coordinate_error
     best = UpperBound(peak, -np.inf, 0, "peak of the density", 0.0)
     attained, n_atoms = best.attained, 0
-    for q in range(min(n_columns, most_columns), 0, -1):
-        part = bumps if q == n_columns else bumps.leading(q)
-        found, is_closed = _bound_by_search(part, aim, left / 2 if q > SURELY_CLOSED else left)
+    parts = list(bumps.parts(plan.columns))
+    for part in parts:
+        q = part.n_columns
+        keeps_back = q > SURELY_CLOSED and part is not parts[-1]
+        found, is_closed = _bound_by_search(part, aim, left / 2 if keeps_back else left)
         left -= found.work
         if q == n_columns:
             attained, n_atoms = found.attained, found.n_atoms
@@ -160,7 +200,7 @@ def _bound(bumps: GaussianBumps, aim: Aim, most_columns: int, work: float) -> Up
     return UpperBound(best.bound, attained, n_atoms, best.method, work - left)
 
 
-def _bound_by_search(bumps: GaussianBumps, aim: Aim, work: float) -> tuple[UpperBound, bool]:
+def _bound_by_search(bumps: Bumps, aim: Aim, work: float) -> tuple[UpperBound, bool]:
     """The bound with p from a good mixing distribution, and whether the largest gradient was found."""
     mixing, spent = best_mixing(bumps, MIXING_SHARE * work, aim)
     while True:
@@ -168,13 +208,13 @@ def _bound_by_search(bumps: GaussianBumps, aim: Aim, work: float) -> tuple[Upper
         tolerance = aim.tolerance(attained)
         search, shift = _start(bumps, mixing, tolerance)
         scale = bumps.total * np.exp(-shift)
-        enough = float(scale * np.exp(2 * tolerance / bumps.total))
+        enough = float(scale * np.exp(min(2 * tolerance / bumps.total, 1.0)))
         may_improve = spent < MIXING_SHARE * work
         is_closed = _advance(search, work - spent, enough if may_improve else np.inf)
         if search.lower <= enough or not may_improve:
             break
         # A place from which the likelihood rises: better p make a better bound.
-        place = np.empty((1, bumps.points.shape[1]))
+        place = np.empty((1, bumps.n_columns))
         search.write_centre(place[0])
         better, used = best_mixing(bumps, MIXING_SHARE * work - spent - search.tests, aim, replace(mixing, peaks=place))
         spent += used
@@ -199,7 +239,7 @@ def _advance(search: BoxSearch, work: float, enough: float = np.inf) -> bool:
     return is_closed
 
 
-def _start(bumps: GaussianBumps, mixing: Mixing, tolerance: float) -> tuple[BoxSearch, float]:
+def _start(bumps: Bumps, mixing: Mixing, tolerance: float) -> tuple[BoxSearch, float]:
     """Branch and bound for the largest gradient, and the logarithm of what its values are to be multiplied by."""
     logarithms = np.log(bumps.weights) - mixing.log_density
     shift = float(logarithms.max())

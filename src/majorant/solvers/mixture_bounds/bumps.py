@@ -1,8 +1,11 @@
-"""The data of a bound on mixtures, in coordinates in which the least covariance is the identity."""
+"""The data of a bound on mixtures, in coordinates in which the least noise is one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,25 +18,30 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class GaussianBumps:
-    r"""Weighted points, and the kernel :math:`\exp(-|x - t|^2 / 2)` of places t.
+class Bumps(ABC):
+    r"""Weighted rows, and a kernel :math:`\exp(-r^2 / 2)` of a row's distance r to a place.
 
     Attributes
     ----------
-    points : ndarray of shape (n, d)
-        On their principal axes, longest first; C-contiguous.
+    rows : ndarray of shape (n, d)
+        C-contiguous.
     weights : ndarray of shape (n,)
         Positive.
     log_peak : float
         Logarithm of the density, in the units of the data, that a kernel of one stands for.
     coordinate_error : float
-        What rounding may have taken from the log-likelihood of any mixture when the points were brought here.
+        What rounding may have taken from the log-likelihood of any mixture when the rows were brought here.
     """
 
-    points: Array
+    rows: Array
     weights: Array
     log_peak: float
     coordinate_error: float
+
+    @property
+    def n_columns(self) -> int:
+        """Numbers in a place."""
+        return int(self.rows.shape[1])
 
     @property
     def total(self) -> float:
@@ -41,54 +49,103 @@ class GaussianBumps:
         return float(self.weights.sum())
 
     def log_likelihood(self, log_density: Array) -> float:
-        """Of a mixture with these densities, in units of the kernel, at the points."""
+        """Of a mixture with these densities, in units of the kernel, at the rows."""
         return float(self.weights @ log_density) + self.total * self.log_peak
 
     @property
     def look(self) -> float:
         """Work of one kernel: about so many multiplications."""
-        return float(self.points.shape[1] + 20)
+        return float(self.rows.shape[1] + 20)
 
-    def leading(self, n_columns: int) -> GaussianBumps:
-        """The first coordinates alone.
-
-        A bound on the likelihood of these holds for all coordinates: given the first ones, the density of the others is
-        nowhere above the peak of the kernel, as conditional covariances are at least the identity too.
-        """
-        points = np.ascontiguousarray(self.points[:, :n_columns])
-        return GaussianBumps(points, self.weights, self.log_peak, self.coordinate_error)
-
-    def in_cells(self, most: int) -> tuple[GaussianBumps, NDArray[np.intp]]:
-        """Points that are equal when rounded made one, at their mean: so many at most; and the cell of each point."""
+    def in_cells(self, most: int) -> tuple[Self, NDArray[np.intp]]:
+        """Rows that are equal when rounded made one, at their mean: so many at most; and the cell of each row."""
         size = 0.25
         while True:
-            _, cell = np.unique(np.round(self.points / size), axis=0, return_inverse=True)
+            _, cell = np.unique(np.round(self.rows / size), axis=0, return_inverse=True)
             cell = cell.ravel()
             if cell.max() < most:
                 break
             size *= 1.5
         mass = np.bincount(cell, self.weights).astype(np.float64)
-        means = np.column_stack([np.bincount(cell, self.weights * column) / mass for column in self.points.T])
-        return GaussianBumps(means, mass, self.log_peak, self.coordinate_error), cell
+        means = np.column_stack([np.bincount(cell, self.weights * column) / mass for column in self.rows.T])
+        return replace(self, rows=means, weights=mass), cell
 
     def table(self, places: Array) -> tuple[Array, Array]:
         """Kernels (n, m), every row over its largest, and the logarithms (n,) of the largest."""
-        squares = np.empty((len(self.points), len(places)))
-        _kernels.distances(self.points, np.ascontiguousarray(places), squares)
+        squares = self.squares(places)
         squares *= -0.5
         largest = squares.max(axis=1)
         squares -= largest[:, None]
         return np.exp(squares, out=squares), largest
 
+    @abstractmethod
+    def squares(self, places: Array) -> Array:
+        """Squared distances (n, m)."""
+
+    @abstractmethod
+    def first_places(self, most: int) -> tuple[Array, Array]:
+        """A distribution to begin with: about so many places, and their shares."""
+
+    @abstractmethod
+    def candidates(self, heights: Array, most: int | None = None) -> Array:
+        """Places where the sum of bumps of these heights may be large; at most so many."""
+
+    @abstractmethod
+    def means(self, joint: Array) -> Array:
+        """The place nearest to the rows, by each column of weights (n, m)."""
+
+    @abstractmethod
     def climb(self, heights: Array, places: Array, max_steps: int, progress: float = 0.0) -> tuple[Array, Array, float]:
-        """Mean shift on the sum of bumps of these heights: where it leads, the sums there, and the work of it."""
+        """Uphill on the sum of bumps of these heights: where it leads, the sums there, and the work of it."""
+
+    @abstractmethod
+    def search(self, heights: Array, tolerance: float) -> _kernels.BoxSearch:
+        """Branch and bound for the largest sum of bumps of these heights."""
+
+    @abstractmethod
+    def parts(self, most: int) -> Iterator[Self]:
+        """Data of fewer columns, so many at most: a bound on each holds for all, and the first is the closest."""
+
+
+class GaussianBumps(Bumps):
+    """Points, on their principal axes, longest first; places are points."""
+
+    def parts(self, most: int) -> Iterator[Self]:
+        yield from (self.leading(q) for q in range(min(self.n_columns, most), 0, -1))
+
+    def leading(self, n_columns: int) -> Self:
+        """The first coordinates alone.
+
+        A bound on the likelihood of these holds for all coordinates: given the first ones, the density of the others is
+        nowhere above the peak of the kernel, as conditional covariances are at least the identity too.
+        """
+        return replace(self, rows=np.ascontiguousarray(self.rows[:, :n_columns]))
+
+    def squares(self, places: Array) -> Array:
+        out = np.empty((len(self.rows), len(places)))
+        _kernels.distances(self.rows, np.ascontiguousarray(places), out)
+        return out
+
+    def first_places(self, most: int) -> tuple[Array, Array]:
+        """The means and weights of cells."""
+        coarse, _ = self.in_cells(most)
+        return coarse.rows, coarse.weights / coarse.total
+
+    def candidates(self, heights: Array, most: int | None = None) -> Array:
+        """The points, tallest first."""
+        return self.rows if most is None else self.rows[np.argsort(-heights, kind="stable")[:most]]
+
+    def means(self, joint: Array) -> Array:
+        return np.asarray((joint.T @ self.rows) / joint.sum(axis=0)[:, None])
+
+    def climb(self, heights: Array, places: Array, max_steps: int, progress: float = 0.0) -> tuple[Array, Array, float]:
+        """Mean shift."""
         at, values = np.array(places, order="C"), np.empty(len(places))
-        looks = _kernels.bump_climb(self.points, heights, at, values, max_steps, progress)
+        looks = _kernels.bump_climb(self.rows, heights, at, values, max_steps, progress)
         return at, values, looks * self.look
 
     def search(self, heights: Array, tolerance: float) -> _kernels.BoxSearch:
-        """Branch and bound for the largest sum of bumps of these heights."""
-        return _kernels.bump_search(self.points, heights, tolerance)
+        return _kernels.bump_search(self.rows, heights, tolerance)
 
 
 def whitened(points: Array, weights: Array, floor: Array) -> GaussianBumps:

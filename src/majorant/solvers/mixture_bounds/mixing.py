@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from majorant.solvers.mixture_bounds.bumps import Array, GaussianBumps
+from majorant.solvers.mixture_bounds.bumps import Array, Bumps
 
 MOST_POINTS = 2500
 """Of more points, those close to each other are taken as one where the gradient is looked at for new atoms."""
@@ -82,13 +82,13 @@ class Aim:
 
 
 def best_mixing(
-    bumps: GaussianBumps, work: float, aim: Aim, start: Mixing | None = None, max_rounds: int = 300
+    bumps: Bumps, work: float, aim: Aim, start: Mixing | None = None, max_rounds: int = 300
 ) -> tuple[Mixing, float]:
     """A mixing distribution of a likelihood within reach of the highest, and the work it took.
 
     Parameters
     ----------
-    bumps : GaussianBumps
+    bumps : Bumps
     work : float
         About so many multiplications may be made.
     aim : Aim
@@ -98,10 +98,12 @@ def best_mixing(
     max_rounds : int
     """
     spent, total = 0.0, bumps.total
-    coarse, cell = bumps.in_cells(MOST_POINTS) if len(bumps.points) > MOST_POINTS else (None, None)
+    coarse, cell = bumps.in_cells(MOST_POINTS) if len(bumps.rows) > MOST_POINTS else (None, None)
     if start is None and coarse is not None:
         start, spent = best_mixing(coarse, 0.5 * work, aim)
-    atoms, shares = _cells(bumps) if start is None else _extended(start.atoms, start.shares, start.peaks)
+    atoms, shares = (
+        bumps.first_places(FIRST_ATOMS) if start is None else _extended(start.atoms, start.shares, start.peaks)
+    )
     best: Mixing | None = None
     for turn in range(max_rounds):
         if start is None and turn < EM_ROUNDS:
@@ -114,11 +116,15 @@ def best_mixing(
         log_density = np.log(table @ shares) + offset
         heights = np.exp(np.log(bumps.weights / total) - log_density)
         if coarse is None or cell is None:
-            peaks, values, looks = _peaks(bumps, heights, np.concatenate((atoms, bumps.points)), MOST_NEW, LOCAL_STEPS)
+            peaks, values, looks = _peaks(
+                bumps, heights, np.concatenate((atoms, bumps.candidates(heights))), MOST_NEW, LOCAL_STEPS
+            )
         else:
             near = np.bincount(cell, heights).astype(np.float64)
-            peaks, _, looks = _peaks(coarse, near, np.concatenate((atoms, coarse.points)), MOST_NEW, LOCAL_STEPS)
-            tall = bumps.points[np.argsort(-heights, kind="stable")[:MOST_NEW]]
+            peaks, _, looks = _peaks(
+                coarse, near, np.concatenate((atoms, coarse.candidates(near))), MOST_NEW, LOCAL_STEPS
+            )
+            tall = bumps.candidates(heights, MOST_NEW)
             peaks, values, more = _peaks(bumps, heights, np.concatenate((atoms, peaks, tall)), MOST_NEW // 4, 3)
             looks += more
         spent += looks + n * m * (bumps.look + NEWTON_STEPS * (m / 4 + 2.0))
@@ -182,29 +188,23 @@ def improved_shares(table: Array, weights: Array, shares: Array, max_steps: int 
     return shares / float(shares.sum())
 
 
-def _cells(bumps: GaussianBumps) -> tuple[Array, Array]:
-    """A distribution to begin with: the means and weights of cells."""
-    coarse, _ = bumps.in_cells(FIRST_ATOMS)
-    return coarse.points, coarse.weights / coarse.total
-
-
 def _extended(atoms: Array, shares: Array, new: Array) -> tuple[Array, Array]:
     """With new atoms, of small shares."""
     return np.concatenate((atoms, new)), np.concatenate((shares * (1 - 1e-3), np.full(len(new), 1e-3 / len(new))))
 
 
-def _moved(bumps: GaussianBumps, atoms: Array, shares: Array) -> tuple[Array, Array]:
+def _moved(bumps: Bumps, atoms: Array, shares: Array) -> tuple[Array, Array]:
     """A few steps of EM."""
     for _ in range(EM_STEPS):
         joint = bumps.table(atoms)[0] * shares
         joint *= (bumps.weights / joint.sum(axis=1))[:, None]
         mass = joint.sum(axis=0)
         kept = mass > 1e-9
-        atoms, shares = (joint.T @ bumps.points)[kept] / mass[kept, None], mass[kept] / mass[kept].sum()
+        atoms, shares = bumps.means(joint[:, kept]), mass[kept] / mass[kept].sum()
     return atoms, shares
 
 
-def _peaks(bumps: GaussianBumps, heights: Array, starts: Array, most: int, steps: int) -> tuple[Array, Array, float]:
+def _peaks(bumps: Bumps, heights: Array, starts: Array, most: int, steps: int) -> tuple[Array, Array, float]:
     """Local maxima of the gradient seen from some places, highest first, and their heights; and the work."""
     _, values, work = bumps.climb(heights, starts, 0)
     chosen: list[int] = []
