@@ -356,6 +356,17 @@ def test_no_regular_solution_is_said() -> None:
     assert np.isfinite(model.log_likelihood_)
 
 
+@pytest.mark.parametrize("max_iter", [60, 300])
+def test_runs_that_end_at_the_limit_of_steps_count(max_iter: int) -> None:
+    """Of a feature with two values that explains nothing every run is slow, and none may converge."""
+    random = np.random.default_rng(1)
+    x, values = random.normal(size=300), random.choice([0.0, 1.0], size=300)
+    y = np.where(random.random(300) < 0.5, 1 + x, 2 - x) + 0.1 * random.normal(size=300)
+    one = mj.RegressionMixture(1).fit(values[:, None], y)
+    model = mj.RegressionMixture(2, max_iter=max_iter, random_state=0).fit(values[:, None], y)
+    assert model.log_likelihood_ >= one.log_likelihood_ and model.evidence_.n_starts > 1
+
+
 def test_draws_follow_the_model() -> None:
     x, y, _ = lines()
     model = mj.RegressionMixture(2, random_state=0).fit(x, y)

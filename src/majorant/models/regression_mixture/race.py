@@ -241,8 +241,8 @@ class Race(Generic[Theta]):
             for run, end in zip(runs, ends, strict=True)
             if not end.converged and end.objective - (run.objective - end.objective) < best
         ]
-        ends += contest.run(rows, unfinished, contest.max_iter, contest.tol)
-        return [end for end in ends if end.converged]
+        finished = contest.run(rows, unfinished, contest.max_iter, contest.tol)
+        return [end for end in ends if end.converged] + finished
 
     def _distinct(self, runs: list[Run[Theta]], most: int) -> list[Run[Theta]]:
         return distinct(runs, most, self.contest.constant)
