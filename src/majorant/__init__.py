@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from majorant.evidence import Evidence
     from majorant.evidence.selection import Selection, select
     from majorant.evidence.stability import Stability, stability
-    from majorant.models import GaussianMixture, KMeans, LatentPrototypeClassifier, RegressionMixture
+    from majorant.models import (
+        DiscriminativeClustering,
+        GaussianMixture,
+        KMeans,
+        LatentPrototypeClassifier,
+        RegressionMixture,
+    )
     from majorant.persistence import load
 
 __version__ = "0.1.0"
@@ -38,6 +44,7 @@ _HOMES = {
     "Biased": "engine",
     "BoundError": "engine",
     "Chunks": "engine",
+    "DiscriminativeClustering": "models",
     "Evidence": "evidence",
     "GaussianMixture": "models",
     "GibbsLimit": "engine",
@@ -68,6 +75,7 @@ __all__ = [
     "Biased",
     "BoundError",
     "Chunks",
+    "DiscriminativeClustering",
     "Evidence",
     "GaussianMixture",
     "GibbsLimit",

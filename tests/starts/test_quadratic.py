@@ -115,7 +115,8 @@ def test_axes(n: int, p: int) -> None:
     np.testing.assert_allclose(axes.locate(x), axes.coordinates, atol=1e-9)
     assert (np.diff(axes.deviations) <= 0).all()
     assert principal_axes(x, shares, 2).scores.shape == (2, n)
-    assert principal_axes(np.ones((n, p)), shares).scores.shape == (0, n)
+    flat = principal_axes(np.ones((n, p)), shares)
+    assert flat.scores.shape == (1, n) and not flat.coordinates.any()
 
 
 def test_soft_labels() -> None:

@@ -1,8 +1,9 @@
 """What is minimised?"""
 
+from majorant.models.discriminative_clustering import DiscriminativeClustering
 from majorant.models.gaussian_mixture import GaussianMixture
 from majorant.models.kmeans import KMeans
 from majorant.models.prototypes import LatentPrototypeClassifier
 from majorant.models.regression_mixture import RegressionMixture
 
-__all__ = ["GaussianMixture", "KMeans", "LatentPrototypeClassifier", "RegressionMixture"]
+__all__ = ["DiscriminativeClustering", "GaussianMixture", "KMeans", "LatentPrototypeClassifier", "RegressionMixture"]

@@ -59,7 +59,7 @@ def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = Non
     Returns
     -------
     PrincipalAxes
-        No axis along which rows do not vary.
+        No axis along which rows do not vary, but for one, of zeros, where they do not vary at all.
     """
     n, p = x.shape
     is_sparse = sparse.issparse(x)
@@ -72,6 +72,8 @@ def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = Non
     rounding = (64 * np.finfo(np.float64).eps * np.abs(x.data if is_sparse else x).max(initial=0.0)) ** 2
     kept = order[variances[order] > max(NEGLIGIBLE * variances.max(initial=0.0), rounding)]
     deviations = np.sqrt(variances[kept])
+    if not kept.size:
+        return PrincipalAxes(np.zeros((1, n)), np.zeros(1), np.zeros((p, 1)), mean)
     if p > n:
         root = np.sqrt(shares)
         axes = _combine(x, mean, root[:, None] * left[:, kept]) / deviations
@@ -109,8 +111,6 @@ def _combine(x: Any, mean: NDArray[np.float64], by: NDArray[np.float64]) -> NDAr
 
 def _signed(axes: NDArray[np.float64]) -> NDArray[np.float64]:
     """Each axis with its largest entry positive: an eigenvector has no sign of its own."""
-    if axes.size == 0:
-        return axes
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None, :], axis=0)
     return np.asarray(axes * np.where(largest < 0, -1.0, 1.0))
 

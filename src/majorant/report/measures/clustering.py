@@ -19,7 +19,14 @@ class Clustering(Partition):
     """A clustering and what is computed from it."""
 
     @property
+    def counts_distances(self) -> bool:
+        """Whether the objective is the sum of squared distances to centres."""
+        return self.evidence.sense == "min"
+
+    @property
     def why_certain(self) -> str:
+        if not self.counts_distances:
+            return ""
         if self.k == 1:
             return "One cluster has its best centre at the mean of the rows, so no better one exists."
         if self.objective == 0:
@@ -54,7 +61,7 @@ class Clustering(Partition):
     def weighted(self) -> bool:
         """Whether the objective counts rows by weights, so that it is not the sum over the rows of the table."""
         plain = float(self.squared_distances.sum())
-        return abs(plain - self.objective) > 1e-3 * max(plain, abs(self.objective))
+        return self.counts_distances and abs(plain - self.objective) > 1e-3 * max(plain, abs(self.objective))
 
     @cached_property
     def silhouettes(self) -> Silhouettes | None:
