@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, Tightest
@@ -74,6 +75,8 @@ def fit_lines(
     family = RegressionFamily(n_components, rule, beta, tolerance=tol)
 
     def descend(start: Start) -> Solution[Regressions]:
+        if bounds is None and beta == 1.0 and contest.fits_in_one_call:
+            return _descended(contest, start.theta)
         return minimize(family, design.data, bounds, theta=start.theta, max_iter=max_iter, seed=start.seed)
 
     starts = _starts(contest, init, n_init, draws)
@@ -140,12 +143,27 @@ def _traced(contest: LineContest, run: Run[Regressions]) -> Solution[Regressions
     """The engine's solution from where a run ended, with every step of the run before it."""
     design = contest.design
     rows = Sample(design.x, design.y, design.weights)
-    steps: list[dict[str, float]] = []
+    path = np.empty((0, 2))
     if not design.is_stream and run.is_whole:
         path = np.empty((max(run.n_iter, 1), 2))
         run_em(rows, run.start.copy(), contest.rule, len(path), 0.0, path)
-        steps = [{"objective": f, "bound": b, "gap": max(b - f, 0.0), "exploring": 0.0} for f, b in path.tolist()]
+    solution = _closed(contest, run.theta, path, contest.max_iter)
+    return replace(solution, converged=solution.converged and run.converged)
+
+
+def _descended(contest: LineContest, start: Regressions) -> Solution[Regressions]:
+    """EM from one start in one call of the kernel."""
+    theta, path = start.copy(), np.empty((min(contest.max_iter - 1, 10_000), 2))
+    n_iter = run_em(contest.whole, theta, contest.rule, len(path), contest.tol, path)[1] if len(path) else 0
+    return _closed(contest, theta, path[:n_iter], contest.max_iter - n_iter)
+
+
+def _closed(
+    contest: LineContest, theta: Regressions, path: NDArray[np.float64], max_iter: int
+) -> Solution[Regressions]:
+    """The engine's solution from `theta` on, with the steps that led there before it."""
     family = RegressionFamily(contest.n_components, contest.rule, tolerance=contest.tol)
-    solution = minimize(family, design.data, Tightest(), theta=run.theta, max_iter=contest.max_iter)
+    solution = minimize(family, contest.design.data, Tightest(), theta=theta, max_iter=max_iter)
+    steps = [{"objective": f, "bound": b, "gap": max(b - f, 0.0), "exploring": 0.0} for f, b in path.tolist()]
     trace = Trace([*steps, *solution.trace])
-    return replace(solution, n_iter=len(trace), converged=solution.converged and run.converged, trace=trace)
+    return replace(solution, n_iter=len(trace), trace=trace)

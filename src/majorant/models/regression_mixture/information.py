@@ -43,33 +43,35 @@ def observed_information(design: Design, theta: Regressions, *, common: bool) ->
     family = RegressionFamily(k, VarianceRule(np.inf, 1e-300))
 
     def visit(block: Block) -> NDArray[np.float64]:
-        x, y = (np.asarray(c, dtype=np.float64) for c in block.columns)
+        # Rows of the table are the inner axis here: sums over them then run along memory.
+        x, y = (np.ascontiguousarray(np.transpose(c), dtype=np.float64) for c in block.columns)
         w = np.ones(len(y)) if block.weights is None else block.weights
-        q = posterior(np.asarray(family.energies(theta, block), dtype=np.float64), axis=1)
-        r = y[:, None] - np.einsum("ij,kj->ik", x, theta.coef)
-        squares = r**2 / theta.variances
-        u = np.empty((len(y), k, own))
-        u[:, :, :p] = (r / theta.variances)[:, :, None] * x[:, None, :]
-        u[:, :, p] = squares - 1
-        shares = q - theta.weights
-        out = np.zeros((k * own + k, k * own + k))
-        score = np.concatenate([(q[:, :, None] * u).reshape(len(y), -1), shares], axis=1)
-        out += np.einsum("i,ij,il->jl", w, score, score)
-        last = slice(k * own, None)
+        q = np.ascontiguousarray(posterior(np.asarray(family.energies(theta, block), dtype=np.float64), axis=1).T)
+        r = y - np.einsum("kj,ji->ki", theta.coef, x)
+        scaled = r / theta.variances[:, None]
+        u = np.empty((k, own, len(y)))
+        np.multiply(scaled[:, None, :], x, out=u[:, :p])
+        u[:, p] = r * scaled - 1
+        wq = w * q
+        score = np.concatenate([(q[:, None, :] * u).reshape(k * own, -1), q - theta.weights[:, None]])
+        out: NDArray[np.float64] = np.einsum("ji,li->jl", w * score, score)
+        weighted = wq[:, None, :] * u
+        squares = np.einsum("kji,kli->kjl", weighted, u)
+        sums = weighted.sum(axis=2)
+        curvatures = np.einsum("kji,li->kjl", wq[:, None, :] * x / theta.variances[:, None, None], x)
+        mass = wq.sum(axis=1)
         for c in range(k):
             at = slice(c * own, (c + 1) * own)
-            wq = w * q[:, c]
-            curvature = np.einsum("i,ij,il->jl", wq / theta.variances[c], x, x)
-            slope = 2 * np.einsum("i,ij->j", wq * r[:, c] / theta.variances[c], x)
-            spread = 2 * float(wq @ squares[:, c])
-            out[at, at] += np.block([[curvature, slope[:, None]], [slope[None, :], np.array([[spread]])]])
-            out[at, at] -= np.einsum("i,ij,il->jl", wq, u[:, c], u[:, c])
+            slope = 2 * sums[c, :p]
+            spread = 2 * (sums[c, p] + mass[c])
+            out[at, at] += np.block([[curvatures[c], slope[:, None]], [slope[None, :], np.array([[spread]])]])
+            out[at, at] -= squares[c]
             moved = (np.arange(k) == c) - theta.weights
-            cross = np.outer(np.einsum("i,ij->j", wq, u[:, c]), moved)
-            out[at, last] -= cross
-            out[last, at] -= cross.T
-            out[last, last] -= float(wq.sum()) * np.outer(moved, moved)
-        out[last, last] += float(w.sum()) * (np.diag(theta.weights) - np.outer(theta.weights, theta.weights))
+            cross = np.outer(sums[c], moved)
+            out[at, k * own :] -= cross
+            out[k * own :, at] -= cross.T
+            out[k * own :, k * own :] -= mass[c] * np.outer(moved, moved)
+        out[k * own :, k * own :] += float(w.sum()) * (np.diag(theta.weights) - np.outer(theta.weights, theta.weights))
         return out
 
     return _free(design.data.map_sum(visit), k, own, common)
