@@ -68,7 +68,9 @@ def test_the_fit_is_that_of_the_design(table: pd.DataFrame, fitted: mj.Regressio
     np.testing.assert_array_equal(fitted.coef_, plain.coef_)
     np.testing.assert_array_equal(fitted.gating_coef_, plain.gating_coef_)
     assert fitted.feature_names_in_.tolist() == ["x", "place[T.lake]", "place[T.wood]"]
-    assert "place[T.lake]" in str(fitted.summary())
+    page = str(fitted.summary())
+    assert "place[T.lake]" in page and "GATING" in page and "soil" in page and "noise" not in page
+    assert "y ~ x + place | site: 240 rows in 60 groups, 3 features" in page
     np.testing.assert_array_equal(counts(pl.from_pandas(table)).coef_, fitted.coef_)
 
 

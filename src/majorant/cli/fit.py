@@ -120,8 +120,7 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     else:
         estimator, warned = selection.best_estimator_, [*selection.look_out, *selection.best.warnings]
     seconds = time.perf_counter() - began
-    if given.formula is None:
-        _certify(estimator, given.frame, matrix)
+    _certify(estimator, given.frame, matrix)
     summary: Summary = estimator.summary()
     look_out = tuple(dict.fromkeys([*summary.look_out, *warned]))
     return FittedRun(request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection)

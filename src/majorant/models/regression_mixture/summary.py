@@ -30,13 +30,14 @@ def regression_summary(model: Any) -> Summary:
         [Fact("log-likelihood", model.log_likelihood_, 3), Fact("BIC", model.bic_, 2), Fact("ICL", model.icl_, 2)],
         [Fact("AIC", model.aic_, 2), Fact("parameters", model.n_parameters_), Fact("rows", n)],
     )
+    has_noise = model._response.has_dispersion
     certain = int(np.count_nonzero(model.responsibilities_.max(axis=1) > 0.9))
     lines = Table(
         "components",
         [
             Column("component"),
             Column("weight", 3),
-            Column("noise", 4),
+            *([Column("noise", 4)] if has_noise else []),
             Column("intercept", 4),
             *(Column(f, 4) for f in features),
         ],
@@ -44,7 +45,7 @@ def regression_summary(model: Any) -> Summary:
             (
                 j + 1,
                 float(model.weights_[j]),
-                float(model.scale_[j]),
+                *([float(model.scale_[j])] if has_noise else []),
                 float(model.intercept_[j]),
                 *map(float, model.coef_[j]),
             )
@@ -56,15 +57,32 @@ def regression_summary(model: Any) -> Summary:
         evidence_block(model.evidence_),
         Block("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (criteria,)),
         Block("COMPONENTS", "" if model.regular_ else "not a regular solution", (lines, note)),
+        *_gating(model),
         Block("INTERVALS", "95 %, from the observed information", _intervals(model, features)),
     ]
     look_out = [] if model.excluded_ is None else [what_would_admit(model.excluded_, model.max_sigma_ratio)]
+    family = "" if model._response.name == "gaussian" else f"{model._response.name}, "
+    groups = "" if model.groups_ is None else f" in {counted(len(model.groups_), 'group')}"
+    formula = getattr(model, "formula_", None)
     return Summary(
-        f"mixture of regressions, {counted(k, 'component')}",
-        f"{counted(n, 'row')}, {counted(d, 'feature')}",
+        f"mixture of regressions, {family}{counted(k, 'component')}",
+        f"{'' if formula is None else f'{formula.text}: '}{counted(n, 'row')}{groups}, {counted(d, 'feature')}",
         blocks,
         look_out,
     )
+
+
+def _gating(model: Any) -> list[Block]:
+    """On what the weights depend, where they do."""
+    k, n_gating = model.gating_coef_.shape
+    if n_gating == 0:
+        return []
+    formula = getattr(model, "formula_", None)
+    known = () if formula is None or "gating" not in formula.extras else formula.extras["gating"].names
+    names = known or [f"gating{i + 1}" for i in range(n_gating)]
+    rows = [(j + 1, float(model.gating_intercept_[j]), *map(float, model.gating_coef_[j])) for j in range(k)]
+    table = Table("gating", [Column("component"), Column("intercept", 4), *(Column(name, 4) for name in names)], rows)
+    return [Block("GATING", "logarithms of the odds against component 1", (table,))]
 
 
 def intervals(model: Any) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] | None:
