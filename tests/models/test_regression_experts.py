@@ -245,8 +245,8 @@ def test_labels_name_the_components() -> None:
         ({"shared": ["intercept"], "fit_intercept": False}, {}, ValueError, "fit_intercept is False"),
         ({"trim": 0.5}, {}, ValueError, "trim must be at least 0 and below 0.5"),
         ({"family": "weibull"}, {}, ValueError, "family must be one of"),
-        ({"family": "poisson", "bounds": mj.RandomWalk()}, {}, ValueError, "bounds and beta go with the plain"),
-        ({"family": "poisson", "init": "moments"}, {}, ValueError, "goes with the plain"),
+        ({"family": "poisson", "bounds": mj.RandomWalk()}, {}, ValueError, "bounds only goes with the plain"),
+        ({"family": "poisson", "init": "moments"}, {}, ValueError, "only goes with the plain"),
     ],
 )
 def test_what_cannot_be_is_said(

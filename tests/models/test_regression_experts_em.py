@@ -140,13 +140,14 @@ def test_em_never_falls_and_ends_at_a_stationary_point(family: str, option: str,
     units, problem = problem_of(family, OPTIONS[option], seed)
     starts = Starts(units, problem.response, 2)
     draws = np.random.default_rng(seed)
-    theta = stacked([starts.trimmed(draws, 1)[0], starts.elemental(draws, 1)[0], starts.pooled(draws, 1)[0]])
+    batches = starts.trimmed(draws, 2), starts.elemental(draws, 3), starts.pooled(draws, 1)
+    theta = stacked([batch[i] for batch in batches for i in range(len(batch.weights))])
     ends = run_em(units, problem, theta, 4000, 1e-12)
     for path in ends.paths:
         rises = np.diff(path)
         assert (rises >= -1e-10 * np.abs(path[:-1])).all()
     # on the bound of the variances' ratio a gradient remains
-    free = [i for i in range(3) if not problem.rule.is_active(ends.theta.dispersion[i])]
+    free = [i for i in range(6) if not problem.rule.is_active(ends.theta.dispersion[i])]
     best = max(free, key=lambda i: float(ends.seen.log_likelihood[i]))
     h = 1e-4
     pairs = perturbed(ends.theta[best], units.n_shared, problem.rule.common, problem.response.has_dispersion, h)

@@ -18,7 +18,8 @@ from majorant.engine.latents import entropies
 from majorant.engine.storage import stored_rows
 from majorant.models.formula_estimator import FormulaEstimator, through_formula
 from majorant.models.regression_mixture.experts.extras import Extras, check_extras, check_gating
-from majorant.solvers.responses import RESPONSES, Response
+from majorant.models.regression_mixture.settings import response_of
+from majorant.solvers.responses import Response
 
 
 def _tells_rows_apart(model: FittedLines) -> bool:
@@ -64,7 +65,7 @@ class FittedLines(FormulaEstimator):
 
     @property
     def _response(self) -> Response:
-        return self.family if isinstance(self.family, Response) else RESPONSES[self.family]
+        return response_of(self.family)
 
     def _extras(self, n: int, **given: Any) -> Extras:
         """What is given besides X and y, checked against the fit."""

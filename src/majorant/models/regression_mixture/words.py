@@ -9,6 +9,11 @@ import numpy as np
 
 from majorant.models.regression_mixture.design import Design
 
+PLAIN_ONLY = (
+    "only goes with the plain mixture of Gaussian lines (no other family, groups, gating, shared coefficients, offset, "
+    "trimming or labels)"
+)
+
 
 def of_columns(design: Design, names: Sequence[str]) -> str:
     """Which columns are combinations of others, and what is done about it."""

@@ -125,9 +125,13 @@ class ExpertContest:
         rule, response = self.problem.rule, self.problem.response
         if not (np.isfinite(theta.coef).all() and np.isfinite(seen.log_likelihood)):
             return "its coefficients are no numbers"
+        if self.units.is_exact:
+            return "one model fits every row exactly, so that the likelihood has no maximum and scale_ is a floor"
         smallest = self._smallest(theta)
         if smallest < self.least_mass:
             return f"the smallest component has {smallest:.1f} units (regular from {self.least_mass:.1f} on)"
+        if _has_twins(theta):
+            return "two components are the same: fewer do as well"
         if not response.has_dispersion:
             return SEPARATED if np.linalg.eigvalsh(seen.information).min() < FEWEST_EVENTS else ""
         if theta.dispersion.min() <= rule.floor * (1 + 1e-6):
@@ -163,3 +167,15 @@ class ExpertContest:
 
 def _named(source: str, batch: Experts) -> list[tuple[str, Experts]]:
     return [(source, batch[i]) for i in range(len(batch.weights))]
+
+
+def _has_twins(theta: Experts) -> bool:
+    """Whether two components have the same coefficients and noise: EM then sits on a saddle."""
+    noise = np.log(theta.dispersion)
+    for a in range(theta.n_components):
+        for b in range(a):
+            scale = float(np.sqrt(np.sqrt(theta.dispersion[a] * theta.dispersion[b])))
+            apart = float(np.sqrt(np.sum((theta.coef[a] - theta.coef[b]) ** 2))) / scale
+            if apart + abs(float(noise[a] - noise[b])) < 1e-3:
+                return True
+    return False

@@ -1,47 +1,125 @@
-"""From units and the user's choice of starts to the mixture that is kept."""
+"""The general path: from rows to units, from the user's choice of starts to the mixture that is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning
+from sklearn.exceptions import ConvergenceWarning
 
 from majorant._progress import end_of_starts, report_start
 from majorant.evidence.records import StartRecord
+from majorant.models.regression_mixture.experts.build import units_of
 from majorant.models.regression_mixture.experts.contest import ExpertContest
 from majorant.models.regression_mixture.experts.em import Problem
+from majorant.models.regression_mixture.experts.extras import Extras, check_unit_weights
+from majorant.models.regression_mixture.experts.outcome import criteria, fit_attributes
 from majorant.models.regression_mixture.experts.parameters import Experts
 from majorant.models.regression_mixture.experts.starts import Starts
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.race import Found, Race, Run, distinct, entrants, same_optimum
+from majorant.models.regression_mixture.settings import Given, Outcome, Settings
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED
+from majorant.models.regression_mixture.words import PLAIN_ONLY, of_dropped
+from majorant.solvers.responses import Response
 
 POLISH = 1e-4
 """Share of the tolerance to which the solution that is kept is followed."""
 
 
-def fit_experts(
-    units: Units,
-    problem: Problem,
-    n_components: int,
-    least_mass: float,
-    *,
-    init: str | Experts,
-    n_init: int,
-    max_iter: int,
-    tol: float,
-    verbose: int,
-    seed: int,
-) -> Found[Experts]:
+def fit_general(
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    extras: Extras,
+    settings: Settings,
+) -> Outcome:
+    """Fit any family, with groups, gating, shared coefficients, offsets, trials, trimming, labels.
+
+    Raises
+    ------
+    ValueError
+        If the target cannot be of the family, or what was asked for goes with plain Gaussian lines only.
+    """
+    _refuse_plain_settings(settings)
+    response, k = settings.response, settings.n_components
+    check_unit_weights(weights, extras)
+    response.check(y, np.ones(len(y)) if extras.trials is None else extras.trials)
+    units = units_of(X, y, weights, extras, response, fit_intercept=settings.fit_intercept, shared=settings.shared)
+    if units.n_units < k:
+        raise ValueError(f"{units.n_units} distinct units do not determine n_components={k} components: ask for fewer")
+    problem = Problem(response, settings.rule, settings.trim)
+    least_mass = _least_mass(units, response, settings.min_component_size)
+    found = fit_units(units, problem, least_mass, settings)
+    reorder = isinstance(settings.init, str) and units.labels is None
+    attributes = fit_attributes(units, problem, found, least_mass, reorder=reorder)
+    attributes |= criteria(units, problem, found.best.theta)
+    said: list[tuple[str, type[Warning]]] = []
+    if units.coordinates.dropped:
+        names = [settings.feature_names[j] for j in units.coordinates.dropped]
+        said.append((of_dropped(names, fit_intercept=settings.fit_intercept), LinAlgWarning))
+    if not found.is_regular:
+        said.append((_irregular(found.best.irregular, k, response), ConvergenceWarning))
+    return Outcome(attributes, said)
+
+
+def _refuse_plain_settings(settings: Settings) -> None:
+    asked = [name for name, there in (("bounds", settings.bounds is not None), ("beta", settings.beta != 1.0)) if there]
+    if settings.init in ("moments", "spectral"):
+        asked.append(f"init={settings.init!r}")
+    if asked:
+        raise ValueError(
+            f"{' and '.join(asked)} {PLAIN_ONLY}: leave {'them' if len(asked) > 1 else 'it'} at the default"
+        )
+
+
+def _irregular(why: str, k: int, response: Response) -> str:
+    """What to say where no solution counts."""
+    others = (
+        "" if not response.has_dispersion else ', variance="common", or other max_sigma_ratio and min_component_size'
+    )
+    return f"no regular solution with {k} components was found: here {why}. Ask for fewer components{others}"
+
+
+def _least_mass(units: Units, response: Response, asked: float | None) -> float:
+    """Smallest weight of a regular component, in units of average weight."""
+    if asked is not None:
+        return asked / units.unit
+    if not response.has_dispersion:
+        return 1.0
+    p, rows_a_unit = units.n_coefficients, units.n_rows / units.n_units
+    least = max((p + 2) / rows_a_unit, 1.0)
+    return float(np.clip(0.05 * units.total_weight, least, 5 * (p + 1)))
+
+
+def _given(units: Units, init: Given) -> Experts:
+    """The start that the user gave, in the coordinates of the units."""
+    c, coef = units.coordinates, init["coef"]
+    assert coef is not None
+    k = len(coef)
+    intercept = np.zeros(k) if init["intercept"] is None else init["intercept"]
+    weights = np.ones(k) if init["weights"] is None else init["weights"]
+    dispersion = np.ones(k) if init["scale"] is None else (init["scale"] / c.sigma) ** 2
+    gating = None if units.gating is None else np.zeros((k, units.gating.shape[1]))
+    if gating is not None:
+        gating[:, 0] = np.log(weights) - np.log(weights[0])
+    coef = c.of_coefficients(coef, intercept + np.einsum("kj,j->k", coef, c.origin))
+    if units.n_shared:
+        coef[:, -units.n_shared :] = coef[:, -units.n_shared :].mean(axis=0)
+    return Experts(weights / weights.sum(), coef, dispersion, gating)
+
+
+def fit_units(units: Units, problem: Problem, least_mass: float, settings: Settings) -> Found[Experts]:
     """Fit by the race, or from starts of one kind where the user chose one."""
-    draws = np.random.default_rng(seed)
-    contest = ExpertContest(units, problem, n_components, least_mass, tol, max_iter)
-    if init == "auto" and n_components > 1 and not units.is_exact:
-        found = Race(contest, verbose).find(draws)
+    draws = np.random.default_rng(settings.seed)
+    contest = ExpertContest(units, problem, settings.n_components, least_mass, settings.tol, settings.max_iter)
+    if settings.init == "auto" and settings.n_components > 1 and not units.is_exact:
+        found = Race(contest, settings.verbose).find(draws)
     else:
-        found = _best(contest, _starts(contest, init, n_init, draws), verbose)
+        init = settings.init if isinstance(settings.init, str) else _given(units, settings.init)
+        found = _best(contest, _starts(contest, init, settings.n_init, draws), settings.verbose)
     return _polished(contest, found)
 
 
@@ -81,17 +159,3 @@ def _best(contest: ExpertContest, starts: list[tuple[str, Experts]], verbose: in
     records = tuple(StartRecord(end.source, end.objective, end.n_iter, end.converged) for end in ends)
     best = min(ends, key=lambda end: end.objective)
     return Found(best, best.is_regular, records, (best,), None, "")
-
-
-def given_start(values: Mapping[str, NDArray[np.float64]], units: Units, k: int) -> Experts:
-    """The start that the user gave, in the coordinates of the units."""
-    c = units.coordinates
-    levels = values["intercept"] + np.einsum("kj,j->k", values["coef"], c.origin)
-    gating = None if units.gating is None else np.zeros((k, units.gating.shape[1]))
-    if gating is not None:
-        gating[:, 0] = np.log(values["weights"]) - np.log(values["weights"][0])
-    weights = values["weights"] / values["weights"].sum()
-    coef = c.of_coefficients(values["coef"], levels)
-    if units.n_shared:
-        coef[:, -units.n_shared :] = coef[:, -units.n_shared :].mean(axis=0)
-    return Experts(weights, coef, (values["scale"] / c.sigma) ** 2, gating)

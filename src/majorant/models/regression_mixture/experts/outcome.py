@@ -74,10 +74,10 @@ def criteria(units: Units, problem: Problem, theta: Experts) -> dict[str, float]
     }
 
 
-def outcome(
+def fit_attributes(
     units: Units, problem: Problem, found: Found[Experts], least_mass: float, *, reorder: bool
 ) -> dict[str, Any]:
-    """Everything that a fit leaves, by the name of the attribute."""
+    """The fitted attributes, and ``trim_threshold``, the log density a row below which units were trimmed."""
     share = 1 - problem.trim
 
     def ordered(theta: Experts) -> Experts:
@@ -127,11 +127,11 @@ def outcome(
         "optima_": [described(run) for run in found.optima],
         "evidence_": Evidence(records, "log-likelihood", "max", note=note),
         "trace_": trace.shifted(-units.constant * share).scaled(units.unit),
-        **criteria(units, problem, theta),
+        "trim_threshold": _trimming_threshold(units, problem, theta) if problem.trim > 0 else -np.inf,
     }
 
 
-def trimming_threshold(units: Units, problem: Problem, theta: Experts) -> float:
+def _trimming_threshold(units: Units, problem: Problem, theta: Experts) -> float:
     """Log density a row, in the units of y, below which units were trimmed."""
     batch = stacked([theta])
     densities = unit_densities(units, problem.response, batch, predictors(units, batch.coef), log_priors(units, batch))[

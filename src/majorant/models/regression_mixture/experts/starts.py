@@ -69,8 +69,11 @@ class Starts:
         # units that determine a fit
         self.n_drawn = max(1, int(np.ceil((units.n_coefficients + 1) * units.n_units / units.n_rows)))
 
-    def as_batch(self, coef: NDArray[np.float64]) -> Experts:
-        """Mixtures of these coefficients (S, K, p), with equal weights and a noise by which every row lies near one."""
+    def as_batch(self, coef: NDArray[np.float64], draws: np.random.Generator | None = None) -> Experts:
+        """Mixtures of these coefficients (S, K, p), with equal weights and a noise by which every row lies near one.
+
+        Where all coefficients are shared components can only differ in their noise: it is drawn.
+        """
         s, k, _ = coef.shape
         units = self.units
         if units.n_shared:
@@ -82,6 +85,8 @@ class Starts:
             mean = np.einsum("u,us->s", units.weights, nearest) / units.row_weight
             floor = 1e-3 if self.response.is_location_scale else 1e-3 * self.mean_deviance
             dispersion = np.repeat(self.response.dispersion(np.maximum(mean, floor))[:, None], k, axis=1)
+            if draws is not None and units.n_shared == units.n_coefficients:
+                dispersion = dispersion * np.exp(draws.standard_normal((s, k)))
         gating = None if units.gating is None else np.zeros((s, k, units.gating.shape[1]))
         theta = Experts(np.full((s, k), 1 / k), np.ascontiguousarray(coef), dispersion, gating)
         return theta if units.labels is None else self._named(theta)
@@ -123,12 +128,12 @@ class Starts:
     def elemental(self, draws: np.random.Generator, size: int) -> Experts:
         """Models through few units each."""
         coef = weighted_fits(self.units, self.response, self._drawn(draws, size * self.k))
-        return self.as_batch(coef.reshape(size, self.k, -1))
+        return self.as_batch(coef.reshape(size, self.k, -1), draws)
 
     def pooled(self, draws: np.random.Generator, size: int) -> Experts:
         """The single model, which is zero here, and noise."""
         noise = draws.standard_normal((size, self.k, self.units.n_coefficients))
-        return self.as_batch(noise * draws.uniform(0.2, 1.5, (size, 1, 1)))
+        return self.as_batch(noise * draws.uniform(0.2, 1.5, (size, 1, 1)), draws)
 
     def trimmed(self, draws: np.random.Generator, size: int) -> Experts:
         """One model after the other, each among the units that those before it leave unexplained."""
@@ -152,7 +157,7 @@ class Starts:
             chosen = score.argmin(axis=1) + np.arange(size) * m
             found.append(coef[chosen])
             best = lost[:, chosen]
-        return self.as_batch(np.stack(found, axis=1))
+        return self.as_batch(np.stack(found, axis=1), draws)
 
     def _concentrated(self, lost: NDArray[np.float64], mass: NDArray[np.float64]) -> NDArray[np.float64]:
         """Fits to the units of smallest loss that make up a mass, (M,)."""

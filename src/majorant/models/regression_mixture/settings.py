@@ -1,0 +1,128 @@
+"""What a user asked of a fit, checked, and what a fit leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_array
+
+from majorant._validation import (
+    check_choice,
+    check_integer,
+    check_n_init,
+    check_positive,
+    check_real,
+    check_verbose,
+)
+from majorant.engine.policies import BoundPolicy, check_bounds
+from majorant.models.regression_mixture.family import VarianceRule
+from majorant.solvers.responses import RESPONSES, Response
+
+INITS = ["auto", "moments", "spectral", "random"]
+FLOOR = 1e-16
+"""Smallest variance, in units of the single model's."""
+
+Given = Mapping[str, NDArray[np.float64] | None]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters of an estimator; `init` is a name, or given coefficients, intercepts, scales and weights, where what
+    was not given is None."""
+
+    n_components: int
+    response: Response
+    rule: VarianceRule
+    shared: tuple[int, ...]
+    trim: float
+    min_component_size: float | None
+    fit_intercept: bool
+    init: str | Given
+    n_init: int
+    bounds: BoundPolicy | None
+    beta: float
+    max_iter: int
+    tol: float
+    verbose: int
+    seed: int
+    n_jobs: int | None
+    feature_names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a fit leaves.
+
+    Attributes
+    ----------
+    attributes : dict
+        By name.
+    warnings : list of (message, category)
+    """
+
+    attributes: dict[str, Any]
+    warnings: list[tuple[str, type[Warning]]] = field(default_factory=list)
+
+
+def response_of(family: str | Response) -> Response:
+    """The response that the parameter `family` names, or is."""
+    return family if isinstance(family, Response) else RESPONSES[family]
+
+
+def check_parameters(model: Any) -> None:
+    """Refuse parameters of a mixture of regressions that cannot be.
+
+    Raises
+    ------
+    ValueError, TypeError
+        Says what was got and what is possible.
+    """
+    check_integer("n_components", model.n_components, low=1)
+    if not isinstance(model.family, Response):
+        check_choice("family", model.family, list(RESPONSES), or_else=", or a Response")
+    if not 0 <= check_real("trim", model.trim, low=0.0) < 0.5:
+        raise ValueError(f"trim must be at least 0 and below 0.5; got {model.trim!r}")
+    check_choice("variance", model.variance, ["component", "common"])
+    check_real("max_sigma_ratio", model.max_sigma_ratio, low=1.0)
+    if model.min_component_size != "auto" or not isinstance(model.min_component_size, str):
+        check_real("min_component_size", model.min_component_size, low=0.0)
+    if isinstance(model.init, Mapping):
+        unknown = set(model.init) - {"coef", "intercept", "scale", "weights"}
+        if unknown or "coef" not in model.init:
+            raise ValueError(
+                "init must have coef and may have intercept, scale and weights; "
+                f"got {', '.join(map(repr, model.init)) or 'nothing'}"
+            )
+    else:
+        check_choice("init", model.init, INITS, or_else=", or a dict of parameters")
+    check_n_init(model.n_init)
+    check_bounds(model.bounds)
+    check_positive("beta", model.beta)
+    check_integer("max_iter", model.max_iter, low=1)
+    check_real("tol", model.tol, low=0.0)
+    check_verbose(model.verbose)
+
+
+def check_init(init: Mapping[str, Any], k: int, d: int) -> Given:
+    """The arrays of a start that a user gives.
+
+    Raises
+    ------
+    ValueError
+        If one has the wrong shape, or a weight or scale is not positive.
+    """
+    arrays: dict[str, NDArray[np.float64] | None] = {}
+    for name, shape in (("coef", (k, d)), ("intercept", (k,)), ("scale", (k,)), ("weights", (k,))):
+        arrays[name] = None
+        if name in init:
+            value = np.asarray(check_array(init[name], ensure_2d=False, dtype=np.float64))
+            if value.shape != shape:
+                raise ValueError(f"init[{name!r}] must have shape {shape}; got {value.shape}")
+            if name in ("scale", "weights") and (value <= 0).any():
+                raise ValueError("init['weights'] and init['scale'] must be positive")
+            arrays[name] = value
+    return arrays
