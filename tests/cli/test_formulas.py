@@ -80,6 +80,18 @@ def test_target_and_features_take_groups_and_offsets_too(majorant: Majorant, tab
     assert mj.load("run/model.majorant").gating_coef_.shape == (2, 2)
 
 
+def test_trials_are_taken_where_a_new_table_has_them(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*FIT, "--formula", "I(y > 2) ~ x", "--trials", "I(days + 1)", "--family", "binomial", *RUN)
+    assert (answer.status, answer.err) == (0, "")
+    model = mj.load("run/model.majorant")
+    for columns in (["x"], ["x", "days"]):
+        table.select(columns).write_csv("new.csv")
+        assert majorant("predict", "run", "new.csv", "--out", "p.csv", "--force").status == 0
+        expected = model.predict(table.select(columns))
+        np.testing.assert_allclose(pl.read_csv("p.csv")["prediction"], expected)
+    np.testing.assert_allclose(expected, model.predict(table[["x"]]) * (table["days"] + 1).to_numpy())
+
+
 def test_sizes_are_compared(majorant: Majorant, table: pl.DataFrame) -> None:
     assert majorant(*COUNTS, "--k", "1:2", "--criterion", "bic", "--out", "run").status == 0
     kept = json.loads(Path("run/summary.json").read_text())

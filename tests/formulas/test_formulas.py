@@ -204,6 +204,12 @@ def test_every_role_has_its_rows() -> None:
     assert formula.apply(table[["x"]]).X.equals(rows.X) and formula.apply(table).y is not None
 
 
+def test_names_that_differ_in_signs_alone_are_told_apart() -> None:
+    table = TABLE.assign(**{"a_b": TABLE["x"]})
+    _, design = learned("I(`a b` + 100 * a_b)", table)
+    np.testing.assert_array_equal(design[:, 0], table["a b"] + 100 * table["a_b"])
+
+
 def test_a_dot_is_every_column_without_another_role() -> None:
     _, rows = Formula.learn("y ~ . | k", TABLE, gating="h", offset="log(z)")
     assert list(rows.X.columns) == ["x", "g[T.b]", "g[T.c]", "a b"]

@@ -11,7 +11,6 @@ from majorant.cli.matrix import Columns, build_matrix
 from majorant.cli.runs import read_run
 from majorant.cli.settings import allows_missing
 from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file, read_table, write_table
-from majorant.formulas import Formula
 from majorant.summary import counted
 
 
@@ -26,7 +25,9 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
     table = read_table(table_path)
     formula = getattr(estimator, "formula_", None)
     if formula is not None:
-        used = complete_rows(table, _columns_of(formula, table), drop_missing)
+        columns = Columns(formula.predictors(table.frame.columns))
+        _check_columns(table, columns)
+        used = complete_rows(table, columns.features, drop_missing)
         found = used.told(lambda: assigned(estimator, used.frame, used.rows, is_new=True))
         n_left_out = used.n_left_out
     else:
@@ -41,13 +42,6 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
     except OSError as error:
         raise CommandError(f"{out} cannot be written: {error.strerror}.") from error
     return f"{out}, {counted(len(found['row']), 'row')}, {n_left_out} left out"
-
-
-def _columns_of(formula: Formula, table: SourceTable) -> list[str]:
-    """The columns that a prediction needs, and the groups' where the table has it."""
-    needed = [name for name in formula.predictors if name in table.frame.columns or name != formula.groups]
-    _check_columns(table, Columns(tuple(needed)))
-    return needed
 
 
 def _check_columns(table: SourceTable, columns: Columns) -> None:

@@ -126,7 +126,7 @@ class Formula:
         data : data frame
         wanted : iterable of str
             Of ``gating``, ``offset``, ``trials`` and ``groups``: what is needed, as far as the formula has it. A table
-            without the column of groups has none.
+            without the columns of groups or, where no response is needed, of trials has none.
         response : bool, optional
             Whether the response is needed; by default it is taken where the table has its columns.
 
@@ -141,7 +141,8 @@ class Formula:
         if response is None:
             response = all(name in table.columns for name in self.response.kinds)
         y = self.response.apply(table) if response else None
-        values = {name: terms.apply(table) for name, terms in self.extras.items() if name in names}
+        known = self._extras_of(table.columns, with_trials=bool(response))
+        values = {name: terms.apply(table) for name, terms in known.items() if name in names}
         groups = self.groups if "groups" in names and self.groups in table.columns else None
         return self._rows(table, self.features.apply(table), y, values, groups)
 
@@ -166,10 +167,18 @@ class Formula:
         """The columns that it needs, the response's first."""
         return self._columns(self.response, self.features, *self.extras.values())
 
-    @property
-    def predictors(self) -> tuple[str, ...]:
-        """The columns that it needs where the response is not known; the groups' last."""
-        return self._columns(self.features, *(terms for name, terms in self.extras.items() if name != "trials"))
+    def predictors(self, columns: Sequence[str]) -> tuple[str, ...]:
+        """The columns that a prediction takes from a table of these columns, those that it lacks included."""
+        needed = self._columns(self.features, *self._extras_of(columns, with_trials=False).values())
+        return tuple(name for name in needed if name in columns or name != self.groups)
+
+    def _extras_of(self, columns: Sequence[str], *, with_trials: bool) -> dict[str, Terms]:
+        """Gating, offset and trials; trials without their columns only where they are needed."""
+        return {
+            name: terms
+            for name, terms in self.extras.items()
+            if name != "trials" or with_trials or all(column in columns for column in terms.kinds)
+        }
 
     def _columns(self, *parts: Terms) -> tuple[str, ...]:
         names = [name for part in parts for name in part.kinds if name != self.groups]

@@ -164,7 +164,7 @@ def variables_of_code(code: str, columns: Sequence[str]) -> list[str]:
 
     aliases: dict[str, str] = {}
     try:
-        tree = ast.parse(sanitize_variable_names(code, {}, aliases), mode="eval")
+        tree = ast.parse(sanitize_variable_names(code, dict.fromkeys(columns), aliases), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise ValueError(f"{code!r} cannot be read: {_plain(error)}") from error
     called = set()

@@ -60,6 +60,18 @@ class FormulaEstimator(LatentVariableModel):
             If formulaic is not installed.
         ValueError, TypeError
             If formula, table or parameters cannot be used.
+
+        Examples
+        --------
+        >>> import numpy as np, pandas as pd, majorant as mj
+        >>> x, kind = np.arange(60) / 10, np.tile(["a", "b", "b"], 20)
+        >>> table = pd.DataFrame({"x": x, "kind": kind, "y": np.where(np.arange(60) % 2, x, 9 - x) + (kind == "b")})
+        >>> table["y"] += 0.1 * np.random.default_rng(0).normal(size=60)
+        >>> model = mj.RegressionMixture.from_formula("y ~ x + kind", table, random_state=0)
+        >>> model.feature_names_in_.tolist()
+        ['x', 'kind[T.b]']
+        >>> model.predict_components(pd.DataFrame({"x": [1.0], "kind": ["b"]})).round(1)
+        array([[2., 9.]])
         """
         if "fit_intercept" in parameters:
             raise TypeError("the formula says whether there is an intercept: write 'y ~ 0 + x' for none")

@@ -148,7 +148,9 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
         Rows that were trimmed.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Where X had column names.
+        Where X had column names; by a formula the names of its terms.
+    formula_ : Formula
+        After `from_formula` or `fit_formula`: data frames then go through it.
     evidence_ : Evidence
     trace_ : Trace
 
