@@ -9,13 +9,15 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 import majorant as mj
+from majorant import registry
 from majorant.registry import card_of
 
 ESTIMATORS: list[type[Any]] = [
     public
     for public in (getattr(mj, name) for name in mj.__all__)
-    if isinstance(public, type) and issubclass(public, BaseEstimator)
+    if isinstance(public, type) and issubclass(public, BaseEstimator) and public in registry.ESTIMATORS.values()
 ]
+"""All but what does not take a table, and therefore has no card."""
 
 
 def make(cls: type[Any], size: int = 3, **parameters: Any) -> Any:

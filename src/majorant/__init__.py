@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         GaussianMixture,
         KMeans,
         LatentPrototypeClassifier,
+        LatentStructuralSVM,
         RegressionMixture,
     )
     from majorant.persistence import load
@@ -51,6 +52,7 @@ _HOMES = {
     "GrowingSubset": "engine",
     "KMeans": "models",
     "LatentPrototypeClassifier": "models",
+    "LatentStructuralSVM": "models",
     "MultiFold": "engine",
     "PairConstraints": "engine",
     "RandomWalk": "engine",
@@ -82,6 +84,7 @@ __all__ = [
     "GrowingSubset",
     "KMeans",
     "LatentPrototypeClassifier",
+    "LatentStructuralSVM",
     "MultiFold",
     "PairConstraints",
     "RandomWalk",

@@ -5,5 +5,13 @@ from majorant.models.gaussian_mixture import GaussianMixture
 from majorant.models.kmeans import KMeans
 from majorant.models.prototypes import LatentPrototypeClassifier
 from majorant.models.regression_mixture import RegressionMixture
+from majorant.models.structural_svm import LatentStructuralSVM
 
-__all__ = ["DiscriminativeClustering", "GaussianMixture", "KMeans", "LatentPrototypeClassifier", "RegressionMixture"]
+__all__ = [
+    "DiscriminativeClustering",
+    "GaussianMixture",
+    "KMeans",
+    "LatentPrototypeClassifier",
+    "LatentStructuralSVM",
+    "RegressionMixture",
+]

@@ -57,6 +57,9 @@ class PlaneCache:
         self._planes: list[list[Plane]] = [[] for _ in range(problem.n_samples)]
         self._shares: list[Vector] = [np.zeros(0) for _ in range(problem.n_samples)]
         self._products: list[NDArray[np.float64]] = [np.zeros((0, 0)) for _ in range(problem.n_samples)]
+        self._rows: list[NDArray[np.float64] | None] = [
+            None
+        ] * problem.n_samples  # features, where all columns are held
 
     def collect(self, w: Vector, shares: Vector) -> float:
         return exact_pass(self._problem, w, shares, self._add).value
@@ -96,30 +99,43 @@ class PlaneCache:
         grown[-1, :-1] = grown[:-1, -1] = row
         grown[-1, -1] = plane.inner(plane)
         self._products[i] = grown
+        self._rows[i] = np.array([p.features for p in planes]) if all(p.indices is None for p in planes) else None
 
     def _step(self, i: int, w: Vector, step: float) -> float:
         """Pairwise steps on sample `i`: from the lowest plane in use to the highest one."""
-        planes, mu, products = self._planes[i], self._shares[i], self._products[i]
-        scores = np.array([plane.score(w) for plane in planes])
-        before = mu.copy()
+        planes, rows = self._planes[i], self._rows[i]
+        scores = [plane.score(w) for plane in planes] if rows is None else self._scores(rows, planes, w)
+        # Plain lists: there are few planes, and an array of them costs more to ask than to hold.
+        mu, products, positions = self._shares[i].tolist(), self._products[i].tolist(), range(len(planes))
         first = 0.0
         for t in range(MOST_STEPS):
-            p = int(scores.argmax())
-            q = int(np.where(mu > 0, scores, np.inf).argmin())
-            rise = float(scores[p] - scores[q])
+            p = max(positions, key=scores.__getitem__)
+            q = min((j for j in positions if mu[j] > 0), key=scores.__getitem__)
+            rise = scores[p] - scores[q]
             if t == 0:
                 first = rise
             if rise <= 0.01 * first or p == q:
                 break
-            curvature = step * float(products[p, p] - 2 * products[p, q] + products[q, q])
-            moved = float(mu[q]) if rise >= curvature * mu[q] else rise / curvature
+            to, fro = products[p], products[q]
+            curvature = step * (to[p] - 2 * to[q] + fro[q])
+            moved = mu[q] if rise >= curvature * mu[q] else rise / curvature
             mu[p] += moved
             mu[q] = 0.0 if moved == mu[q] else mu[q] - moved
-            scores -= step * moved * (products[p] - products[q])
-        for plane, change in zip(planes, (mu - before).tolist(), strict=True):
-            if change != 0:
-                plane.add_to(w, -step * change)
+            scores = [s - step * moved * (a - b) for s, a, b in zip(scores, to, fro, strict=True)]
+        change = np.array(mu) - self._shares[i]
+        if change.any():
+            self._shares[i] = np.array(mu)
+            if rows is None:
+                for plane, of_plane in zip(planes, change.tolist(), strict=True):
+                    plane.add_to(w, -step * of_plane)
+            else:
+                w -= step * np.einsum("k,kj->j", change, rows)
         return first
+
+    @staticmethod
+    def _scores(rows: NDArray[np.float64], planes: list[Plane], w: Vector) -> list[float]:
+        dots: list[float] = np.einsum("kj,j->k", rows, w).tolist()
+        return [dot + plane.loss for dot, plane in zip(dots, planes, strict=True)]
 
 
 def dual_coordinate_descent(

@@ -1,0 +1,421 @@
+"""Latent structural SVMs, as scikit-learn's users meet them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from os import PathLike
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from majorant._validation import check_choice, check_integer, check_positive, check_sample_weight, check_verbose
+from majorant.engine.chunks import Chunks
+from majorant.engine.loop import Solution, minimize
+from majorant.engine.policies import BoundPolicy, GibbsLimit, check_bounds
+from majorant.evidence.records import Evidence
+from majorant.models.base import LatentVariableModel
+from majorant.models.structural_svm.family import Candidates, StructuralFamily, Theta
+from majorant.models.structural_svm.oracles import Oracles, Vector, check_model, inferred
+from majorant.models.structural_svm.summary import structural_summary
+from majorant.persistence import UnsavableError
+from majorant.solvers.structural_svm import SOLVERS
+from majorant.starts.restarts import Start, best_of
+
+
+class LatentStructuralSVM(LatentVariableModel):
+    r"""Structured outputs with latent values: you write features and inference, the library finds the weights.
+
+    It minimises
+
+    .. math::
+        F(w) = \frac{\alpha}{2} |w|^2 + \sum_i c_i \Bigl[ \max_{y, z} \bigl(\langle w, \phi(x_i, y, z) \rangle
+               + \Delta(y_i, y)\bigr) - \max_z \langle w, \phi(x_i, y_i, z) \rangle \Bigr],
+
+    where :math:`c_i` are the samples' weights over their sum. Fixing the latent values :math:`z_i` makes the last term
+    linear, and F a convex upper bound: bounds are chosen by a policy, and each is minimised to a known gap.
+
+    Parameters
+    ----------
+    model : StructuralModel
+        Your object with an attribute ``n_features`` and the methods ``joint_features(x, y, z)``,
+        ``loss(y, predicted)``, ``inference(w, x)``, ``loss_augmented_inference(w, x, y)`` and
+        ``latent_completion(w, x, y)``; see `majorant.models.structural_svm.StructuralModel` for what each returns, and
+        for three that it may have besides.
+    alpha : float, default=0.01
+        Strength of the penalty, positive.
+    solver : {"dcd", "cutting-plane", "bcfw"}, default="dcd"
+        How a bound is minimised: dual coordinate descent on planes that are kept for every sample, one-slack cutting
+        planes (fewest calls of your inference where it is slow and n is small), or block-coordinate Frank-Wolfe.
+    bounds : bound policy, optional
+        How bounds are chosen; by default `GibbsLimit`, random valid bounds. `Tightest` is the concave-convex procedure.
+        Policies choose among the latent values that ``latent_values`` lists or, where that is not offered, those that
+        completion and ``sample_latent`` have found so far.
+    latent_init : {"first", "random"} or sequence of latent values, default="first"
+        Latent values of the first bound. "first": those of ``first_latent``, or else of completion at w = 0. "random":
+        drawn from ``latent_values`` or ``sample_latent``, whichever the model has.
+    n_init : int, default=1
+        Fits, each with a seed of its own; the lowest objective is kept. Without anything random they are all the same.
+    tol : float, default=1e-3
+        Relative duality gap at which a bound counts as minimised, and share of itself by which the objective must fall.
+    max_iter : int, default=100
+        Bounds that are explored, and of each descent after that.
+    max_passes : int, default=200
+        Passes over the samples that the solver may take for one bound.
+    verbose : int, default=0
+        1 shows the fits as they end, on stderr.
+    random_state : int, RandomState instance or None, default=None
+        Seed of bounds, of random latent values, and of the order in which the solver visits samples.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (n_features,)
+        The weights w.
+    latent_ : list
+        The latent value of every sample of the fit, given its label.
+    objective_ : float
+        ``F(coef_)``.
+    gap_ : float
+        How far the last bound may be above its minimum, by its dual.
+    n_iter_ : int
+        Minimised bounds of the fit that was kept.
+    evidence_ : Evidence
+        Every fit's objective.
+    trace_ : Trace
+        Objective and bound of every iteration.
+
+    See Also
+    --------
+    majorant.LatentSVC : Classes of bags of regions: one need not write anything.
+
+    Notes
+    -----
+    Inputs are objects, not a table, so the command line does not know this model. A saved file executes nothing, so
+    it cannot hold your model: `save` refuses, and says what to keep instead. Memory: a feature vector for each latent
+    value and each output that was found for a sample.
+
+    References
+    ----------
+    .. [1] C.-N. J. Yu, T. Joachims, "Learning structural SVMs with latent variables", ICML 2009.
+    .. [2] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 4.2.
+
+    Examples
+    --------
+    A number is up to two places off; the label is its sign, the latent value the place.
+
+    >>> import numpy as np, majorant as mj
+    >>> class Shifted:
+    ...     n_features = 2
+    ...     def joint_features(self, x, y, z):
+    ...         return y * x[z : z + 2]
+    ...     def loss(self, y, predicted):
+    ...         return float(y != predicted)
+    ...     def latent_values(self, x, y):
+    ...         return range(3)
+    ...     def best(self, w, x, labels, loss):
+    ...         outputs = [(y, z) for y in labels for z in range(3)]
+    ...         return max(outputs, key=lambda o: w @ self.joint_features(x, *o) + loss(o[0]))
+    ...     def inference(self, w, x):
+    ...         return self.best(w, x, (-1, 1), lambda y: 0.0)
+    ...     def loss_augmented_inference(self, w, x, y):
+    ...         return self.best(w, x, (-1, 1), lambda other: self.loss(y, other))
+    ...     def latent_completion(self, w, x, y):
+    ...         return self.best(w, x, (y,), lambda y: 0.0)[1]
+    >>> X = [np.array([1, 2, 0, 0]), np.array([0, 0, 1, 2]), np.array([0, -1, -2, 0]), np.array([-1, -2, 0, 0])]
+    >>> svm = mj.LatentStructuralSVM(Shifted(), random_state=0).fit(X, [1, 1, -1, -1])
+    >>> svm.predict(X)
+    [1, 1, -1, -1]
+    >>> svm.latent_
+    [0, 2, 1, 0]
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        *,
+        alpha: float = 0.01,
+        solver: Literal["dcd", "cutting-plane", "bcfw"] = "dcd",
+        bounds: BoundPolicy | None = None,
+        latent_init: Any = "first",
+        n_init: int = 1,
+        tol: float = 1e-3,
+        max_iter: int = 100,
+        max_passes: int = 200,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.model = model
+        self.alpha = alpha
+        self.solver = solver
+        self.bounds = bounds
+        self.latent_init = latent_init
+        self.n_init = n_init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.max_passes = max_passes
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> Self:
+        """Find the weights.
+
+        Parameters
+        ----------
+        X : sequence
+            Inputs, of any kind that your model understands.
+        y : sequence
+            Their labels, of any kind.
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights, not all zero.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If the model lacks a method, a method returns what it should not, or a parameter is out of range; the
+            message says what to change. Errors of your own pass through, with a note on where they were raised.
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            inputs, labels = _sequence("X", X), _sequence("y", y)
+            if len(inputs) != len(labels):
+                raise ValueError(f"X and y must be of one length; got {len(inputs)} inputs and {len(labels)} labels")
+            given = check_sample_weight(sample_weight, len(inputs))
+            weights = np.ones(len(inputs)) if given is None else given
+            counted = np.flatnonzero(weights)
+            inputs, labels = [inputs[i] for i in counted], [labels[i] for i in counted]
+            first = self._given_latents(len(weights), counted)
+            random = check_random_state(self.random_state)
+            oracles = Oracles(self.model, inputs, labels)
+            found: dict[int, Candidates] = {}
+            shares = weights[counted] / float(weights.sum())
+
+            def run(start: Start) -> Solution[Theta]:
+                candidates, latent = _first_bound(oracles, first, start.seed)
+                found[start.seed] = candidates
+                family = StructuralFamily(
+                    oracles, candidates, SOLVERS[self.solver], self.alpha, self.tol, self.max_passes, start.seed
+                )
+                policy = GibbsLimit() if self.bounds is None else self.bounds.renumbered(_positions(weights))
+                return minimize(
+                    family,
+                    Chunks(np.arange(len(inputs)), weights=shares),
+                    policy,
+                    latent=lambda block: latent[block.at],
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    seed=start.seed,
+                    n_polish=1,
+                )
+
+            seeds = [int(s) for s in random.randint(2**31, size=self.n_init)]
+            source = "given" if isinstance(first, list) else first
+            solution, records = best_of(
+                [Start(f"{source} latent values", seed=s) for s in seeds], run, verbose=self.verbose
+            )
+            if not solution.converged:
+                _warn(f"the objective has not settled: {solution.result}; raise max_iter")
+            if solution.theta.gap > self.tol * abs(solution.objective):
+                _warn(
+                    f"the last bound is only known to be within {solution.theta.gap:.3g} of its minimum; "
+                    "raise max_passes"
+                )
+            best = next(s for s, r in zip(seeds, records, strict=True) if r.objective == solution.objective)
+            self._keep(solution, found[best], oracles, len(weights), counted)
+            self.evidence_ = Evidence(records, "objective", "min")
+        return self
+
+    def _check_parameters(self) -> None:
+        check_model(self.model)
+        if np.isinf(check_positive("alpha", self.alpha)):
+            raise ValueError("alpha must be finite; got inf")
+        check_choice("solver", self.solver, list(SOLVERS))
+        check_bounds(self.bounds)
+        if isinstance(self.latent_init, str):
+            check_choice(
+                "latent_init", self.latent_init, ["first", "random"], or_else=", or a latent value for each sample"
+            )
+        check_integer("n_init", self.n_init, low=1)
+        if check_positive("tol", self.tol) >= 1:
+            raise ValueError(f"tol must be below 1; got {self.tol!r}")
+        check_integer("max_iter", self.max_iter, low=1)
+        check_integer("max_passes", self.max_passes, low=1)
+        check_verbose(self.verbose)
+
+    def _given_latents(self, n: int, counted: NDArray[np.intp]) -> str | list[Any]:
+        """The first latent values of the samples with weight, or how they are found."""
+        if isinstance(self.latent_init, str):
+            return self.latent_init
+        given = _sequence("latent_init", self.latent_init)
+        if len(given) != n:
+            raise ValueError(f"latent_init must hold a latent value for each of {n} samples; got {len(given)}")
+        return [given[i] for i in counted]
+
+    def _keep(
+        self, solution: Solution[Theta], candidates: Candidates, oracles: Oracles, n: int, counted: NDArray[np.intp]
+    ) -> None:
+        theta = solution.theta
+        self.coef_ = theta.w.copy()
+        self.objective_ = solution.objective
+        self.gap_ = theta.gap
+        self.n_iter_ = solution.n_iter
+        self.trace_ = solution.trace
+        self.latent_: list[Any] = [None] * n
+        for at, i in zip(counted.tolist(), range(oracles.n_samples), strict=True):
+            self.latent_[at] = candidates.values[i][int(candidates.scores(i, theta.w).argmax())]
+
+    def predict(self, X: Sequence[Any]) -> list[Any]:
+        """The label of every input.
+
+        Parameters
+        ----------
+        X : sequence
+            Inputs.
+
+        Returns
+        -------
+        list
+        """
+        return [y for y, _ in self._inferred(X)]
+
+    def predict_latent(self, X: Sequence[Any]) -> list[Any]:
+        """The latent value that goes with the predicted label of every input.
+
+        Parameters
+        ----------
+        X : sequence
+            Inputs.
+
+        Returns
+        -------
+        list
+        """
+        return [z for _, z in self._inferred(X)]
+
+    def _inferred(self, X: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
+        check_is_fitted(self, "coef_")
+        return inferred(self.model, np.asarray(self.coef_, dtype=np.float64), _sequence("X", X))
+
+    def complete(self, X: Sequence[Any], y: Sequence[Any]) -> list[Any]:
+        """The latent value of every input, given its label.
+
+        Parameters
+        ----------
+        X, y : sequence
+            Inputs and labels, of one length.
+
+        Returns
+        -------
+        list
+        """
+        check_is_fitted(self, "coef_")
+        inputs, labels = _sequence("X", X), _sequence("y", y)
+        if len(inputs) != len(labels):
+            raise ValueError(f"X and y must be of one length; got {len(inputs)} inputs and {len(labels)} labels")
+        oracles = Oracles(self.model, inputs, labels)
+        return [oracles.completion(i, self.coef_) for i in range(len(inputs))]
+
+    def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> float:
+        """Minus the mean loss of the predictions: 0 is perfect.
+
+        Parameters
+        ----------
+        X, y : sequence
+            Inputs and labels, of one length.
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights, not all zero.
+
+        Returns
+        -------
+        float
+        """
+        labels, predicted = _sequence("y", y), self.predict(X)
+        if len(labels) != len(predicted):
+            raise ValueError(f"X and y must be of one length; got {len(predicted)} inputs and {len(labels)} labels")
+        weights = check_sample_weight(sample_weight, len(labels))
+        oracles = Oracles(self.model, _sequence("X", X), labels)
+        return -float(np.average([oracles.loss(i, p) for i, p in enumerate(predicted)], weights=weights))
+
+    def _summary(self) -> Any:
+        return structural_summary(self)
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Refuse: a file that executes nothing cannot hold the model that you wrote.
+
+        Keep the weights, ``numpy.save(path, estimator.coef_)``; an estimator with your model whose ``coef_`` is set to
+        them predicts. Or pickle the estimator, where your model's class can be imported.
+
+        Parameters
+        ----------
+        path : str or path-like
+
+        Raises
+        ------
+        UnsavableError
+        """
+        raise UnsavableError(
+            f"a {type(self).__name__} cannot be saved: it holds a model that you wrote, and a saved file executes "
+            "nothing. Keep its weights, numpy.save(path, estimator.coef_), and set them as coef_ of a new estimator "
+            "with your model; or pickle the estimator"
+        )
+
+
+def _warn(message: str) -> None:
+    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+
+
+def _first_bound(oracles: Oracles, first: str | list[Any], seed: int) -> tuple[Candidates, NDArray[np.int32]]:
+    """The latent values that are known before anything is fitted, and for each sample which of them is its first."""
+    candidates = Candidates(oracles)
+    random = np.random.default_rng([seed, 1])
+    chosen = np.zeros(oracles.n_samples, dtype=np.int32)
+    listed, drawn = oracles.offers("latent_values"), oracles.offers("sample_latent")
+    if first == "random" and not listed and not drawn:
+        raise ValueError(
+            'latent_init="random" needs a model with latent_values(x, y) or sample_latent(w, x, y, random); write one '
+            'of them, or use "first" or give latent values'
+        )
+    for i in range(oracles.n_samples):
+        positions = [candidates.add(i, z) for z in oracles.listed(i)] if listed else []
+        if isinstance(first, list):
+            chosen[i] = candidates.add(i, first[i])
+        elif first == "random" and listed:
+            chosen[i] = positions[int(random.integers(len(positions)))]
+        elif first == "random":
+            chosen[i] = candidates.add(i, oracles.sampled(i, np.zeros(oracles.dim), random))
+        else:
+            chosen[i] = candidates.add(i, oracles.first(i))
+    oracles.refuse_loss_of_truth()
+    return candidates, chosen
+
+
+def _positions(weights: Vector) -> NDArray[np.intp]:
+    """Where each sample is among those with weight; -1 where it has none."""
+    return np.where(weights > 0, np.cumsum(weights > 0) - 1, -1).astype(np.intp)
+
+
+def _sequence(name: str, values: Any) -> list[Any]:
+    """The samples as a list.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    if hasattr(values, "columns"):
+        raise TypeError(f"{name} is a table: give its rows as a list of whatever your model understands")
+    try:
+        sequence = None if isinstance(values, str | bytes | dict) else list(values)
+    except TypeError:
+        sequence = None
+    if sequence is None:
+        raise TypeError(f"{name} must be a sequence, such as a list or an array; got {type(values).__name__}")
+    if not sequence:
+        raise ValueError(f"{name} is empty: at least one sample is needed")
+    return sequence

@@ -1,0 +1,200 @@
+"""A latent structural SVM as the engine sees it: latent values that were found, energies, the convex bound's solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.models.structural_svm.oracles import Oracles, Vector, digest
+from majorant.solvers.structural_svm import BoundSolver
+
+HEATS = (1.0, 4.0, 16.0)
+"""Inverse temperatures at which latent values are drawn after a step, in units of one over the mean energy."""
+
+
+class Candidates:
+    """The latent values that were found for each sample so far, with their joint features.
+
+    A latent value of the engine is a position here: none is ever dropped or moved.
+    """
+
+    def __init__(self, oracles: Oracles) -> None:
+        self._oracles = oracles
+        n = oracles.n_samples
+        self.values: list[list[Any]] = [[] for _ in range(n)]
+        self.features: list[NDArray[np.float64]] = [np.empty((0, 0)) for _ in range(n)]
+        self._known: list[dict[bytes, int]] = [{} for _ in range(n)]
+
+    @property
+    def width(self) -> int:
+        """The largest number of one sample's."""
+        return max(len(values) for values in self.values)
+
+    def add(self, i: int, z: Any) -> int:
+        """Where a latent value of sample `i` is, from now on; two of equal features are one."""
+        features = self._oracles.features(i, self._oracles.labels[i], z)
+        at = self._known[i].setdefault(digest(features), len(self.values[i]))
+        if at == len(self.values[i]):
+            self.values[i].append(z)
+            self.features[i] = features[None] if at == 0 else np.vstack([self.features[i], features])
+        return at
+
+    def scores(self, i: int, w: Vector) -> Vector:
+        # Not a matrix product: the sums of one depend on the number of threads that BLAS may use.
+        return np.asarray(np.einsum("kj,j->k", self.features[i], w))
+
+
+@dataclass(frozen=True, eq=False)
+class Theta:
+    """Weights, and what goes with them.
+
+    Attributes
+    ----------
+    w : ndarray of shape (n_features,)
+    maxima : ndarray of shape (n_samples,)
+        Loss-augmented maximum of each sample.
+    gap : float
+        How far the bound that `w` minimises may be above its minimum.
+    state : object
+        Where the solver goes on.
+    """
+
+    w: Vector
+    maxima: Vector
+    gap: float
+    state: Any
+
+
+@dataclass
+class StructuralFamily:
+    r"""How far the score of a latent value is below the loss-augmented maximum, at temperature zero.
+
+    .. math::
+        E_i(z; w) = \max_{y', z'} \bigl[\langle w, \phi(x_i, y', z') \rangle + \Delta(y_i, y')\bigr]
+        - \langle w, \phi(x_i, y_i, z) \rangle
+
+    The penalty is ``alpha / 2 |w|^2``. Blocks have one column, the numbers of the samples; their weights sum to one.
+
+    Parameters
+    ----------
+    oracles : Oracles
+    candidates : Candidates
+        With at least one latent value of every sample.
+    solver : BoundSolver
+    alpha : float
+    tol : float
+        Relative gap at which the solver stops.
+    max_passes : int
+        Passes over the samples that it may take.
+    seed : int
+        Of the solver, and of latent values that are drawn.
+    """
+
+    oracles: Oracles
+    candidates: Candidates
+    solver: BoundSolver
+    alpha: float
+    tol: float
+    max_passes: int
+    seed: int
+    beta: float = np.inf
+    n_states: int = field(init=False)
+    _n_solved: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.n_states = self.candidates.width
+
+    def energies(self, theta: Theta, block: Block) -> NDArray[np.float64]:
+        ids = block.columns[0].tolist()
+        out = np.full((len(ids), self.n_states), np.inf)
+        for row, i in enumerate(ids):
+            scores = self.candidates.scores(i, theta.w)
+            out[row, : len(scores)] = np.maximum(theta.maxima[i] - scores, 0.0)
+        return out
+
+    def statistics(self, block: Block, q: NDArray[Any], theta: Theta | None) -> Vector:
+        out = np.zeros(self.oracles.dim)
+        weights = np.ones(len(block)) if block.weights is None else block.weights
+        for row, i in enumerate(block.columns[0].tolist()):
+            features = self.candidates.features[i]
+            if q.ndim == 1:
+                out += weights[row] * features[q[row]]
+            else:
+                out += weights[row] * np.einsum("k,kj->j", q[row, : len(features)], features)
+        return out
+
+    def solve(self, s: Vector, theta: Theta | None, data: Chunks) -> tuple[Theta, float]:
+        shares = self._shares(data)
+        state = None if theta is None else theta.state
+        found = self.solver(
+            self.oracles,
+            s,
+            shares,
+            alpha=self.alpha,
+            tol=self.tol,
+            max_passes=self.max_passes,
+            state=state,
+            seed=self.seed,
+        )
+        new = Theta(found.w, self._maxima(found.w), found.gap, found.state)
+        data.n_passes += found.n_passes + 1
+        value = self._bound(new, s, shares)
+        if theta is not None:
+            old = replace(theta, gap=found.gap, state=found.state)
+            before = self._bound(old, s, shares)
+            if before <= value:
+                new, value = old, before
+        self._look_for_latents(new, shares, data)
+        return new, value
+
+    def penalty(self, theta: Theta) -> float:
+        return self.alpha / 2 * float(np.sum(theta.w * theta.w))
+
+    def _shares(self, data: Chunks) -> Vector:
+        """The weight of every sample: zero for those that are not in `data`."""
+        shares = np.zeros(self.oracles.n_samples)
+        for block in data.source.blocks():
+            shares[block.columns[0]] = 1.0 if block.weights is None else block.weights
+        return shares
+
+    def _maxima(self, w: Vector) -> Vector:
+        """Loss-augmented maxima; the sample's own label, which costs nothing, must not beat them."""
+        maxima = np.empty(self.oracles.n_samples)
+        for i in range(len(maxima)):
+            maximum, own = self.oracles.augmented(i, w).score(w), float(self.candidates.scores(i, w).max())
+            if own > maximum + 1e-6 * max(abs(own), abs(maximum), 1.0):
+                raise ValueError(
+                    f"loss_augmented_inference of sample {i} found an output whose score and loss sum to "
+                    f"{maximum:.9g}, but the sample's own label has {own:.9g}: it must return the output of the "
+                    "largest sum"
+                )
+            maxima[i] = max(own, maximum)
+        return maxima
+
+    def _bound(self, theta: Theta, s: Vector, shares: Vector) -> float:
+        return self.penalty(theta) + float(np.sum(shares * theta.maxima)) - float(np.sum(theta.w * s))
+
+    def _look_for_latents(self, theta: Theta, shares: Vector, data: Chunks) -> None:
+        """Completions, and latent values drawn by the model, of the samples whose energies will be asked for.
+
+        A fit to a part of the samples is made to judge the others.
+        """
+        asked = np.ones(len(shares), dtype=bool) if data.n_units == len(shares) else shares == 0
+        ids = np.flatnonzero(asked).tolist()
+        for i in ids:
+            self.candidates.add(i, self.oracles.completion(i, theta.w))
+        if self.oracles.offers("sample_latent") and not self.oracles.offers("latent_values"):
+            self._sample_latents(theta, ids)
+        self.n_states = self.candidates.width
+
+    def _sample_latents(self, theta: Theta, ids: list[int]) -> None:
+        self._n_solved += 1
+        scale = float(np.mean([theta.maxima[i] - self.candidates.scores(i, theta.w).max() for i in ids]))
+        for t, heat in enumerate(HEATS if scale > 0 else ()):
+            for i in ids:
+                random = np.random.default_rng([self.seed, self._n_solved, i, t])
+                self.candidates.add(i, self.oracles.sampled(i, theta.w * (heat / scale), random))
