@@ -157,6 +157,24 @@ def test_arrays_and_later_fits_know_no_formula(table: pd.DataFrame) -> None:
     assert not hasattr(model, "formula_")
 
 
+def test_fits_at_a_time_keep_their_warnings_apart(table: pd.DataFrame) -> None:
+    """A formula is read in every thread, and what a fit warns of is recorded with it."""
+    twice = table.assign(x2=2 * table["x"])
+    one, two = (
+        mj.select(
+            mj.RegressionMixture(random_state=0),
+            twice,
+            formula="z ~ poly(x, 2) + x2 + place",
+            n_components=[1, 2, 3],
+            n_jobs=n_jobs,
+        )
+        for n_jobs in (1, 2)
+    )
+    assert [c.warnings for c in one.candidates] == [c.warnings for c in two.candidates]
+    assert all(any("x2" in w for w in c.warnings) for c in one.candidates)
+    assert [c.value for c in one.candidates] == [c.value for c in two.candidates]
+
+
 def test_sizes_are_compared_by_a_formula(table: pd.DataFrame, fitted: mj.RegressionMixture) -> None:
     found = mj.select(
         mj.RegressionMixture(family="poisson", random_state=0),

@@ -91,10 +91,11 @@ def fit(
         str | None, typer.Option(metavar='"A + B"', help="What the weights depend on, for models that take it.")
     ] = None,
     offset: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help='Known part of the predictor, such as "log(T)"; likewise.')
+        str | None,
+        typer.Option(metavar="COLUMN", help='Known part of the predictor, such as "log(T)"; for models that take it.'),
     ] = None,
     trials: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="Number of trials of each row; likewise.")
+        str | None, typer.Option(metavar="COLUMN", help="Number of trials of each row, for models that take it.")
     ] = None,
     k: Annotated[
         str | None, typer.Option(metavar="K", help="Number of clusters or components, or a range to compare: 1:6.")

@@ -72,7 +72,9 @@ class Terms:
             If the table lacks a column or a value, or has a level that was not there at the fit.
         """
         columns, _ = columns_for(table, variables_of(self.terms, table.columns), self.kinds)
-        return self._design(columns, len(table))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # formulaic warns of levels that were not there, which are an error here
+            return self._design(columns, len(table))
 
     @property
     def has_intercept(self) -> bool:
@@ -92,8 +94,10 @@ class Terms:
     def from_state(cls, state: Mapping[str, Any]) -> Terms:
         """The inverse of `to_state`."""
         terms = tuple(tuple((str(method), str(text)) for method, text in term) for term in state["terms"])
-        names = tuple(str(name) for name in state["names"])
-        return cls(terms, dict(state["kinds"]), dict(state["states"]), dict(state["levels"]), names)
+        names, kinds = tuple(str(name) for name in state["names"]), dict(state["kinds"])
+        if not set(kinds.values()) <= {"numbers", "levels"}:
+            raise ValueError(f"a column holds numbers or levels; got {sorted(map(str, kinds.values()))}")
+        return cls(terms, kinds, dict(state["states"]), dict(state["levels"]), names)
 
     def _design(self, columns: Mapping[str, Any], n_rows: int) -> Array:
         _, _, names, values = self._evaluated(columns, n_rows)
@@ -122,8 +126,7 @@ class Terms:
             encoder_state=known,
         )
         materializer = PandasMaterializer(pd.DataFrame(dict(columns), index=range(n_rows)), context=functions())
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # levels that were not there are an error, below
+        with np.errstate(all="ignore"):
             try:
                 matrix = materializer.get_model_matrix(spec)
             except (FormulaicError, ValueError, TypeError, LookupError, ArithmeticError) as error:
