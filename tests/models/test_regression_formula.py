@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import majorant as mj
+
+with (Path(__file__).parents[1] / "reference" / "flexmix_formulas.csv").open() as lines:
+    FLEXMIX = list(csv.DictReader(lines))
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +76,18 @@ def test_the_fit_is_that_of_the_design(table: pd.DataFrame, fitted: mj.Regressio
     assert "place[T.lake]" in page and "GATING" in page and "soil" in page and "noise" not in page
     assert "y ~ x + place | site: 240 rows in 60 groups, 3 features" in page
     np.testing.assert_array_equal(counts(pl.from_pandas(table)).coef_, fitted.coef_)
+
+
+@pytest.mark.filterwarnings("ignore:no regular solution")
+@pytest.mark.parametrize("line", FLEXMIX, ids=lambda line: str(line["table"]))
+def test_formulas_of_flexmix_reach_its_log_likelihood(shared_data: Path, line: dict[str, str]) -> None:
+    table = pl.read_csv(shared_data / f"mixreg/flexmix_{line['table']}.csv")
+    model = mj.RegressionMixture.from_formula(
+        line["formula"], table, gating=line["gating"] or None, family=line["family"], random_state=0
+    )
+    assert model.log_likelihood_ >= float(line["log_likelihood"]) - 1e-6 * abs(model.log_likelihood_)
+    if model.regular_:
+        assert model.log_likelihood_ == pytest.approx(float(line["log_likelihood"]), rel=1e-5)
 
 
 def test_new_tables_go_through_the_formula(table: pd.DataFrame, fitted: mj.RegressionMixture, tmp_path: Path) -> None:
@@ -135,6 +151,11 @@ def test_an_intercept_and_nothing_else(table: pd.DataFrame) -> None:
     assert len(constant.predict(table.iloc[:3])) == 3
     shown = mj.RegressionMixture.from_formula("z ~ x + I(x**2)", table, random_state=0)
     assert shown.fit_intercept and "I(x ** 2)" in str(shown.summary())
+
+
+def test_shared_terms_are_named_as_the_formula_names_them(table: pd.DataFrame) -> None:
+    model = counts(table, shared=["place[T.lake]", "place[T.wood]"])
+    assert np.ptp(model.coef_[:, 1:], axis=0).max() == 0 < np.ptp(model.coef_[:, 0])
 
 
 def test_weights_and_labels_by_column(table: pd.DataFrame) -> None:
