@@ -86,3 +86,29 @@ def test_a_pose_changes_where_a_digit_is_and_not_what_it_is(monkeypatch: pytest.
     np.testing.assert_array_equal(module.shifted(pictures[:5]), moved[:5])
     turned = module.rotated(pictures[:50])
     np.testing.assert_allclose(turned.sum(axis=(1, 2)), pictures[:50].sum(axis=(1, 2)), rtol=0.1)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_discriminative_latent_class(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    module = script("discriminative_latent_class", monkeypatch)
+    lines = module.main(["--quick", "--data", "nowhere"])
+    text = capsys.readouterr().out
+    assert {line.part for line in lines} == set(module.PARTS) - {"text"} and "text: no" in text
+    assert {line.method for line in lines if line.part == "noise"} == set(module.METHODS)
+    assert all(0 <= line.numbers["error"] <= 1 for line in lines)
+    errors = {(line.cell, line.method): line.numbers["error"] for line in lines}
+    assert errors["circles", "rbf, auto"] == errors["round, K = 2, 5 noise", "auto"] == 0
+    costs = {line.method: line.numbers for line in lines if line.part == "sdp"}
+    assert costs["best column"]["cost"] <= costs["optimum"]["cost"] == 1 <= costs["ball and k-means"]["bound"]
+
+
+def test_its_problems(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = script("discriminative_latent_class", monkeypatch)
+    for shape, k in (("round", 2), ("long", 2), ("round", 5), ("long", 5), ("stripes", 5)):
+        x, y = module.bumps(shape, k, 50 * k, 3, 0)
+        assert x.shape == (50 * k, 5) and (np.bincount(y) == 50).all()
+        assert module.error(np.roll(np.arange(k), 1)[y], y) == 0 and module.error(np.zeros_like(y), y) == 1 - 1 / k
+        # groups are told apart by lines: a classifier makes next to no mistake
+        from sklearn.linear_model import LogisticRegression
+
+        assert LogisticRegression(C=100.0, max_iter=5000).fit(x, y).score(x, y) > 0.98

@@ -144,7 +144,8 @@ class QuadraticApproximation:
 
     References
     ----------
-    .. [1] A. Joulin, F. Bach, "A convex relaxation for weakly supervised classifiers", ICML 2012, section 3.
+    .. [1] A. Joulin, F. Bach, J. Ponce, "Efficient optimization for discriminative latent class models",
+       NIPS 2010, section 3.
 
     Examples
     --------

@@ -101,7 +101,8 @@ def low_rank_simplex_program(
 
     References
     ----------
-    .. [1] A. Joulin, F. Bach, "A convex relaxation for weakly supervised classifiers", ICML 2012, section 4.
+    .. [1] A. Joulin, F. Bach, J. Ponce, "Efficient optimization for discriminative latent class models",
+       NIPS 2010, section 4.
 
     Examples
     --------

@@ -161,7 +161,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
 
     References
     ----------
-    .. [1] A. Joulin, F. Bach, "A convex relaxation for weakly supervised classifiers", ICML 2012.
+    .. [1] A. Joulin, F. Bach, J. Ponce, "Efficient optimization for discriminative latent class models", NIPS 2010.
     .. [2] F. Bach, Z. Harchaoui, "DIFFRAC: a discriminative and flexible framework for clustering", NIPS 2007.
     .. [3] A. Krause, P. Perona, R. Gomes, "Discriminative clustering by regularized information maximization", NIPS
        2010.
