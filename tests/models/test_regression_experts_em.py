@@ -96,7 +96,7 @@ def problem_of(family: str, option: dict[str, Any], seed: int) -> tuple[Units, P
         fit_intercept=option.get("fit_intercept", True),
         shared=option.get("shared", ()),
     )
-    rule = VarianceRule(15.0, 1e-16, common=option.get("common", False))
+    rule = VarianceRule(100.0, 1e-16, common=option.get("common", False))
     return units, Problem(response, rule, option.get("trim", 0.0))
 
 
