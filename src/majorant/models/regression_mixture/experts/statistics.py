@@ -78,13 +78,22 @@ class Statistics:
 
 
 def predictors(units: Units, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Offset and ``z' c`` for every row and mixture, (n_rows, S, K); not a matrix product, see `engine.latents`."""
-    s, k, p = coef.shape
-    flat = coef.reshape(s * k, p)
-    eta = np.repeat(units.offset, s * k, axis=1)
-    for j in range(p):
-        eta += units.z[:, j : j + 1] * flat[:, j]
-    return eta.reshape(-1, s, k)
+    """Offset and ``z' c`` for every row and mixture, (n_rows, S, K); not a matrix product, see `engine.latents`.
+
+    In memory rows are the inner axis, as in all that is computed from it: sums over components and over rows then run
+    along memory.
+    """
+    return _combined(units.columns, coef, units.offset[:, 0])
+
+
+def _combined(
+    columns: NDArray[np.float64], coef: NDArray[np.float64], offset: NDArray[np.float64] | float
+) -> NDArray[np.float64]:
+    out = np.empty((*coef.shape[:2], columns.shape[1]))
+    out[:] = offset
+    for j, column in enumerate(columns):
+        out += coef[:, :, j, None] * column
+    return np.moveaxis(out, -1, 0)
 
 
 def log_priors(units: Units, theta: Experts) -> NDArray[np.float64]:
@@ -92,8 +101,7 @@ def log_priors(units: Units, theta: Experts) -> NDArray[np.float64]:
     with np.errstate(divide="ignore"):
         if theta.gating is None:
             return np.log(theta.weights)[None]
-    assert units.gating is not None
-    logits = np.einsum("ug,skg->usk", units.gating, theta.gating)
+    logits = _combined(units.gating_columns, theta.gating, 0.0)
     logits -= logits.max(axis=2, keepdims=True)
     return np.asarray(logits - np.log(np.exp(logits).sum(axis=2, keepdims=True)))
 
@@ -165,7 +173,7 @@ def _of_block(units: Units, response: Response, theta: Experts, kept: NDArray[np
     eta = predictors(units, theta.coef)
     priors = log_priors(units, theta)
     densities, q = unit_densities(units, response, theta, eta, priors)
-    w = np.repeat(units.weights[:, None], s, axis=1) if kept is None else units.weights[:, None] * kept
+    w = np.broadcast_to(units.weights[:, None], densities.shape) if kept is None else units.weights[:, None] * kept
     with np.errstate(invalid="ignore"):
         log_likelihood = np.where(w > 0, w * densities, 0.0).sum(axis=0)
     q *= w[:, :, None]
@@ -175,11 +183,6 @@ def _of_block(units: Units, response: Response, theta: Experts, kept: NDArray[np
     spread = np.zeros((s, k))
     if response.has_dispersion:
         spread = (rows * response.spread(y, eta, theta.dispersion, trials)).sum(axis=0)
-    lower = np.tril_indices(p)
-    packed = np.einsum("im,ij->mj", weight.reshape(-1, s * k), units.z[:, lower[0]] * units.z[:, lower[1]])
-    information = np.zeros((s * k, p, p))
-    information[:, lower[0], lower[1]] = packed
-    information[:, lower[1], lower[0]] = packed
     gating_score = gating_information = None
     if theta.gating is not None:
         gating_score, gating_information = _gating(units, q, w, np.exp(priors))
@@ -187,27 +190,41 @@ def _of_block(units: Units, response: Response, theta: Experts, kept: NDArray[np
         log_likelihood,
         q.sum(axis=0),
         rows.sum(axis=0),
-        np.einsum("im,ij->mj", score.reshape(-1, s * k), units.z).reshape(s, k, p),
-        information.reshape(s, k, p, p),
+        _sums(score, units.columns),
+        _symmetric(_sums(weight, units.products), p),
         spread,
         gating_score,
         gating_information,
     )
 
 
+def _sums(table: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Of each column, weighted by the tables of every mixture: (S, K, number) of (n, S, K) and (number, n)."""
+    inner = np.ascontiguousarray(np.moveaxis(table, 0, -1))
+    flat = inner.reshape(-1, inner.shape[-1])
+    return np.asarray(np.einsum("mi,ji->mj", flat, columns).reshape(*inner.shape[:-1], len(columns)))
+
+
+def _symmetric(packed: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Matrices of their lower triangles."""
+    lower = np.tril_indices(size)
+    out = np.empty((*packed.shape[:-1], size, size))
+    out[..., lower[0], lower[1]] = packed
+    out[..., lower[1], lower[0]] = packed
+    return out
+
+
 def _gating(
     units: Units, q: NDArray[np.float64], w: NDArray[np.float64], priors: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Score and information of the logits of all components but the first; q is weighted."""
-    assert units.gating is not None
-    g = units.gating.shape[1]
+    g = len(units.gating_columns)
     s, k = q.shape[1:]
-    score = np.einsum("usk,ug->skg", q - w[:, :, None] * priors, units.gating)[:, 1:]
+    score = _sums((q - w[:, :, None] * priors)[:, :, 1:], units.gating_columns)
+    pairs = [(a, b) for a in range(1, k) for b in range(1, a + 1)]
+    shares = [w * priors[:, :, a] * ((a == b) - priors[:, :, b]) for a, b in pairs]
+    blocks = _symmetric(_sums(np.stack(shares, axis=2), units.gating_products), g) if pairs else np.empty((s, 0, g, g))
     information = np.empty((s, k - 1, g, k - 1, g))
-    for a in range(1, k):
-        for b in range(1, a + 1):
-            share = w * priors[:, :, a] * ((a == b) - priors[:, :, b])
-            own = np.einsum("us,ug,uh->sgh", share, units.gating, units.gating)
-            information[:, a - 1, :, b - 1] = own
-            information[:, b - 1, :, a - 1] = own
+    for i, (a, b) in enumerate(pairs):
+        information[:, a - 1, :, b - 1] = information[:, b - 1, :, a - 1] = blocks[:, i]
     return score, information.reshape(s, (k - 1) * g, (k - 1) * g)

@@ -98,17 +98,55 @@ class Units:
 
     def per_unit(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sums over the rows of each unit."""
-        return np.add.reduceat(table, self.first, axis=0) if self.is_grouped else table
+        if not self.is_grouped:
+            return table
+        # In memory rows are the inner axis of tables of many mixtures, see `statistics.predictors`.
+        return np.moveaxis(np.add.reduceat(np.moveaxis(table, 0, -1), self.first, axis=-1), -1, 0)
 
     def per_row(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """A unit's entry for each of its rows."""
-        return np.repeat(table, self.sizes, axis=0) if self.is_grouped else table
+        if not self.is_grouped:
+            return table
+        return np.moveaxis(np.take(np.moveaxis(table, 0, -1), self.unit_of_row, axis=-1), -1, 0)
+
+    @cached_property
+    def unit_of_row(self) -> NDArray[np.intp]:
+        return np.repeat(np.arange(self.n_units), self.sizes)
+
+    @cached_property
+    def columns(self) -> NDArray[np.float64]:
+        """Columns of `z`, (p, n_rows)."""
+        return np.ascontiguousarray(self.z.T)
+
+    @cached_property
+    def products(self) -> NDArray[np.float64]:
+        """Products of two columns of `z`, in the order of the lower triangle."""
+        return _products(self.columns)
+
+    @cached_property
+    def gating_columns(self) -> NDArray[np.float64]:
+        assert self.gating is not None
+        return np.ascontiguousarray(self.gating.T)
+
+    @cached_property
+    def gating_products(self) -> NDArray[np.float64]:
+        return _products(self.gating_columns)
+
+    @cached_property
+    def _slices(self) -> dict[int, list[Units]]:
+        return {}
 
     def slices(self, width: int) -> list[Units]:
         """Blocks of units whose tables of `width` columns stay in the cache."""
         most = max(CACHED // max(width, 1), LEAST_ROWS)
         if self.n_rows <= 1.5 * most:
             return [self]
+        if width not in self._slices:
+            self._slices[width] = self._cut(most)
+        return self._slices[width]
+
+    def _cut(self, most: int) -> list[Units]:
+        """Blocks of about so many rows."""
         ends = np.append(self.first[1:], self.n_rows)
         blocks, begin = [], 0
         while begin < self.n_units:
@@ -161,3 +199,8 @@ class Units:
 
 CACHED, LEAST_ROWS = 1 << 16, 64
 """Entries of a table that stays in the cache, and fewest rows of a block."""
+
+
+def _products(columns: NDArray[np.float64]) -> NDArray[np.float64]:
+    lower = np.tril_indices(len(columns))
+    return columns[lower[0]] * columns[lower[1]]
