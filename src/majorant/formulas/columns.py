@@ -56,7 +56,7 @@ def is_table(data: Any) -> bool:
 def columns_for(
     table: nw.DataFrame[Any], names: Sequence[str], kinds: Mapping[str, Kind] | None = None
 ) -> tuple[dict[str, Any], dict[str, Kind]]:
-    """Columns as formulas take them: numbers as float64, levels as text or what else they are.
+    """Columns as formulas take them: numbers as float64, levels as categoricals.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def columns_for(
     Returns
     -------
     columns : dict
-        Arrays, and pandas categoricals where a column says its levels itself.
+        Arrays of numbers, and pandas categoricals.
     kinds : dict
 
     Raises
@@ -86,7 +86,7 @@ def columns_for(
         series = table[name]
         found[name] = _kind_of(series) if kinds is None else kinds[name]
         if found[name] == "levels":
-            columns[name] = _levels(series) if kinds is None else _texts(series)
+            columns[name] = _levels(series)
         elif _kind_of(series) == "numbers":
             columns[name] = series.cast(nw.Float64).to_numpy().astype(np.float64)
         else:
@@ -112,24 +112,18 @@ def _kind_of(series: nw.Series[Any]) -> Kind:
 
 
 def _levels(series: nw.Series[Any]) -> Any:
-    """Text; with its levels in the order that the column says, where it does."""
+    """A categorical, its levels in the order that the column says, or else sorted."""
+    import pandas as pd
+
     native, dtype = series.to_native(), series.dtype
     if isinstance(dtype, nw.Enum):
         declared = list(dtype.categories)
     elif dtype == nw.Categorical and nw.dependencies.is_pandas_like_series(native):
         declared = list(native.cat.categories)
     else:  # levels of other libraries stand in the order in which a process happened to meet them
-        return _texts(series)
-    import pandas as pd
-
+        return pd.Categorical(series.to_list())
     present = set(series.unique().to_list())
     return pd.Categorical(series.to_list(), categories=[level for level in declared if level in present])
-
-
-def _texts(series: nw.Series[Any]) -> NDArray[Any]:
-    texts = np.empty(len(series), dtype=object)
-    texts[:] = series.to_list()
-    return texts
 
 
 def refuse_missing(table: nw.DataFrame[Any], names: Sequence[str]) -> None:
