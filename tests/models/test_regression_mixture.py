@@ -21,6 +21,7 @@ import majorant as mj
 from majorant.models.regression_mixture.design import Design, design_in_memory
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
 from majorant.models.regression_mixture.information import observed_information
+from majorant.models.regression_mixture.layout import Layout
 from majorant.models.regression_mixture.parameters import Regressions
 
 Array = NDArray[Any]
@@ -281,18 +282,17 @@ def test_information_is_minus_the_hessian(common: bool) -> None:
         theta = Regressions(theta.weights, theta.coef, np.full(k, 0.4))
     family = RegressionFamily(k, VarianceRule(np.inf, 1e-16))
 
-    def unpack(v: Array) -> Regressions:
-        weights = np.exp(np.r_[v[-(k - 1) :], 0.0])
-        if common:
-            coef, variances = v[: k * p].reshape(k, p), np.full(k, np.exp(2 * v[k * p]))
-        else:
-            rows = v[: k * (p + 1)].reshape(k, p + 1)
-            coef, variances = rows[:, :p], np.exp(2 * rows[:, p])
-        return Regressions(weights / weights.sum(), np.ascontiguousarray(coef), variances)
+    n_scales = 1 if common else k
+    layout = Layout(k, p, n_scales=n_scales)
 
-    logs = 0.5 * np.log(theta.variances)
-    first = np.r_[theta.coef.ravel(), logs[0]] if common else np.column_stack([theta.coef, logs]).ravel()
-    v = np.r_[first, np.log(theta.weights[:-1] / theta.weights[-1])]
+    def unpack(v: Array) -> Regressions:
+        weights = np.exp(np.r_[0.0, v[-(k - 1) :]])
+        coef, logs = v[: k * p].reshape(k, p), np.broadcast_to(v[k * p : k * p + n_scales], k)
+        return Regressions(weights / weights.sum(), np.ascontiguousarray(coef), np.exp(2 * logs))
+
+    v = np.r_[
+        theta.coef.ravel(), 0.5 * np.log(theta.variances[:n_scales]), np.log(theta.weights[1:] / theta.weights[0])
+    ]
 
     def free(v: Array) -> float:
         return float(design.data.map_sum(lambda block: family.tight_pass(unpack(v), block)[0]))
@@ -301,7 +301,7 @@ def test_information_is_minus_the_hessian(common: bool) -> None:
     hessian = [
         [(free(v + a + b) - free(v + a - b) - free(v - a + b) + free(v - a - b)) / 4e-8 for b in step] for a in step
     ]
-    found = observed_information(design, theta, common=common)
+    found = layout.free.T @ observed_information(design, theta) @ layout.free
     np.testing.assert_allclose(found, hessian, atol=2e-6 * np.abs(found).max())
 
 
@@ -344,7 +344,7 @@ def test_rows_on_one_line_have_no_maximum_and_say_so() -> None:
         np.testing.assert_allclose(model.predict(x), y, atol=1e-8)
         assert not model.regular_
         assert not hasattr(model, "predict_proba")
-        with pytest.raises(ValueError, match="singular"):
+        with pytest.raises(ValueError, match="one line fits every row exactly"):
             model.standard_errors()
 
 

@@ -14,7 +14,7 @@ from majorant.engine.storage import stored_rows
 from majorant.evidence.certificate import Certificate
 from majorant.models.formula_estimator import through_formula
 from majorant.models.regression_mixture.design import Design, design_in_memory
-from majorant.models.regression_mixture.prediction import FittedLines
+from majorant.models.regression_mixture.inference import UncertainLines
 from majorant.solvers.mixture_bounds import Effort, UpperBound, regressions_upper_bound
 
 FITTED_SHARE = 0.5
@@ -23,7 +23,7 @@ MOST_COEFFICIENTS = 4
 ROUNDING = 1e-9
 
 
-class CertifiableLines(FittedLines):
+class CertifiableLines(UncertainLines):
     """A fitted mixture of regressions that can say how far it is from the best possible."""
 
     @through_formula

@@ -86,7 +86,8 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
         "moments" [2]_, "spectral" [1]_: one start from the moments of the data, spectral only for at most as many
         components as coefficients; where moments leave several open, the one that a few steps of EM make most of.
         "random": `n_init` lines at random, each to the optimum nearest to it. A dict with
-        ``coef``, ``intercept``, ``scale`` and ``weights`` (the last two optional): that start.
+        ``coef``, ``intercept``, ``scale``, ``weights``, ``gating_coef`` and ``gating_intercept`` (all but the first
+        optional): that start.
     n_init : "auto" or int, default="auto"
         Number of random starts (10), where `init` is "random" or `bounds` are given.
     bounds : bound policy, optional
@@ -129,8 +130,8 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
     n_iter_ : int
         EM steps of the run that was kept.
     standard_errors_ : dict or None
-        Of ``coef``, ``intercept``, ``scale`` and ``weights``, from the observed information; None where it is
-        singular.
+        By the name of the parameter, from the observed information; None where there are none, see
+        `standard_errors`.
     n_parameters_ : int
         Free parameters, as the criteria count them.
     center_ : ndarray of shape (n_features,)
@@ -289,7 +290,7 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
                 n_components=self.n_components,
                 response=self._response,
             )
-            settings = self._settings(seed)
+            settings = self._settings(seed, 0 if extras.gating is None else extras.gating.shape[1])
             if self._is_plain(settings, extras):
                 outcome = fit_plain(X if source is None else source, y, weights, settings)
             elif source is None:
@@ -306,11 +307,11 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
                 warnings.warn(message, category, stacklevel=2)
         return self
 
-    def _settings(self, seed: int) -> Settings:
+    def _settings(self, seed: int, n_gating: int) -> Settings:
         """The parameters, checked, as a fit takes them."""
         init: Any = self.init
         if isinstance(init, Mapping):
-            init = check_init(init, self.n_components, self.n_features_in_)
+            init = check_init(init, self.n_components, self.n_features_in_, n_gating)
         names = self._feature_names()
         shared = () if self.shared is None else self.shared
         auto = isinstance(self.min_component_size, str)

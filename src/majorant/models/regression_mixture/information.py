@@ -11,10 +11,11 @@ from majorant.energy import posterior
 from majorant.engine.chunks import Block
 from majorant.models.regression_mixture.design import Design
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
+from majorant.models.regression_mixture.layout import Layout
 from majorant.models.regression_mixture.parameters import Regressions
 
 
-def observed_information(design: Design, theta: Regressions, *, common: bool) -> NDArray[np.float64]:
+def observed_information(design: Design, theta: Regressions) -> NDArray[np.float64]:
     r"""Minus the Hessian of the log-likelihood, at average weights of one.
 
     By Louis' identity [1]_, with :math:`s_{ik}` and :math:`H_{ik}` the complete-data score and Hessian of row i in k,
@@ -22,16 +23,16 @@ def observed_information(design: Design, theta: Regressions, *, common: bool) ->
     .. math:: I = \sum_i w_i \Big[ \sum_k q_{ik} (-H_{ik} - s_{ik} s_{ik}^T) + s_i s_i^T \Big], \qquad
         s_i = \sum_k q_{ik} s_{ik}.
 
-    Parameters are, in this order, the coefficients and the logarithm of the standard deviation of every component (one
-    for all where `common`, at the end), then the logits of the first K - 1 weights against the last.
-
     Parameters
     ----------
     design : Design
     theta : Regressions
         In the design's coordinates.
-    common : bool
-        Whether all components have one variance.
+
+    Returns
+    -------
+    ndarray
+        By all parameters in the order of `Layout`.
 
     References
     ----------
@@ -74,23 +75,11 @@ def observed_information(design: Design, theta: Regressions, *, common: bool) ->
         out[k * own :, k * own :] += float(w.sum()) * (np.diag(theta.weights) - np.outer(theta.weights, theta.weights))
         return out
 
-    return _free(design.data.map_sum(visit), k, own, common)
-
-
-def _free(information: NDArray[np.float64], k: int, own: int, common: bool) -> NDArray[np.float64]:
-    """The information of free parameters: a common scale once, and the last logit zero."""
-    keep = np.eye(len(information))[:, :-1]
-    if common:
-        scales = [c * own + own - 1 for c in range(k)]
-        one = keep[:, scales].sum(axis=1)
-        rest = [j for j in range(keep.shape[1]) if j not in scales and j < k * own]
-        logits = list(range(k * own, keep.shape[1]))
-        keep = np.column_stack([keep[:, rest], one, keep[:, logits]])
-    return keep.T @ information @ keep
+    return design.data.map_sum(visit)
 
 
 def standard_errors(design: Design, theta: Regressions, *, common: bool) -> dict[str, Any] | None:
-    """Standard errors of coefficients, intercepts, scales and weights in the units of X and y.
+    """Standard errors in the units of X and y, by the name of the parameter.
 
     Returns
     -------
@@ -98,37 +87,17 @@ def standard_errors(design: Design, theta: Regressions, *, common: bool) -> dict
         None where the information is not positive definite: the data do not determine all parameters; or where an error
         is no number.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # refused below
-        errors = _errors(design, theta, common=common)
-    return errors if errors and all(np.isfinite(values).all() for values in errors.values()) else None
-
-
-def _errors(design: Design, theta: Regressions, *, common: bool) -> dict[str, Any] | None:
     k, p = theta.coef.shape
-    information = observed_information(design, theta, common=common) * design.unit
-    size = np.sqrt(np.maximum(np.diag(information), 1e-300))
-    try:
-        np.linalg.cholesky(information / np.outer(size, size) - 1e-10 * np.eye(len(information)))
-    except np.linalg.LinAlgError:
-        return None
-    covariance = np.linalg.inv(information / np.outer(size, size)) / np.outer(size, size)
-    standard = design.standard
-    step = p if common else p + 1
-    zero = np.zeros((1, p))
-    slopes0, levels0 = standard.coefficients(zero)
-    slopes, levels = standard.coefficients(np.eye(p))
-    unit = np.exp(standard.log_unit)  # whose square may be no number
-    by_slope = (slopes - slopes0).T / unit  # (n_features, p)
-    by_intercept = (levels - levels0) / unit - np.einsum("jp,j->p", by_slope, standard.origin[:-1])
-    coef, intercept, scale = np.empty((k, len(by_slope))), np.empty(k), np.empty(k)
-    for c in range(k):
-        own = covariance[c * step : c * step + p, c * step : c * step + p]
-        coef[c] = unit * np.sqrt(np.einsum("jp,pq,jq->j", by_slope, own, by_slope))
-        intercept[c] = unit * np.sqrt(by_intercept @ own @ by_intercept)
-        at = k * p if common else c * step + p
-        scale[c] = np.sqrt(covariance[at, at] * theta.variances[c]) * unit
-    n_logits = k - 1
-    logits = covariance[len(covariance) - n_logits :, len(covariance) - n_logits :]
-    by_logit = (np.diag(theta.weights) - np.outer(theta.weights, theta.weights))[:, :n_logits]
-    weights = np.sqrt(np.einsum("kj,jl,kl->k", by_logit, logits, by_logit))
-    return {"coef": coef, "intercept": intercept, "scale": scale, "weights": weights}
+    layout, standard = Layout(k, p, n_scales=1 if common else k), design.standard
+    with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        covariance = layout.covariance(observed_information(design, theta) * design.unit)
+        if covariance is None:
+            return None
+        slopes0, levels0 = standard.coefficients(np.zeros((1, p)))
+        slopes, levels = standard.coefficients(np.eye(p))
+        unit = float(np.exp(standard.log_unit))  # whose square may be no number
+        by_slope = (slopes - slopes0).T / unit  # (n_features, p)
+        by_intercept = (levels - levels0) / unit - np.einsum("jp,j->p", by_slope, standard.origin[:-1])
+        lines = np.vstack([by_intercept, by_slope])
+        by_logits = np.diag(theta.weights) - np.outer(theta.weights, theta.weights)
+        return layout.errors(covariance, lines, np.sqrt(theta.variances) * unit, by_logits, np.ones((1, 1)), unit)

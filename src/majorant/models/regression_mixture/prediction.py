@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
 
-from majorant._validation import check_choice
+from majorant._validation import check_sample_weight
 from majorant.energy import free_energy, posterior
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import entropies
 from majorant.engine.storage import stored_rows
 from majorant.models.formula_estimator import FormulaEstimator, through_formula
-from majorant.models.regression_mixture.experts.extras import Extras, check_extras, check_gating
+from majorant.models.regression_mixture.experts.extras import Extras, check_extras, check_gating, check_unit_weights
 from majorant.models.regression_mixture.settings import response_of
 from majorant.solvers.responses import Response
 
@@ -274,49 +274,37 @@ class FittedLines(FormulaEstimator):
         return self._densities(X, y, extras)[0]
 
     @through_formula
-    def aic(self, X: Any, y: Any, **extras: Any) -> float:
+    def aic(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
         """Akaike's criterion on some rows; lower is better. Groups and so on are given as to `log_density`."""
-        return 2 * self.n_parameters_ - 2 * float(self.log_density(X, y, **extras).sum())
+        return 2 * self.n_parameters_ - 2 * self._scored(X, y, sample_weight, extras)[0]
 
     @through_formula
-    def bic(self, X: Any, y: Any, **extras: Any) -> float:
-        """The Bayesian information criterion on some rows, which it counts whatever their groups; lower is better."""
-        return self.n_parameters_ * float(np.log(len(y))) - 2 * float(self.log_density(X, y, **extras).sum())
+    def bic(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
+        """The Bayesian information criterion on some rows; lower is better. It counts their weights, not groups."""
+        value, n_rows, _ = self._scored(X, y, sample_weight, extras)
+        return self.n_parameters_ * float(np.log(n_rows)) - 2 * value
 
     @through_formula
-    def icl(self, X: Any, y: Any, **extras: Any) -> float:
+    def icl(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
         """The integrated completed likelihood: BIC and twice the entropy of the responsibilities; lower is better."""
+        value, n_rows, uncertainty = self._scored(X, y, sample_weight, extras)
+        return self.n_parameters_ * float(np.log(n_rows)) - 2 * value + 2 * uncertainty
+
+    def _scored(self, X: Any, y: Any, sample_weight: Any, given: dict[str, Any]) -> tuple[float, float, float]:
+        """Log-likelihood, summed weight of the rows, and entropy of the responsibilities."""
         rows, target = self._rows(X, y)
-        q = self._densities(rows, target, self._extras(len(target), **extras))[1]
-        return self.bic(X, y, **extras) + 2 * float(entropies(q).sum())
-
-    def standard_errors(self, method: Literal["observed"] = "observed") -> dict[str, NDArray[np.float64]]:
-        """Standard errors of the parameters.
-
-        Parameters
-        ----------
-        method : {"observed"}, default="observed"
-            "observed": from the observed information of the fit, minus the Hessian of the log-likelihood. They hold for
-            regular solutions of enough rows, and take the number of components as given.
-
-        Returns
-        -------
-        dict of ndarray
-            ``coef``, ``intercept``, ``scale`` and ``weights``, each of the shape of its parameter.
-
-        Raises
-        ------
-        ValueError
-            If the information is singular: the rows do not determine all parameters.
-        """
-        check_is_fitted(self)
-        check_choice("method", method, ["observed"])
-        if self.standard_errors_ is None:
-            raise ValueError(
-                "the observed information is singular: the rows do not determine all parameters; "
-                "fit fewer components or leave out columns that are combinations of others"
-            )
-        return {name: values.copy() for name, values in self.standard_errors_.items()}
+        extras = self._extras(len(target), **given)
+        weights = check_sample_weight(sample_weight, len(target))
+        check_unit_weights(weights, extras)
+        densities, q = self._densities(rows, target, extras)
+        w = np.ones(len(target)) if weights is None else weights
+        of_unit = w
+        if extras.groups is not None:
+            of_unit = np.zeros(len(densities))
+            of_unit[extras.groups] = w
+        counts = of_unit > 0
+        value = float(np.sum(of_unit[counts] * densities[counts]))
+        return value, float(w.sum()), float(np.sum(of_unit * np.asarray(entropies(q))))
 
     @through_formula
     def sample(

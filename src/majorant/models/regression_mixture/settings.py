@@ -91,10 +91,10 @@ def check_parameters(model: Any) -> None:
     if model.min_component_size != "auto" or not isinstance(model.min_component_size, str):
         check_real("min_component_size", model.min_component_size, low=0.0)
     if isinstance(model.init, Mapping):
-        unknown = set(model.init) - {"coef", "intercept", "scale", "weights"}
+        unknown = set(model.init) - {"coef", "intercept", "scale", "weights", "gating_coef", "gating_intercept"}
         if unknown or "coef" not in model.init:
             raise ValueError(
-                "init must have coef and may have intercept, scale and weights; "
+                "init must have coef and may have intercept, scale, weights, gating_coef and gating_intercept; "
                 f"got {', '.join(map(repr, model.init)) or 'nothing'}"
             )
     else:
@@ -107,7 +107,7 @@ def check_parameters(model: Any) -> None:
     check_verbose(model.verbose)
 
 
-def check_init(init: Mapping[str, Any], k: int, d: int) -> Given:
+def check_init(init: Mapping[str, Any], k: int, d: int, n_gating: int) -> Given:
     """The arrays of a start that a user gives.
 
     Raises
@@ -116,7 +116,8 @@ def check_init(init: Mapping[str, Any], k: int, d: int) -> Given:
         If one has the wrong shape, or a weight or scale is not positive.
     """
     arrays: dict[str, NDArray[np.float64] | None] = {}
-    for name, shape in (("coef", (k, d)), ("intercept", (k,)), ("scale", (k,)), ("weights", (k,))):
+    shapes = {"coef": (k, d), "intercept": (k,), "scale": (k,), "weights": (k,)}
+    for name, shape in (shapes | {"gating_coef": (k, n_gating), "gating_intercept": (k,)}).items():
         arrays[name] = None
         if name in init:
             value = np.asarray(check_array(init[name], ensure_2d=False, dtype=np.float64))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.stats import norm
 
+from majorant.models.regression_mixture.intervals import intervals, reservations, why_no_errors
 from majorant.models.regression_mixture.words import what_would_admit
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
 
@@ -74,70 +73,43 @@ def regression_summary(model: Any) -> Summary:
 
 def _gating(model: Any) -> list[Block]:
     """On what the weights depend, where they do."""
-    k, n_gating = model.gating_coef_.shape
-    if n_gating == 0:
+    names = _gating_names(model)
+    if not names:
         return []
-    formula = getattr(model, "formula_", None)
-    known = () if formula is None or "gating" not in formula.extras else formula.extras["gating"].names
-    names = known or [f"gating{i + 1}" for i in range(n_gating)]
+    k = len(model.weights_)
     rows = [(j + 1, float(model.gating_intercept_[j]), *map(float, model.gating_coef_[j])) for j in range(k)]
     table = Table("gating", [Column("component"), Column("intercept", 4), *(Column(name, 4) for name in names)], rows)
     return [Block("GATING", "logarithms of the odds against component 1", (table,))]
 
 
-def intervals(model: Any) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] | None:
-    """95 % intervals of every parameter: symmetric for lines, on the scale of the logarithm for noise, of the logit for
-    weights.
-
-    Parameters
-    ----------
-    model : RegressionMixture
-        Fitted.
-
-    Returns
-    -------
-    dict of (low, high), or None
-        By the name of the parameter; None where the information is singular.
-    """
-    errors = model.standard_errors_
-    if errors is None:
-        return None
-    z = float(norm.ppf(0.975))
-    weights, scale = model.weights_, model.scale_
-    spread = weights * (1 - weights)
-    on_logit = np.divide(errors["weights"], spread, out=np.zeros_like(weights), where=spread > 0)
-    return {
-        "coef": (model.coef_ - z * errors["coef"], model.coef_ + z * errors["coef"]),
-        "intercept": (model.intercept_ - z * errors["intercept"], model.intercept_ + z * errors["intercept"]),
-        "scale": (scale * np.exp(-z * errors["scale"] / scale), scale * np.exp(z * errors["scale"] / scale)),
-        "weights": (_moved(weights, -z * on_logit), _moved(weights, z * on_logit)),
-    }
-
-
-def _moved(weights: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities whose logits are moved."""
-    return np.asarray(weights / (weights + (1 - weights) * np.exp(-by)))
+def _gating_names(model: Any) -> list[str]:
+    """Of the gating columns."""
+    formula = getattr(model, "formula_", None)
+    known = () if formula is None or "gating" not in formula.extras else formula.extras["gating"].names
+    return list(known) or [str(i + 1) for i in range(model.gating_coef_.shape[1])]
 
 
 def _intervals(model: Any, features: list[str]) -> tuple[Table | str, ...]:
     found = intervals(model)
     if found is None:
-        return ("The observed information is singular: the rows do not determine all parameters.",)
+        reason = why_no_errors(model)
+        return (f"{reason[0].upper()}{reason[1:]}.",)
     rows = []
-    names: list[tuple[str, str, int | None]] = [
-        ("weight", "weights", None),
-        ("noise", "scale", None),
-        ("intercept", "intercept", None),
-    ]
+    names: list[tuple[str, str, int | None]] = [("weight", "weights", None)]
+    names += [("noise", "scale", None)] * model._response.has_dispersion
+    names += [("intercept", "intercept", None)] * bool(model.fit_intercept)
     names += [(feature, "coef", j) for j, feature in enumerate(features[:MOST_FEATURES])]
+    gates = _gating_names(model)
+    names += [("gating intercept", "gating_intercept", None)] * bool(gates)
+    names += [(f"gating {name}", "gating_coef", j) for j, name in enumerate(gates)]
     for title, name, j in names:
         low, high = found[name]
         values, errors = getattr(model, f"{name}_"), model.standard_errors_[name]
-        for k in range(len(model.weights_)):
+        for k in range(int(name.startswith("gating")), len(model.weights_)):
             at = k if j is None else (k, j)
             rows.append((title, k + 1, float(values[at]), float(errors[at]), float(low[at]), float(high[at])))
     columns = [Column("parameter"), Column("component"), *(Column(c, 4) for c in ("estimate", "error", "low", "high"))]
-    content: tuple[Table | str, ...] = (Table("intervals", columns, rows),)
+    content: tuple[Table | str, ...] = (Table("intervals", columns, rows), *reservations(model))
     if len(features) > MOST_FEATURES:
         content += (f"Of the first {MOST_FEATURES} features; standard_errors() has all.",)
     return content

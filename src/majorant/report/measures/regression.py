@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from majorant.evidence.records import SAME_OPTIMUM
 from majorant.evidence.selection import CRITERIA
-from majorant.models.regression_mixture.summary import intervals
+from majorant.models.regression_mixture.intervals import intervals
 from majorant.registry import ModelCard
 from majorant.report.measures.lines import Lines, matching_order
 from majorant.report.measures.memberships import Memberships

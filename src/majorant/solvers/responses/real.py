@@ -121,6 +121,20 @@ class Gamma(Response):
     def curvature(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         return self._ratio(y, eta) / dispersion
 
+    def scale_derivatives(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> tuple[Table, Table, Table]:
+        shape, log_ratio = 1 / dispersion, np.log(y) - eta
+        lost = self._ratio(y, eta) - 1 - log_ratio
+        large = shape > 1e4
+        with np.errstate(all="ignore"):
+            first = np.where(large, 0.5 / shape + 1 / (12 * shape**2), np.log(shape) - digamma(shape))
+            second = np.where(large, -0.5 / shape**2 - 1 / (6 * shape**3), 1 / shape - polygamma(1, shape))
+        by_shape = first - lost
+        return (
+            -2 * shape * by_shape,
+            4 * shape * by_shape + 4 * shape**2 * second,
+            -2 * self.score(y, eta, dispersion, trials),
+        )
+
     def working(self, y: Table, trials: Table) -> tuple[Table, Table]:
         return np.log(y), np.ones_like(y)
 

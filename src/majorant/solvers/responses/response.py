@@ -66,6 +66,22 @@ class Response(ABC):
         """Minus the second derivative of the log density by eta; of canonical links it is `weight`."""
         return self.weight(y, eta, dispersion, trials)
 
+    def scale_derivatives(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> tuple[Table, Table, Table]:
+        """Of the log density by the logarithm of the scale, the root of the dispersion: first, second, mixed with eta.
+
+        Of a family of your own by differences.
+        """
+        score = self.score(y, eta, dispersion, trials)
+        if self.is_location_scale:
+            away = y - eta
+            mixed = -self.curvature(y, eta, dispersion, trials) * away - score
+            return score * away - 1, mixed * away, mixed
+        step = 1e-4
+        wide, narrow = dispersion * np.exp(2 * step), dispersion * np.exp(-2 * step)
+        low, middle, high = (self.log_density(y, eta, d, trials) for d in (narrow, dispersion, wide))
+        mixed = (self.score(y, eta, wide, trials) - self.score(y, eta, narrow, trials)) / (2 * step)
+        return (high - low) / (2 * step), (high - 2 * middle + low) / step**2, mixed
+
     def spread(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         """What is averaged over rows to find the dispersion, at the present one."""
         raise NotImplementedError(f"{self.name} has no dispersion")

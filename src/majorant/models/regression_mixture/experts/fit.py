@@ -105,6 +105,10 @@ def _given(units: Units, init: Given) -> Experts:
     gating = None if units.gating is None else np.zeros((k, units.gating.shape[1]))
     if gating is not None:
         gating[:, 0] = np.log(weights) - np.log(weights[0])
+        slopes, levels = init["gating_coef"], init["gating_intercept"]
+        if slopes is not None:
+            logits = np.column_stack([np.zeros(k) if levels is None else levels, slopes])
+            gating = np.einsum("gi,ki->kg", np.linalg.pinv(c.gating_to_user), logits - logits[0])
     coef = c.of_coefficients(coef, intercept + np.einsum("kj,j->k", coef, c.origin))
     if units.n_shared:
         coef[:, -units.n_shared :] = coef[:, -units.n_shared :].mean(axis=0)

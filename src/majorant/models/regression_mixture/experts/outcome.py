@@ -11,6 +11,7 @@ from majorant.energy import entropy
 from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.regression_mixture.experts.em import Problem
+from majorant.models.regression_mixture.experts.information import standard_errors
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
 from majorant.models.regression_mixture.experts.statistics import (
     kept_shares,
@@ -118,7 +119,7 @@ def fit_attributes(
         "gating_intercept_": values["gating_intercept"],
         "center_": units.coordinates.origin.copy(),
         "center_fits_": values["level"],
-        "standard_errors_": None,
+        "standard_errors_": standard_errors(units, problem, theta),
         "regular_": found.is_regular,
         "is_exact_": units.is_exact,
         "converged_": found.best.converged,

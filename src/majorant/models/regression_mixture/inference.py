@@ -1,0 +1,203 @@
+"""How sure are the numbers of a fitted mixture of regressions? By information, or by resampling."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from majorant._validation import check_choice, check_integer, check_real, check_sample_weight
+from majorant.engine.storage import stored_rows
+from majorant.models.formula_estimator import through_formula
+from majorant.models.regression_mixture.experts.extras import check_unit_weights, shared_columns
+from majorant.models.regression_mixture.intervals import intervals, reservations, why_no_errors
+from majorant.models.regression_mixture.prediction import FittedLines
+from majorant.models.regression_mixture.resampling import Bootstrap, bootstrap, rows_of
+
+METHODS = ["observed", "parametric-bootstrap", "case-bootstrap"]
+Method = Literal["observed", "parametric-bootstrap", "case-bootstrap"]
+Array = NDArray[np.float64]
+
+
+class UncertainLines(FittedLines):
+    """Standard errors, confidence intervals and resampling."""
+
+    trim: float
+    shared: Any
+    fit_intercept: bool
+    regular_: bool
+
+    def standard_errors(
+        self, method: Method = "observed", X: Any = None, y: Any = None, **resampling: Any
+    ) -> dict[str, Array]:
+        """Standard errors of the parameters.
+
+        Parameters
+        ----------
+        method : {"observed", "parametric-bootstrap", "case-bootstrap"}, default="observed"
+            "observed": from the observed information of the fit, minus the Hessian of the log-likelihood. They hold for
+            regular solutions of enough rows, and take the number of components as given. The others refit, see
+            `bootstrap`, and need the rows of the fit.
+        X : array-like of shape (n_samples, n_features), optional
+        y : array-like of shape (n_samples,), optional
+        **resampling
+            As for `bootstrap`: ``groups``, ``n_resamples``, ``random_state`` and so on.
+
+        Returns
+        -------
+        dict of ndarray
+            ``coef``, ``intercept``, ``scale``, ``weights``, ``gating_coef`` and ``gating_intercept``, each of the shape
+            of its parameter; zero for what is no parameter of the family. With gating, those of the weights take the
+            gating columns as they are.
+
+        Raises
+        ------
+        ValueError
+            If there are none, and why; or if `method` is not known or lacks the rows.
+
+        Warns
+        -----
+        RuntimeWarning
+            If the solution is not a regular one: errors then mean little.
+        """
+        made = self._resampled(method, X, y, resampling)
+        if made is not None:
+            return made.standard_errors()
+        self._check_errors()
+        assert self.standard_errors_ is not None
+        return {name: values.copy() for name, values in self.standard_errors_.items()}
+
+    def confidence_intervals(
+        self, level: float = 0.95, method: Method = "observed", X: Any = None, y: Any = None, **resampling: Any
+    ) -> dict[str, tuple[Array, Array]]:
+        """Confidence intervals of the parameters.
+
+        Parameters
+        ----------
+        level : float, default=0.95
+        method, X, y, **resampling
+            As for `standard_errors`. "observed": symmetric for coefficients, for noise on the scale of the logarithm,
+            for weights of the logit; by resampling: percentiles of the refits.
+
+        Returns
+        -------
+        dict of (low, high)
+            As in `standard_errors`, arrays of the shape of the parameter.
+
+        Raises
+        ------
+        ValueError
+            As `standard_errors`, or if `level` is not between 0 and 1.
+
+        Examples
+        --------
+        >>> import numpy as np, majorant as mj
+        >>> x = np.linspace(0, 10, 100)[:, None]
+        >>> noise = np.random.default_rng(0).normal(size=100)
+        >>> y = np.where(np.arange(100) % 2 == 0, x[:, 0], 5 - x[:, 0]) + noise
+        >>> low, high = mj.RegressionMixture(2, random_state=0).fit(x, y).confidence_intervals()["coef"]
+        >>> (high - low).ravel().round(1).tolist()
+        [0.2, 0.2]
+        """
+        if not 0 < check_real("level", level) < 1:
+            raise ValueError(f"level must be between 0 and 1; got {level!r}")
+        made = self._resampled(method, X, y, resampling)
+        if made is not None:
+            return made.intervals(level)
+        self._check_errors()
+        found = intervals(self, level)
+        assert found is not None
+        return found
+
+    @through_formula
+    def bootstrap(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        kind: Literal["parametric", "case"] = "parametric",
+        n_resamples: int = 200,
+        sample_weight: Any = None,
+        groups: Any = None,
+        gating: Any = None,
+        offset: Any = None,
+        trials: Any = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> Bootstrap:
+        """Refit on data drawn anew.
+
+        Every refit starts at this fit (so it says nothing about other optima: for those see `evidence_` and
+        ``mj.stability``), and its components are matched to those of the fit. Refits that fail, or end at a solution
+        that is not regular, are counted and left out.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows of the fit, which a model does not keep; what else was given to ``fit`` is given again.
+        y : array-like of shape (n_samples,)
+        kind : {"parametric", "case"}, default="parametric"
+            "parametric": targets are drawn from the fit, at the same rows. "case": rows are drawn with replacement, or
+            groups as a whole; this does not take the model for true.
+        n_resamples : int, default=200
+        sample_weight : array-like of shape (n_samples,), optional
+            Numbers of times that rows (groups) were met; for "parametric" whole numbers.
+        groups, gating, offset, trials : array-like, optional
+            As for ``fit``.
+        random_state : int, RandomState instance or None, default=None
+        n_jobs : int, optional
+            Processes that refit; the result does not depend on it.
+
+        Returns
+        -------
+        Bootstrap
+            ``samples``, ``standard_errors()``, ``intervals(level)``, ``n_failed``, ``n_irregular``, ``sentence``.
+
+        Raises
+        ------
+        ValueError
+            If data or parameters cannot be used, or hardly a refit can.
+
+        References
+        ----------
+        .. [1] B. Efron, R. J. Tibshirani, "An Introduction to the Bootstrap", 1993.
+        """
+        check_is_fitted(self)
+        check_choice("kind", kind, ["parametric", "case"])
+        check_integer("n_resamples", n_resamples, low=2)
+        if stored_rows(X) is not None:
+            raise TypeError("bootstrap takes rows in memory: take a part of them")
+        if self.is_exact_:
+            raise ValueError(f"no errors can be given: {why_no_errors(self)}")
+        X, y = self._rows(X, y)
+        weights = check_sample_weight(sample_weight, len(y))
+        extras = self._extras(len(y), groups=groups, gating=gating, offset=offset, trials=trials)
+        if (self.groups_ is None) != (extras.groups is None):
+            raise ValueError(f"the model was fitted with{'out' * (self.groups_ is None)} groups=: give the same rows")
+        check_unit_weights(weights, extras)
+        columns = shared_columns(self.shared or (), self._feature_names(), fit_intercept=self.fit_intercept)
+        shared = [j if j >= 0 else "intercept" for j in columns]
+        rows, random = rows_of(X, y, weights, extras), check_random_state(random_state)
+        return bootstrap(self, rows, shared or None, kind, n_resamples, random, n_jobs)
+
+    def _resampled(self, method: str, X: Any, y: Any, resampling: dict[str, Any]) -> Bootstrap | None:
+        """The refits that a method asks for; None where it needs none."""
+        check_is_fitted(self)
+        check_choice("method", method, METHODS)
+        if method == "observed":
+            if X is not None or resampling:
+                raise ValueError('method="observed" is of the fit as it stands and takes no rows: leave them out')
+            return None
+        if X is None:
+            raise ValueError(f"method={method!r} refits and needs the rows of the fit: give X and y")
+        return self.bootstrap(X, y, kind="case" if method == "case-bootstrap" else "parametric", **resampling)
+
+    def _check_errors(self) -> None:
+        if self.standard_errors_ is None:
+            raise ValueError(f"no standard errors can be given: {why_no_errors(self)}")
+        for sentence in reservations(self):
+            warnings.warn(sentence, RuntimeWarning, stacklevel=3)

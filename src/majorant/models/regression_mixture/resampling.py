@@ -1,0 +1,226 @@
+"""How much would the numbers change on other data? Refits on resampled or simulated rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+
+from majorant._numbers import counted
+from majorant.models.regression_mixture.experts.extras import Extras
+
+Array = NDArray[np.float64]
+PARAMETERS = ("coef", "intercept", "scale", "weights", "gating_coef", "gating_intercept")
+MOST_COMPARED = 2000
+"""Rows at which components are compared."""
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """Parameters of refits, each with its components matched to those of the fit.
+
+    Attributes
+    ----------
+    kind : {"parametric", "case"}
+    n_resamples : int
+        Refits that were asked for.
+    n_failed : int
+        Of them, how many ended in an error; `failure` is the first.
+    n_irregular : int
+        How many ended at a solution that is not regular. Neither these nor the failed ones count.
+    failure : str
+    samples : dict of ndarray of shape (n_used, ...)
+        By the name of the parameter.
+    """
+
+    kind: Literal["parametric", "case"]
+    n_resamples: int
+    n_failed: int
+    n_irregular: int
+    failure: str
+    samples: Mapping[str, Array]
+
+    @property
+    def n_used(self) -> int:
+        """Refits that count."""
+        return self.n_resamples - self.n_failed - self.n_irregular
+
+    def standard_errors(self) -> dict[str, Array]:
+        """Standard deviations of the refits' parameters, by name."""
+        return {name: np.asarray(values.std(axis=0, ddof=1)) for name, values in self.samples.items()}
+
+    def intervals(self, level: float = 0.95) -> dict[str, tuple[Array, Array]]:
+        """Percentile intervals (low, high), by name."""
+        ends = (0.5 - level / 2, 0.5 + level / 2)
+        return {name: tuple(np.quantile(values, ends, axis=0)) for name, values in self.samples.items()}
+
+    @property
+    def sentence(self) -> str:
+        """What was done, and how many refits do not count."""
+        how = "targets drawn from the fit" if self.kind == "parametric" else "rows (or groups) drawn with replacement"
+        text = f"{counted(self.n_used, 'refit')} on {how}, each from the fit itself as its start"
+        if self.n_failed:
+            text += f"; {self.n_failed} of {self.n_resamples} failed ({self.failure})"
+        if self.n_irregular:
+            text += f"; {self.n_irregular} of {self.n_resamples} ended at a solution that is not regular"
+        return f"{text}."
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a fit in an order of their own: neither theirs, nor repeats written as weights, matter.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n,)
+    extras : dict of ndarray of shape (n, ...)
+        By the keyword of ``fit``.
+    unit : ndarray of shape (n,) of int
+        What is drawn as one: the group, or the row.
+    weights : ndarray of shape (n_units,)
+    """
+
+    X: Array
+    y: Array
+    extras: dict[str, Any]
+    unit: NDArray[np.intp]
+    weights: Array
+
+    def repeated(self) -> Rows:
+        """Every unit as often as its weight says.
+
+        Raises
+        ------
+        ValueError
+            If a weight is no whole number.
+        """
+        if (self.weights != np.round(self.weights)).any():
+            raise ValueError(
+                "targets cannot be drawn for a part of a row: with sample_weight that are no whole numbers use the "
+                "case bootstrap"
+            )
+        if (self.weights == 1).all():
+            return self
+        times = self.weights.astype(np.intp)[self.unit]
+        at = np.repeat(np.arange(len(self.y)), times)
+        copy = np.arange(len(at)) - np.repeat(np.cumsum(times) - times, times)
+        _, unit = np.unique(np.column_stack([self.unit[at], copy]), axis=0, return_inverse=True)
+        unit = unit.ravel().astype(np.intp)
+        extras = {name: values[at] for name, values in self.extras.items()}
+        if "groups" in extras:
+            extras["groups"] = unit
+        return Rows(self.X[at], self.y[at], extras, unit, np.ones(int(unit.max()) + 1))
+
+
+def rows_of(X: NDArray[Any], y: NDArray[Any], weights: Array | None, extras: Extras) -> Rows:
+    """Distinct units of positive weight, sorted: rows by what they hold, groups by their names."""
+    w = np.ones(len(y)) if weights is None else weights
+    kept = np.flatnonzero(w > 0)
+    given = {"gating": extras.gating, "offset": extras.offset, "trials": extras.trials}
+    present = {name: np.asarray(v)[kept] for name, v in given.items() if v is not None}
+    X, y, w = np.asarray(X, dtype=np.float64)[kept], np.asarray(y, dtype=np.float64)[kept], w[kept]
+    table = np.column_stack([X, y, *present.values()])
+    if extras.groups is None:
+        _, first, unit = np.unique(table, axis=0, return_index=True, return_inverse=True)
+        unit = unit.ravel()
+        order = np.lexsort((w, unit))  # sums do not depend on the order of the rows
+        mass = np.bincount(unit[order], w[order]).astype(np.float64)
+        return Rows(X[first], y[first], {n: v[first] for n, v in present.items()}, np.arange(len(first)), mass)
+    _, code = np.unique(extras.groups[kept], return_inverse=True)
+    code = code.ravel()
+    order = np.lexsort((*table.T[::-1], code))
+    unit = code[order].astype(np.intp)
+    mass = w[order][np.searchsorted(unit, np.arange(int(unit.max()) + 1))]
+    return Rows(X[order], y[order], {"groups": unit, **{n: v[order] for n, v in present.items()}}, unit, mass)
+
+
+def bootstrap(
+    model: Any,
+    rows: Rows,
+    shared: list[Any] | None,
+    kind: Literal["parametric", "case"],
+    n_resamples: int,
+    random: np.random.RandomState,
+    n_jobs: int | None,
+) -> Bootstrap:
+    """Refits of a fitted mixture of regressions."""
+    if kind == "parametric":
+        rows = rows.repeated()
+    start = {name: getattr(model, f"{name}_") for name in PARAMETERS}
+    if not start["gating_coef"].shape[1]:
+        start = {name: value for name, value in start.items() if not name.startswith("gating")}
+    refit = clone(model).set_params(init=start, shared=shared, verbose=0, n_jobs=1)
+    seeds = random.randint(2**31, size=n_resamples)
+    draw = _simulated(model, rows) if kind == "parametric" else _drawn(rows)
+    ends = Parallel(n_jobs=n_jobs)(delayed(_refitted)(model, refit, rows, draw, int(seed)) for seed in seeds)
+    found = [end for end in ends if isinstance(end, dict)]
+    failures = [end for end in ends if isinstance(end, str) and end]
+    if len(found) < 2:
+        raise ValueError(
+            f"only {len(found)} of {n_resamples} refits ended at a regular solution"
+            f"{f' ({failures[0]})' if failures else ''}: there is nothing to take errors from"
+        )
+    samples = {name: np.array([end[name] for end in found]) for name in PARAMETERS}
+    n_irregular = len(ends) - len(found) - len(failures)
+    return Bootstrap(kind, n_resamples, len(failures), n_irregular, failures[0] if failures else "", samples)
+
+
+Draw = Callable[[np.random.RandomState], tuple[Array, "Array | None"]]
+
+
+def _simulated(model: Any, rows: Rows) -> Draw:
+    """Targets drawn from the fit."""
+
+    def draw(random: np.random.RandomState) -> tuple[Array, Array | None]:
+        return model.sample(rows.X, random, **rows.extras)[0], None
+
+    return draw
+
+
+def _drawn(rows: Rows) -> Draw:
+    """Units drawn with replacement, as many as they weigh: how often each was, for each of its rows."""
+    edges = np.cumsum(rows.weights)
+    size = max(round(float(edges[-1])), 1)
+
+    def draw(random: np.random.RandomState) -> tuple[Array, Array | None]:
+        at = np.searchsorted(edges, random.random_sample(size) * edges[-1], side="right")
+        counts = np.bincount(np.minimum(at, len(edges) - 1), minlength=len(edges))
+        return rows.y, counts[rows.unit].astype(np.float64)
+
+    return draw
+
+
+def _refitted(model: Any, refit: Any, rows: Rows, draw: Draw, seed: int) -> dict[str, Array] | str:
+    """The parameters of one refit in the order of the model's; the error, or nothing where it is not regular."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        y, weights = draw(np.random.RandomState(seed))
+        try:
+            fitted = clone(refit).set_params(random_state=seed).fit(rows.X, y, sample_weight=weights, **rows.extras)
+        except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
+            return str(error).split(";")[0]
+    if not fitted.regular_ or fitted.is_exact_:
+        return ""
+    order = _matched(model, fitted, rows.X)
+    found = {name: np.asarray(getattr(fitted, f"{name}_"))[order] for name in PARAMETERS}
+    for name in ("gating_coef", "gating_intercept"):
+        found[name] = found[name] - found[name][0]
+    return found
+
+
+def _matched(model: Any, other: Any, X: Array) -> NDArray[np.intp]:
+    """For every component of a model the one of another that is most like it."""
+    x = X[:: max(len(X) // MOST_COMPARED, 1)]
+    lines = [np.einsum("ij,kj->ik", x - m.center_, m.coef_) + m.center_fits_ for m in (model, other)]
+    noise = model.scale_[:, None] * other.scale_ if model._response.is_location_scale else 1.0
+    far = np.mean((lines[0][:, :, None] - lines[1][:, None, :]) ** 2, axis=0) / noise
+    table = np.sqrt(far) + np.abs(np.log(model.scale_)[:, None] - np.log(other.scale_))
+    return np.asarray(linear_sum_assignment(table + np.abs(model.weights_[:, None] - other.weights_))[1])

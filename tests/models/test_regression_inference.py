@@ -1,0 +1,213 @@
+"""How sure are the numbers of a mixture of regressions? Information, intervals, resampling, criteria."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from joblib import parallel_config
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import PoissonRegressor
+
+import majorant as mj
+from majorant.models.regression_mixture.experts.information import layout_of, observed_information
+from majorant.models.regression_mixture.experts.parameters import Experts, stacked
+from majorant.models.regression_mixture.layout import Layout
+
+from .test_regression_experts_em import FAMILIES, OPTIONS, problem_of
+
+Array = NDArray[Any]
+
+
+def unpacked(v: Array, layout: Layout, response: Any, gated: bool) -> Experts:
+    """The mixture of some free parameters."""
+    full = layout.free @ v
+    k = range(layout.k)
+    coef = np.array([full[layout.line(c)] for c in k])
+    logits = np.array([full[layout.logit(c)] for c in k])
+    logs = np.array([full[layout.scale(c)] for c in k])
+    weights = np.exp(logits[:, 0])
+    dispersion = np.exp(2 * logs) if response.has_dispersion else np.ones(layout.k)
+    return Experts(weights / weights.sum(), coef, dispersion, logits if gated else None)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("option", [name for name, given in OPTIONS.items() if "trim" not in given] + ["all but trim"])
+def test_information_is_minus_the_hessian(family: str, option: str) -> None:
+    units, problem = problem_of(family, OPTIONS.get(option, OPTIONS["everything"] | {"trim": 0.0}), 0)
+    layout = layout_of(units, problem, 2)
+    g = np.random.default_rng(1)
+    v = 0.5 * g.normal(size=layout.free.shape[1])
+    gated = units.gating is not None
+
+    def value(v: Array) -> float:
+        theta = stacked([unpacked(v, layout, problem.response, gated)])
+        return float(problem.seen(units, theta).log_likelihood[0])
+
+    step = 3e-4 * np.eye(len(v))
+    hessian = np.array(
+        [[value(v + a + b) - value(v + a - b) - value(v - a + b) + value(v - a - b) for b in step] for a in step]
+    ) / (-3.6e-7)
+    theta = unpacked(v, layout, problem.response, gated)
+    found = layout.free.T @ observed_information(units, problem.response, theta, layout) @ layout.free
+    np.testing.assert_allclose(found, hessian, atol=2e-5 * np.abs(found).max())
+
+
+def simulated(seed: int = 0, n: int = 240) -> dict[str, Array]:
+    """Two lines whose weights depend on a column."""
+    g = np.random.default_rng(seed)
+    x, gate = g.normal(size=(n, 2)), g.normal(size=n)
+    which = g.random(n) < 1 / (1 + np.exp(-gate))
+    eta = np.where(which, 1 + x @ [1.0, 0.5], -1 + x @ [-1.0, 0.2])
+    return {"x": x, "y": eta + 0.3 * g.normal(size=n), "counts": g.poisson(np.exp(0.5 * eta + 1)), "gate": gate}
+
+
+def test_errors_in_the_units_of_the_columns() -> None:
+    data = simulated()
+    x, y, gate = data["x"], data["y"], data["gate"]
+    plain = mj.RegressionMixture(2, random_state=0).fit(x, y, gating=gate)
+    moved = mj.RegressionMixture(2, random_state=0).fit(x * [10, 0.1] + 7, 5 * y - 3, gating=4 * gate + 2)
+    a, b = plain.standard_errors(), moved.standard_errors()
+    np.testing.assert_allclose(b["coef"], a["coef"] * 5 / [10, 0.1], rtol=1e-4)
+    np.testing.assert_allclose(b["scale"], 5 * a["scale"], rtol=1e-4)
+    np.testing.assert_allclose(b["weights"], a["weights"], rtol=1e-4)
+    np.testing.assert_allclose(b["gating_coef"], a["gating_coef"] / 4, rtol=1e-4, atol=1e-12)
+    assert (a["gating_coef"][0] == 0).all() and a["gating_intercept"][0] == 0
+    assert a["gating_coef"].shape == (2, 1)
+
+
+def test_the_general_path_agrees_with_the_plain_one() -> None:
+    data = simulated()
+    plain = mj.RegressionMixture(2, random_state=0).fit(data["x"], data["y"])
+    general = mj.RegressionMixture(2, random_state=0).fit(data["x"], data["y"], offset=0.0)
+    for name, errors in plain.standard_errors().items():
+        np.testing.assert_allclose(general.standard_errors()[name], errors, rtol=1e-4, atol=1e-10, err_msg=name)
+
+
+def test_one_generalised_linear_model() -> None:
+    data = simulated()
+    x, y = data["x"], data["counts"]
+    model = mj.RegressionMixture(1, family="poisson").fit(x, y)
+    peer = PoissonRegressor(alpha=0, tol=1e-10).fit(x, y)
+    raw = np.column_stack([np.ones(len(y)), x])
+    covariance = np.linalg.inv(raw.T @ (raw * peer.predict(x)[:, None]))
+    errors = model.standard_errors()
+    np.testing.assert_allclose(np.r_[errors["intercept"], errors["coef"][0]], np.sqrt(np.diag(covariance)), rtol=1e-4)
+    assert (errors["scale"] == 0).all()
+
+
+def test_weights_are_repeats_for_every_figure() -> None:
+    data = simulated(n=120)
+    x, y, gate, times = data["x"], data["y"], data["gate"], np.arange(120) % 3
+    weighted = mj.RegressionMixture(2, random_state=0).fit(x, y, gating=gate, sample_weight=times)
+    many = {"X": np.repeat(x, times, 0), "y": np.repeat(y, times), "gating": np.repeat(gate, times)}
+    repeated = mj.RegressionMixture(2, random_state=0).fit(**many)
+    for name, errors in repeated.standard_errors().items():
+        np.testing.assert_allclose(weighted.standard_errors()[name], errors, rtol=1e-9, atol=1e-12)
+    for name in ("aic", "bic", "icl"):
+        value = getattr(weighted, name)(x, y, gating=gate, sample_weight=times)
+        assert value == pytest.approx(getattr(weighted, f"{name}_"))
+        assert value == pytest.approx(getattr(repeated, name)(**many))
+    draw = {"n_resamples": 4, "random_state": 0}
+    for kind in ("parametric", "case"):
+        one = weighted.bootstrap(x, y, gating=gate, sample_weight=times, kind=kind, **draw)
+        order = np.random.default_rng(0).permutation(len(many["y"]))
+        other = repeated.bootstrap(**{name: values[order] for name, values in many.items()}, kind=kind, **draw)
+        np.testing.assert_array_equal(one.samples["coef"], other.samples["coef"])
+
+
+def test_criteria_of_groups() -> None:
+    data = simulated(n=120)
+    x, y, groups = data["x"], data["y"], np.arange(120) // 3
+    w = (groups % 3).astype(float)
+    model = mj.RegressionMixture(2, random_state=0).fit(x, y, groups=groups, sample_weight=w)
+    for name in ("aic", "bic", "icl"):
+        value = getattr(model, name)(x, y, groups=groups, sample_weight=w)
+        assert value == pytest.approx(getattr(model, f"{name}_"))
+
+
+CASES: list[tuple[dict[str, Any], list[str]]] = [
+    ({}, []),
+    ({"variance": "common"}, ["gating"]),
+    ({"shared": [1]}, []),
+    ({"family": "poisson", "shared": ["intercept"]}, ["groups"]),
+]
+
+
+@pytest.mark.parametrize("kind", ["parametric", "case"])
+@pytest.mark.parametrize(("parameters", "extras"), CASES)
+def test_resampling_agrees_with_the_information(kind: Any, parameters: dict[str, Any], extras: list[str]) -> None:
+    data = simulated(n=300)
+    if "groups" in extras:
+        g = np.random.default_rng(0)
+        which = np.repeat(g.random(100) < 0.4, 3)
+        data["counts"] = g.poisson(np.exp(1 + np.where(which, 0.6, -0.4) * data["x"][:, 0]))
+    y = data["counts"] if "family" in parameters else data["y"]
+    given = {name: {"gating": data["gate"], "groups": np.arange(300) // 3}[name] for name in extras}
+    model = mj.RegressionMixture(2, random_state=0, **parameters).fit(data["x"], y, **given)
+    made = model.bootstrap(data["x"], y, kind=kind, n_resamples=40, random_state=1, **given)
+    assert made.n_used >= 38
+    assert "from the fit itself as its start" in made.sentence
+    errors, found = model.standard_errors(), made.standard_errors()
+    for name in ("coef", "intercept", "weights"):
+        assert found[name].shape == errors[name].shape
+        np.testing.assert_allclose(found[name], errors[name], rtol=0.75, err_msg=name)
+    low, high = model.confidence_intervals(
+        0.8, f"{kind}-bootstrap", data["x"], y, n_resamples=10, random_state=0, **given
+    )["coef"]
+    assert (low <= high).all() and low.shape == model.coef_.shape
+
+
+def test_jobs_and_labels_of_components_do_not_matter() -> None:
+    data = simulated(n=100)
+    model = mj.RegressionMixture(2, random_state=0).fit(data["x"], data["y"])
+    with parallel_config("threading"):
+        one, two = (model.bootstrap(data["x"], data["y"], n_resamples=4, random_state=3, n_jobs=n) for n in (1, 2))
+    for name, values in one.samples.items():
+        np.testing.assert_array_equal(values, two.samples[name])
+    assert np.abs(one.samples["coef"] - model.coef_).max() < 1  # components keep their places
+    by_hand = model.standard_errors("parametric-bootstrap", data["x"], data["y"], n_resamples=4, random_state=3)
+    np.testing.assert_array_equal(by_hand["coef"], one.standard_errors()["coef"])
+
+
+def test_intervals() -> None:
+    data = simulated()
+    model = mj.RegressionMixture(2, random_state=0).fit(data["x"], data["y"])
+    errors, found = model.standard_errors(), model.confidence_intervals(0.9)
+    np.testing.assert_allclose(found["coef"][1] - model.coef_, 1.6448536 * errors["coef"])
+    low, high = found["weights"]
+    assert (low > 0).all() and (high < 1).all() and (low < model.weights_).all()
+    np.testing.assert_allclose(np.sqrt(found["scale"][0] * found["scale"][1]), model.scale_)
+
+
+def test_what_is_refused_and_warned_of() -> None:
+    data = simulated(n=60)
+    x, y = data["x"], data["y"]
+    model = mj.RegressionMixture(2, random_state=0).fit(x, y)
+    with pytest.raises(ValueError, match="needs the rows of the fit: give X and y"):
+        model.standard_errors("case-bootstrap")
+    with pytest.raises(ValueError, match="takes no rows"):
+        model.standard_errors("observed", x, y)
+    with pytest.raises(ValueError, match="level must be between 0 and 1"):
+        model.confidence_intervals(1.0)
+    with pytest.raises(ValueError, match="method must be one of"):
+        model.standard_errors("jackknife")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="use the case bootstrap"):
+        model.bootstrap(x, y, sample_weight=np.full(60, 0.5))
+    with pytest.raises(ValueError, match="was fitted without groups="):
+        model.bootstrap(x, y, groups=np.arange(60))
+    trimmed = mj.RegressionMixture(1, trim=0.1).fit(x, y)
+    with pytest.raises(ValueError, match="knows nothing of those that were trimmed"):
+        trimmed.standard_errors()
+    assert "knows nothing of those that were trimmed" in " ".join(str(trimmed.summary()).split())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        separated = mj.RegressionMixture(1, family="binomial", random_state=0).fit(x[:, :1], x[:, 0] > 0)
+    assert not separated.regular_
+    if separated.standard_errors_ is not None:
+        with pytest.warns(RuntimeWarning, match="not a regular one"):
+            separated.standard_errors()
+        assert "Errors from the information then mean little" in " ".join(str(separated.summary()).split())
