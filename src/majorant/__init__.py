@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from majorant.engine.storage import open_rows
     from majorant.evidence import Evidence
+    from majorant.evidence.likelihood_ratio import LikelihoodRatioTest, likelihood_ratio_test
     from majorant.evidence.selection import Selection, select
     from majorant.evidence.stability import Stability, stability
     from majorant.models import (
@@ -53,6 +54,7 @@ _HOMES = {
     "KMeans": "models",
     "LatentPrototypeClassifier": "models",
     "LatentStructuralSVM": "models",
+    "LikelihoodRatioTest": "evidence.likelihood_ratio",
     "MultiFold": "engine",
     "PairConstraints": "engine",
     "RandomWalk": "engine",
@@ -63,6 +65,7 @@ _HOMES = {
     "Tempered": "engine",
     "Tightest": "engine",
     "Trace": "engine",
+    "likelihood_ratio_test": "evidence.likelihood_ratio",
     "load": "persistence",
     "minimize": "engine",
     "open_rows": "engine.storage",
@@ -85,6 +88,7 @@ __all__ = [
     "KMeans",
     "LatentPrototypeClassifier",
     "LatentStructuralSVM",
+    "LikelihoodRatioTest",
     "MultiFold",
     "PairConstraints",
     "RandomWalk",
@@ -96,6 +100,7 @@ __all__ = [
     "Tightest",
     "Trace",
     "energy",
+    "likelihood_ratio_test",
     "load",
     "minimize",
     "open_rows",

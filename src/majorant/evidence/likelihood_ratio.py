@@ -1,0 +1,237 @@
+"""Is one component more worth it? The likelihood-ratio test of a mixture, by simulation from the smaller one."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_array
+
+from majorant._numbers import counted
+from majorant._validation import check_integer, check_sample_weight
+from majorant.registry import ModelCard, card_of
+
+Array = NDArray[np.float64]
+MISSED = 1e-6
+"""Log-likelihood that a larger fit may lack, relative, before the search is said to have missed a better one."""
+
+
+@dataclass(frozen=True)
+class LikelihoodRatioTest:
+    """A test of some number of components against one more.
+
+    Attributes
+    ----------
+    model, part : str
+        What the model and one of its parts are called ("Gaussian mixture", "component").
+    size : int
+        Parts of the smaller model, the hypothesis.
+    statistic : float
+        Twice what one part more adds to the log-likelihood.
+    simulated : ndarray of shape (n_used,)
+        The same on data drawn from the smaller fit.
+    n_resamples : int
+        Data sets that were drawn.
+    n_irregular : int
+        Of these, how many do not count, as a fit failed or had no regular solution.
+    n_missed : int
+        Of those that count, how many had a larger fit below the smaller one: there the search missed the best optimum,
+        and the statistic is zero.
+    """
+
+    model: str
+    part: str
+    size: int
+    statistic: float
+    simulated: Array
+    n_resamples: int
+    n_irregular: int = 0
+    n_missed: int = 0
+
+    @property
+    def p_value(self) -> float:
+        """Share of the data sets, the given one among them, whose statistic is as large."""
+        return (1 + int(np.sum(self.simulated >= self.statistic))) / (1 + len(self.simulated))
+
+    @property
+    def p_value_error(self) -> float:
+        """Monte-Carlo standard error of the p-value."""
+        return math.sqrt(self.p_value * (1 - self.p_value) / (1 + len(self.simulated)))
+
+    @property
+    def sentence(self) -> str:
+        """What was found."""
+        as_large = int(np.sum(self.simulated >= self.statistic))
+        drawn = f"{counted(len(self.simulated), 'data set')} drawn from the {self.model}"
+        text = (
+            f"One {self.part} more than {self.size} adds {self.statistic / 2:.2f} to the log-likelihood; of {drawn} with "
+            f"{counted(self.size, self.part)} {as_large} gained as much: p = {self.p_value:.3g}, with a Monte-Carlo error "
+            f"of {self.p_value_error:.1g}."
+        )
+        if self.n_irregular:
+            text += f" {self.n_irregular} more do not count, as a fit failed or had no regular solution."
+        if self.n_missed:
+            text += f" In {self.n_missed} the larger fit ended below the smaller one and counts as no gain."
+        return text
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+def likelihood_ratio_test(
+    est: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    n_components: int | None = None,
+    n_resamples: int = 99,
+    sample_weight: Any = None,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+    **fit_parameters: Any,
+) -> LikelihoodRatioTest:
+    r"""Test a mixture of K parts against one of K + 1, by the parametric bootstrap.
+
+    The statistic is :math:`2(\ell_{K+1} - \ell_K)`. Its law under K parts is no chi-squared one, so data are drawn from
+    the fit with K parts and both sizes are fitted to them, each by the estimator's own search [1]_.
+
+    Parameters
+    ----------
+    est : estimator
+        A mixture that has a likelihood and can be sampled from: `GaussianMixture`, `RegressionMixture`. It is left as
+        it is; every fit is that of a clone.
+    X : array-like of shape (n_samples, n_features)
+    y : array-like of shape (n_samples,), optional
+        For models that predict.
+    n_components : int, optional
+        K; by default that of the estimator.
+    n_resamples : int, default=99
+        Data sets to draw. The p-value is a multiple of ``1 / (n_resamples + 1)``.
+    sample_weight : array-like of shape (n_samples,), optional
+        Whole numbers: how often each row was met.
+    random_state : int, RandomState instance or None, default=None
+    n_jobs : int, optional
+        Processes that fit; the result does not depend on it.
+    **fit_parameters
+        What else ``fit`` takes, and ``sample`` too: ``groups``, ``gating``, ``offset``, ``trials``.
+
+    Returns
+    -------
+    LikelihoodRatioTest
+        ``p_value``, ``p_value_error``, ``statistic`` and, in words, ``sentence``.
+
+    Raises
+    ------
+    TypeError
+        If `est` is no model that has a likelihood and can be sampled from.
+    ValueError
+        If data cannot be used, or a fit to them, or to all of the drawn ones, has no regular solution.
+
+    References
+    ----------
+    .. [1] G. J. McLachlan, "On Bootstrapping the Likelihood Ratio Test Statistic for the Number of Components in a
+       Normal Mixture", Journal of the Royal Statistical Society C, 1987.
+
+    Examples
+    --------
+    >>> import numpy as np, majorant as mj
+    >>> x = np.random.default_rng(0).normal(size=(60, 1)) + np.repeat([[0.0], [6.0]], 30, axis=0)
+    >>> found = mj.likelihood_ratio_test(mj.GaussianMixture(1), x, n_resamples=19, random_state=0)
+    >>> found.size, found.p_value < 0.1
+    (1, True)
+    """
+    card = card_of(est)
+    if card.objective_name != "log-likelihood" or not hasattr(type(est), "sample"):
+        raise TypeError(f"{type(est).__name__} has no likelihood that can be sampled from: there is no such test of it")
+    size = (
+        int(getattr(est, card.size_parameter))
+        if n_components is None
+        else check_integer("n_components", n_components, low=1)
+    )
+    check_integer("n_resamples", n_resamples, low=1)
+    random = check_random_state(random_state)
+    rows = _rows(X, y, sample_weight, fit_parameters, card)
+    seeds = random.randint(2**31, size=n_resamples + 1)
+    smaller, larger = (_fitted(est, card, size + more, rows, int(seeds[0])) for more in (0, 1))
+    for fitted in (smaller, larger):
+        if not getattr(fitted, "regular_", True):
+            k = getattr(fitted, card.size_parameter)
+            raise ValueError(f"no regular solution with {counted(k, card.part)} was found: its likelihood says nothing")
+    statistic = 2 * max(_objective(larger, card) - _objective(smaller, card), 0.0)
+    ends = Parallel(n_jobs=n_jobs)(delayed(_simulated)(est, smaller, card, size, rows, int(seed)) for seed in seeds[1:])
+    used = [end for end in ends if end is not None]
+    if not used:
+        raise ValueError(
+            f"none of {n_resamples} data sets drawn from the fit has regular solutions: nothing to compare"
+        )
+    simulated = np.array([max(gain, 0.0) for gain, _ in used])
+    n_missed = sum(missed for _, missed in used)
+    n_irregular = n_resamples - len(simulated)
+    return LikelihoodRatioTest(card.title, card.part, size, statistic, simulated, n_resamples, n_irregular, n_missed)
+
+
+Rows = Mapping[str, Any]
+
+
+def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: ModelCard) -> Rows:
+    """Keywords of ``fit``, rows sorted and each as often as its weight says: neither order nor repeats matter."""
+    rows: dict[str, Any] = {"X": check_array(X, dtype=np.float64)}
+    n = len(rows["X"])
+    if card.needs_target:
+        if y is None:
+            raise ValueError(f"a {card.title} needs y")
+        rows["y"] = np.asarray(check_array(y, ensure_2d=False, dtype=np.float64)).ravel()
+    for name, value in given.items():
+        rows[name] = np.unique(value, return_inverse=True)[1].ravel() if name == "groups" else np.asarray(value)
+    wrong = next((name for name, value in rows.items() if len(value) != n), None)
+    if wrong is not None:
+        raise ValueError(f"X has {n} rows and {wrong} has {len(rows[wrong])}")
+    weights = check_sample_weight(sample_weight, n)
+    if weights is not None:
+        if (weights != np.round(weights)).any() or "groups" in rows:
+            raise ValueError(
+                "sample_weight must be whole numbers, and goes without groups: data are drawn row by row, so a row "
+                "must be there as often as it weighs"
+            )
+        rows = {name: np.repeat(value, weights.astype(np.intp), axis=0) for name, value in rows.items()}
+    order = np.lexsort(np.column_stack(list(rows.values())).T[::-1])
+    return {name: value[order] for name, value in rows.items()}
+
+
+def _fitted(est: Any, card: ModelCard, size: int, rows: Rows, seed: int) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return clone(est).set_params(**{card.size_parameter: size, "random_state": seed}).fit(**rows)
+
+
+def _objective(fitted: Any, card: ModelCard) -> float:
+    return float(getattr(fitted, card.objective_attribute))
+
+
+def _simulated(est: Any, smaller: Any, card: ModelCard, size: int, rows: Rows, seed: int) -> tuple[float, bool] | None:
+    """The statistic on data drawn from a fit, and whether the search missed something; None where it does not count."""
+    drawn = dict(rows)
+    if card.needs_target:
+        others = {name: value for name, value in rows.items() if name not in ("X", "y")}
+        drawn["y"] = smaller.sample(rows["X"], np.random.RandomState(seed), **others)[0]
+    else:
+        other = copy(smaller)
+        other.random_state = seed
+        drawn["X"] = other.sample(len(rows["X"]))[0]
+    try:
+        fits = [_fitted(est, card, size + more, drawn, seed) for more in (0, 1)]
+    except ValueError:
+        return None
+    if not all(getattr(fitted, "regular_", True) for fitted in fits):
+        return None
+    less, more = (_objective(fitted, card) for fitted in fits)
+    return 2 * (more - less), more - less < -MISSED * (1 + abs(less))
