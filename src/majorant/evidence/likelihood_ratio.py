@@ -72,10 +72,11 @@ class LikelihoodRatioTest:
         """What was found."""
         as_large = int(np.sum(self.simulated >= self.statistic))
         drawn = f"{counted(len(self.simulated), 'data set')} drawn from the {self.model}"
+        smaller = counted(self.size, self.part)
         text = (
-            f"One {self.part} more than {self.size} adds {self.statistic / 2:.2f} to the log-likelihood; of {drawn} with "
-            f"{counted(self.size, self.part)} {as_large} gained as much: p = {self.p_value:.3g}, with a Monte-Carlo error "
-            f"of {self.p_value_error:.1g}."
+            f"One {self.part} more than {self.size} adds {self.statistic / 2:.2f} to the log-likelihood; of {drawn} "
+            f"with {smaller} {as_large} gained as much: p = {self.p_value:.3g}, with a Monte-Carlo error of "
+            f"{self.p_value_error:.1g}."
         )
         if self.n_irregular:
             text += f" {self.n_irregular} more do not count, as a fit failed or had no regular solution."
