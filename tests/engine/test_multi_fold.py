@@ -62,8 +62,8 @@ def test_folds_are_even_and_a_matter_of_their_seed() -> None:
         problem, bias = kmeans_problem(0), MultiFold(7, random_state)
         bias.prepare(problem.family, problem.first_theta(), problem.chunks())
         assert bias._fits is not None
-        np.testing.assert_array_equal(bias._fits.fold, folds_of(40, 7, random_state))
-        sizes = np.bincount(bias._fits.fold)
+        np.testing.assert_array_equal(bias._fits._fold, folds_of(40, 7, random_state))
+        sizes = np.bincount(bias._fits._fold)
         assert len(sizes) == 7 and np.ptp(sizes) <= 1
     assert (folds_of(40, 7, 0) != folds_of(40, 7, 1)).any()
 
@@ -75,7 +75,7 @@ def test_more_folds_than_units_leave_each_out_alone() -> None:
     (block,) = data.source.blocks()
     bias.keep(block, problem.labels)
     bias.prepare(problem.family, None, data)
-    assert bias._fits is not None and len(bias._fits.thetas) == 4
+    assert bias._fits is not None and len(bias._fits._thetas) == 4
     view = view_at(problem, np.array([[0.0], [3.0]]), data)
     # Without unit 1, state 1 is the mean of 4 and 4; without unit 2 it is that of 0 and 4.
     np.testing.assert_allclose(bias.prefer(view)[1:3], STRENGTH * np.array([[0.0, -16.0], [-12.0, 0.0]]))
@@ -109,6 +109,35 @@ def test_every_fit_begins_where_that_of_its_fold_ended() -> None:
     assert [old is None for old, _ in family.begun] == [True, True, False, False, False, False]
     for (_, ended), (begun, _) in zip(family.begun, family.begun[2:], strict=False):
         assert begun is ended
+
+
+def test_a_family_may_know_its_units_by_number() -> None:
+    """The same fits, whether a part of the units comes as other blocks or as a family for which no others count."""
+
+    class Numbered:
+        """k-means that refuses parts."""
+
+        def __init__(self, mask: NDArray[np.bool_] | None = None) -> None:
+            self.inner, self.mask, self.beta, self.n_states = k_means(4), mask, np.inf, 4
+
+        def restricted(self, mask: NDArray[np.bool_]) -> Numbered:
+            return Numbered(mask)
+
+        def statistics(self, block: Any, q: Any, theta: Any) -> Any:
+            if self.mask is None:
+                return self.inner.statistics(block, q, theta)
+            rows = self.mask[block.at]
+            return self.inner.statistics(block.take(rows), q[rows], theta)
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.inner, name)
+
+    problem = kmeans_problem(5)
+    numbered = Problem(Numbered(), problem.columns, problem.labels)  # type: ignore[arg-type]
+    a = problem.minimize(Biased(MultiFold(4)), data=problem.chunks(3))
+    b = numbered.minimize(Biased(MultiFold(4)), data=numbered.chunks(3))
+    np.testing.assert_array_equal(a.theta, b.theta)
+    assert a.trace["bound"].tolist() == b.trace["bound"].tolist() and a.trace["exploring"].sum() > 1
 
 
 def test_a_second_fit_knows_nothing_of_the_first() -> None:

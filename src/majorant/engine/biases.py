@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -236,9 +235,8 @@ class MultiFold:
         if self._fits is None or self._fits.data is not data:
             n_folds = min(self.n_folds, data.n_units)
             deal = np.random.default_rng(self.random_state).permutation(data.n_units) % n_folds
-            self._fits = _FoldFits(family, data, deal, [None] * n_folds)
-        if len(self._fits.thetas) > 1:
-            self._fits.renew(theta)
+            self._fits = _FoldFits(family, data, deal, n_folds)
+        self._fits.renew(theta)
 
     def prefer(self, view: View) -> NDArray[Any]:
         """Minus the energies under the fits without the units, less the smallest, shape (rows, n_states)."""
@@ -252,43 +250,53 @@ class MultiFold:
         return MultiFold(self.n_folds, self.random_state)
 
 
-@dataclass
 class _FoldFits:
     """A family fitted to all units but those of each fold.
 
     The first of these fits begins anew: what the parameters of all units remember may not be true of a part of them.
     """
 
-    family: Family[Any]
-    data: Chunks
-    fold: NDArray[np.intp]
-    thetas: list[Any]
+    def __init__(self, family: Family[Any], data: Chunks, fold: NDArray[np.intp], n_folds: int) -> None:
+        self.data = data
+        self._family = family
+        self._fold = fold
+        self._thetas: list[Any] = [None] * n_folds
+        self._restrict = getattr(family, "restricted", None)
 
     def renew(self, theta: Any) -> None:
         """Fit again, with the latent values that are kept (else the tightest ones at `theta`)."""
-        for k, old in enumerate(self.thetas):
-            others = self.fold != k
-            part = self.data.part(others)
-            s = self.data.map_sum(partial(self._statistics, others, old, theta))
-            self.thetas[k] = self.family.solve(s, old, part)[0]
-            self.data.n_passes += part.n_passes
+        for k, old in enumerate(self._thetas if len(self._thetas) > 1 else ()):
+            others = self._fold != k
+            if self._restrict is None:
+                family, part = self._family, self.data.part(others)
+            else:
+                family, part = self._restrict(others), self.data
+            s = self.data.map_sum(partial(self._statistics, family, others, old, theta))
+            self._thetas[k] = family.solve(s, old, part)[0]
+            if part is not self.data:
+                self.data.n_passes += part.n_passes
 
-    def _statistics(self, others: NDArray[np.bool_], old: Any, theta: Any, block: Block) -> NDArray[Any]:
-        rows = others[block.at]
-        if not rows.any():
-            return np.zeros(())
-        units, kept = block.take(rows), block.memory.get(KEPT)
-        q = tightest(self.family.energies(theta, units), self.family.beta)[1] if kept is None else kept[rows]
-        return self.family.statistics(units, q, old)
+    def _statistics(
+        self, family: Family[Any], others: NDArray[np.bool_], old: Any, theta: Any, block: Block
+    ) -> NDArray[Any]:
+        rows, q = others[block.at], block.memory.get(KEPT)
+        if q is None:
+            q = tightest(family.energies(theta, block), family.beta)[1]
+        if self._restrict is not None:
+            return family.statistics(block, q, old)
+        return family.statistics(block.take(rows), q[rows], old) if rows.any() else np.zeros(())
 
     def regrets(self, view: View) -> NDArray[Any]:
+        """How far the energies of a block under the fits without its units are above the smallest, (rows, n_states)."""
         out = np.zeros(view.energies.shape)
-        if len(self.thetas) > 1:
-            fold = self.fold[view.block.at]
-            for k in np.unique(fold).tolist():
-                rows = fold == k
-                energies = self.family.energies(self.thetas[k], view.block.take(rows))
-                out[rows] = energies - energies.min(axis=1, keepdims=True)
+        fold = self._fold[view.block.at]
+        for k in np.unique(fold).tolist() if len(self._thetas) > 1 else ():
+            rows, theta = fold == k, self._thetas[k]
+            if self._restrict is None:
+                energies = self._family.energies(theta, view.block.take(rows))
+            else:
+                energies = self._family.energies(theta, view.block)[rows]
+            out[rows] = energies - energies.min(axis=1, keepdims=True)
         return out
 
 

@@ -28,7 +28,8 @@ class Family(Protocol[Theta]):
     A family may also offer ``tight_pass(theta, block) -> (free energy, Bound)``, a fused kernel that is used whenever
     no latent values are needed; ``settled(old, new, tight) -> bool``, asked after a step with the tightest bound in
     place of the loop's `tol`, with the tightest bound at `new`; and ``slack``, what rounding may add to an objective
-    beyond a billionth of it.
+    beyond a billionth of it. Where it knows units by their numbers, it offers ``restricted(mask) -> Family``, the same
+    family for which only the units that a mask names count: else a part of the units is given to it as other blocks.
     """
 
     beta: float
