@@ -3,6 +3,7 @@
 from majorant.models.discriminative_clustering import DiscriminativeClustering
 from majorant.models.gaussian_mixture import GaussianMixture
 from majorant.models.kmeans import KMeans
+from majorant.models.latent_class import LatentClassClassifier
 from majorant.models.prototypes import LatentPrototypeClassifier
 from majorant.models.regression_mixture import RegressionMixture
 from majorant.models.structural_svm import LatentStructuralSVM
@@ -11,6 +12,7 @@ __all__ = [
     "DiscriminativeClustering",
     "GaussianMixture",
     "KMeans",
+    "LatentClassClassifier",
     "LatentPrototypeClassifier",
     "LatentStructuralSVM",
     "RegressionMixture",

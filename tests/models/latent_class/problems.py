@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from majorant.models.latent_class.design import Design, make_design
 from majorant.models.latent_class.family import LatentClassFamily
-from majorant.models.latent_class.labels import PRIOR, IndicatorModel, LabelModel
+from majorant.models.latent_class.targets import read_targets
 
 Array = NDArray[Any]
 
@@ -25,10 +25,8 @@ def xor(n: int = 200, noise: int = 0, seed: int = 0) -> tuple[Array, Array]:
 def design(X: Any, y: Array, weights: Array | None = None, *, indicators: bool = False) -> Design:
     """Of labels by number, as one label a row or as indicators."""
     m = int(y.max()) + 1
-    total = float(len(y) if weights is None else weights.sum())
-    model = (IndicatorModel if indicators else LabelModel)(m, PRIOR * total)
-    patterns = np.eye(m) if indicators else None
-    return make_design(X, y.astype(np.intp), patterns, model, np.arange(len(y)), None, weights, None)
+    targets = read_targets(np.eye(m, dtype=int)[y] if indicators else y, len(y), weights)
+    return make_design(X, targets, weights, None)
 
 
 def family(rows: Design, k: int, alpha: float = 0.01, **others: Any) -> LatentClassFamily:

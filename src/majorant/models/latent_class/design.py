@@ -11,7 +11,8 @@ from scipy import linalg, sparse
 
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.measure import Measure, empirical_measure
-from majorant.models.latent_class.labels import LabelModel
+from majorant.models.latent_class.labels import PRIOR, IndicatorModel, LabelModel
+from majorant.models.latent_class.targets import Targets
 from majorant.solvers.rotation import Rotation, rotation
 
 Array = NDArray[np.float64]
@@ -42,6 +43,12 @@ class Design:
     code : ndarray of shape (n_labelled,)
         The pattern of labels of each labelled row, by number.
     weights : ndarray of shape (n_labelled,)
+    patterns : ndarray of shape (n_patterns, n_labels), or None
+        The indicators that each code stands for.
+    entry : ndarray of shape (n_entries,)
+        The labelled row that each entry of the targets became part of.
+    unit : float
+        What a weight of one is, in the weights as they were given: that of the heaviest labelled row.
     """
 
     labelled: Chunks
@@ -52,6 +59,13 @@ class Design:
     point: NDArray[np.intp]
     code: NDArray[np.intp]
     weights: Array
+    patterns: NDArray[Any] | None
+    entry: NDArray[np.intp]
+    unit: float
+
+    def patterns_of(self, code: NDArray[np.intp]) -> NDArray[Any]:
+        """y as the family takes it."""
+        return code.astype(np.int32) if self.patterns is None else np.ascontiguousarray(self.patterns[code])
 
     @property
     def x(self) -> Any:
@@ -103,7 +117,7 @@ class Design:
         return np.asarray(np.maximum(linalg.eigvalsh(sums[:-1] - np.outer(sums[-1], sums[-1])), 0.0))
 
     def _variances_by_gram(self, of: NDArray[np.intp]) -> Array:
-        x, w = self.x[of], self.measure.weights[of]
+        x, w = self.x[of], self.measure.weights[of] / self.unit
         share = w / w.sum()
         if sparse.issparse(x):
             x = x.astype(np.float64)
@@ -129,11 +143,7 @@ class Design:
 
 def make_design(
     X: Any,
-    codes: NDArray[np.intp],
-    patterns: NDArray[Any] | None,
-    labels: LabelModel,
-    rows: NDArray[np.intp],
-    shares: Array | None,
+    targets: Targets,
     weights: Array | None,
     n_jobs: int | None,
 ) -> Design:
@@ -142,45 +152,56 @@ def make_design(
     Parameters
     ----------
     X : ndarray or CSR matrix of shape (n_rows, n_features)
-    codes : ndarray of shape (n_entries,)
-        Labels by number.
-    patterns : ndarray of shape (n_patterns, n_labels), optional
-        The table of indicators that each code stands for.
-    labels : LabelModel
-    rows : ndarray of shape (n_entries,)
-        The row of each label; a row may have none, or several, each with a share.
-    shares : ndarray of shape (n_entries,), optional
+    targets : Targets
     weights : ndarray of shape (n_rows,), optional
     n_jobs : int, optional
     """
     measure = empirical_measure(X, weights)
-    of_entry = np.ones(len(rows)) if weights is None else weights[rows]
-    of_entry = of_entry if shares is None else of_entry * shares
-    kept = of_entry > 0
-    point, code, w = _merged(measure.positions[rows[kept]], codes[kept], of_entry[kept])
-    turned = rotation(measure.points, measure.weights)
-    y = code if patterns is None else np.ascontiguousarray(patterns[code])
-    x = turned.z if len(point) == turned.z.shape[0] and (point == np.arange(len(point))).all() else turned.z[point]
+    rows, patterns = targets.rows, targets.patterns
+    merged = _merged(measure.positions[rows], targets.codes, targets.weights_under(weights))
+    unit = float(merged.weights.max())
+    of_labelled = merged.weights / unit
+    turned = rotation(measure.points, measure.weights / unit)
+    point = merged.point
+    whole = len(point) == turned.z.shape[0] and bool((point == np.arange(len(point))).all())
+    y = merged.code.astype(np.int32) if patterns is None else np.ascontiguousarray(patterns[merged.code])
+    x = turned.z if whole else turned.z[point]
     return Design(
-        Chunks(x, y.astype(np.int32) if patterns is None else y, weights=_unless_ones(w), n_jobs=n_jobs),
-        Chunks(turned.z, weights=_unless_ones(measure.weights), n_jobs=n_jobs),
+        Chunks(x, y, weights=_unless_ones(of_labelled), n_jobs=n_jobs),
+        Chunks(turned.z, weights=_unless_ones(measure.weights / unit), n_jobs=n_jobs),
         measure,
         turned,
-        labels,
+        _label_model(targets, float(of_labelled.sum())),
         point,
-        code,
-        w,
+        merged.code,
+        of_labelled,
+        patterns,
+        merged.entry,
+        unit,
     )
 
 
-def _merged(
-    point: NDArray[np.intp], code: NDArray[np.intp], w: Array
-) -> tuple[NDArray[np.intp], NDArray[np.intp], Array]:
+@dataclass(frozen=True)
+class _Merged:
+    point: NDArray[np.intp]
+    code: NDArray[np.intp]
+    weights: Array
+    entry: NDArray[np.intp]
+
+
+def _merged(point: NDArray[np.intp], code: NDArray[np.intp], w: Array) -> _Merged:
     """Distinct pairs in order, with summed weights that do not depend on the order of the entries."""
     order = np.lexsort((w, code, point))
     point, code, w = point[order], code[order], w[order]
     first = np.append(True, (np.diff(point) != 0) | (np.diff(code) != 0))
-    return point[first], code[first], np.add.reduceat(w, np.flatnonzero(first))
+    entry = np.empty(len(order), dtype=np.intp)
+    entry[order] = np.cumsum(first) - 1
+    return _Merged(point[first], code[first], np.add.reduceat(w, np.flatnonzero(first)), entry)
+
+
+def _label_model(targets: Targets, total: float) -> LabelModel:
+    kind = IndicatorModel if targets.kind == "indicators" else LabelModel
+    return kind(len(targets.classes), PRIOR * total)
 
 
 def _unless_ones(w: Array) -> Array | None:

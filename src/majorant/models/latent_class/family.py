@@ -106,9 +106,10 @@ class LatentClassFamily:
         coef, value, _, _ = problem.minimise(start, tol=1e-14, max_iter=steps)
         alpha = self.labels.probabilities(counts, target[-1])
         new = LatentClasses(coef, alpha)
-        size = abs(value) + abs(float(np.sum(target * coef)))
+        of_labels = self._of_labels(s, alpha)
+        size = data.total_weight + abs(value) + float(np.sum(np.abs(target * coef))) + abs(of_labels)
         self.slack = 256 * float(np.finfo(np.float64).eps) * size
-        return new, value - self._of_labels(s, alpha) + self.labels.penalty(alpha)
+        return new, value - of_labels + self.labels.penalty(alpha)
 
     def penalty(self, theta: LatentClasses) -> float:
         return self.l2 / 2 * float(np.sum(theta.theta[:-1] ** 2)) + self.labels.penalty(theta.alpha)

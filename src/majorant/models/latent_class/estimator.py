@@ -1,0 +1,425 @@
+"""A classifier by latent classes, as scikit-learn's users meet it."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from majorant._validation import (
+    check_choice,
+    check_csr,
+    check_integer,
+    check_n_init,
+    check_positive,
+    check_real,
+    check_sample_weight,
+    check_verbose,
+)
+from majorant.engine.chunks import Chunks
+from majorant.engine.policies import BoundPolicy
+from majorant.evidence.records import Evidence
+from majorant.models.base import LatentVariableModel
+from majorant.models.latent_class.design import Design, make_design
+from majorant.models.latent_class.fit import Search, sampled
+from majorant.models.latent_class.summary import latent_class_summary
+from majorant.models.latent_class.targets import Targets, read_targets
+from majorant.registry import ModelCard, register
+from majorant.solvers.logits import log_probabilities
+from majorant.summary import Summary
+
+Array = NDArray[np.float64]
+
+INITS = ("auto", "ball", "relaxation", "random")
+ACTIVE = 0.01
+"""A class that holds more than this share of the rows is active."""
+
+
+@register(
+    ModelCard(
+        name="latent-class",
+        title="latent-class classification",
+        question="Which hidden classes do the features tell apart, and which label does each one give?",
+        kind="classification",
+        size_parameter="n_classes",
+        part="latent class",
+        objective_name="cost",
+        objective_title="log-loss with its penalty",
+        objective_attribute="objective_",
+        needs_target=True,
+    )
+)
+class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
+    r"""Classification through latent classes: features tell a hidden class, and the class tells the label.
+
+    With classes z, features x and labels y
+
+    .. math:: p(z = k \mid x) \propto e^{w_k^\top x + b_k}, \qquad p(y = m \mid z = k) = \alpha_{km}, \qquad
+              p(y \mid x) = \sum_k p(k \mid x)\, \alpha_{k y},
+
+    so a label may be many groups of rows that have nothing else in common, which one linear boundary cannot tell from
+    the rest. Minimised is
+
+    .. math:: l(w, b, \alpha) = -\frac{1}{W} \sum_n \omega_n \log p(y_n \mid x_n) + \frac{\lambda}{2K} \|w\|^2
+
+    over rows with weights :math:`\omega_n` of sum W. A class more costs nothing where it is not used, so with two
+    labels and many features the best solution is that of logistic regression with :math:`C = 2K / (\lambda W)`.
+
+    Parameters
+    ----------
+    n_classes : int, default=5
+        Latent classes, K.
+    init : {"auto", "ball", "relaxation", "random"} or array, default="auto"
+        Where fits begin. "auto": at the labels, at ball relaxations of the rows with and without their labels, and
+        four times at seeds of k-means++ within the labels; the cheapest fit is kept. "ball": the ball relaxation alone.
+        "relaxation": a low-rank program over simplices [1]_. "random": seeds of k-means++. An array of shape
+        (n_samples,) holds classes, 0 to K - 1, one of shape (n_samples, n_classes) probabilities of classes.
+    df : float, default=0.97
+        Sets :math:`\lambda` by the degrees of freedom that ridge regression keeps with it,
+        :math:`\sum_j s_j^2 / (s_j^2 + \lambda)` with :math:`s_j^2` the variances of the rows along their principal
+        axes, as a share of their number: in (0, 1), and larger is less penalised. (Of more than 1000 columns, that of
+        2000 rows.)
+    alpha : float, optional
+        :math:`\lambda` itself, positive; `df` is then not used.
+    beta : float, default=1.0
+        Inverse temperature of the classes given features and label, positive or infinite (each row in its best class).
+        At 1 the cost is the log-loss above.
+    bounds : bound policy, optional
+        How the bounds of the engine are chosen (`GibbsLimit`, `Tempered`, ...); by default the tightest ones, EM.
+    unlabelled_weight : float, default=0.3
+        :math:`\gamma`, what rows without label count for. Where there are any,
+        :math:`\gamma\,[\mathrm{mean}_n H(p(\cdot \mid x_n)) - H(\mathrm{mean}_n\, p(\cdot \mid x_n))]` over all rows is
+        added to the cost: classes are told apart where rows are few. 0 leaves those rows out.
+    n_init : "auto" or int, default="auto"
+        Random starts of "auto" (4) and "random" (10), or starts of "ball" and "relaxation" (1).
+    max_iter : int, default=1000
+        Largest number of iterations of EM, and of L-BFGS after it.
+    tol : float, default=1e-8
+        Stop where an iteration lowers the cost by less than this (L-BFGS), or than this share of it (EM).
+    verbose : int, default=0
+        1 shows the starts as they end, on stderr.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the starts.
+    n_jobs : int, optional
+        Threads that work on blocks of rows at a time; -1 for all processors. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        Labels, in sorted order; column numbers where y was a table.
+    class_coef_ : ndarray of shape (n_classes, n_features)
+        w. The class that holds most rows comes first.
+    class_intercept_ : ndarray of shape (n_classes,)
+        b, of sum zero.
+    class_label_distribution_ : ndarray of shape (n_classes, n_labels)
+        :math:`\alpha`: rows of sum one, or the probability of each indicator.
+    class_weights_ : ndarray of shape (n_classes,)
+        Share of the rows in each class: the mean of p(z | x).
+    n_active_classes_ : int
+        Classes that hold more than 1 % of the rows.
+    alpha_ : float
+        :math:`\lambda`.
+    logistic_c_ : float
+        :math:`2K / (\lambda W)`: the C of the logistic regression that is penalised as much.
+    objective_ : float
+        W times the cost: a sum over rows.
+    total_weight_ : float
+        W, the weight of the rows with a label.
+    n_samples_ : int
+        Rows with weight.
+    n_iter_ : int
+        Iterations of the start that was kept, of EM and of L-BFGS.
+    target_kind_ : {"labels", "probabilities", "indicators"}
+        What y was.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X had column names.
+    evidence_ : Evidence
+        Every start, how many reached the best optimum, how far the second is.
+    trace_ : Trace
+        Cost and bound of every iteration of the start that was kept.
+
+    See Also
+    --------
+    sklearn.linear_model.LogisticRegression : One class a label.
+    majorant.solvers.softmax_regression : Its M-step.
+
+    References
+    ----------
+    .. [1] A. Joulin, F. Bach, "A convex relaxation for weakly supervised classifiers", ICML 2012.
+    .. [2] A. Joulin, F. Bach, J. Ponce, "Efficient optimization for discriminative latent class models", NIPS 2010.
+
+    Examples
+    --------
+    Two labels, each in two opposite corners: four latent classes, where one boundary is no better than chance.
+
+    >>> import numpy as np
+    >>> import majorant as mj
+    >>> g = np.random.default_rng(0)
+    >>> corner = g.integers(0, 2, size=(200, 2))
+    >>> X = 2 * corner - 1 + 0.3 * g.normal(size=(200, 2))
+    >>> y = corner.sum(axis=1) % 2
+    >>> model = mj.LatentClassClassifier(4, random_state=0).fit(X, y)
+    >>> model.score(X, y)
+    0.995
+    >>> model.n_active_classes_
+    4
+    """
+
+    def __init__(
+        self,
+        n_classes: int = 5,
+        *,
+        init: Any = "auto",
+        df: float = 0.97,
+        alpha: float | None = None,
+        beta: float = 1.0,
+        bounds: BoundPolicy | None = None,
+        unlabelled_weight: float = 0.3,
+        n_init: str | int = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-8,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_classes = n_classes
+        self.init = init
+        self.df = df
+        self.alpha = alpha
+        self.beta = beta
+        self.bounds = bounds
+        self.unlabelled_weight = unlabelled_weight
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        # Fewer latent classes than labels cannot tell the labels apart.
+        tags.classifier_tags.poor_score = self.n_classes < 3
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find the latent classes.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Sparse rows stay sparse, unless they are fewer than their columns and at most 3000.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels, numbers or text, NaN or None where a row has none. Or probabilities of labels: floats, rows of sum
+            one; a row counts as its label drawn from them. Or indicators, zeros and ones, of labels of which a row may
+            have any number: they are independent given the class.
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights, not all zero. A label whose rows have no weight is not learnt.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data, labels, weights or parameters cannot be used; the message says what to change.
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            seed = int(check_random_state(self.random_state).randint(2**31))
+            X = self._check_rows(X, reset=True)
+            n = X.shape[0]
+            if n < self.n_classes:
+                raise ValueError(
+                    f"n_samples={n} should be >= n_classes={self.n_classes}: ask for at most one latent class a row"
+                )
+            weights = check_sample_weight(sample_weight, n)
+            targets = read_targets(y, n, weights)
+            # The sums of BLAS depend on how many threads it may use.
+            with threadpool_limits(limits=1, user_api="blas"):
+                design = make_design(X, targets, weights, self.n_jobs)
+                self._warn_of_few(design)
+                self._find(design, targets, self._given(design, targets, n, weights), seed)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_integer("n_classes", self.n_classes, low=1)
+        if self.alpha is None:
+            check_real("df", self.df, low=0.0, high=1.0)
+            if not 0 < self.df < 1:
+                raise ValueError(f"df must lie between 0 and 1, without them; got {self.df!r}")
+        elif not np.isfinite(check_positive("alpha", self.alpha)):
+            raise ValueError("alpha must be finite")
+        check_positive("beta", self.beta)
+        if self.bounds is not None and not isinstance(self.bounds, BoundPolicy):
+            raise TypeError(
+                f"bounds must be a bound policy such as majorant.GibbsLimit(), or None; got {self.bounds!r}"
+            )
+        check_real("unlabelled_weight", self.unlabelled_weight, low=0.0, high=1e6)
+        check_n_init(self.n_init)
+        check_integer("max_iter", self.max_iter, low=1)
+        check_real("tol", self.tol, low=0.0)
+        check_verbose(self.verbose)
+        if isinstance(self.init, str):
+            check_choice("init", self.init, INITS, or_else=", or an array of classes")
+
+    def _warn_of_few(self, design: Design) -> None:
+        if design.measure.n_points < self.n_classes:
+            warnings.warn(
+                f"X has {design.measure.n_points} distinct rows, fewer than n_classes={self.n_classes}: some latent "
+                "classes are left without a row of their own",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        if isinstance(X, Chunks):
+            raise TypeError(f"{type(self).__name__} takes rows in memory, as an array or a data frame; got Chunks")
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        check_csr(X)
+        return X
+
+    def _given(self, design: Design, targets: Targets, n: int, weights: Array | None) -> str | Array:
+        """The parameter `init` as the search takes it."""
+        if isinstance(self.init, str):
+            return self.init
+        k = self.n_classes
+        table = np.asarray(self.init)
+        if table.shape == (n,):
+            if table.dtype.kind not in "iu" or table.min() < 0 or table.max() >= k:
+                raise ValueError(f"init, as an array of classes, must hold whole numbers from 0 to {k - 1}")
+            table = np.eye(k)[table]
+        elif table.shape != (n, k) or table.dtype.kind not in "biuf":
+            raise ValueError(
+                f"init, as an array, must hold a class a row, shape ({n},), or its probabilities, shape ({n}, {k}); "
+                f"got {table.dtype} of shape {table.shape}"
+            )
+        table = table.astype(np.float64)
+        if not np.isfinite(table).all() or (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=1e-6):
+            raise ValueError("init, as an array of probabilities, must hold rows that are not negative and sum to one")
+        w = targets.weights_under(weights)
+        of_entry = np.zeros((len(design.weights), k))
+        np.add.at(of_entry, design.entry, w[:, None] * table[targets.rows])
+        return np.asarray(of_entry / of_entry.sum(axis=1, keepdims=True))
+
+    def _find(self, design: Design, targets: Targets, init: str | Array, seed: int) -> None:
+        scale = design.measure.scale
+        penalty = design.penalty_of_df(self.df) if self.alpha is None else float(self.alpha) * scale * scale
+        sample = design if not isinstance(init, str) else sampled(design, _most(design), np.random.default_rng(seed))
+        search = Search(
+            design,
+            sample,
+            self.n_classes,
+            penalty,
+            float(self.unlabelled_weight),
+            float(self.beta),
+            self.bounds,
+            self.max_iter,
+            self.tol,
+            self.verbose,
+        )
+        found = search.find(init, self.n_init, seed)
+        total = design.total_weight
+        mass = search.family(design).class_weights(found.theta, design.labelled) / total
+        coef, intercept = design.outward(found.theta.theta)
+        order = np.lexsort((*found.theta.alpha.T[::-1], -mass))
+        self.target_kind_ = targets.kind
+        self.classes_ = targets.classes
+        self.class_coef_ = np.ascontiguousarray(coef[order])
+        self.class_intercept_ = intercept[order] - intercept.mean()
+        self.class_label_distribution_ = np.ascontiguousarray(found.theta.alpha[order])
+        self.class_weights_ = mass[order]
+        self.n_active_classes_ = int(np.sum(mass > ACTIVE))
+        self.alpha_ = _in_units(penalty, scale)
+        self.logistic_c_ = 2 * self.n_classes / (self.alpha_ * total * design.unit)
+        self.objective_ = found.objective * design.unit
+        self.n_iter_ = len(found.trace)
+        self.n_samples_ = int(np.sum(design.measure.positions >= 0))
+        self.total_weight_ = total * design.unit
+        note = "" if sample is design else f"Starts were made on a sample of {len(sample.weights)} rows."
+        self.evidence_ = Evidence(found.records, "cost", "min", note=note).scaled(design.unit)
+        self.trace_ = found.trace.scaled(design.unit)
+
+    # Predictions
+
+    def _by_block(self, X: Any, f: Any, width: int) -> Array:
+        theta = np.vstack([self.class_coef_.T, self.class_intercept_])
+        data = Chunks(X, n_jobs=self.n_jobs)
+        return data.map_rows(lambda block: f(np.exp(log_probabilities(block.columns[0], theta))), (width,))
+
+    def class_proba(self, X: Any) -> Array:
+        """The probability of each latent class given the features.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        check_is_fitted(self)
+        return self._by_block(self._check_rows(X, reset=False), lambda p: p, self.n_classes)
+
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each label, the latent class summed out.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Rows of sum one, unless y was a table of indicators: each label then has a probability of its own.
+        """
+        check_is_fitted(self)
+        alpha = self.class_label_distribution_
+        X = self._check_rows(X, reset=False)
+        return self._by_block(X, lambda p: np.einsum("ik,km->im", p, alpha), alpha.shape[1])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable label of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Of a table of indicators, shape (n_samples, n_labels): ones where a label is more probable than not.
+        """
+        p = self.predict_proba(X)
+        if self.target_kind_ == "indicators":
+            return (p > 0.5).astype(np.intp)
+        return np.asarray(self.classes_[p.argmax(axis=1)])
+
+    def _summary(self) -> Summary:
+        return latent_class_summary(self)
+
+
+def _in_units(penalty: float, scale: float) -> float:
+    """A penalty in the units of X, whose squares it has."""
+    alpha = penalty / scale / scale if scale < 1 else penalty / scale * (1 / scale)
+    if not 1e-306 < alpha < 1e306:
+        kind = "large" if alpha > 1 else "small"
+        raise ValueError(f"entries of X are too {kind} to be squared: rescale X")
+    return alpha
+
+
+def _most(design: Design) -> int:
+    """Rows that starts are made on: so few that their principal axes take a second or so."""
+    p = max(design.n_features, 1)
+    most = 2e9 / p**2
+    return int(np.clip(most if most >= p else np.sqrt(2e9 / p), 300, 20_000))

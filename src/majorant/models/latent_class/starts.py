@@ -1,0 +1,154 @@
+"""Where do latent classes begin? At the labels, within them, or at a relaxation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from majorant.engine.chunks import Block
+from majorant.models.latent_class.design import Design
+from majorant.solvers.nearest import squared_distances
+from majorant.starts.ball import ball_relaxation, nearest_groups, softened
+from majorant.starts.quadratic import QuadraticApproximation, principal_axes
+from majorant.starts.restarts import Start
+from majorant.starts.simplex_program import low_rank_simplex_program, random_assignments
+
+Array = NDArray[np.float64]
+
+LABELS = "labels"
+WITHIN = "k-means++ within labels"
+BALL = "ball relaxation"
+BALL_OF_ROWS = "ball relaxation without labels"
+PROGRAM = "low-rank relaxation"
+GIVEN = "given classes"
+
+MOST_AXES = 50
+"""Principal axes that a relaxation sees."""
+MOST_IN_PROGRAM = 1000
+"""Rows up to which the program over simplices is solved; of more it sees a sample."""
+
+
+@dataclass(frozen=True)
+class Relaxed:
+    """Labelled rows as relaxations see them.
+
+    Attributes
+    ----------
+    design : Design
+    n_classes : int
+    alpha : float
+        The penalty in units of the coordinates.
+    """
+
+    design: Design
+    n_classes: int
+    alpha: float
+
+    def approximation(self, *, with_labels: bool) -> QuadraticApproximation:
+        d = self.design
+        shares = d.weights / d.weights.sum()
+        x = d.x[d.point]
+        axes = principal_axes(x, shares, MOST_AXES)
+        labels = None
+        if with_labels:
+            labels = np.zeros((len(d.code), int(d.code.max()) + 1))
+            labels[np.arange(len(d.code)), d.code] = 1.0
+        return QuadraticApproximation.of(axes, self.alpha, shares, labels)
+
+    def ball(self, random: np.random.Generator, *, with_labels: bool) -> Array:
+        """Soft assignments by the ball relaxation."""
+        near = self.approximation(with_labels=with_labels)
+        z = ball_relaxation(near.apply, len(near.shares), random)
+        return softened(nearest_groups(z, self.design.weights, self.n_classes, random), self.n_classes)
+
+    def program(self, random: np.random.Generator) -> Array:
+        """Soft assignments by the low-rank program over simplices, rounded as the paper does."""
+        near = self.approximation(with_labels=True)
+        n_columns = 10 if self.n_classes >= 5 else 5
+        start = random_assignments(n_columns, len(near.shares), self.n_classes, random)
+        found = low_rank_simplex_program(near.apply, start, shares=near.shares)
+        return found.average() if self.n_classes >= 5 else found.best()
+
+
+def starts(
+    relaxed: Relaxed, init: str | Array, n_init: int | str, random: np.random.Generator
+) -> Iterator[tuple[str, Array]]:
+    """Names and soft assignments of the labelled rows, shape (n_labelled, n_classes)."""
+    d, k = relaxed.design, relaxed.n_classes
+    if not isinstance(init, str):
+        yield GIVEN, 0.9 * init + 0.1 / k
+        return
+    if k == 1 or (d.code == d.code[0]).all():  # convex: all starts end at one place
+        yield LABELS, softened(np.zeros(len(d.code), dtype=np.int32), k)
+        return
+    if init == "auto":
+        yield LABELS, softened((d.code % k).astype(np.int32), k)
+        if k > 1 and len(d.code) > k:
+            yield BALL, relaxed.ball(random, with_labels=True)
+            yield BALL_OF_ROWS, relaxed.ball(random, with_labels=False)
+    elif init == "ball":
+        for _ in range(1 if n_init == "auto" else int(n_init)):
+            yield BALL, relaxed.ball(random, with_labels=True)
+    elif init == "relaxation":
+        for _ in range(1 if n_init == "auto" else int(n_init)):
+            yield PROGRAM, relaxed.program(random)
+    if init in ("auto", "random"):
+        for _ in range((4 if init == "auto" else 10) if n_init == "auto" else int(n_init)):
+            yield WITHIN, within_labels(d, k, random)
+
+
+def within_labels(design: Design, n_classes: int, random: np.random.Generator) -> Array:
+    """Seeds of k-means++ among the rows of each label: a label has one, two or more classes of its own, by chance."""
+    x, code, weights = design.x[design.point], design.code, design.weights
+    names = np.unique(code)
+    draws = names[_choices(np.bincount(code, weights=weights)[names].astype(np.float64), n_classes, random)]
+    first = np.empty(len(code), dtype=np.int32)
+    if n_classes >= len(names):
+        owner = np.concatenate([names, draws[len(names) :]])
+        for name in names:
+            own, of = np.flatnonzero(owner == name), np.flatnonzero(code == name)
+            first[of] = own[_nearest_seeds(x[of], weights[of], len(own), random)]
+    else:
+        first[:] = _nearest_seeds(x, weights, n_classes, random)
+    return softened(first, n_classes)
+
+
+def _choices(masses: Array, n: int, random: np.random.Generator) -> NDArray[np.intp]:
+    edges = np.cumsum(masses)
+    drawn = np.searchsorted(edges, random.random(n) * edges[-1], side="right")
+    return np.asarray(np.minimum(drawn, len(masses) - 1), dtype=np.intp)
+
+
+def _nearest_seeds(x: Any, weights: Array, k: int, random: np.random.Generator) -> NDArray[np.intp]:
+    """Rows by the nearest of k seeds, each drawn in proportion to its squared distance to those before."""
+    nearest = np.zeros(x.shape[0], dtype=np.intp)
+    least = np.ones(x.shape[0])
+    for j in range(k):
+        odds = weights * least
+        seed = int(_choices(odds if odds.any() else weights, 1, random)[0])
+        squared = _squared(x, seed)
+        closer = squared < least if j else np.ones(len(squared), dtype=bool)
+        nearest[closer], least[closer] = j, squared[closer]
+    return nearest
+
+
+def _squared(x: Any, row: int) -> Array:
+    if sparse.issparse(x):
+        point = x[row].toarray()[0]
+        squares = np.asarray(x.multiply(x).sum(axis=1)).ravel()
+        return np.asarray(np.maximum(squares - 2 * (x @ point) + point @ point, 0.0))
+    return np.asarray(squared_distances(x, x[row : row + 1]), dtype=np.float64)[:, 0]
+
+
+def as_start(name: str, xi: Array, seed: int) -> Start:
+    """Soft assignments as the engine takes them."""
+
+    def latent(block: Block) -> Array:
+        return xi[block.at]
+
+    return Start(name, latent=latent, seed=seed)

@@ -1,0 +1,141 @@
+"""What is y? Labels, rows of probabilities, or tables of indicators, some of them missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Targets:
+    """y as entries: a row with probabilities of three labels is three entries, one without label is none.
+
+    Attributes
+    ----------
+    kind : {"labels", "probabilities", "indicators"}
+    classes : ndarray of shape (n_labels,)
+    rows, codes : ndarray of shape (n_entries,)
+        The row of each entry, and its label, or its line of `patterns`, by number.
+    shares : ndarray of shape (n_entries,), or None
+        What each entry counts for in its row; one each where it is None.
+    patterns : ndarray of shape (n_patterns, n_labels), or None
+        Distinct rows of indicators.
+    """
+
+    kind: Literal["labels", "probabilities", "indicators"]
+    classes: NDArray[Any]
+    rows: NDArray[np.intp]
+    codes: NDArray[np.intp]
+    shares: Array | None = None
+    patterns: NDArray[Any] | None = None
+
+    def weights_under(self, weights: Array | None) -> Array:
+        """Weight of each entry, given those of the rows."""
+        w = np.ones(len(self.rows)) if weights is None else weights[self.rows]
+        return w if self.shares is None else w * self.shares
+
+
+def read_targets(y: Any, n_rows: int, weights: Array | None) -> Targets:
+    """The targets of so many rows.
+
+    Parameters
+    ----------
+    y : array-like
+        Labels of shape (n_rows,), missing where NaN or None; probabilities of shape (n_rows, n_labels), floats whose
+        rows sum to one, or a row of NaN; or indicators of that shape, zeros and ones.
+    n_rows : int
+    weights : ndarray of shape (n_rows,), optional
+        Labels without weight are no classes.
+
+    Raises
+    ------
+    ValueError
+        If y has another shape, holds infinity or what are no labels, or no row with weight has a label.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None: give the label of each row")
+    table = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    if table.shape[:1] != (n_rows,) or table.ndim > 2:
+        raise ValueError(
+            f"y must have one label, or one row, for each of the {n_rows} rows of X; got shape {table.shape}"
+        )
+    counts = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
+    if table.ndim == 2 and table.shape[1] > 1:
+        return _of_table(table, counts)
+    return _of_labels(column_or_1d(table, warn=True), counts)
+
+
+def _of_labels(y: NDArray[Any], counts: NDArray[np.bool_]) -> Targets:
+    present = ~missing(y)
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
+    _need_labels(present & counts)
+    check_classification_targets(_plain(y[present]))
+    known = _plain(y[present & counts])
+    classes, codes = np.unique(known, return_inverse=True)
+    return Targets("labels", classes, np.flatnonzero(present & counts), codes.astype(np.intp))
+
+
+def _of_table(table: NDArray[Any], counts: NDArray[np.bool_]) -> Targets:
+    if table.dtype.kind not in "biuf":
+        try:
+            table = table.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                "a table of y must hold probabilities or indicators; got other things than numbers"
+            ) from error
+    classes = np.arange(table.shape[1])
+    lost = np.isnan(table) if table.dtype.kind == "f" else np.zeros(table.shape, dtype=bool)
+    present = ~lost.any(axis=1)
+    if (lost.any(axis=1) & ~lost.all(axis=1)).any():
+        at = int(np.flatnonzero(lost.any(axis=1) & ~lost.all(axis=1))[0])
+        raise ValueError(f"row {at} of y is NaN in part: a row without label is NaN in every column")
+    _need_labels(present & counts)
+    values = table[present].astype(np.float64)
+    if not np.isfinite(values).all() or (values < 0).any():
+        raise ValueError("a table of y must hold probabilities or indicators; got numbers below 0 or not finite")
+    kept = np.flatnonzero(present & counts)
+    if table.dtype.kind == "f" and np.allclose(values.sum(axis=1), 1, rtol=0, atol=1e-6):
+        of_kept = table[kept].astype(np.float64)
+        entry, codes = np.nonzero(of_kept)
+        return Targets("probabilities", classes, kept[entry], codes, of_kept[entry, codes])
+    if not np.isin(values, (0, 1)).all():
+        raise ValueError(
+            "a table of y must hold probabilities, floats whose rows sum to one, or indicators, zeros and ones"
+        )
+    patterns, codes = np.unique(table[kept].astype(np.float64), axis=0, return_inverse=True)
+    return Targets("indicators", classes, kept, codes.ravel().astype(np.intp), patterns=patterns)
+
+
+def missing(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels are missing: NaN, None and the like."""
+    if y.dtype.kind == "f":
+        return np.asarray(np.isnan(y))
+    if y.dtype.kind != "O":
+        return np.zeros(len(y), dtype=bool)
+    return np.array([v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in y], dtype=bool)
+
+
+def _plain(y: NDArray[Any]) -> NDArray[Any]:
+    """Labels that came as objects because some are missing, in the type that they have."""
+    if y.dtype.kind == "O" and len(y):
+        kinds = {type(v) for v in y}
+        if kinds <= {str, np.str_} or all(issubclass(k, bool | np.bool_ | int | np.integer) for k in kinds):
+            return np.array(y.tolist())
+    return y
+
+
+def _need_labels(present: NDArray[np.bool_]) -> None:
+    if not present.any():
+        raise ValueError(
+            "no row with weight has a label: at least one is needed (clusters of rows without labels are found by "
+            "DiscriminativeClustering)"
+        )

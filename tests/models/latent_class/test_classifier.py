@@ -1,0 +1,303 @@
+"""The latent-class classifier: known answers, equivalences, kinds of targets, rows without labels, what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.special import logsumexp
+from sklearn.linear_model import LogisticRegression
+
+import majorant as mj
+
+from .problems import xor
+
+Array = NDArray[Any]
+
+
+def cost(model: mj.LatentClassClassifier, X: Array, y: Array, w: Array | None = None) -> float:
+    """From the definition."""
+    u = X @ model.class_coef_.T + model.class_intercept_
+    p = np.exp(u - logsumexp(u, axis=1, keepdims=True)) @ model.class_label_distribution_
+    of_row = -np.log(p[np.arange(len(y)), np.searchsorted(model.classes_, y)])
+    w = np.ones(len(y)) if w is None else w
+    return float(w @ of_row / w.sum() + model.alpha_ / 2 / model.n_classes * np.sum(model.class_coef_**2))
+
+
+def a_b_a(n: int = 300, seed: int = 0) -> tuple[Array, Array]:
+    """A label on both sides of another one, on a line."""
+    g = np.random.default_rng(seed)
+    X = np.column_stack([g.uniform(-3, 3, size=n), g.normal(size=(n, 2))])
+    return X, np.where(np.abs(X[:, 0]) > 1, "outer", "inner")
+
+
+@pytest.mark.parametrize("init", ["auto", "random"])
+def test_opposite_corners_are_told_apart(init: str) -> None:
+    X, y = xor(300)
+    model = mj.LatentClassClassifier(4, init=init, random_state=0).fit(X[:200], y[:200])
+    assert model.score(X[200:], y[200:]) > 0.97
+    assert model.n_active_classes_ == 4
+    assert model.objective_ / 200 == pytest.approx(cost(model, X[:200], y[:200]), abs=1e-6)
+    assert LogisticRegression().fit(X, y).score(X, y) < 0.65
+
+
+@pytest.mark.parametrize("init", ["ball", "relaxation"])
+def test_relaxations_alone_find_no_more_than_auto(init: str) -> None:
+    """With two labels they see one direction (and corners have none), so `auto` has other starts beside them."""
+    X, y = xor(100)
+    alone = mj.LatentClassClassifier(4, init=init, random_state=0).fit(X, y)
+    assert alone.evidence_.n_starts == 1
+    assert alone.objective_ <= 100 * np.log(2)
+    assert mj.LatentClassClassifier(4, random_state=0).fit(X, y).objective_ <= alone.objective_ + 1e-5
+
+
+def test_a_label_on_both_sides_of_another() -> None:
+    X, y = a_b_a(600)
+    model = mj.LatentClassClassifier(3, df=0.99, random_state=0).fit(X[:300], y[:300])
+    assert model.score(X[300:], y[300:]) > 0.93
+    pure = model.class_label_distribution_.max(axis=1)
+    assert (pure > 0.99).all()
+    assert model.class_label_distribution_.argmax(axis=1).tolist().count(1) == 2
+
+
+@pytest.mark.parametrize("k", [2, 5])
+@pytest.mark.parametrize("shape", [(200, 3), (60, 200)])
+def test_two_labels_are_logistic_regression(k: int, shape: tuple[int, int]) -> None:
+    """At C = 2K / (lambda N) the costs are the same, however many classes there are beyond two."""
+    g = np.random.default_rng(0)
+    X = g.normal(size=shape)
+    y = (X[:, 0] + 0.7 * g.normal(size=len(X)) > 0).astype(int)
+    model = mj.LatentClassClassifier(k, df=0.6, random_state=0).fit(X, y)
+    assert model.logistic_c_ == pytest.approx(2 * k / (model.alpha_ * len(y)))
+    logistic = LogisticRegression(C=model.logistic_c_, tol=1e-10, max_iter=10_000).fit(X, y)
+    p = logistic.predict_proba(X)[np.arange(len(y)), y]
+    theirs = -np.log(p).mean() + np.sum(logistic.coef_**2) / (2 * model.logistic_c_ * len(y))
+    assert model.objective_ / len(y) == pytest.approx(theirs, abs=1e-5)
+    if shape[1] > shape[0]:
+        np.testing.assert_allclose(model.predict_proba(X), logistic.predict_proba(X), atol=0.02)
+
+
+def test_one_class_gives_the_shares_of_the_labels() -> None:
+    X, y = a_b_a()
+    w = np.random.default_rng(0).gamma(1.0, size=len(y))
+    model = mj.LatentClassClassifier(1, random_state=0).fit(X, y, sample_weight=w)
+    shares = [w[y == name].sum() / w.sum() for name in model.classes_]
+    np.testing.assert_allclose(model.predict_proba(X), np.tile(shares, (len(y), 1)), rtol=1e-6)
+    assert (model.predict(X) == "outer").all()
+
+
+def test_an_answer_of_the_measure_alone() -> None:
+    X, y = xor(120)
+    counts = np.random.default_rng(0).integers(0, 3, size=len(y))
+    one = mj.LatentClassClassifier(3, random_state=0).fit(X, y, sample_weight=counts)
+    order = np.random.default_rng(1).permutation(np.repeat(np.arange(len(y)), counts))
+    other = mj.LatentClassClassifier(3, random_state=0, n_jobs=2).fit(X[order], y[order])
+    for name in ("class_coef_", "class_intercept_", "class_label_distribution_", "class_weights_", "objective_"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    scaled = mj.LatentClassClassifier(3, random_state=0).fit(X, y, sample_weight=7 * counts)
+    np.testing.assert_allclose(scaled.objective_, 7 * one.objective_, rtol=1e-12)
+
+
+def test_sparse_text_like_rows() -> None:
+    g = np.random.default_rng(0)
+    X = sparse.random(150, 400, density=0.05, random_state=g, format="csr")
+    y = np.asarray(X[:, :20].sum(axis=1) > X[:, 20:40].sum(axis=1)).ravel().astype(int)
+    X = sparse.vstack([X, sparse.csr_matrix((1, 400))]).tocsr()  # an empty document
+    y = np.append(y, 0)
+    thin = mj.LatentClassClassifier(3, random_state=0).fit(X, y)
+    dense = mj.LatentClassClassifier(3, random_state=0).fit(X.toarray(), y)
+    assert thin.objective_ == pytest.approx(dense.objective_, rel=1e-5)
+    np.testing.assert_allclose(thin.predict_proba(X), dense.predict_proba(X.toarray()), atol=0.01)
+    assert np.isfinite(thin.predict_proba(X[:0:-1])).all()
+
+
+def test_many_sparse_rows_stay_sparse() -> None:
+    g = np.random.default_rng(0)
+    X = sparse.random(900, 300, density=0.03, random_state=g, format="csr")
+    y = np.asarray(X[:, :30].sum(axis=1) > 0.4).ravel().astype(int)
+    thin = mj.LatentClassClassifier(2, init="random", n_init=1, random_state=0).fit(X, y)
+    dense = mj.LatentClassClassifier(2, init="random", n_init=1, random_state=0).fit(X.toarray(), y)
+    assert thin.objective_ == pytest.approx(dense.objective_, rel=1e-4)
+
+
+def test_probabilities_are_weighted_labels() -> None:
+    X, y = xor(100)
+    soft = np.random.default_rng(0).dirichlet([2.0, 1.0], size=100)
+    soft[np.arange(100), y] += 2
+    soft /= soft.sum(axis=1, keepdims=True)
+    model = mj.LatentClassClassifier(4, random_state=0).fit(X, soft)
+    repeated = mj.LatentClassClassifier(4, random_state=0).fit(
+        np.repeat(X, 2, axis=0), np.tile([0, 1], 100), sample_weight=soft.ravel()
+    )
+    assert model.target_kind_ == "probabilities"
+    assert model.objective_ == pytest.approx(repeated.objective_, rel=1e-6)
+    hard = mj.LatentClassClassifier(4, random_state=0).fit(X, np.eye(2)[y])
+    assert hard.objective_ == pytest.approx(mj.LatentClassClassifier(4, random_state=0).fit(X, y).objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize("form", ["int", "bool", "sparse"])
+def test_indicators_of_several_labels(form: str) -> None:
+    X, _ = xor(300)
+    Y = np.column_stack([X[:, 0] > 0, X[:, 1] > 0, (X[:, 0] > 0) ^ (X[:, 1] > 0)])
+    given: Any = {"int": Y.astype(int), "bool": Y, "sparse": sparse.csr_matrix(Y.astype(int))}[form]
+    model = mj.LatentClassClassifier(4, random_state=0).fit(X, given)
+    assert model.target_kind_ == "indicators"
+    found = model.predict(X)
+    assert found.shape == Y.shape
+    assert (found == Y).mean() > 0.97
+    assert model.score(X, Y.astype(int)) > 0.93  # all three right
+    p = model.predict_proba(X)
+    assert ((p >= 0) & (p <= 1)).all()
+    assert (np.abs(p.sum(axis=1) - 1) > 0.3).any()
+
+
+@pytest.mark.parametrize("hole", [np.nan, None])
+def test_rows_without_label_help(hole: Any) -> None:
+    X, y = xor(400)
+    known = np.random.default_rng(3).random(400) < 0.06
+    given: Any = (
+        np.where(known, y.astype(float), np.nan) if hole is not None else np.where(known, y.astype(object), None)
+    )
+    model = mj.LatentClassClassifier(4, random_state=0).fit(X, given)
+    alone = mj.LatentClassClassifier(4, random_state=0).fit(X[known], y[known])
+    assert model.classes_.tolist() == [0, 1]
+    assert model.score(X, y) >= alone.score(X, y) - 0.005
+    assert model.score(X, y) > 0.97
+    left_out = mj.LatentClassClassifier(4, unlabelled_weight=0, alpha=alone.alpha_, random_state=0).fit(X, given)
+    assert left_out.objective_ == pytest.approx(alone.objective_, rel=1e-5)
+
+
+def test_rows_of_nan_have_no_label() -> None:
+    X, y = xor(80)
+    table = np.eye(2)[y]
+    table[::3] = np.nan
+    model = mj.LatentClassClassifier(4, random_state=0).fit(X, table)
+    assert model.score(X, y) > 0.9
+
+
+@pytest.mark.parametrize(
+    "policy", [mj.GibbsLimit(), mj.Tempered(), mj.Biased(mj.Balance())], ids=lambda p: type(p).__name__
+)
+def test_policies(policy: Any) -> None:
+    X, y = xor(100)
+    model = mj.LatentClassClassifier(4, bounds=policy, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert model.trace_["exploring"].any()
+
+
+@pytest.mark.parametrize("beta", [2.0, np.inf])
+def test_other_temperatures(beta: float) -> None:
+    X, y = xor(100)
+    model = mj.LatentClassClassifier(4, beta=beta, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_given_starts() -> None:
+    X, y = xor(100)
+    quadrant = 2 * (X[:, 0] > 0).astype(int) + (X[:, 1] > 0)
+    hard = mj.LatentClassClassifier(4, init=quadrant).fit(X, y)
+    soft = mj.LatentClassClassifier(4, init=np.eye(4)[quadrant]).fit(X, y)
+    assert hard.score(X, y) > 0.97
+    assert hard.objective_ == soft.objective_
+    assert [s.source for s in hard.evidence_.starts] == ["given classes"]
+
+
+def test_evidence_names_every_start_and_the_trace_falls() -> None:
+    X, y = xor(100)
+    model = mj.LatentClassClassifier(4, random_state=0).fit(X, y)
+    assert [s.source for s in model.evidence_.starts] == [
+        "labels",
+        "ball relaxation",
+        "ball relaxation without labels",
+        *["k-means++ within labels"] * 4,
+    ]
+    assert model.evidence_.best == pytest.approx(model.objective_)
+    objective = model.trace_["objective"]
+    assert len(objective) == model.n_iter_
+    assert (np.diff(objective) <= 1e-9).all()
+    assert objective[-1] == pytest.approx(model.objective_)
+
+
+def test_a_race_keeps_three_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = xor(200)
+    whole = mj.LatentClassClassifier(4, random_state=0).fit(X, y)
+    monkeypatch.setattr("majorant.models.latent_class.fit.CHEAP", 0)
+    monkeypatch.setattr("majorant.models.latent_class.estimator._most", lambda design: 100)
+    raced = mj.LatentClassClassifier(4, random_state=0).fit(X, y)
+    assert sum(not s.converged for s in raced.evidence_.starts) == 4
+    assert "sample of 100 rows" in raced.evidence_.note
+    assert raced.objective_ == pytest.approx(whole.objective_, rel=1e-4)
+
+
+def test_class_proba_and_labels_agree_with_predictions() -> None:
+    X, y = a_b_a()
+    model = mj.LatentClassClassifier(3, random_state=0).fit(X, y)
+    classes = model.class_proba(X)
+    np.testing.assert_allclose(classes.sum(axis=1), 1)
+    np.testing.assert_allclose(classes.mean(axis=0), model.class_weights_, atol=1e-9)
+    np.testing.assert_allclose(classes @ model.class_label_distribution_, model.predict_proba(X), atol=1e-12)
+    assert (np.diff(model.class_weights_) <= 0).all()
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e-20, 1e20, 1e150])
+def test_units_do_not_matter(scale: float) -> None:
+    X, y = xor(80)
+    plain = mj.LatentClassClassifier(4, random_state=0).fit(X, y)
+    scaled = mj.LatentClassClassifier(4, random_state=0).fit(X * scale, y)
+    assert scaled.objective_ == pytest.approx(plain.objective_, rel=1e-5)
+    np.testing.assert_allclose(scaled.predict_proba(X * scale), plain.predict_proba(X), atol=0.02)
+
+
+@pytest.mark.filterwarnings("ignore:X has 1 distinct rows")
+def test_degenerate_tables() -> None:
+    X, y = xor(40)
+    assert (mj.LatentClassClassifier(2).fit(X, np.zeros(40)).predict(X) == 0).all()
+    same = mj.LatentClassClassifier(2, random_state=0).fit(np.ones((40, 2)), y)
+    np.testing.assert_allclose(same.predict_proba([[1.0, 1.0]])[0], np.bincount(y) / 40, atol=1e-6)
+    empty = mj.LatentClassClassifier(2, random_state=0).fit(sparse.csr_matrix((40, 3)), y)
+    np.testing.assert_allclose(empty.predict_proba(np.zeros((1, 3)))[0], np.bincount(y) / 40, atol=1e-6)
+    once = np.where(np.arange(40) == 7, "rare", y.astype(str))
+    assert "rare" in mj.LatentClassClassifier(3, random_state=0).fit(X, once).classes_
+
+
+@pytest.mark.parametrize(
+    ("parameters", "y", "words"),
+    [
+        ({"n_classes": 9}, None, "n_samples=8 should be >= n_classes=9"),
+        ({"init": "bal"}, None, "Did you mean 'ball'"),
+        ({"init": np.zeros((3, 2))}, None, r"shape \(8,\), or its probabilities, shape \(8, 2\)"),
+        ({"init": np.full(8, 2)}, None, "from 0 to 1"),
+        ({"init": np.full((8, 2), 0.7)}, None, "sum to one"),
+        ({"df": 1.0}, None, "df must lie between 0 and 1"),
+        ({"alpha": 0.0}, None, "alpha must be positive"),
+        ({"alpha": np.inf}, None, "alpha must be finite"),
+        ({"beta": 0.0}, None, "beta must be positive"),
+        ({"unlabelled_weight": -1.0}, None, "unlabelled_weight must be"),
+        ({}, np.full(8, np.nan), "no row with weight has a label"),
+        ({}, np.arange(8) / 3, "[Uu]nknown label type"),
+        ({}, np.full((8, 2), 0.3), "rows sum to one"),
+        ({}, np.full((8, 2), -1), "below 0"),
+        ({}, np.array([[0.5, np.nan]] + [[0.5, 0.5]] * 7), "row 0 of y is NaN in part"),
+        ({}, np.array([["a", "b"]] * 8), "other things than numbers"),
+        ({}, np.zeros(5), "8 rows of X"),
+        ({}, np.array([0.0] * 7 + [np.inf]), "infinity"),
+    ],
+)
+def test_bad_input(parameters: dict[str, Any], y: Any, words: str) -> None:
+    X = np.arange(16.0).reshape(8, 2) % 5
+    model = mj.LatentClassClassifier(**{"n_classes": 2} | parameters)
+    with pytest.raises(ValueError, match=words):
+        model.fit(X, np.arange(8) % 2 if y is None else y)
+    assert not hasattr(model, "classes_")
+
+
+def test_wrong_types() -> None:
+    X, y = xor(20)
+    with pytest.raises(TypeError, match="bound policy"):
+        mj.LatentClassClassifier(bounds="gibbs").fit(X, y)
+    with pytest.raises(TypeError, match="rows in memory"):
+        mj.LatentClassClassifier().fit(mj.Chunks(X), y)
