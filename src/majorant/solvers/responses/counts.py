@@ -36,7 +36,8 @@ class Poisson(Response):
         return np.asarray(2 * (xlogy(y, y) - y - y * eta + self.mean(eta, trials)))
 
     def draw(self, eta: Table, dispersion: Table, trials: Table, random: np.random.RandomState) -> Table:
-        return random.poisson(self.mean(eta, trials)).astype(np.float64)
+        mean = self.mean(eta, trials)
+        return np.where(mean > 1e15, np.rint(mean), random.poisson(np.minimum(mean, 1e15)))
 
     def check(self, y: NDArray[np.float64], trials: NDArray[np.float64]) -> None:
         refuse(

@@ -49,7 +49,7 @@ def weighted_fits(
 def deviances(units: Units, response: Response, coef: NDArray[np.float64]) -> NDArray[np.float64]:
     """Of each unit under each of M models, (n_units, M)."""
     eta = units.offset + np.einsum("ij,mj->im", units.z, coef)
-    return units.per_unit(response.deviance(units.y, eta, units.trials))
+    return units.per_unit(np.maximum(response.deviance(units.y, eta, units.trials), 0.0))  # rounding may be below
 
 
 class Starts:
@@ -65,7 +65,7 @@ class Starts:
     def __init__(self, units: Units, response: Response, n_components: int) -> None:
         self.units, self.response, self.k = units, response, n_components
         self.pooled_deviance = deviances(units, response, np.zeros((1, units.n_coefficients)))[:, 0]
-        self.mean_deviance = float(units.weights @ self.pooled_deviance) / units.total_weight
+        self.mean_deviance = max(float(np.sum(units.weights * self.pooled_deviance)) / units.total_weight, 1e-12)
         # units that determine a fit
         self.n_drawn = max(1, int(np.ceil((units.n_coefficients + 1) * units.n_units / units.n_rows)))
 
