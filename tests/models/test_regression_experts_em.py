@@ -169,6 +169,9 @@ def test_blocks_are_the_whole(family: str, option: str, seed: int, monkeypatch: 
     monkeypatch.setattr(units_module, "LEAST_ROWS", 7)
     assert len(units.slices(6)) > 5
     parts = problem.seen(units, theta)
+    on_threads = replace(problem, n_threads=3).seen(units, theta)
+    np.testing.assert_array_equal(on_threads.information, parts.information)
+    np.testing.assert_array_equal(on_threads.log_likelihood, parts.log_likelihood)
     for name in whole.__dataclass_fields__:
         a, b = getattr(whole, name), getattr(parts, name)
         assert (a is None) == (b is None)

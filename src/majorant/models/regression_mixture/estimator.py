@@ -48,11 +48,19 @@ from majorant.summary import Summary
     )
 )
 class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
-    r"""Mixture of linear regressions whose starts are on record.
+    r"""Mixture of linear or generalised linear regressions whose starts are on record.
 
     Maximises the weighted log-likelihood
 
-    .. math:: \ell = \sum_i w_i \log \sum_k \pi_k\, N(y_i;\ a_k + x_i^\top b_k,\ \sigma_k^2).
+    .. math:: \ell = \sum_i w_i \log \sum_k \pi_k\, N(y_i;\ a_k + x_i^\top b_k,\ \sigma_k^2),
+
+    and in general, for units u (groups, or single rows) with rows i and gating columns g,
+
+    .. math:: \ell = \sum_u w_u \log \sum_k \pi_k(g_u) \prod_{i \in u} f(y_i;\ o_i + a_k + x_i^\top b_k,\ \phi_k),
+        \qquad \pi_k(g) \propto e^{\alpha_k + g^\top \gamma_k},
+
+    where f is the `family`'s density given its linear predictor, constants included, o the offset, and
+    :math:`\phi` its dispersion; entries of a and b may be shared by all components.
 
     With variances of their own the likelihood has no maximum: a component on few rows of one line may rise to any
     height. A solution counts (is *regular*) when no two standard deviations are further apart than
@@ -76,10 +84,11 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
     trim : float, default=0.0
         Share of the rows, those of least density, that does not count: the trimmed log-likelihood is maximised.
     max_sigma_ratio : float, default=15.0
-        Largest ratio of two components' noise standard deviations.
+        Largest ratio of two components' noise standard deviations (roots of dispersions).
     min_component_size : "auto" or float, default="auto"
         Smallest weight of a component, in units of `sample_weight` (rows). "auto": 5 % of the distinct rows, at least
-        p + 2 and at most 5 (p + 1) of them, for lines of p coefficients; with weights, rows of average weight.
+        p + 2 and at most 5 (p + 1) of them, for lines of p coefficients; with weights, rows of average weight. With
+        groups, groups; of counts one unit, and no component may run to a predictor of infinity (separation).
     fit_intercept : bool, default=True
     init : {"auto", "moments", "spectral", "random"} or dict, default="auto"
         "auto": rounds of mixed starts that race, moment starts among them where there are rows enough for moments.
@@ -92,8 +101,10 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
         Number of random starts (10), where `init` is "random" or `bounds` are given.
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is EM. Given a policy, every start is followed by it.
+        Other policies than `Tightest` are for the plain mixture of Gaussian lines.
     beta : float, default=1.0
-        Inverse temperature of the responsibilities; infinity assigns every row to one line.
+        Inverse temperature of the responsibilities; infinity assigns every row to one line. For the plain mixture of
+        Gaussian lines.
     max_iter : int, default=1000
         Largest number of EM steps of a run.
     tol : float, default=1e-8
@@ -108,20 +119,23 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
     Attributes
     ----------
     coef_ : ndarray of shape (n_components, n_features)
-        Slopes, heaviest component first.
+        Slopes, heaviest component first (in the order of the labels or of the given start, where there are any);
+        shared ones in every row.
     intercept_ : ndarray of shape (n_components,)
     scale_ : ndarray of shape (n_components,)
-        Standard deviations of the noise, in units of y.
+        Standard deviations of the noise, in units of y: roots of the dispersions. Of "gamma" coefficients of variation;
+        one of "poisson" and "binomial".
     weights_ : ndarray of shape (n_components,)
+        With gating, means of the priors.
     responsibilities_ : ndarray of shape (n_samples, n_components)
         Probability of each component for each row of the fit.
     log_likelihood_, aic_, bic_, icl_ : float
-        BIC and ICL count weights where rows have them; lower is better.
+        BIC and ICL count rows, not groups, as flexmix does, and weights where rows have them; lower is better.
     regular_ : bool
         Whether the solution is a regular one; otherwise the data have none and a warning says why.
     excluded_ : dict or None
         The best solution seen that is better but not regular: its ``log_likelihood``, ``sigma_ratio``,
-        ``smallest_component`` (in rows, regular from ``regular_from`` on), and its parameters.
+        ``smallest_component`` (in rows or groups, regular from ``regular_from`` on), ``reason`` and its parameters.
     optima_ : list of dict
         The distinct regular optima, best first: ``log_likelihood``, ``coef``, ``intercept``, ``scale``, ``weights``.
     is_exact_ : bool
@@ -172,6 +186,17 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
     >>> model = mj.RegressionMixture(2, random_state=0).fit(x, y)
     >>> model.coef_.round(2).ravel().tolist()
     [-1.0, 1.0]
+
+    Counts of 30 machines of two kinds, each seen ten times for hours of its own:
+
+    >>> random = np.random.default_rng(1)
+    >>> machine, speed, hours = np.repeat(np.arange(30), 10), random.normal(size=300), random.uniform(1, 5, 300)
+    >>> rate = np.where(machine % 3 == 0, np.exp(1 + 0.5 * speed), np.exp(-1 - 0.5 * speed))
+    >>> faults = random.poisson(hours * rate)
+    >>> model = mj.RegressionMixture(2, family="poisson", random_state=0)
+    >>> model = model.fit(speed[:, None], faults, groups=machine, offset=np.log(hours))
+    >>> model.weights_.round(2).tolist(), model.coef_.round(1).ravel().tolist()
+    ([0.67, 0.33], [-0.4, 0.5])
     """
 
     def __init__(

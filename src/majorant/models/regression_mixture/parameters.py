@@ -62,3 +62,9 @@ class Regressions:
         )
         rows, columns = linear_sum_assignment(table)
         return float(table[rows, columns].max())
+
+
+def logits_of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Logarithms of weights over the first; a weight of zero is one of 1e-300."""
+    logs = np.log(np.maximum(weights, 1e-300))
+    return np.asarray(logs - logs[0])

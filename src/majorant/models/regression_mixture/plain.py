@@ -16,7 +16,7 @@ from majorant.models.regression_mixture.design import Design, design_in_memory, 
 from majorant.models.regression_mixture.family import RegressionFamily
 from majorant.models.regression_mixture.fit import Fitted, fit_lines
 from majorant.models.regression_mixture.information import standard_errors
-from majorant.models.regression_mixture.parameters import Regressions
+from majorant.models.regression_mixture.parameters import Regressions, logits_of
 from majorant.models.regression_mixture.race import Run
 from majorant.models.regression_mixture.settings import Given, Outcome, Settings
 from majorant.models.regression_mixture.words import of_columns, what_would_admit
@@ -93,8 +93,7 @@ def _fit_attributes(
     note = fitted.note
     if excluded is not None:
         note = f"{note} {what_would_admit(excluded, settings.rule.max_sigma_ratio)}".strip()
-    with np.errstate(divide="ignore"):
-        logits = np.log(theta.weights) - np.log(theta.weights[0])
+    logits = logits_of(theta.weights)
     return {
         "coef_": parameters["coef"],
         "intercept_": parameters["intercept"],

@@ -31,14 +31,17 @@ class Problem:
     rule : VarianceRule
     trim : float
         Share of the rows that does not count.
+    n_threads : int
+        Threads that work on blocks of units at a time; the result does not depend on it.
     """
 
     response: Response
     rule: VarianceRule
     trim: float = 0.0
+    n_threads: int = 1
 
     def seen(self, units: Units, theta: Experts) -> Statistics:
-        return statistics(units, self.response, theta, self.trim)
+        return statistics(units, self.response, theta, self.trim, self.n_threads)
 
     def step(self, units: Units, theta: Experts, seen: Statistics) -> tuple[Experts, Statistics]:
         """One step of EM for every mixture, shortened until its log-likelihood does not fall."""

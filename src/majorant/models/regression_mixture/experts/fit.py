@@ -10,6 +10,8 @@ from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 
 from majorant._progress import end_of_starts, report_start
+from majorant.engine.chunks import effective_threads
+from majorant.engine.policies import Tightest
 from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.experts.build import units_of
 from majorant.models.regression_mixture.experts.contest import ExpertContest
@@ -50,7 +52,7 @@ def fit_general(
     units = units_of(X, y, weights, extras, response, fit_intercept=settings.fit_intercept, shared=settings.shared)
     if units.n_units < k:
         raise ValueError(f"{units.n_units} distinct units do not determine n_components={k} components: ask for fewer")
-    problem = Problem(response, settings.rule, settings.trim)
+    problem = Problem(response, settings.rule, settings.trim, effective_threads(settings.n_jobs))
     least_mass = _least_mass(units, response, settings.min_component_size)
     found = fit_units(units, problem, least_mass, settings)
     reorder = isinstance(settings.init, str) and units.labels is None
@@ -66,7 +68,8 @@ def fit_general(
 
 
 def _refuse_plain_settings(settings: Settings) -> None:
-    asked = [name for name, there in (("bounds", settings.bounds is not None), ("beta", settings.beta != 1.0)) if there]
+    asked = [] if isinstance(settings.bounds, Tightest | None) else ["bounds"]
+    asked += [] if settings.beta == 1.0 else ["beta"]
     if settings.init in ("moments", "spectral"):
         asked.append(f"init={settings.init!r}")
     if asked:
@@ -119,12 +122,13 @@ def fit_units(units: Units, problem: Problem, least_mass: float, settings: Setti
     """Fit by the race, or from starts of one kind where the user chose one."""
     draws = np.random.default_rng(settings.seed)
     contest = ExpertContest(units, problem, settings.n_components, least_mass, settings.tol, settings.max_iter)
-    if settings.init == "auto" and settings.n_components > 1 and not units.is_exact:
+    is_open = settings.init == "auto" and settings.bounds is None
+    if is_open and settings.n_components > 1 and not units.is_exact:
         found = Race(contest, settings.verbose).find(draws)
     else:
         init = settings.init if isinstance(settings.init, str) else _given(units, settings.init)
         found = _best(contest, _starts(contest, init, settings.n_init, draws), settings.verbose)
-    return _polished(contest, found)
+    return found if units.is_exact else _polished(contest, found)
 
 
 def _polished(contest: ExpertContest, found: Found[Experts]) -> Found[Experts]:
@@ -155,7 +159,8 @@ def _starts(
 
 def _best(contest: ExpertContest, starts: list[tuple[str, Experts]], verbose: int) -> Found[Experts]:
     """The best end of some starts, whether it counts or not."""
-    ends: list[Run[Experts]] = contest.run(contest.units, entrants(starts), contest.max_iter, contest.tol)
+    n_steps = 0 if contest.units.is_exact else contest.max_iter  # there is nothing left but rounding
+    ends: list[Run[Experts]] = contest.run(contest.units, entrants(starts), n_steps, contest.tol)
     for number, end in enumerate(ends):
         result = "tolerance reached" if end.converged else "iteration limit reached"
         report_start(number + 1, end.source, -end.objective - contest.constant, result, verbose)

@@ -20,6 +20,7 @@ from majorant.models.regression_mixture.experts.statistics import (
     unit_densities,
 )
 from majorant.models.regression_mixture.experts.units import Units
+from majorant.models.regression_mixture.parameters import logits_of
 from majorant.models.regression_mixture.race import Found, Run
 from majorant.models.regression_mixture.words import what_would_admit
 
@@ -39,8 +40,7 @@ def parameters_in_units(units: Units, theta: Experts) -> dict[str, NDArray[np.fl
         gates = np.einsum("ig,kg->ki", c.gating_to_user, theta.gating)
         out["gating_coef"], out["gating_intercept"] = gates[:, 1:], gates[:, 0]
     else:
-        with np.errstate(divide="ignore"):
-            logits = np.log(theta.weights) - np.log(theta.weights[0])
+        logits = logits_of(theta.weights)
         out["gating_coef"], out["gating_intercept"] = np.zeros((len(slopes), 0)), logits
     return out
 

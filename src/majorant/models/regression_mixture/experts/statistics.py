@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -146,25 +150,32 @@ def kept_shares(units: Units, densities: NDArray[np.float64], trim: float) -> ND
     return kept
 
 
-def statistics(units: Units, response: Response, theta: Experts, trim: float = 0.0) -> Statistics:
+def statistics(units: Units, response: Response, theta: Experts, trim: float = 0.0, n_threads: int = 1) -> Statistics:
     """One pass."""
     s, k = theta.weights.shape
     blocks = units.slices(s * k)
-    kept: NDArray[np.float64] | None = None
+    shares: Sequence[NDArray[np.float64] | None] = [None] * len(blocks)
     if trim > 0:
-        densities = [
-            unit_densities(b, response, theta, predictors(b, theta.coef), log_priors(b, theta))[0] for b in blocks
-        ]
-        kept = kept_shares(units, np.concatenate(densities), trim)
-    total: Statistics | None = None
-    begin = 0
-    for block in blocks:
-        share = None if kept is None else kept[begin : begin + block.n_units]
-        begin += block.n_units
-        own = _of_block(block, response, theta, share)
-        total = own if total is None else total + own
-    assert total is not None
+
+        def densities(block: Units) -> NDArray[np.float64]:
+            return unit_densities(block, response, theta, predictors(block, theta.coef), log_priors(block, theta))[0]
+
+        kept = kept_shares(units, np.concatenate(_mapped(densities, blocks, n_threads)), trim)
+        shares = np.split(kept, np.cumsum([block.n_units for block in blocks])[:-1])
+
+    def visit(block: Units, share: NDArray[np.float64] | None) -> Statistics:
+        return _of_block(block, response, theta, share)
+
+    total: Statistics = reduce(add, _mapped(visit, blocks, n_threads, shares))
     return total
+
+
+def _mapped(f: Callable[..., Any], blocks: Sequence[Units], n_threads: int, *more: Sequence[Any]) -> list[Any]:
+    """Results for all blocks, in order."""
+    if n_threads == 1 or len(blocks) == 1:
+        return list(map(f, blocks, *more))
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(f, blocks, *more))
 
 
 def _of_block(units: Units, response: Response, theta: Experts, kept: NDArray[np.float64] | None) -> Statistics:
