@@ -169,8 +169,9 @@ def test_jobs_and_labels_of_components_do_not_matter() -> None:
     for name, values in one.samples.items():
         np.testing.assert_array_equal(values, two.samples[name])
     assert np.abs(one.samples["coef"] - model.coef_).max() < 1  # components keep their places
-    by_hand = model.standard_errors("parametric-bootstrap", data["x"], data["y"], n_resamples=4, random_state=3)
-    np.testing.assert_array_equal(by_hand["coef"], one.standard_errors()["coef"])
+    for name in ("parametric-bootstrap", "bootstrap"):
+        by_name = model.standard_errors(name, data["x"], data["y"], n_resamples=4, random_state=3)
+        np.testing.assert_array_equal(by_name["coef"], one.standard_errors()["coef"])
 
 
 def test_intervals() -> None:

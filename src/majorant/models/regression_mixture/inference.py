@@ -18,8 +18,8 @@ from majorant.models.regression_mixture.intervals import intervals, reservations
 from majorant.models.regression_mixture.prediction import FittedLines
 from majorant.models.regression_mixture.resampling import Bootstrap, bootstrap, rows_of
 
-METHODS = ["observed", "parametric-bootstrap", "case-bootstrap"]
-Method = Literal["observed", "parametric-bootstrap", "case-bootstrap"]
+METHODS = ["observed", "bootstrap", "parametric-bootstrap", "case-bootstrap"]
+Method = Literal["observed", "bootstrap", "parametric-bootstrap", "case-bootstrap"]
 Array = NDArray[np.float64]
 
 
@@ -38,10 +38,10 @@ class UncertainLines(FittedLines):
 
         Parameters
         ----------
-        method : {"observed", "parametric-bootstrap", "case-bootstrap"}, default="observed"
+        method : {"observed", "bootstrap", "parametric-bootstrap", "case-bootstrap"}, default="observed"
             "observed": from the observed information of the fit, minus the Hessian of the log-likelihood. They hold for
             regular solutions of enough rows, and take the number of components as given. The others refit, see
-            `bootstrap`, and need the rows of the fit.
+            `bootstrap`, and need the rows of the fit; "bootstrap" takes ``kind`` too.
         X : array-like of shape (n_samples, n_features), optional
         y : array-like of shape (n_samples,), optional
         **resampling
@@ -194,7 +194,8 @@ class UncertainLines(FittedLines):
             return None
         if X is None:
             raise ValueError(f"method={method!r} refits and needs the rows of the fit: give X and y")
-        return self.bootstrap(X, y, kind="case" if method == "case-bootstrap" else "parametric", **resampling)
+        kind = {} if method == "bootstrap" else {"kind": method.removesuffix("-bootstrap")}
+        return self.bootstrap(X, y, **(resampling | kind))
 
     def _check_errors(self) -> None:
         if self.standard_errors_ is None:
