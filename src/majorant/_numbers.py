@@ -129,7 +129,12 @@ def html_number(text: str) -> str:
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:
     """A count with its noun: ``1 start``, ``80 starts``."""
-    return f"{number} {singular if number == 1 else plural or singular + 's'}"
+    return f"{number} {singular if number == 1 else plural or plural_of(singular)}"
+
+
+def plural_of(noun: str) -> str:
+    """``starts``, ``classes``."""
+    return f"{noun}es" if noun.endswith("s") else f"{noun}s"
 
 
 def article(noun: str) -> str:

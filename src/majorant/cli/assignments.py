@@ -77,6 +77,8 @@ def _by_class(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArr
         columns["probability"] = probabilities[np.arange(len(found)), np.searchsorted(estimator.classes_, found)]
     if hasattr(estimator, "predict_poses"):
         columns[part] = estimator.predict_poses(frame, found) + 1
+    if hasattr(estimator, "class_proba"):
+        columns[part] = np.asarray(estimator.class_proba(frame)).argmax(axis=1).astype(np.int64) + 1
     if probabilities is not None and len(estimator.classes_) <= MOST_PROBABILITIES:
         columns |= {f"probability_{label}": probabilities[:, c] for c, label in enumerate(estimator.classes_)}
     return columns

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import majorant
+from majorant._numbers import plural_of
 from majorant.cli import messages
 from majorant.cli.assignments import assigned, feature_frame
 from majorant.cli.errors import CommandError, printable
@@ -73,7 +74,7 @@ def screen(run: FittedRun) -> list[str]:
     if selection is not None:
         lines += messages.matrix_lines(selection)
     lines += ["", *messages.result_lines(evidence)]
-    parts = run.summary.block_of(f"{run.card.part}s")
+    parts = run.summary.block_of(plural_of(run.card.part))
     if parts is not None:
         lines += messages.parts_lines(parts, standardised)
     if run.look_out:

@@ -28,6 +28,7 @@ from majorant.report.sections.convergence import convergence_section
 from majorant.report.sections.criteria import criteria_section
 from majorant.report.sections.estimates import estimates_section
 from majorant.report.sections.evidence import evidence_section
+from majorant.report.sections.latent_classes import latent_classes_section
 from majorant.report.sections.left_out import left_out_section
 from majorant.report.sections.lines import fit_section
 from majorant.report.sections.optima import optima_section
@@ -174,6 +175,7 @@ KINDS: dict[str, Kind[Any]] = {
         (
             evidence_section,
             certificate_section,
+            latent_classes_section,
             confusion_section,
             classes_section,
             prototypes_section,

@@ -23,6 +23,33 @@ class Confusion:
 
 
 @dataclass(frozen=True)
+class LatentClass:
+    """A hidden class, by number.
+
+    Attributes
+    ----------
+    number : int
+    share : float
+        Of the rows.
+    labels : ndarray of shape (n_classes,)
+        Probability of each class of the rows.
+    speaks : ndarray of shape (n_features,)
+        By how much the logarithm of the odds of being in it grows with a standard deviation of each feature.
+    """
+
+    number: int
+    share: float
+    labels: NDArray[np.float64]
+    speaks: NDArray[np.float64]
+
+    @property
+    def ranked_features(self) -> list[int]:
+        """Features that say a tenth or more of what the first one does, most telling first."""
+        size = np.abs(self.speaks)
+        return [int(j) for j in np.argsort(-size, kind="stable") if size[j] > 0.1 * size.max() > 0]
+
+
+@dataclass(frozen=True)
 class Classification(Fit):
     """Rows with classes, and what a model takes them for. Classes are numbers from 0 here and names on the page."""
 
@@ -104,6 +131,20 @@ class Classification(Fit):
     def ranked_features(self) -> list[int]:
         """Features that vary, best explained first."""
         return [int(j) for j in np.argsort(-self.explained, kind="stable") if np.isfinite(self.explained[j])]
+
+    @cached_property
+    def latent_classes(self) -> list[LatentClass] | None:
+        """Hidden classes that hold rows, heaviest first; None if the model has none."""
+        estimator = self.run.estimator
+        if not hasattr(estimator, "class_label_distribution_"):
+            return None
+        # What a feature says for a class, a standard deviation of it, against the average class.
+        speaks = (estimator.class_coef_ - estimator.class_weights_ @ estimator.class_coef_) * self.deviations
+        return [
+            LatentClass(k, float(estimator.class_weights_[k]), estimator.class_label_distribution_[k], speaks[k])
+            for k in range(len(speaks))
+            if estimator.class_weights_[k] > 0.01
+        ]
 
     @property
     def _labels(self) -> NDArray[np.generic]:

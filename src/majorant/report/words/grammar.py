@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from majorant._numbers import plural_of
 from majorant.report.numbers import integer
 
 _SMALL = [
@@ -58,7 +59,7 @@ def capital(text: str) -> str:
 
 def counted(n: int, noun: str, *, words: bool = True) -> str:
     """A count and its noun: "one row", "13 rows"."""
-    return f"{in_prose(n) if words else integer(n)} {noun if n == 1 else noun + 's'}"
+    return f"{in_prose(n) if words else integer(n)} {noun if n == 1 else plural_of(noun)}"
 
 
 def verb(n: int, singular: str, plural: str) -> str:

@@ -1,0 +1,51 @@
+"""What the latent classes of a classification allow to be said."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from majorant.report.html import column_name, escaped, shortened
+from majorant.report.measures.classification import Classification, LatentClass
+from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
+
+LONGEST_LABEL = 28
+RARE = 0.05
+"""A label that a class gives less often is not named."""
+
+
+def given_labels(one: LatentClass) -> list[int]:
+    """The labels that a class gives, most probable first."""
+    order = np.argsort(-one.labels, kind="stable")
+    return [int(m) for m in order if one.labels[m] >= RARE] or [int(order[0])]
+
+
+def headline(classification: Classification, found: list[LatentClass]) -> str:
+    """How many hidden classes a label has."""
+    n = len(found)
+    classes = f"{opening(n)} latent {verb(n, 'class holds', 'classes hold')} the rows"
+    best = [int(np.argmax(one.labels)) for one in found]
+    counts = np.bincount(best, minlength=classification.n_classes)
+    most = int(counts.argmax())
+    if counts[most] > 1:
+        name = f"<i>{escaped(shortened(classification.names[most], LONGEST_LABEL))}</i>"
+        return f"{classes}; {in_prose(int(counts[most]))} of them give {name}."
+    if n > 1 and found[0].ranked_features:
+        name = column_name(classification.run.feature_names[found[0].ranked_features[0]])
+        return f"{classes}; the largest is told by {name} first."
+    return f"{classes}."
+
+
+def notes(classification: Classification, found: list[LatentClass], n_shown: int) -> list[str]:
+    """How to read the table."""
+    texts = [
+        "<b>One line a latent class</b>, a group of rows that the features tell apart. It <b>gives</b> the labels with "
+        "these probabilities. <b>More of</b> and <b>less of</b> name the features that speak most for and against it, "
+        "a standard deviation of each."
+    ]
+    unused = len(classification.run.estimator.class_weights_) - len(found)
+    if unused:
+        others = capital(counted(unused, "latent class"))
+        texts.append(f"{others} {verb(unused, 'holds', 'hold')} 1 % of the rows or less, and none is shown.")
+    if n_shown < len(found):
+        texts.append(f"The {in_prose(n_shown)} largest of {in_prose(len(found))} are shown.")
+    return texts
