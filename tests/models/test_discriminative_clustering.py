@@ -14,6 +14,7 @@ from sklearn.datasets import make_circles
 from sklearn.metrics.pairwise import rbf_kernel
 
 import majorant as mj
+from majorant.models.discriminative_clustering import search
 from majorant.models.discriminative_clustering.certify import (
     ball_dual,
     channel,
@@ -152,6 +153,19 @@ def test_finds_stripes_side_by_side() -> None:
         "random",
         "discriminant of two clusters",
     }
+
+
+@pytest.mark.parametrize("init", ["auto", "random"])
+def test_many_rows_have_their_starts_on_a_sample(init: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(search, "MOST_FOR_STARTS", 120)
+    X, y = bumps(3, 1, n=600)
+    weights = np.where(np.arange(len(X)) == 5, 40.0, 1.0)  # drawn more than once
+    model = mj.DiscriminativeClustering(3, init=init, n_init=5, random_state=0).fit(X, sample_weight=weights)
+    assert same_partition(model.labels_, y)
+    assert model.evidence_.best == pytest.approx(model.information_)
+    assert model.evidence_.n_starts == (11 - 2 if init == "auto" else 5)
+    assert "120 of 600 rows" in model.evidence_.note and "120 of 600 rows" in str(model.summary())
+    assert model.certify(X, sample_weight=weights).objective == pytest.approx(model.information_, abs=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -144,6 +144,12 @@ class Problem:
                 break
         return Run(theta, log_xi, log_p, path[-1], tuple(path), converged)
 
+    def resumed(self, theta: Array) -> Run:
+        """Where a classifier that was made on other rows stands on these."""
+        log_p = self.predicted(theta)
+        loss = self.settled(log_p, log_p) + self.penalty(theta)
+        return Run(theta, log_p, log_p, loss, (loss,), False)
+
     def settled(self, log_p: Array, log_xi: Array, *, max_sweeps: int = 1000) -> float:
         """The cost of a classifier with its best tables, less its penalty."""
         last, free, xi = np.inf, 0.0, np.exp(log_xi)

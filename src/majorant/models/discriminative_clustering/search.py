@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,8 @@ from majorant.starts.simplex_program import low_rank_simplex_program, random_ass
 
 Array = NDArray[np.float64]
 
+MOST_FOR_STARTS = 5_000
+"""Rows up to which starts are made on all of them."""
 N_SHORT = 8
 """Iterations after which candidates are compared."""
 N_KEPT = 3
@@ -58,11 +60,48 @@ class Search:
     tol: float
     verbose: int
     random: np.random.Generator
-    records: list[StartRecord] = field(default_factory=list)
+    ends: list[tuple[str, Run]] = field(default_factory=list)
     note: str = ""
 
+    @property
+    def records(self) -> tuple[StartRecord, ...]:
+        """Every start and where it ended."""
+        return tuple(StartRecord(source, run.loss, len(run.path), run.converged) for source, run in self.ends)
+
     def find(self) -> Run:
-        """The best run; `records` then names every start."""
+        """The best run; `ends` then names every start. Of many rows a sample has the starts."""
+        given = not isinstance(self.init, str)
+        if given or self.problem.n_clusters == 1 or len(self.problem.shares) <= MOST_FOR_STARTS:
+            return self._find()
+        rows = self._sample()
+        scores = np.ascontiguousarray(self.axes.scores[:, rows])
+        shares = np.full(len(rows), 1 / len(rows))
+        problem = replace(self.problem, coordinates=self.problem.coordinates[rows], shares=shares)
+        return self._on_all(replace(self, problem=problem, axes=replace(self.axes, scores=scores), ends=[]))
+
+    def _sample(self) -> NDArray[np.intp]:
+        """Rows at equal steps of weight from a random one on; heavy ones more than once."""
+        steps = (self.random.random() + np.arange(MOST_FOR_STARTS)) / MOST_FOR_STARTS
+        at = np.searchsorted(np.cumsum(self.problem.shares), steps, side="right")
+        return np.minimum(at, len(self.problem.shares) - 1)
+
+    def _on_all(self, search: Search) -> Run:
+        """Every end of a search on a sample, seen on all rows, and the best followed to its end there."""
+        best = search._find()
+        found: Run | None = None
+        for source, run in search.ends:
+            seen = self.problem.resumed(run.theta)
+            if run is best:
+                found = seen = self.problem.em(seen, max_iter=self.max_iter, tol=self.tol)
+            self.ends.append((source, seen))
+        self.note = (
+            f"{search.note} Starts were made on {MOST_FOR_STARTS} of {len(self.problem.shares)} rows; "
+            "the best went on on all."
+        ).strip()
+        assert found is not None
+        return found
+
+    def _find(self) -> Run:
         if self.problem.n_clusters == 1:
             return self._of_all([("one cluster", np.ones((len(self.problem.shares), 1)))])
         if not isinstance(self.init, str):
@@ -178,5 +217,5 @@ class Search:
         return self._grouped(along / np.where(size > 0, size, 1.0), self.problem.n_clusters)
 
     def _record(self, source: str, run: Run) -> None:
-        report_start(len(self.records) + 1, source, run.loss, f"{len(run.path)} iterations", self.verbose)
-        self.records.append(StartRecord(source, run.loss, len(run.path), run.converged))
+        report_start(len(self.ends) + 1, source, run.loss, f"{len(run.path)} iterations", self.verbose)
+        self.ends.append((source, run))
