@@ -134,8 +134,11 @@ def perturbed(theta: Experts, n_shared: int, common: bool, has_dispersion: bool,
     return pairs
 
 
-@pytest.mark.parametrize("family", FAMILIES)
-@pytest.mark.parametrize("option", OPTIONS)
+SOME = ["plain", "gated groups", "shared slope", "everything"]
+PAIRS = [(f, o) for f in FAMILIES for o in OPTIONS if f in ("gaussian", "poisson") or o in SOME]
+
+
+@pytest.mark.parametrize(("family", "option"), PAIRS)
 def test_em_never_falls_and_ends_at_a_stationary_point(family: str, option: str, seed: int) -> None:
     units, problem = problem_of(family, OPTIONS[option], seed)
     starts = Starts(units, problem.response, 2)
@@ -261,3 +264,58 @@ def test_the_rule_of_variances_holds_in_every_step(seed: int) -> None:
     for _ in range(30):
         theta, seen = problem.step(units, theta, seen)
         assert (theta.dispersion.max(axis=1) <= 1.5**2 * theta.dispersion.min(axis=1) * (1 + 1e-12)).all()
+
+
+def anything(seed: int) -> tuple[mj.RegressionMixture, Array, Array, dict[str, Any]]:
+    """A model of random settings and a small table for it, often degenerate."""
+    g = np.random.default_rng(seed)
+    n, d, k = int(g.integers(3, 30)), int(g.integers(1, 4)), int(g.integers(1, 4))
+    family = str(g.choice(FAMILIES))
+    response = RESPONSES[family]
+    x = g.integers(-1, 2, (n, d)).astype(float) if seed % 3 == 0 else g.normal(size=(n, d)) * 10.0 ** g.integers(-3, 4)
+    trials = g.integers(1, 6, n).astype(float) if response.takes_trials else np.ones(n)
+    y = response.draw(g.normal(size=n) * g.choice([0.1, 1, 5]), np.ones(n), trials, np.random.RandomState(seed))
+    y = np.maximum(y, 1e-3) if family == "gamma" else np.ones(n) if seed % 7 == 0 else y
+    groups = g.integers(0, max(2, n // 3), n)
+    given = {
+        "groups": groups,
+        "gating": g.normal(size=(n, 1))[groups],
+        "offset": g.normal(size=n),
+        "component_labels": np.where(groups % 3 == 0, groups % k, -1),
+        "sample_weight": (1.0 + groups % 3) * g.choice([1e-8, 1, 1e8]),
+    }
+    extras = {name: value for name, value in given.items() if g.random() < 0.4}
+    if response.takes_trials:
+        extras["trials"] = trials
+    model = mj.RegressionMixture(
+        k,
+        family=family,
+        shared=[j for j in range(d) if g.random() < 0.25],
+        trim=float(g.choice([0, 0, 0.2])),
+        variance=str(g.choice(["component", "common"])),
+        fit_intercept=bool(g.random() < 0.8),
+        init="random",
+        n_init=2,
+        max_iter=40,
+        random_state=0,
+    )
+    return model, x, y, extras
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::scipy.linalg.LinAlgWarning")
+def test_any_small_table_gives_numbers_or_says_why() -> None:
+    refused = 0
+    for seed in range(20):
+        model, x, y, extras = anything(seed)
+        try:
+            model.fit(x, y, **extras)
+        except ValueError as error:
+            assert "distinct units" in str(error) or "nothing but zeros" in str(error) or "n_samples" in str(error)
+            refused += 1
+            continue
+        for name in ("coef_", "intercept_", "scale_", "weights_", "gating_coef_", "responsibilities_", "icl_"):
+            assert np.isfinite(getattr(model, name)).all(), (seed, name)
+        new = {name: extras[name] for name in ("gating", "offset", "trials") if name in extras}
+        assert np.isfinite(model.predict(x, **new)).all(), seed
+    assert refused < 10
