@@ -34,7 +34,7 @@ def assigned(estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_ne
         Whether the rows are others than those that the model was fitted to.
     """
     card = card_of(estimator)
-    if card.kind == "mixture":
+    if card.kind in ("mixture", "clustering") and hasattr(estimator, "predict_proba"):
         return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame)))}
     if card.kind == "classification":
         return {"row": rows, **_by_class(card.part, estimator, frame)}
