@@ -27,6 +27,7 @@ struct Along {
 
     static constexpr bool hermite_of_total = true;
     static constexpr int64_t first_axis = 1;
+    static constexpr double longest_series = 26;  // exp of its square is still a number
     const int64_t d, axes;
     Points points;
 
@@ -171,13 +172,17 @@ struct Along {
         double* missing = box.slope_missing();
         std::fill_n(missing, d, 0.0);
         for (int64_t i = 0; i < near.count; i++) {
-            if (most[i] == 0 && height[i] == 0) continue;
+            if (height[i] == 0) continue;
             double wide = 0, wrong = 0;
             for (int64_t l = 0; l < axes; l++) {
                 wide += box.half()[l] * std::abs(near.column(l)[i]);
                 wrong += error(box, l) * std::abs(near.column(l)[i]);
             }
             wide += wrong;
+            if (wide > longest_series) {
+                box.remainder = infinity<double>;
+                return;
+            }
             double power = 1;
             for (int64_t n = 0; n < degree; n++) power *= wide;
             const double each = scale * height[i] * exp_of_negative(-0.25 * squares[i]) * power;

@@ -144,6 +144,15 @@ def test_caps_close_what_levels_leave_open() -> None:
     assert open_ended.upper >= 20
 
 
+def test_a_row_far_out_among_the_features() -> None:
+    for far in (30.0, 1e3):
+        z, y, heights = problem(0, 2, n=20)
+        z[0, 1], heights[0] = far, 1.0
+        search = search_of(z, y, heights, 1e-4)
+        assert finish(search, 300_000_000), far
+        assert highest(z, y, heights, 0) <= search.upper * (1 + 1e-14) <= search.lower + 2e-4
+
+
 def test_climbs_never_fall() -> None:
     z, y, heights = problem(4, 3)
     lines = np.ascontiguousarray(known_lines(z, y, 0, 50))
