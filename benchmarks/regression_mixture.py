@@ -4,6 +4,7 @@ One EM pass over n rows beside plain numpy (responsibilities by broadcasting, K 
 of one thread over that of two, and the memory that passes take beyond the data; the CPU time of a whole default fit
 over that of 20 runs of EM from random starts; the log-likelihoods of 20 seeds on tables whose best optima are known,
 and where R with flexmix is installed the CPU time of a whole default fit over that of one default start of flexmix.
+Against flexmix also on generated tables of every family: the same start here and there, and the whole default fit.
 
     python benchmarks/regression_mixture.py [--data FOLDER] [--n 1000000] [--only PART]
 
@@ -18,6 +19,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -41,6 +43,7 @@ Array = NDArray[np.float64]
 D, K = 10, 4
 FEW, MANY = 1, 4
 SEEDS = 20
+TRIALS = 20
 
 REFERENCES: list[tuple[str, int, dict[str, Any], float]] = [
     # table, k, parameters, best known log-likelihood
@@ -67,6 +70,24 @@ for (n in c(2, 41)) for (table in c("tone", "NPreg")) for (k in 2:3) {
         times <- c(times, sum((proc.time() - began)[1:2]))
     }
     if (n > 2) cat(table, k, median(times), "\\n")
+}
+"""
+
+
+ONE_START = """
+ok <- suppressMessages(suppressWarnings(require(flexmix, quietly = TRUE)))
+if (!ok) quit(status = 3)
+folder <- commandArgs(trailingOnly = TRUE)[1]
+table <- read.csv(file.path(folder, "table.csv"))
+starts <- as.matrix(read.csv(file.path(folder, "starts.csv")))
+family <- commandArgs(trailingOnly = TRUE)[2]
+formula <- if (family == "binomial") cbind(y, trials - y) ~ x1 + x2 + x3 else y ~ x1 + x2 + x3
+for (s in c(1, seq_len(ncol(starts)))) {
+    began <- proc.time()
+    fit <- try(flexmix(formula, data = table, model = FLXMRglm(family = family), cluster = starts[, s]), silent = TRUE)
+    spent <- sum((proc.time() - began)[1:2])
+    if (inherits(fit, "try-error")) cat(spent, NA, 0, 0, "\\n")
+    else cat(spent, format(as.numeric(logLik(fit)), digits = 12), fit@k, fit@iter, "\\n")
 }
 """
 
@@ -197,17 +218,99 @@ def tables(folder: Path) -> None:
         print(f"| {table} | {k} | {ratio} | {best} | {there} | {1e3 * own:.1f} {beside}")
 
 
+def generated(family: str, n: int, k: int) -> tuple[Array, Array]:
+    """Rows of k components on three columns, noise and counts large enough that components can be told."""
+    random = np.random.default_rng(1)
+    X = random.normal(size=(n, 3))
+    own = random.integers(0, k, n)
+    spread = {"gaussian": 2.0, "poisson": 0.5, "binomial": 1.0}[family]
+    eta = spread * (random.normal(size=k)[own] + np.sum(X * random.normal(size=(k, 3))[own], axis=1))
+    if family == "gaussian":
+        return X, eta + 0.5 * random.normal(size=n)
+    if family == "poisson":
+        return X, random.poisson(np.exp(1 + eta)).astype(np.float64)
+    return X, random.binomial(TRIALS, 1 / (1 + np.exp(-eta))).astype(np.float64)
+
+
+def first_step(X: Array, y: Array, family: str, cluster: NDArray[np.intp], k: int) -> dict[str, Array]:
+    """The components that a partition begins with, as flexmix's first M-step has them."""
+    parts = [(X[cluster == j], y[cluster == j]) for j in range(k)]
+    start: dict[str, list[Any]] = {"coef": [], "intercept": [], "scale": []}
+    for x, t in parts:
+        settings: dict[str, Any] = {} if family == "gaussian" else {"family": family}
+        extras = {"trials": np.full(len(t), TRIALS)} if family == "binomial" else {}
+        one = mj.RegressionMixture(1, **settings).fit(x, t, **extras)
+        for name in start:
+            start[name].append(getattr(one, name + "_")[0])
+    return {**{name: np.array(value) for name, value in start.items()}, "weights": np.bincount(cluster) / len(y)}
+
+
+def r_starts(X: Array, y: Array, family: str, starts: NDArray[np.intp]) -> Array:
+    """CPU seconds, log-likelihood, components left and iterations of flexmix from each partition; empty without it."""
+    if shutil.which("Rscript") is None:
+        return np.empty((0, 4))
+    with tempfile.TemporaryDirectory() as folder:
+        trials = np.full(len(y), TRIALS)
+        names = "y,x1,x2,x3,trials"
+        table = np.column_stack([y, X, trials])
+        np.savetxt(Path(folder, "table.csv"), table, "%.17g", delimiter=",", header=names, comments="")
+        header = ",".join(f"s{i}" for i in range(len(starts)))
+        np.savetxt(Path(folder, "starts.csv"), starts.T + 1, "%d", delimiter=",", header=header, comments="")
+        done = subprocess.run(["Rscript", "-e", ONE_START, folder, family], capture_output=True, text=True)
+    if done.returncode != 0:
+        return np.empty((0, 4))
+    rows = [[np.nan if cell == "NA" else float(cell) for cell in line.split()] for line in done.stdout.splitlines()]
+    return np.array(rows[1:])  # the first run warms R up
+
+
+def against_flexmix(n: int = 2000, repeats: int = 11) -> None:
+    print(
+        f"n = {n}, three columns, {repeats} starts from partitions at random: the same here and there, default settings"
+    )
+    head = ["family", "k", "flexmix, ms", "the same start, ms", "ratio", "no lower", "whole fit, ms", "ratio", "best"]
+    print(f"| {' | '.join(head)} |")
+    print("|---" * len(head) + "|")
+    for family, k in (("gaussian", 4), ("poisson", 3), ("binomial", 3)):
+        X, y = generated(family, n, k)
+        starts = np.random.default_rng(0).integers(0, k, size=(repeats, n))
+        peer = r_starts(X, y, family, starts)
+        if not len(peer):
+            print("R with flexmix was not found: no times beside it")
+            return
+        settings: dict[str, Any] = {"family": family}
+        extras = {"trials": np.full(n, TRIALS)} if family == "binomial" else {}
+        spent, whole, level = [], [], 0
+        for i, cluster in enumerate(starts):
+            start = first_step(X, y, family, cluster, k)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                began = time.process_time()
+                one = mj.RegressionMixture(k, init=start, **settings).fit(X, y, **extras)
+                spent.append(time.process_time() - began)
+                began = time.process_time()
+                best = mj.RegressionMixture(k, random_state=i, **settings).fit(X, y, **extras)
+                whole.append(time.process_time() - began)
+            level += bool(one.log_likelihood_ > peer[i, 1] - 1e-6 * abs(peer[i, 1])) or not np.isfinite(peer[i, 1])
+        theirs, own, full = (1e3 * float(np.median(value)) for value in (peer[:, 0], spent, whole))
+        best_there = f"{best.log_likelihood_:.2f}, flexmix best {np.nanmax(peer[:, 1]):.2f}"
+        print(f"| {family} | {k} | {theirs:.0f} | {own:.1f} | {theirs / own:.0f} | {level} of {repeats} ", end="")
+        print(f"| {full:.0f} | {theirs / full:.1f} | {best_there} |")
+    print("Ratios are flexmix's CPU time over ours (wanted: 20 from the same start, 1 for the whole fit).")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help="folder of the two tables; left out, the part tables is")
     parser.add_argument("--n", type=int, default=10**6, help="rows of the pass; the whole fit takes half of them")
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=["pass", "fit", "tables"])
+    parser.add_argument("--only", choices=["pass", "fit", "tables", "flexmix"])
     chosen = parser.parse_args()
     if chosen.only in (None, "pass"):
         one_pass(chosen.n, chosen.repeats)
     if chosen.only in (None, "fit"):
         default_fit(chosen.n // 2)
+    if chosen.only in (None, "flexmix"):
+        against_flexmix()
     if chosen.only in (None, "tables"):
         if chosen.data is None:
             sys.exit("give --data FOLDER for the tables")
