@@ -20,6 +20,11 @@ ESTIMATORS: list[type[Any]] = [
 """All but what does not take a table, and therefore has no card."""
 
 
+PENALISED = {mj.LatentSVC}
+"""Their objective is a mean loss and a penalty on weights: units and origin of X matter, the size of sample weights
+does not, and how many parts they have is no question of the rows."""
+
+
 def make(cls: type[Any], size: int = 3, **parameters: Any) -> Any:
     """An unfitted estimator of some size with a fixed seed."""
     return cls(**{card_of(cls).size_parameter: size, "random_state": 0, **parameters})

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         KMeans,
         LatentClassClassifier,
         LatentPrototypeClassifier,
+        LatentSVC,
         LatentStructuralSVM,
         RegressionMixture,
     )
@@ -55,6 +56,7 @@ _HOMES = {
     "KMeans": "models",
     "LatentClassClassifier": "models",
     "LatentPrototypeClassifier": "models",
+    "LatentSVC": "models",
     "LatentStructuralSVM": "models",
     "LikelihoodRatioTest": "evidence.likelihood_ratio",
     "MultiFold": "engine",
@@ -90,6 +92,7 @@ __all__ = [
     "KMeans",
     "LatentClassClassifier",
     "LatentPrototypeClassifier",
+    "LatentSVC",
     "LatentStructuralSVM",
     "LikelihoodRatioTest",
     "MultiFold",

@@ -4,10 +4,12 @@ from majorant.models.discriminative_clustering import DiscriminativeClustering
 from majorant.models.gaussian_mixture import GaussianMixture
 from majorant.models.kmeans import KMeans
 from majorant.models.latent_class import LatentClassClassifier
+from majorant.models.latent_svm import LatentSVC
 from majorant.models.prototypes import LatentPrototypeClassifier
 from majorant.models.regression_mixture import RegressionMixture
 from majorant.models.structural_svm import LatentStructuralSVM
 
+__all__ = ["GaussianMixture", "KMeans", "LatentPrototypeClassifier", "LatentSVC", "RegressionMixture"]
 __all__ = [
     "DiscriminativeClustering",
     "GaussianMixture",

@@ -17,9 +17,10 @@ IDLE = 50
 
 
 @dataclass
-class _Cuts:
-    """Cuts so far, their inner products, and their shares of the solution."""
+class Cuts:
+    """Cuts so far, their inner products, and their weights in the solution; they hold for these shares alone."""
 
+    shares: Vector
     features: NDArray[np.float64]
     losses: Vector
     products: NDArray[np.float64]
@@ -27,8 +28,8 @@ class _Cuts:
     idle: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
 
     @classmethod
-    def none(cls, dim: int) -> _Cuts:
-        return cls(np.zeros((0, dim)), np.zeros(0), np.zeros((0, 0)), np.zeros(0))
+    def none(cls, dim: int, shares: Vector) -> Cuts:
+        return cls(shares.copy(), np.zeros((0, dim)), np.zeros(0), np.zeros((0, 0)), np.zeros(0))
 
     def add(self, features: Vector, loss: float) -> None:
         row = np.einsum("kj,j->k", self.features, features)
@@ -76,7 +77,9 @@ def cutting_plane(
     ----------
     .. [1] T. Joachims, T. Finley, C.-N. J. Yu, "Cutting-plane training of structural SVMs", 2009, algorithm 3.
     """
-    cuts: _Cuts = _Cuts.none(problem.dim) if state is None else state
+    cuts: Cuts | None = state
+    if cuts is None or not np.array_equal(cuts.shares, shares):
+        cuts = Cuts.none(problem.dim, shares)
     best = Primal(linear, alpha, tol, np.zeros(problem.dim))
     w = best.w
     n_passes = 0

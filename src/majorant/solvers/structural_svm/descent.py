@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.solvers.structural_svm.cutting_plane import Cuts, cutting_plane
 from majorant.solvers.structural_svm.problem import (
     BoundSolution,
     Plane,
@@ -18,6 +20,10 @@ from majorant.solvers.structural_svm.problem import (
 
 CACHED_PASSES = 100
 """Passes over the cached planes after an online one, at most: they cost no inference."""
+
+PATIENCE = 60
+"""After so many passes, and as many as there are weights, cutting planes take over: they need few where features are
+few and badly scaled."""
 
 MOST_STEPS = 20
 """Pairwise steps on one sample at a time, at most."""
@@ -47,6 +53,14 @@ class DualPlanes(Protocol):
         Returns the sum over samples, with their shares, of how far the highest plane was above the lowest one in use.
         """
         ...
+
+
+@dataclass
+class DualState:
+    """Where dual coordinate descent ended, and the cuts that took over from it, if they had to."""
+
+    planes: DualPlanes
+    cuts: Cuts | None = None
 
 
 class PlaneCache:
@@ -156,7 +170,8 @@ def dual_coordinate_descent(
 
     the :math:`\mu_i` in a simplex. An epoch is an exact pass, which gives the bound at `w` and with it the gap, an
     online pass, which finds the highest plane of each sample at the current `w` before stepping on it, and passes over
-    the planes found so far, which need no inference.
+    the planes found so far, which need no inference. After 60 passes, and as many as there are weights,
+    cutting planes take over, the mixture of all planes being the first cut.
 
     Parameters
     ----------
@@ -171,7 +186,7 @@ def dual_coordinate_descent(
         Stop at a gap of this share of the objective.
     max_passes : int, default=1000
         No epoch begins after so many passes.
-    state : DualPlanes, optional
+    state : DualState, optional
         The state of an earlier solution on the same problem.
     seed : int, default=0
         Seed of the order in which samples are visited.
@@ -189,7 +204,8 @@ def dual_coordinate_descent(
     """
     random = np.random.default_rng(seed)
     units = np.flatnonzero(shares)
-    planes: DualPlanes = _new_planes(problem) if state is None else state
+    state = DualState(_new_planes(problem)) if state is None else state
+    planes: DualPlanes = state.planes
     w = np.zeros(problem.dim)
     best = Primal(linear, alpha, tol, w)
     n_passes = 0
@@ -202,11 +218,36 @@ def dual_coordinate_descent(
         best.see(w, planes.collect(w, shares))
         n_passes += 1
         if best.is_done or n_passes >= max_passes:
-            return best.solution(n_passes, planes)
+            return best.solution(n_passes, state)
+        if n_passes >= max(PATIENCE, problem.dim):
+            return _cut(problem, best, state, shares, max_passes, n_passes)
         if not covered:
             w = (linear - planes.mixture(shares)[0]) / alpha
         _epoch(planes, w, shares, units, alpha, best, random)
         n_passes += 1
+
+
+def _cut(
+    problem: StructuralProblem, best: Primal, state: DualState, shares: Vector, max_passes: int, n_passes: int
+) -> BoundSolution:
+    """Cutting planes, from where the descent is."""
+    if state.cuts is None or not np.array_equal(state.cuts.shares, shares):
+        state.cuts = Cuts.none(problem.dim, shares)
+    state.cuts.add(*state.planes.mixture(shares))
+    found = cutting_plane(
+        problem,
+        best.linear,
+        shares,
+        alpha=best.alpha,
+        tol=best.tol,
+        max_passes=max(max_passes - n_passes, 1),
+        state=state.cuts,
+    )
+    best.objectives += [min(value, best.objective) for value in found.objectives]
+    best.dual = max(best.dual, found.objective - found.gap)
+    if found.objective < best.objective:
+        best.objective, best.w = found.objective, found.w
+    return best.solution(n_passes + found.n_passes, state)
 
 
 def _new_planes(problem: StructuralProblem) -> DualPlanes:

@@ -1,0 +1,47 @@
+"""What a fit of a latent support vector machine says on one page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+
+MOST_CLASSES = 30
+MOST_IN_CONFUSION = 12
+
+
+def latent_svm_summary(model: Any) -> Summary:
+    """Evidence, fit, the classes, and which of them are taken for which."""
+    labels = [str(label) for label in model.classes_]
+    n, d = len(model.latent_), model.n_features_in_
+    total = float(model.confusion_.sum())
+    right = float(np.trace(model.confusion_)) / total
+    facts = Facts(
+        "fit",
+        [Fact("objective", model.objective_, 4), Fact("duality gap", model.gap_, 5), Fact("alpha", model.alpha, 4)],
+        [Fact("samples", n), Fact("right on the fit", right, 3), Fact("regions changed", model.changed_, 3)],
+    )
+    weights = model.confusion_.sum(axis=1)
+    rights = np.diag(model.confusion_) / weights
+    columns = [Column("class"), Column("weight", 0), Column("right", 3)]
+    rows = [(label, float(weights[c]), float(rights[c])) for c, label in enumerate(labels[:MOST_CLASSES])]
+    content: list[Table | str] = [Table("classes", columns, rows)]
+    if len(labels) > MOST_CLASSES:
+        content.append(f"{len(labels) - MOST_CLASSES} more classes.")
+    how = f"{counted(model.n_iter_, 'bound')}, {counted(model.n_passes_, 'pass', 'passes')} over the samples"
+    blocks = [
+        evidence_block(model.evidence_),
+        Block("FIT", how, [facts]),
+        Block("CLASSES", "", content),
+    ]
+    if len(labels) <= MOST_IN_CONFUSION:
+        table = Table(
+            "confusion",
+            [Column("class"), *(Column(label, 0) for label in labels)],
+            [(a, *map(float, row)) for a, row in zip(labels, model.confusion_, strict=True)],
+        )
+        blocks.append(Block("CONFUSION", "weight of each class by what it is predicted as", [table]))
+    size = f"{counted(n, 'sample')} of {counted(model.n_regions_, 'region')}, {counted(d, 'feature')}"
+    return Summary(f"latent SVM, {counted(len(labels), 'class', 'classes')}", size, blocks)

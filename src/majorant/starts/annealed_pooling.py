@@ -1,0 +1,73 @@
+"""A start for latent variables of a margin classifier that no initial latent values are needed for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.solvers.smooth import lbfgs
+
+BETAS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
+COLDER = (16.0, 32.0)
+"""Where the penalty is strong: scores are small then, and pooling is soft for longer."""
+
+STRONG = 1e-2
+TAU = 8.0
+STEPS = 25
+"""Iterations of L-BFGS at each temperature, at most: the next one begins where they end."""
+
+PooledLoss = Callable[[NDArray[np.float64], float, float], tuple[float, NDArray[np.float64]]]
+"""Value and gradient at weights, inverse temperature of the pooling and inverse temperature of the margin."""
+
+
+def annealed_pooling(
+    loss: PooledLoss, dim: int, *, alpha: float, mean_square: float, unit: float = 1.0
+) -> tuple[NDArray[np.float64], int]:
+    r"""Weights at the end of a path of temperatures along which the best latent value replaces the mean of all.
+
+    .. math:: F_\beta(w) = \frac{\alpha'}{2} |w|^2 + \sum_i c_i \Bigl[\frac1\tau \log\sum_y
+              e^{\tau (s_{iy} + \Delta(y_i, y))} - s_{iy_i}\Bigr], \qquad
+              s_{iy} = \frac1\beta \log \frac{1}{m_i} \sum_z e^{\beta \langle w, \phi(x_i, y, z) \rangle}
+
+    At ``beta=0`` scores are those of the mean over latent values, and the problem is convex: the path has no start. It
+    is followed by L-BFGS to inverse temperatures at which pooling is nearly the maximum. The logarithm of a *mean*
+    keeps samples with many latent values from scoring higher for that.
+
+    Parameters
+    ----------
+    loss : callable
+        The sum without the penalty, and its gradient.
+    dim : int
+    alpha : float
+        Strength of the penalty of the fit that begins here. On the path it is at least 0.005 of `mean_square`.
+    mean_square : float
+        Mean of :math:`|\phi|^2`.
+    unit : float, default=1.0
+        Size of the costs: inverse temperatures are measured in it.
+
+    Returns
+    -------
+    w : ndarray of shape (dim,)
+    n_passes : int
+        Evaluations of `loss`.
+
+    References
+    ----------
+    .. [1] Y. LeCun, "Machine learning and pattern recognition: latent variables, mixture models, EM", lecture notes:
+       the free energy at falling temperature.
+    """
+    n_passes = 0
+    strength = max(alpha, 0.005 * mean_square)
+    w = np.zeros(dim)
+    for beta in BETAS + (COLDER if alpha >= STRONG else ()):
+
+        def f(at: NDArray[np.float64], beta: float = beta) -> tuple[float, NDArray[np.float64]]:
+            nonlocal n_passes
+            n_passes += 1
+            value, gradient = loss(at, beta / unit, TAU / unit)
+            return (value + strength / 2 * float(np.sum(at * at))) / unit, (gradient + strength * at) / unit
+
+        w = lbfgs(f, w, tol=1e-6, max_iter=STEPS).x
+    return w, n_passes
