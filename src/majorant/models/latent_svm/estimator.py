@@ -93,7 +93,8 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
     intercept_scaling : float, default=1.0
         Value of the constant feature: the larger it is, the less the intercept is penalised.
     n_init : int, default=1
-        Starts, of which the best is kept: the first one as `latent_init` says, the others with random regions.
+        Starts, of which the best is kept: the first one as `latent_init` says, the others with random regions. Where
+        every sample has one region the problem is convex, and there is one start.
     max_iter : int, default=100
         Largest number of bounds, exploring and then descending.
     tol : float, default=1e-3

@@ -25,7 +25,8 @@ NAMED = ("annealed", "first", "center", "random")
 """What `latent_init` may be."""
 
 ANNEALED = "annealed pooling"
-"""The one source of starts after which tightest bounds are the default."""
+ONLY = "the only regions"
+"""Sources of starts after which tightest bounds are the default."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class LatentSVMSearch:
 
         def descend(start: Start) -> Solution[Weights]:
             policy = self.bounds
-            if policy is None and start.source != ANNEALED:
+            if policy is None and start.source not in (ANNEALED, ONLY):
                 policy = GibbsLimit()
             found: Solution[Weights] = minimize(
                 family, data, policy, latent=start.latent, tol=self.tol, max_iter=self.max_iter, seed=start.seed
@@ -126,6 +127,9 @@ class LatentSVMSearch:
         counts = problem.bags.counts
         random = np.random.default_rng(seed)
         drawn = ((random.random(len(counts)) * counts).astype(np.int32) for _ in range(self.n_init))
+        if problem.bags.width == 1:  # nothing is latent, and the problem is convex
+            yield ONLY, np.zeros(len(counts), dtype=np.int32), 0
+            return
         if given is not None:
             yield "given regions", given, 0
         elif self.latent_init == "annealed":

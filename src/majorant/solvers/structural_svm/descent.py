@@ -21,7 +21,7 @@ from majorant.solvers.structural_svm.problem import (
 CACHED_PASSES = 100
 """Passes over the cached planes after an online one, at most: they cost no inference."""
 
-PATIENCE = 60
+PATIENCE = 20
 """After so many passes, and as many as there are weights, cutting planes take over: they need few where features are
 few and badly scaled."""
 
@@ -170,7 +170,7 @@ def dual_coordinate_descent(
 
     the :math:`\mu_i` in a simplex. An epoch is an exact pass, which gives the bound at `w` and with it the gap, an
     online pass, which finds the highest plane of each sample at the current `w` before stepping on it, and passes over
-    the planes found so far, which need no inference. After 60 passes, and as many as there are weights,
+    the planes found so far, which need no inference. After 20 passes, and as many as there are weights,
     cutting planes take over, the mixture of all planes being the first cut.
 
     Parameters
