@@ -34,8 +34,8 @@ if TYPE_CHECKING:
         KMeans,
         LatentClassClassifier,
         LatentPrototypeClassifier,
-        LatentSVC,
         LatentStructuralSVM,
+        LatentSVC,
         RegressionMixture,
     )
     from majorant.persistence import load

@@ -9,13 +9,13 @@ from majorant.models.prototypes import LatentPrototypeClassifier
 from majorant.models.regression_mixture import RegressionMixture
 from majorant.models.structural_svm import LatentStructuralSVM
 
-__all__ = ["GaussianMixture", "KMeans", "LatentPrototypeClassifier", "LatentSVC", "RegressionMixture"]
 __all__ = [
     "DiscriminativeClustering",
     "GaussianMixture",
     "KMeans",
     "LatentClassClassifier",
     "LatentPrototypeClassifier",
+    "LatentSVC",
     "LatentStructuralSVM",
     "RegressionMixture",
 ]
