@@ -188,6 +188,7 @@ CASES: dict[str, tuple[str, Callable[[Table], Case]]] = {
     "fabricfault_own": ("fabricfault", fabricfault),
     "dmft": ("dmft", dmft_shared),
     "dmft_own": ("dmft", dmft),
+    "dmft_gated": ("dmft", lambda t: dmft(t, gated=True)),
     "tribolium": ("tribolium", tribolium),
     "tribolium_3": ("tribolium", lambda t: tribolium(t, k=3)),
     "tribolium_Wang": ("tribolium", tribolium_wang),

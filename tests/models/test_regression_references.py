@@ -23,7 +23,7 @@ NO_MAXIMUM = {
     "Mehta",
     "Mehta_own",
 }
-NO_GATING = {"tribolium_3"}
+NO_GATING = {"dmft_gated", "tribolium_3"}
 """Here the logits of a component run to infinity."""
 NO_ERRORS = {"salmonella_own"}
 """Here flexmix's refit() fails."""

@@ -64,6 +64,7 @@ cases <- list(
   fabricfault_nested = quote(run(Faults ~ 0, fabricfault, 2, fixed(family = "poisson", fixed = ~ log(Length), nested = nested(~ 0, ~ 1)))),
   dmft = quote(run(End ~ 1, dmft, 2, fixed(family = "poisson", fixed = ~ Gender + Ethnic + Treatment))),
   dmft_own = quote(run(End ~ log(Begin + 0.5), dmft, 2, P)),
+  dmft_gated = quote(run(End ~ log(Begin + 0.5), dmft, 2, P, gating = ~ Gender + Ethnic + Treatment)),
   tribolium = quote(run(cbind(Remaining, Total - Remaining) ~ 1, tribolium, 2, fixed(family = "binomial", fixed = ~ Species), gating = ~ Replicate)),
   tribolium_3 = quote(run(cbind(Remaining, Total - Remaining) ~ 1, tribolium, 3, fixed(family = "binomial", fixed = ~ Species), gating = ~ Replicate)),
   tribolium_Wang = quote(run(cbind(Remaining, Total - Remaining) ~ 1, tribolium, 2, fixed(family = "binomial", fixed = ~ I(Species == "Confusum")), gating = ~ I(Replicate == 3))),
