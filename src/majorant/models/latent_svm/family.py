@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,9 @@ from majorant.engine.latents import Latent
 from majorant.engine.problem import Bound
 from majorant.solvers.structural_svm import BoundSolver
 from majorant.solvers.structural_svm.bags import BagProblem
+
+ROUGH = 1e-2
+"""Relative duality gap of a fit to a part of the samples."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,10 @@ class LatentSVMFamily:
 
     def __post_init__(self) -> None:
         self.n_states = self.problem.bags.width
+
+    def restricted(self, mask: NDArray[np.bool_]) -> LatentSVMFamily:
+        """The same for the samples of a mask, to a rough gap: such a fit is only to judge the others."""
+        return replace(self, shares=np.where(mask, self.shares, 0.0), tol=max(self.tol, ROUGH))
 
     def energies(self, theta: Weights, block: Block) -> NDArray[np.float64]:
         height, _, _, own = self.problem.highest(block, theta.w, own=True)
