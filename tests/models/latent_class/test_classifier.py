@@ -301,3 +301,20 @@ def test_wrong_types() -> None:
         mj.LatentClassClassifier(bounds="gibbs").fit(X, y)
     with pytest.raises(TypeError, match="rows in memory"):
         mj.LatentClassClassifier().fit(mj.Chunks(X), y)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", lambda x, landmarks: (1 + x @ landmarks.T) ** 2], ids=["rbf", "callable"])
+def test_kernels_bend_the_boundaries(kernel: Any) -> None:
+    g = np.random.default_rng(0)
+    angle, y = g.uniform(0, 2 * np.pi, size=160), g.integers(0, 2, size=160)
+    X = (1 + y)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)]) + 0.1 * g.normal(size=(160, 2))
+    model = mj.LatentClassClassifier(2, kernel=kernel, alpha=1e-3, random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.98
+    order = g.permutation(160)
+    again = mj.LatentClassClassifier(2, kernel=kernel, alpha=1e-3, random_state=0).fit(X[order], y[order])
+    np.testing.assert_allclose(again.predict_proba(X), model.predict_proba(X), atol=1e-5)
+    assert "LATENT CLASSES" in str(model.summary())
+    with pytest.raises(TypeError, match=r"[Ss]parse"):
+        model.fit(sparse.csr_matrix(X), y)
+    with pytest.raises(ValueError, match="positive semi-definite"):
+        mj.LatentClassClassifier(2, kernel=lambda x, z: -(x @ z.T)).fit(X, y)

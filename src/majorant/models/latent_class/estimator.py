@@ -24,9 +24,11 @@ from majorant._validation import (
     check_verbose,
 )
 from majorant.engine.chunks import Chunks
+from majorant.engine.measure import empirical_measure
 from majorant.engine.policies import BoundPolicy
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
+from majorant.models.discriminative_clustering.features import FeatureMap, Kernel, embedding
 from majorant.models.latent_class.design import Design, make_design
 from majorant.models.latent_class.fit import Search, sampled
 from majorant.models.latent_class.summary import latent_class_summary
@@ -88,6 +90,13 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         2000 rows.)
     alpha : float, optional
         :math:`\lambda` itself, positive; `df` is then not used.
+    kernel : None, "rbf" or callable, default=None
+        Features that the classes see in place of the columns: none, :math:`e^{-\gamma |x - l|^2}` with landmarks l, or
+        ``kernel(X, L)``, a matrix of a positive semi-definite kernel. X must then be dense.
+    n_kernel_components : int, default=100
+        Kernel features, see `DiscriminativeClustering`.
+    gamma : float, optional
+        Of the RBF kernel; by default 1 / (n_features * variance of X).
     beta : float, default=1.0
         Inverse temperature of the classes given features and label, positive or infinite (each row in its best class).
         At 1 the cost is the log-loss above.
@@ -115,7 +124,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
     classes_ : ndarray of shape (n_labels,)
         Labels, in sorted order; column numbers where y was a table.
     class_coef_ : ndarray of shape (n_classes, n_features)
-        w. The class that holds most rows comes first.
+        w, of kernel features where there is a kernel. The class that holds most rows comes first.
     class_intercept_ : ndarray of shape (n_classes,)
         b, of sum zero.
     class_label_distribution_ : ndarray of shape (n_classes, n_labels)
@@ -138,6 +147,8 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         Iterations of the start that was kept, of EM and of L-BFGS.
     target_kind_ : {"labels", "probabilities", "indicators"}
         What y was.
+    kernel_axes_, landmarks_, center_, gamma_
+        With a kernel: ``kernel(X, landmarks_) @ kernel_axes_`` are the kernel features.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X had column names.
@@ -173,6 +184,8 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
     4
     """
 
+    kernel_axes_: Array
+
     def __init__(
         self,
         n_classes: int = 5,
@@ -180,6 +193,9 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         init: Any = "auto",
         df: float = 0.97,
         alpha: float | None = None,
+        kernel: Kernel = None,
+        n_kernel_components: int = 100,
+        gamma: float | None = None,
         beta: float = 1.0,
         bounds: BoundPolicy | None = None,
         unlabelled_weight: float = 0.3,
@@ -194,6 +210,9 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         self.init = init
         self.df = df
         self.alpha = alpha
+        self.kernel = kernel
+        self.n_kernel_components = n_kernel_components
+        self.gamma = gamma
         self.beta = beta
         self.bounds = bounds
         self.unlabelled_weight = unlabelled_weight
@@ -247,6 +266,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
             targets = read_targets(y, n, weights)
             # The sums of BLAS depend on how many threads it may use.
             with threadpool_limits(limits=1, user_api="blas"):
+                X = self._embedded(X, weights, seed)
                 design = make_design(X, targets, weights, self.n_jobs)
                 self._warn_of_few(design)
                 self._find(design, targets, self._given(design, targets, n, weights), seed)
@@ -260,6 +280,11 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
                 raise ValueError(f"df must lie between 0 and 1, without them; got {self.df!r}")
         elif not np.isfinite(check_positive("alpha", self.alpha)):
             raise ValueError("alpha must be finite")
+        if self.kernel is not None and not callable(self.kernel):
+            check_choice("kernel", self.kernel, ["rbf"], or_else=", None or a callable")
+        check_integer("n_kernel_components", self.n_kernel_components, low=1)
+        if self.gamma is not None and not np.isfinite(check_positive("gamma", self.gamma)):
+            raise ValueError("gamma must be finite")
         check_positive("beta", self.beta)
         if self.bounds is not None and not isinstance(self.bounds, BoundPolicy):
             raise TypeError(
@@ -273,6 +298,30 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         if isinstance(self.init, str):
             check_choice("init", self.init, INITS, or_else=", or an array of classes")
 
+    def _embedded(self, X: Any, weights: Array | None, seed: int) -> Any:
+        """The rows as the classes see them."""
+        for name in ("kernel_axes_", "landmarks_", "center_", "gamma_"):
+            self.__dict__.pop(name, None)
+        if self.kernel is None:
+            return X
+        measure = empirical_measure(X, weights)
+        shares = measure.weights / measure.total_weight
+        gamma, size = self.gamma, self.n_kernel_components
+        found = embedding(
+            measure.restore(measure.points), shares, self.kernel, gamma, size, np.random.default_rng(seed)
+        )
+        assert found.to_features is not None
+        self.kernel_axes_, self.landmarks_ = found.to_features, found.map.landmarks
+        self.center_, self.gamma_ = found.map.center, float(found.map.gamma)
+        return self._features(X)
+
+    def _features(self, X: Any) -> Any:
+        """What the classes see of rows."""
+        if self.kernel is None:
+            return X
+        seen = FeatureMap(self.center_, self.kernel, self.gamma_, self.landmarks_)
+        return np.ascontiguousarray(np.einsum("nm,mp->np", seen.of(X), self.kernel_axes_))
+
     def _warn_of_few(self, design: Design) -> None:
         if design.measure.n_points < self.n_classes:
             warnings.warn(
@@ -285,7 +334,8 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         if isinstance(X, Chunks):
             raise TypeError(f"{type(self).__name__} takes rows in memory, as an array or a data frame; got Chunks")
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32], order="C")
+        sparse = "csr" if self.kernel is None else False
+        X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=[np.float64, np.float32], order="C")
         check_csr(X)
         return X
 
@@ -355,7 +405,9 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
     def _by_block(self, X: Any, f: Any, width: int) -> Array:
         theta = np.vstack([self.class_coef_.T, self.class_intercept_])
         data = Chunks(X, n_jobs=self.n_jobs)
-        return data.map_rows(lambda block: f(np.exp(log_probabilities(block.columns[0], theta))), (width,))
+        return data.map_rows(
+            lambda block: f(np.exp(log_probabilities(self._features(block.columns[0]), theta))), (width,)
+        )
 
     def class_proba(self, X: Any) -> Array:
         """The probability of each latent class given the features.

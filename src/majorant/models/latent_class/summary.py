@@ -55,6 +55,8 @@ def _classes(model: Any) -> list[Table | str]:
 
 def defining_features(model: Any, k: int) -> tuple[str, str]:
     """The features that speak most for a class and most against it, against the mean of the classes."""
+    if model.kernel is not None:
+        return "", ""
     names = model._feature_names()
     contrast = model.class_coef_[k] - model.class_weights_ @ model.class_coef_
     order = np.argsort(-np.abs(contrast), kind="stable")

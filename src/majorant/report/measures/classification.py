@@ -139,7 +139,11 @@ class Classification(Fit):
         if not hasattr(estimator, "class_label_distribution_"):
             return None
         # What a feature says for a class, a standard deviation of it, against the average class.
-        speaks = (estimator.class_coef_ - estimator.class_weights_ @ estimator.class_coef_) * self.deviations
+        if getattr(estimator, "kernel", None) is not None:
+            speaks = np.zeros((len(estimator.class_weights_), self.n_features))
+        else:
+            speaks = estimator.class_coef_ - estimator.class_weights_ @ estimator.class_coef_
+            speaks = speaks * self.deviations
         return [
             LatentClass(k, float(estimator.class_weights_[k]), estimator.class_label_distribution_[k], speaks[k])
             for k in range(len(speaks))
