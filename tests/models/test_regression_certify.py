@@ -19,7 +19,7 @@ from majorant.models.regression_mixture.design import design_in_memory
 from majorant.solvers.mixture_bounds import regressions_upper_bound
 
 Array = NDArray[Any]
-N_INSTANCES = 100
+N_INSTANCES = 60
 STRETCH = np.array(STRETCH_RATIO)[:, None]
 
 
