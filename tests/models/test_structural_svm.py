@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 
 import majorant as mj
+from majorant import registry
 from majorant.persistence import UnsavableError
 
 from .structural_models import HiddenChain, ListedRegions, Regions, all_outputs, bags, objective, sequences
@@ -275,3 +276,10 @@ def test_a_failed_fit_leaves_what_was_there() -> None:
     with warnings.catch_warnings(), pytest.raises(ValueError, match="loss of sample"):
         svm.fit(X, y)
     assert svm.coef_ is before
+
+
+def test_no_other_public_estimator_is_without_a_card() -> None:
+    """What has none is unknown to the command line and to the tests over all estimators."""
+    public = [getattr(mj, name) for name in mj.__all__]
+    estimators = {p for p in public if isinstance(p, type) and issubclass(p, BaseEstimator)}
+    assert estimators - set(registry.ESTIMATORS.values()) == {mj.LatentStructuralSVM}
