@@ -147,7 +147,7 @@ class Problem:
     def resumed(self, theta: Array) -> Run:
         """Where a classifier that was made on other rows stands on these."""
         log_p = self.predicted(theta)
-        loss = self.settled(log_p, log_p) + self.penalty(theta)
+        loss = self.settled(log_p, log_p, max_sweeps=20) + self.penalty(theta)
         return Run(theta, log_p, log_p, loss, (loss,), False)
 
     def settled(self, log_p: Array, log_xi: Array, *, max_sweeps: int = 1000) -> float:

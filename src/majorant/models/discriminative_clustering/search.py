@@ -87,18 +87,15 @@ class Search:
 
     def _on_all(self, search: Search) -> Run:
         """Every end of a search on a sample, seen on all rows, and the best followed to its end there."""
-        best = search._find()
-        found: Run | None = None
-        for source, run in search.ends:
-            seen = self.problem.resumed(run.theta)
-            if run is best:
-                found = seen = self.problem.em(seen, max_iter=self.max_iter, tol=self.tol)
-            self.ends.append((source, seen))
+        search._find()
+        seen = [(source, self.problem.resumed(run.theta)) for source, run in search.ends]
+        _, best = min(seen, key=lambda end: end[1].loss)
+        found = self.problem.em(best, max_iter=self.max_iter, tol=self.tol)
+        self.ends += [(source, found) if run is best else (source, run) for source, run in seen]
         self.note = (
             f"{search.note} Starts were made on {MOST_FOR_STARTS} of {len(self.problem.shares)} rows; "
             "the best went on on all."
         ).strip()
-        assert found is not None
         return found
 
     def _find(self) -> Run:
