@@ -105,3 +105,23 @@ def test_the_classes_of_the_rows_are_needed() -> None:
         html_report(replace(run_of(), y=None))
     with pytest.raises(ValueError, match=r"y must have one entry a row of X, \(60,\); got \(59,\)"):
         replace(run_of(), y=np.zeros(59))
+
+
+def test_bags_are_counted_not_their_rows() -> None:
+    random = np.random.default_rng(0)
+    bags = np.array([f"b{i}" for i in random.permutation(np.repeat(np.arange(40), 3))])
+    of_bag = {name: int(name[1:]) % 2 for name in bags}
+    y = np.array([of_bag[name] for name in bags])
+    X = random.normal(size=(120, 2)) + 0.3 * y[:, None]
+    model = mj.LatentSVC(0.1, random_state=0).fit(X, y, bags=bags)
+    run = Run(model, X, ("a", "b"), "t.csv", "", y=y, bags=bags)
+    numbers = measured(run)
+    names = list(dict.fromkeys(bags))
+    truth, found = np.array([of_bag[name] for name in names]), model.predict(X, bags=bags)
+    np.testing.assert_array_equal(
+        numbers.table, [[np.sum((truth == i) & (found == j)) for j in (0, 1)] for i in (0, 1)]
+    )
+    assert numbers.accuracy == model.score(X, y, bags=bags) < 1
+    page = html_report(run)
+    assert "bags are put into another class" in page and "fit(X, y, bags=bags)" in page and "Bags</th>" in page
+    assert words.title(numbers) == "40 bags of <i>t</i> in two classes"

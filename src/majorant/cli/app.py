@@ -111,6 +111,10 @@ def fit(
         bool, typer.Option("--standardise", "--standardize", help="Bring features to mean 0 and deviation 1 first.")
     ] = False,
     weights: Annotated[str | None, typer.Option(metavar="COLUMN", help="How much each row counts.")] = None,
+    bag: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="Rows that are regions of one sample, for models that take it."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the model; repeat it."),
@@ -144,6 +148,7 @@ def fit(
             criterion=criterion,
             standardise=standardise,
             weights=weights,
+            bag=bag,
             settings=tuple(settings or ()),
             random_state=random_state,
             drop_missing=drop_missing,

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from majorant.cli.bags import by_bag
 from majorant.registry import card_of
 
 MOST_PROBABILITIES = 50
@@ -19,8 +20,12 @@ def feature_frame(features: tuple[str, ...], values: NDArray[np.float64]) -> pl.
     return pl.DataFrame({name: values[:, i] for i, name in enumerate(features)})
 
 
-def assigned(estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_new: bool) -> dict[str, NDArray[Any]]:
+def assigned(
+    estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_new: bool, bags: NDArray[Any] | None = None
+) -> dict[str, NDArray[Any]]:
     """Columns by name: the row, its part counted from 1, and what the model says of how well it fits.
+
+    Where rows are regions of samples there is one line a sample instead, see `by_bag`.
 
     Parameters
     ----------
@@ -32,7 +37,11 @@ def assigned(estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_ne
         The rows' numbers in their table.
     is_new : bool
         Whether the rows are others than those that the model was fitted to.
+    bags : array, optional
+        The sample of each row.
     """
+    if bags is not None:
+        return by_bag(estimator, frame, rows, bags)
     card = card_of(estimator)
     if card.kind in ("mixture", "clustering") and hasattr(estimator, "predict_proba"):
         return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame)))}

@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from majorant.cli.assignments import feature_frame
+from majorant.cli.bags import check_bags
 from majorant.cli.errors import CommandError, did_you_mean, listed
 from majorant.cli.formulas import check_options, formula_text, used_rows, wants_formula
 from majorant.cli.matrix import Array, Columns, Matrix, Standardisation, build_matrix, choose_features
@@ -110,8 +111,8 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
         columns, matrix = _by_columns(request, card, table, estimator)
         units = Standardisation.of(matrix.values, matrix.weights) if request.standardise else None
         frame = feature_frame(columns.features, matrix.values if units is None else units.apply(matrix.values))
-        weights = {} if matrix.weights is None else {"sample_weight": matrix.weights}
-        given = Given(frame, matrix.target, weights)
+        keywords = {"sample_weight": matrix.weights, "bags": matrix.bags}
+        given = Given(frame, matrix.target, {name: value for name, value in keywords.items() if value is not None})
     _check_size(card, getattr(estimator, card.size_parameter), matrix, request)
     began = time.perf_counter()
     selection = _selected(request, card, estimator, given) if request.compares else None
@@ -128,12 +129,16 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
 
 def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estimator: Any) -> tuple[Columns, Matrix]:
     """The columns of the table that are features, and their rows."""
-    others = [name for name in (request.target, request.weights) if name is not None]
+    others = [name for name in (request.target, request.weights, request.bag) if name is not None]
     has_labels = card.kind == "classification"
-    features = choose_features(table, request.features, others, labels=request.target if has_labels else None)
-    columns = Columns(features, request.target, request.weights)
+    labels = (request.target if has_labels else None, request.bag)
+    columns = Columns(
+        choose_features(table, request.features, others, labels), request.target, request.weights, request.bag
+    )
     keeps_missing = allows_missing(estimator) and not request.drop_missing
-    return columns, build_matrix(table, columns, keeps_missing, request.drop_missing, has_labels)
+    matrix = build_matrix(table, columns, keeps_missing, request.drop_missing, has_labels)
+    check_bags(table, columns, matrix)
+    return columns, matrix
 
 
 def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix]:

@@ -68,10 +68,13 @@ def wants_formula(request: FitRequest) -> bool:
 
 def check_options(request: FitRequest, card: ModelCard) -> None:
     """Refuse options that the model does not take."""
-    for name, given in {"formula": request.formula, "family": request.family, **request.roles}.items():
+    asked = {"formula": request.formula, "family": request.family, **request.roles, "bag": request.bag}
+    for name, given in asked.items():
         if given is not None and not _takes(ESTIMATORS[card.name], name):
             able = [other for other in known_models() if _takes(ESTIMATORS[other], name)]
             raise CommandError(f"{card.title} takes no --{name}.", f"Models that do: {listed(able) or 'none'}.")
+    if request.bag is not None and request.bag in (request.target, request.weights):
+        raise CommandError(f'"{request.bag}" cannot name the bags and be the target or the weights at once.')
     if request.formula is not None:
         for option, value in (("--target", request.target), ("--features", request.features)):
             if value:
@@ -131,4 +134,5 @@ def _needed(table: SourceTable, formula: str, roles: Mapping[str, str]) -> list[
 def _takes(cls: type[Any], option: str) -> bool:
     if option == "formula":
         return hasattr(cls, "fit_formula")
-    return option in signature(cls if option == "family" else cls.fit).parameters
+    name = "bags" if option == "bag" else option
+    return name in signature(cls if option == "family" else cls.fit).parameters

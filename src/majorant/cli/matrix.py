@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,17 +25,18 @@ class Columns:
     ----------
     features : tuple of str
         What the model sees.
-    target, weights : str or None
-        What it predicts, and how much each row counts.
+    target, weights, bag : str or None
+        What it predicts, how much each row counts, and of which sample each row is a region.
     """
 
     features: tuple[str, ...]
     target: str | None = None
     weights: str | None = None
+    bag: str | None = None
 
     @property
     def all(self) -> tuple[str, ...]:
-        return (*self.features, *(name for name in (self.target, self.weights) if name is not None))
+        return (*self.features, *(name for name in (self.target, self.weights, self.bag) if name is not None))
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,8 @@ class Matrix:
         Which rows of the table these are, counted from 1.
     n_left_out : int
         Rows with missing values that were left out.
+    bags : array of shape (n,) or None
+        Of which sample each row is a region.
     """
 
     values: Array
@@ -61,6 +64,12 @@ class Matrix:
     weights: Array | None
     rows: NDArray[np.int64]
     n_left_out: int
+    bags: NDArray[Any] | None = None
+
+    @property
+    def n_bags(self) -> int | None:
+        """Number of samples, where rows are regions of them."""
+        return None if self.bags is None else len(np.unique(self.bags))
 
 
 @dataclass(frozen=True)
@@ -88,11 +97,11 @@ class Standardisation:
 
 
 def choose_features(
-    table: SourceTable, asked: Sequence[str], others: Sequence[str], labels: str | None = None
+    table: SourceTable, asked: Sequence[str], others: Sequence[str], labels: Collection[str | None] = ()
 ) -> tuple[str, ...]:
     """The features asked for, or all numeric columns but `others`, of which the `labels` may be text."""
     for name in (*asked, *others):
-        if name == labels:
+        if name in labels:
             check_there(table, name)
         else:
             check_column(table, name)
@@ -178,8 +187,8 @@ def build_matrix(
     has_labels : bool
         Whether the target names classes, so that it may be text.
     """
-    labels = columns.target if has_labels else None
-    numeric = [name for name in columns.all if name != labels]
+    labels = [name for name in (columns.target if has_labels else None, columns.bag) if name is not None]
+    numeric = [name for name in columns.all if name not in labels]
     for name in numeric:
         check_column(table, name)
     values = {name: table.frame[name].cast(pl.Float64).to_numpy().astype(np.float64) for name in numeric}
@@ -187,8 +196,8 @@ def build_matrix(
     complete = [name for name in numeric if not (allows_missing and name in columns.features)]
     missing = {name: np.isnan(values[name]) for name in complete}
     kept: dict[str, NDArray[Any]] = dict(values)
-    if labels is not None:
-        kept[labels], missing[labels] = _labels(table, labels)
+    for name in labels:
+        kept[name], missing[name] = _labels(table, name)
     incomplete = incomplete_rows(table, missing, drop_missing)
     kept = {name: column[~incomplete] for name, column in kept.items()}
     if columns.weights is not None:
@@ -199,6 +208,7 @@ def build_matrix(
         None if columns.weights is None else kept[columns.weights],
         np.flatnonzero(~incomplete) + 1,
         int(incomplete.sum()),
+        None if columns.bag is None else kept[columns.bag],
     )
 
 
@@ -219,13 +229,16 @@ def incomplete_rows(
 
 
 def _labels(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The names of classes, whole numbers as such, and where there is none."""
+    """The names of classes or bags, whole numbers as such, and where there is none."""
     check_there(table, name)
     column = table.frame[name]
     if column.dtype.is_nested() or column.dtype == pl.Object:
-        raise CommandError(f'column "{name}" of {table.name} holds {column.dtype}, which names no classes.')
+        raise CommandError(
+            f'column "{name}" of {table.name} holds {column.dtype}, which names neither classes nor bags.'
+        )
     if column.dtype.is_float():
         column = column.fill_nan(None)
+        _refuse_infinite(table, {name: column.fill_null(0.0).cast(pl.Float64).to_numpy()})
         if bool((column.drop_nulls() % 1 == 0).all()):
             column = column.cast(pl.Int64)
     missing = column.is_null().to_numpy()

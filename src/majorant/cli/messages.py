@@ -32,10 +32,12 @@ class TableUse:
     n_cells: int = 0
     n_missing: int = 0
     decimal_commas: Sequence[str] = ()
+    n_bags: int | None = None
 
     def lines(self) -> list[str]:
         """The block "Table"."""
-        lines = labelled("Table", f"{self.name}, {counted(self.n_used, 'row')} used, {self.n_left_out} left out")
+        bags = "" if self.n_bags is None else f" in {counted(self.n_bags, 'bag')}"
+        lines = labelled("Table", f"{self.name}, {counted(self.n_used, 'row')}{bags} used, {self.n_left_out} left out")
         if self.n_missing:
             cells = f"{self.n_missing} of {self.n_cells} cells"
             lines += labelled("", f"{cells} {'is' if self.n_missing == 1 else 'are'} empty: left in, and not filled in")

@@ -62,6 +62,7 @@ def screen(run: FittedRun) -> list[str]:
         run.matrix.values.size,
         int(np.isnan(run.matrix.values).sum()),
         [name for name in run.ignored if has_decimal_commas(run.table.frame[name])],
+        run.matrix.n_bags,
     )
     standardised = run.standardisation is not None
     lines = use.lines()
@@ -80,7 +81,8 @@ def screen(run: FittedRun) -> list[str]:
     if run.look_out:
         lines += ["", *messages.look_out_lines(run.look_out)]
     out = run.request.out
-    lines += ["", *messages.wrote_lines({out / name: what for name, what in _WHAT.items() if name in _writers(run)})]
+    whats = _WHAT if run.matrix.bags is None else {**_WHAT, ASSIGNMENTS: "one row for each bag, with its region"}
+    lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in _writers(run)})]
     lines += ["", *messages.labelled("Next", f"majorant predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
     return lines
 
@@ -91,7 +93,14 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
     writers: dict[str, Writer] = {
         MODEL: lambda path: _save(run, path, recipe),
         ASSIGNMENTS: lambda path: write_table(
-            assigned(run.estimator, feature_frame(run.columns.features, run.seen), run.matrix.rows, is_new=False), path
+            assigned(
+                run.estimator,
+                feature_frame(run.columns.features, run.seen),
+                run.matrix.rows,
+                is_new=False,
+                bags=run.matrix.bags,
+            ),
+            path,
         ),
         SUMMARY: lambda path: _write_json(path, numbers(run)),
     }
@@ -140,6 +149,7 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             "sha256": run.table.checksum,
             "rows_used": len(run.matrix.rows),
             "rows_left_out": run.matrix.n_left_out,
+            **({} if run.matrix.bags is None else {"bags": run.matrix.n_bags}),
             "columns_left_out": run.ignored,
             "cells_missing": int(np.isnan(run.matrix.values).sum()),
         },

@@ -31,16 +31,19 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
         found = used.told(lambda: assigned(estimator, used.frame, used.rows, is_new=True))
         n_left_out = used.n_left_out
     else:
-        columns = Columns(recipe.columns.features)
+        columns = Columns(recipe.columns.features, bag=recipe.columns.bag)
         _check_columns(table, columns)
         matrix = build_matrix(table, columns, allows_missing(estimator) and not drop_missing, drop_missing)
         seen = matrix.values if recipe.standardisation is None else recipe.standardisation.apply(matrix.values)
-        found = assigned(estimator, feature_frame(columns.features, seen), matrix.rows, is_new=True)
+        found = assigned(estimator, feature_frame(columns.features, seen), matrix.rows, True, matrix.bags)
         n_left_out = matrix.n_left_out
     try:
         write_table(found, out)
     except OSError as error:
         raise CommandError(f"{out} cannot be written: {error.strerror}.") from error
+    if "bag" in found:
+        bags = f"{counted(len(found['bag']), 'bag')} of {counted(table.frame.height - n_left_out, 'row')}"
+        return f"{out}, {bags}, {n_left_out} left out"
     return f"{out}, {counted(len(found['row']), 'row')}, {n_left_out} left out"
 
 

@@ -58,6 +58,7 @@ def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> 
         weights=matrix.weights,
         selection=recipe.selection,
         y=matrix.target,
+        bags=matrix.bags,
         target_name=recipe.columns.target or "y",
     )
     page = html_report(run)

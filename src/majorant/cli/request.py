@@ -30,6 +30,7 @@ class FitRequest:
     criterion: str | None = None
     standardise: bool = False
     weights: str | None = None
+    bag: str | None = None
     settings: tuple[str, ...] = ()
     random_state: int = 0
     drop_missing: bool = False
@@ -61,6 +62,7 @@ class FitRequest:
         options += [("--criterion", self.criterion)] if self.criterion else []
         options += [("--standardise",)] if self.standardise else []
         options += [("--weights", self.weights)] if self.weights else []
+        options += [("--bag", self.bag)] if self.bag else []
         options += [("--set", setting) for setting in self.settings]
         options += [("--drop-missing",)] if self.drop_missing else []
         options += [("--random-state", str(self.random_state))]

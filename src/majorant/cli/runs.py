@@ -68,6 +68,7 @@ class Recipe:
             "features": list(self.columns.features),
             "target": self.columns.target,
             "weights": self.columns.weights,
+            "bag": self.columns.bag,
             "means": None if units is None else units.means,
             "scales": None if units is None else units.scales,
             "drop_missing": self.drop_missing,
@@ -83,7 +84,7 @@ class Recipe:
     def from_state(cls, state: Mapping[str, Any]) -> Recipe:
         """The inverse of `to_state`."""
         units = None if state["means"] is None else Standardisation(state["means"], state["scales"])
-        columns = Columns(tuple(state["features"]), state["target"], state["weights"])
+        columns = Columns(tuple(state["features"]), state["target"], state["weights"], state.get("bag"))
         texts = {name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")}
         selected = state.get("selection")  # runs of 0.1 lack it
         selection = None if selected is None else Selection.from_state(selected)

@@ -53,6 +53,8 @@ class Run:
         What the model was to predict, for models that do.
     target_name : str
         What `y` is called.
+    bags : array of shape (n,) or None
+        The sample of each row, where rows are regions of samples; `y` is then the same in all rows of one.
     """
 
     estimator: Any
@@ -70,6 +72,7 @@ class Run:
     selection: Selection | None = None
     y: NDArray[Any] | None = None
     target_name: str = "y"
+    bags: NDArray[Any] | None = None
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2:
@@ -80,3 +83,5 @@ class Run:
             raise ValueError(f"raw must have the shape of X, {self.X.shape}; got {self.raw.shape}")
         if self.y is not None and self.y.shape != self.X.shape[:1]:
             raise ValueError(f"y must have one entry a row of X, {self.X.shape[:1]}; got {self.y.shape}")
+        if self.bags is not None and self.bags.shape != self.X.shape[:1]:
+            raise ValueError(f"bags must have one entry a row of X, {self.X.shape[:1]}; got {self.bags.shape}")

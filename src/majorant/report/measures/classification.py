@@ -51,7 +51,19 @@ class LatentClass:
 
 @dataclass(frozen=True)
 class Classification(Fit):
-    """Rows with classes, and what a model takes them for. Classes are numbers from 0 here and names on the page."""
+    """Rows with classes, and what a model takes them for. Classes are numbers from 0 here and names on the page.
+
+    Where rows are regions of samples, the samples are what has classes: `unit` is then "bag".
+    """
+
+    @property
+    def unit(self) -> str:
+        """What has a class, in the singular."""
+        return "row" if self.run.bags is None else "bag"
+
+    @property
+    def n_units(self) -> int:
+        return len(self._labels)
 
     @cached_property
     def names(self) -> list[str]:
@@ -64,15 +76,16 @@ class Classification(Fit):
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
-        """Rows whose class the model knows: not those of a class without weight."""
+        """Units whose class the model knows: not those of a class without weight."""
         return np.isin(self._labels, self.run.estimator.classes_)
 
     @cached_property
     def table(self) -> NDArray[np.int64]:
-        """Rows of each class (first axis) by what they are taken for (second axis)."""
+        """Units of each class (first axis) by what they are taken for (second axis)."""
         classes = self.run.estimator.classes_
         truth = np.searchsorted(classes, self._labels[self.known])
-        found = np.searchsorted(classes, self.run.estimator.predict(self.as_fitted)[self.known])
+        given = {} if self.run.bags is None else {"bags": self.run.bags}
+        found = np.searchsorted(classes, self.run.estimator.predict(self.as_fitted, **given)[self.known])
         counts = np.bincount(truth * self.n_classes + found, minlength=self.n_classes**2)
         return counts.reshape(self.n_classes, self.n_classes)
 
@@ -150,11 +163,14 @@ class Classification(Fit):
             if estimator.class_weights_[k] > 0.01
         ]
 
-    @property
+    @cached_property
     def _labels(self) -> NDArray[np.generic]:
+        """The class of each unit; bags in the order in which they first appear."""
         if self.run.y is None:
             raise ValueError("the report of a classification needs the classes of the rows: give Run its y")
-        return self.run.y
+        if self.run.bags is None:
+            return self.run.y
+        return self.run.y[np.sort(np.unique(self.run.bags, return_index=True)[1])]
 
 
 def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -30,7 +30,7 @@ def classes_section(classification: Classification) -> Section:
 
 def _table(classification: Classification, shown: list[int]) -> str:
     prototypes = classification.prototypes
-    heads = '<th>Class</th><th class="number">Rows</th><th class="bar-cell"></th>'
+    heads = f'<th>Class</th><th class="number">{classification.unit.capitalize()}s</th><th class="bar-cell"></th>'
     heads += '<th class="number">Recognised</th><th class="number">Correct</th>'
     heads += '<th class="number wide-only">Poses</th>' if prototypes is not None else ""
     largest = int(classification.sizes.max())

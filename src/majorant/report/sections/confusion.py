@@ -60,6 +60,7 @@ def _list(classification: Classification) -> str:
             f'<td class="number">{numbers.integer(confusion.rows)}</td>'
             f'<td class="number">{numbers.percent_in_column(share)}</td></tr>'
         )
-    heads = '<th>Class</th><th>Taken for</th><th class="number">Rows</th><th class="number">Share of the class</th>'
+    units = f"{classification.unit.capitalize()}s"
+    heads = f'<th>Class</th><th>Taken for</th><th class="number">{units}</th><th class="number">Share of the class</th>'
     table = f'<table class="dense"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
     return f'<div class="scrolls">{table}</div>'

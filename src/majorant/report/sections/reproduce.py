@@ -21,7 +21,8 @@ LONGEST_LINE = 76
 def reproduce_section(fit: Fit) -> Section:
     """What to type to get the page again."""
     params = fit.params
-    code = fit.run.command or python_call(fit.run.estimator, params, "X, y" if fit.card.needs_target else "X")
+    data = ("X, y" if fit.card.needs_target else "X") + ("" if fit.run.bags is None else ", bags=bags")
+    code = fit.run.command or python_call(fit.run.estimator, params, data)
     settings = [(name, setting(value)) for name, value in params.items()]
     settings.append(("rows used, left out", f"{integer(fit.n_rows)}, {integer(fit.run.n_left_out)}"))
     rows = "".join(f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>" for name, value in settings)

@@ -29,12 +29,13 @@ def classes(classification: Classification) -> str:
 
 def title(classification: Classification) -> str:
     """The title of the page, as markup."""
-    return f"{rows_of(classification.n_rows, classification.run.table_name)} in {classes(classification)}"
+    units = rows_of(classification.n_units, classification.run.table_name, classification.unit)
+    return f"{units} in {classes(classification)}"
 
 
 def plain_title(classification: Classification) -> str:
     """The title of the window."""
-    rows = counted(classification.n_rows, "row", words=False)
+    rows = counted(classification.n_units, classification.unit, words=False)
     name = classification.run.table_name
     return f"{rows} of {name} in {classes(classification)}: {classification.card.title}"
 
@@ -43,20 +44,20 @@ def lede(classification: Classification) -> str:
     """How many rows are put into their own class, and how sure the fit is."""
     agreement = evidence_words.agreement(classification.evidence)
     if classification.n_classes == 1:
-        return f"There is one class, so every row is put into it. {agreement}"
-    return (
-        f"Of the rows of the fit {numbers.percent(classification.accuracy)} are put into their own class. {agreement}"
-    )
+        return f"There is one class, so every {classification.unit} is put into it. {agreement}"
+    right = numbers.percent(classification.accuracy)
+    return f"Of the {classification.unit}s of the fit {right} are put into their own class. {agreement}"
 
 
 def confusion_headline(classification: Classification) -> str:
     """What is taken for what most often."""
     wrong = int(classification.sizes.sum()) - classification.right
     if wrong == 0:
-        return "Every row is put into its own class."
+        return f"Every {classification.unit} is put into its own class."
     worst = classification.confusions[0]
     truth, other = (class_name(classification, c) for c in (worst.truth, worst.taken_for))
-    rows = f"{opening(wrong)} {verb(wrong, 'row is', 'rows are')} put into another class"
+    unit = classification.unit
+    rows = f"{opening(wrong)} {verb(wrong, f'{unit} is', f'{unit}s are')} put into another class"
     if len(classification.confusions) == 1:
         return f"{rows}: {truth} into {other}."
     return f"{rows}, most often {truth} into {other}."
@@ -64,18 +65,21 @@ def confusion_headline(classification: Classification) -> str:
 
 def confusion_notes(classification: Classification, n_listed: int | None) -> list[str]:
     """How to read the table: so many confusions in a list or, if None, all classes in a square."""
+    unit = classification.unit
     if n_listed is None:
-        texts = ["<b>One line a class</b>, one column for what its rows are taken for; those in bold are right."]
+        texts = [f"<b>One line a class</b>, one column for what its {unit}s are taken for; those in bold are right."]
     else:
-        texts = [f"<b>One line a confusion</b>, most rows first; {classes(classification)} are too many for a square."]
+        texts = [
+            f"<b>One line a confusion</b>, most {unit}s first; {classes(classification)} are too many for a square."
+        ]
         if n_listed < len(classification.confusions):
             texts.append(f"{shown_of(n_listed, len(classification.confusions))}.")
-    texts.append("These are the rows of the fit. Rows that it has not seen will do worse.")
+    texts.append(f"These are the {unit}s of the fit. {unit.capitalize()}s that it has not seen will do worse.")
     if classification.run.weights is not None:
-        texts.append("Every row counts once, whatever its weight.")
+        texts.append(f"Every {unit} counts once, whatever its weight.")
     unknown = int((~classification.known).sum())
     if unknown:
-        rows = capital(counted(unknown, "row"))
+        rows = capital(counted(unknown, unit))
         texts.append(f"{rows} of classes without weight {verb(unknown, 'is', 'are')} left out.")
     return texts
 
@@ -89,7 +93,7 @@ def classes_headline(classification: Classification) -> str:
     """Which class is the hardest."""
     recalls = classification.recalls
     if classification.n_classes == 1:
-        return "One class holds all rows."
+        return f"One class holds all {classification.unit}s."
     if float(np.nanmax(recalls) - np.nanmin(recalls)) < ALIKE:
         return "All classes are recognised about equally well."
     worst = int(np.nanargmin(recalls))
@@ -99,9 +103,10 @@ def classes_headline(classification: Classification) -> str:
 
 def classes_notes(classification: Classification, n_shown: int) -> list[str]:
     """What the columns are."""
+    unit = classification.unit
     texts = [
-        "<b>Recognised</b> is the share of the rows of a class that are put into it; <b>correct</b> is the share of "
-        "the rows put into it that belong there."
+        f"<b>Recognised</b> is the share of the {unit}s of a class that are put into it; <b>correct</b> is the share "
+        f"of the {unit}s put into it that belong there."
     ]
     if n_shown < classification.n_classes:
         texts.append(f"{shown_of(n_shown, classification.n_classes)}.")

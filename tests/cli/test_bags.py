@@ -1,0 +1,124 @@
+"""Bags on the command line: samples of several rows, of which one shows the class."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import majorant as mj
+
+Majorant = Callable[..., Any]
+FIT = ["fit", "latent-svc", "t.csv", "--target", "kind", "--bag", "id"]
+RUN = ["--set", "alpha=0.01", "--out", "run"]
+SIZES = np.arange(30) % 3 + 2
+LAST = np.cumsum(SIZES) - 1
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> pl.DataFrame:
+    """Thirty bags of two to four rows, whose last row shows the class; rows of a bag are not together."""
+    random = np.random.default_rng(3)
+    bag = np.repeat(np.arange(30), SIZES)
+    features = random.normal(size=(len(bag), 2))
+    features[LAST] += np.where(np.arange(30)[:, None] % 2 == 1, 6, -6)
+    frame = pl.DataFrame(
+        {
+            "id": [f"b{i}" for i in bag],
+            "kind": np.array(["no", "yes"])[bag % 2],
+            "place": np.concatenate([np.arange(size) for size in SIZES]),
+            "x1": features[:, 0].round(3),
+            "x2": features[:, 1].round(3),
+            "w": 1 + bag % 2,
+        }
+    ).sort("place", maintain_order=True)
+    frame = frame.drop("place")
+    frame.write_csv(tmp_path / "t.csv")
+    return frame
+
+
+def test_a_run_of_bags(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*FIT, "--features", "x1,x2", *RUN)
+    assert (answer.status, answer.err) == (0, "")
+    assert f"t.csv, {SIZES.sum()} rows in 30 bags used, 0 left out" in answer.out
+    assert "one row for each bag, with its region" in answer.out
+    model = mj.load("run/model.majorant")
+    X, bags = table[["x1", "x2"]], table["id"].to_numpy()
+    expected = mj.LatentSVC(0.01, random_state=0).fit(X, table["kind"].to_numpy(), bags=bags)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    assigned = pl.read_csv("run/assignments.csv")
+    assert assigned.columns == ["bag", "prediction", "region", "row"]
+    assert assigned["bag"].to_list() == [f"b{i}" for i in range(30)]
+    assert assigned["prediction"].to_list() == ["no", "yes"] * 15
+    np.testing.assert_array_equal(assigned["region"], SIZES)
+    assert table["id"][(assigned["row"] - 1).to_list()].to_list() == assigned["bag"].to_list()
+    assert np.all(np.abs(table["x1"].to_numpy()[assigned["row"].to_numpy() - 1]) > 2)
+    assert json.loads(Path("run/summary.json").read_text())["table"]["bags"] == 30
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert "bags of <i>t</i> in two classes" in page
+    assert "Every bag is put into its own class." in page and "--bag id" in page
+    Path("run/report.html").unlink()
+    assert majorant("report", "run").status == 0
+    assert Path("run/report.html").read_text(encoding="utf-8") == page
+
+
+def test_new_bags_are_predicted_wherever_their_rows_lie(majorant: Majorant, table: pl.DataFrame) -> None:
+    assert majorant(*FIT, "--features", "x1,x2", "--standardise", *RUN).status == 0
+    known = pl.read_csv("run/assignments.csv")
+    new = table.drop("kind", "w").reverse().head(60)
+    new.write_csv("new.csv")
+    answer = majorant("predict", "run", "new.csv", "--out", "p.csv")
+    assert (answer.status, answer.err) == (0, "") and "p.csv, 30 bags of 60 rows, 0 left out" in answer.out
+    found = pl.read_csv("p.csv")
+    assert found["bag"].to_list() == new["id"].unique(maintain_order=True).to_list()
+    both = found.join(known, on="bag")
+    assert both["prediction"].equals(both["prediction_right"])
+    assert new[(both["row"] - 1).to_list()]["x1"].equals(table[(both["row_right"] - 1).to_list()]["x1"])
+    new.drop("id").write_csv("new.csv")
+    answer = majorant("predict", "run", "new.csv", "--out", "q.csv")
+    assert answer.status == 2 and 'no column "id" in new.csv.' in answer.words
+
+
+def test_a_row_that_lacks_a_value_leaves_its_bag_with_the_others(majorant: Majorant, table: pl.DataFrame) -> None:
+    some = table.with_columns(x1=pl.when(pl.int_range(table.height) == 1).then(None).otherwise("x1"))
+    some.write_csv("t.csv")
+    assert "values are missing in 1 row" in majorant(*FIT, *RUN).words
+    answer = majorant(*FIT, "--features", "x1,x2", "--drop-missing", *RUN)
+    assert f"{SIZES.sum() - 1} rows in 30 bags used, 1 left out" in answer.out
+    assigned = pl.read_csv("run/assignments.csv")
+    assert table["id"][(assigned["row"] - 1).to_list()].to_list() == assigned["bag"].to_list()
+
+
+def test_numbers_and_weights(majorant: Majorant, table: pl.DataFrame) -> None:
+    numbered = table.with_columns(id=pl.col("id").str.slice(1).cast(pl.Int64))
+    numbered.write_csv("t.csv")
+    answer = majorant(*FIT, "--weights", "w", *RUN)
+    assert (answer.status, answer.err) == (0, "") and mj.load("run/model.majorant").n_features_in_ == 2
+    assert pl.read_csv("run/assignments.csv")["bag"].to_list() == list(range(30))
+    uneven = numbered.with_columns(w=pl.int_range(numbered.height))
+    uneven.write_csv("t.csv")
+    assert 'bag 0 of t.csv has the weight 0.0 in row 1 and 30.0 in row 31: "w" must' in majorant(
+        *FIT, "--weights", "w", *RUN, "--force"
+    ).words  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([*FIT[:-1], "sample"], 'no column "sample" in t.csv.'),
+        ([*FIT[:-1], "kind"], '"kind" cannot name the bags and be the target or the weights at once.'),
+        ([*FIT, "--features", "x1,id"], '"id" cannot be a feature and'),
+        ([*FIT[:-1], "w"], 'bag 1 of t.csv has the target no in row 1 and maybe in row 5: "kind" must be the same'),
+        (["fit", "kmeans", "t.csv", "--bag", "id"], "k-means takes no --bag. Models that do: latent-svc."),
+    ],
+)
+def test_mistakes(majorant: Majorant, table: pl.DataFrame, arguments: list[str], words: str) -> None:
+    kinds = ["maybe" if i == 4 else kind for i, kind in enumerate(table["kind"])]
+    table.with_columns(kind=pl.Series(kinds)).write_csv("t.csv")
+    answer = majorant(*arguments, "--out", "run")
+    assert answer.status == 2 and words in answer.words and not Path("run").exists()
