@@ -112,10 +112,10 @@ class Search:
         return self._auto()
 
     def _of_all(self, starts: Any) -> Run:
-        """Every start to its end."""
+        """Every start, a source and where it begins, to its end: the best."""
         best: Run | None = None
-        for source, xi in starts:
-            run = self.problem.em(xi, max_iter=self.max_iter, tol=self.tol)
+        for source, begin in starts:
+            run = self.problem.em(begin, max_iter=self.max_iter, tol=self.tol)
             self._record(source, run)
             if best is None or run.loss < best.loss:
                 best = run
@@ -133,17 +133,9 @@ class Search:
         kept.sort(key=lambda pair: pair[1].loss)
         if kept[-1][1].loss - kept[0][1].loss > AGREE:
             kept = [*(self._regrouped(*pair) for pair in kept[:N_REGROUPED]), *kept[N_REGROUPED:]]
-        best: Run | None = None
-        for source, polished in kept:
-            run = self.problem.em(polished, max_iter=self.max_iter, tol=self.tol)
-            self._record(source, run)
-            if best is None or run.loss < best.loss:
-                best = run
-        end_of_starts(self.verbose)
-        assert best is not None
         n_dropped = len(short) - len(kept)
         self.note = f"{n_dropped} starts were dropped after {N_SHORT} iterations; the others were annealed."
-        return best
+        return self._of_all(kept)
 
     def _candidates(self) -> Iterator[tuple[str, Array]]:
         problem, k = self.problem, self.problem.n_clusters

@@ -49,19 +49,28 @@ class Regressions:
         return np.lexsort((self.variances, *self.coef.T[::-1], -self.weights))
 
     def distance(self, other: Regressions) -> float:
-        """How far two mixtures are apart: the mean over matched components of the difference of their fits in units of
-        their noise, of the logarithms of their noise, and of their weights."""
-        from scipy.optimize import linear_sum_assignment
+        """How far two mixtures are apart, see `distance`."""
+        return distance((self.weights, self.coef, self.variances), (other.weights, other.coef, other.variances))
 
-        noise = np.sqrt(self.variances), np.sqrt(other.variances)
-        fits = np.sqrt(np.sum((self.coef[:, None] - other.coef[None]) ** 2, axis=2))
-        table = (
-            fits / np.sqrt(noise[0][:, None] * noise[1][None])
-            + np.abs(np.log(noise[0])[:, None] - np.log(noise[1])[None])
-            + np.abs(self.weights[:, None] - other.weights[None])
-        )
-        rows, columns = linear_sum_assignment(table)
-        return float(table[rows, columns].max())
+
+Parts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+"""Weights, coefficients and variances (or dispersions) of the components of a mixture."""
+
+
+def distance(one: Parts, other: Parts) -> float:
+    """How far two mixtures are apart: over matched components the largest sum of the difference of their fits in units
+    of their noise, of the logarithms of their noise, and of their weights."""
+    from scipy.optimize import linear_sum_assignment
+
+    noise = np.sqrt(one[2]), np.sqrt(other[2])
+    fits = np.sqrt(np.sum((one[1][:, None] - other[1][None]) ** 2, axis=2))
+    table = (
+        fits / np.sqrt(noise[0][:, None] * noise[1][None])
+        + np.abs(np.log(noise[0])[:, None] - np.log(noise[1])[None])
+        + np.abs(one[0][:, None] - other[0][None])
+    )
+    rows, columns = linear_sum_assignment(table)
+    return float(table[rows, columns].max())
 
 
 def logits_of(weights: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.models.regression_mixture.parameters import distance
+
 
 @dataclass(frozen=True)
 class Experts:
@@ -58,19 +60,8 @@ class Experts:
         return np.concatenate([np.sort(np.log(self.dispersion)), np.sort(self.weights), np.sort(sizes)])
 
     def distance(self, other: Experts) -> float:
-        """How far two mixtures are apart: over matched components the largest sum of the difference of their fits in
-        units of their noise, of the logarithms of their noise, and of their weights."""
-        from scipy.optimize import linear_sum_assignment
-
-        noise = np.sqrt(self.dispersion), np.sqrt(other.dispersion)
-        fits = np.sqrt(np.sum((self.coef[:, None] - other.coef[None]) ** 2, axis=2))
-        table = (
-            fits / np.sqrt(noise[0][:, None] * noise[1][None])
-            + np.abs(np.log(noise[0])[:, None] - np.log(noise[1])[None])
-            + np.abs(self.weights[:, None] - other.weights[None])
-        )
-        rows, columns = linear_sum_assignment(table)
-        return float(table[rows, columns].max())
+        """How far two mixtures are apart, see `distance`."""
+        return distance((self.weights, self.coef, self.dispersion), (other.weights, other.coef, other.dispersion))
 
 
 def stacked(mixtures: Sequence[Experts]) -> Experts:
