@@ -223,7 +223,8 @@ def test_single_precision_and_sparse_rows_are_near(model: type[Any], form: str) 
     fitted = fit(model, X)
     y = target(model, N)
     np.testing.assert_array_equal(partition(labels(fitted, X, y)), partition(labels(reference(model), ROWS, y)))
-    assert objective(fitted) == pytest.approx(objective(reference(model)), rel=1e-5)
+    gap = getattr(fitted, "gap_", 0.0) + getattr(reference(model), "gap_", 0.0)  # what was solved to a gap may be in it
+    assert objective(fitted) == pytest.approx(objective(reference(model)), rel=1e-5, abs=gap)
 
 
 def test_input_is_never_written_to(model: type[Any]) -> None:

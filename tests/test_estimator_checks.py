@@ -28,6 +28,16 @@ VARIANTS = [
     mj.KMeans(3, algorithm="elkan", n_jobs=2),
     mj.LatentPrototypeClassifier(2, beta=np.inf, random_state=0),
     mj.LatentPrototypeClassifier(2, method="gradient", n_jobs=2, random_state=0),
+    mj.LatentSVC(0.1, form="shared", random_state=0),
+    mj.LatentSVC(
+        0.1,
+        latent_init="random",
+        bounds=mj.GibbsLimit(),
+        solver="cutting-plane",
+        fit_intercept=False,
+        n_jobs=2,
+        random_state=0,
+    ),
 ]
 
 

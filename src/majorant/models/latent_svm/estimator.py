@@ -251,7 +251,8 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
             self.classes_, codes = _classes(labels, weights)
             cost = self._cost(labels)
             given = self._given_latents(samples)
-            order, merged, positions = canonical_order(samples, codes, weights, given)
+            unit = weights.max()  # equal weights are then exactly equal to none, however large they are
+            order, merged, positions = canonical_order(samples, codes, weights / unit, given)
             problem = BagProblem(self._bag_set(samples, codes, order), cost, self.n_jobs)
             search = LatentSVMSearch(
                 self.alpha,
@@ -267,7 +268,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
             shares = merged / merged.sum()
             found = search.find(problem, shares, None if given is None else given[order], int(random.randint(2**31)))
             self._keep(problem, found)
-            self._keep_samples(problem, samples, labels, codes, merged, positions, found)
+            self._keep_samples(problem, samples, labels, codes, unit * merged, positions, found)
             self._warn()
         return self
 
@@ -299,6 +300,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
         n = len(self.classes_)
         if self.form == "shared" and n != 2:
             raise ValueError(
+                "Only binary classification is supported. The type of the target is multiclass. "
                 f'form="shared" is for two classes, a sample belonging to the second one or not; got {n}. '
                 'Use form="class-specific"'
             )
