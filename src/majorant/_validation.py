@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
@@ -138,6 +139,14 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     if largest < 1e-300:
         raise ValueError(f"sample_weight is too small to be summed: its largest entry is {largest:g}; scale it up")
     return None if (weights == 1.0).all() else weights
+
+
+def levels_to_user() -> int:
+    """The `stacklevel` of a warning that points at the line outside majorant that led to it."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "majorant":
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def check_csr(X: Any) -> None:

@@ -16,9 +16,11 @@ from majorant.evidence import Evidence
 from majorant.formulas import Formula
 from majorant.persistence.archive import ARRAY_KINDS
 from majorant.persistence.errors import SavedModelError, UnsavableError
+from majorant.solvers.responses import RESPONSES
 
 _GENERATORS: dict[str, type[Any]] = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
 _POLICY_MODULES = ("majorant.engine.policies", "majorant.engine.biases")
+RESPONSE_CLASSES: dict[str, type[Any]] = {type(response).__name__: type(response) for response in RESPONSES.values()}
 _TWISTER_LENGTH = 624
 
 
@@ -94,12 +96,17 @@ class Encoder:
         if policy_classes().get(name) is type(value):
             arguments = {k: self.encode(v, what) for k, v in _constructor_arguments(value).items()}
             return {"policy": name, "arguments": arguments}
+        if RESPONSE_CLASSES.get(name) is type(value):
+            arguments = {k: self.encode(v, what) for k, v in _constructor_arguments(value).items()}
+            return {"response": name, "arguments": arguments}
         if callable(value):
             raise UnsavableError(
                 f"{what} is a function ({getattr(value, '__qualname__', name)}), which cannot be saved; "
                 "fit with one of the named choices instead, or keep the model with pickle"
             )
-        raise UnsavableError(f"{what} is a {type(value).__module__}.{name}, which cannot be saved")
+        raise UnsavableError(
+            f"{what} is a {type(value).__module__}.{name}, which cannot be saved; keep the model with pickle"
+        )
 
 
 class Decoder:
@@ -147,6 +154,8 @@ class Decoder:
                 return Formula.from_state(self.decode(state))
             case {"policy": str(name), "arguments": dict(state), **rest} if not rest:
                 return policy_classes()[name](**{k: self.decode(v) for k, v in state.items()})
+            case {"response": str(name), "arguments": dict(state), **rest} if not rest:
+                return RESPONSE_CLASSES[name](**{k: self.decode(v) for k, v in state.items()})
             case {"random_state": list(state), **rest} if not rest:
                 return _twister(*(self.decode(v) for v in state))
             case {"generator": str(kind), "state": state, **rest} if not rest:

@@ -8,11 +8,10 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
-from majorant._validation import check_sample_weight
+from majorant._validation import check_sample_weight, levels_to_user
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.storage import stored_rows
 from majorant.models.regression_mixture.certify import CertifiableLines
@@ -47,7 +46,7 @@ from majorant.summary import Summary
         needs_target=True,
     )
 )
-class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
+class RegressionMixture(CertifiableLines):
     r"""Mixture of linear or generalised linear regressions whose starts are on record.
 
     Maximises the weighted log-likelihood
@@ -156,6 +155,8 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
         Of the logits of the components against the first, whose are zero.
     gating_intercept_ : ndarray of shape (n_components,)
         Without gating, logits of the weights.
+    gating_names_in_ : ndarray of shape (n_gating,), or None
+        Where gating had column names.
     groups_ : ndarray of shape (n_groups,), or None
         Names of the groups, sorted.
     group_responsibilities_ : ndarray of shape (n_groups, n_components), or None
@@ -327,9 +328,10 @@ class RegressionMixture(RegressorMixin, CertifiableLines):  # type: ignore[misc]
             threshold = attributes.pop("trim_threshold", -np.inf)
             for name, value in attributes.items():
                 setattr(self, name, value)
+            self.gating_names_in_ = extras.gating_names
             self._keep_responsibilities(X if source is None else source, y, extras, threshold)
             for message, category in outcome.warnings:
-                warnings.warn(message, category, stacklevel=2)
+                warnings.warn(message, category, stacklevel=levels_to_user())
         return self
 
     def _settings(self, seed: int, n_gating: int) -> Settings:

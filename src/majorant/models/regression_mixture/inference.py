@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_integer, check_real, check_sample_weight
+from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, levels_to_user
 from majorant.engine.storage import stored_rows
 from majorant.models.formula_estimator import through_formula
 from majorant.models.regression_mixture.experts.extras import check_unit_weights, shared_columns
@@ -201,4 +201,4 @@ class UncertainLines(FittedLines):
         if self.standard_errors_ is None:
             raise ValueError(f"no standard errors can be given: {why_no_errors(self)}")
         for sentence in reservations(self):
-            warnings.warn(sentence, RuntimeWarning, stacklevel=3)
+            warnings.warn(sentence, RuntimeWarning, stacklevel=levels_to_user())

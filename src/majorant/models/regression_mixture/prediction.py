@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
+from sklearn.base import RegressorMixin
+from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
@@ -28,7 +30,7 @@ def _tells_rows_apart(model: FittedLines) -> bool:
     return not model.is_exact_
 
 
-class FittedLines(FormulaEstimator):
+class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     """The methods of a mixture of regressions that need a fit."""
 
     n_jobs: int | None
@@ -39,6 +41,7 @@ class FittedLines(FormulaEstimator):
     center_fits_: NDArray[np.float64]
     gating_coef_: NDArray[np.float64]
     gating_intercept_: NDArray[np.float64]
+    gating_names_in_: NDArray[np.object_] | None
     groups_: NDArray[Any] | None
     group_responsibilities_: NDArray[np.float64] | None
     family: str | Response
@@ -70,7 +73,7 @@ class FittedLines(FormulaEstimator):
     def _extras(self, n: int, **given: Any) -> Extras:
         """What is given besides X and y, checked against the fit."""
         extras = check_extras(n, n_components=len(self.weights_), response=self._response, **given)
-        check_gating(None if extras.gating is None else extras.gating.shape[1], self.gating_coef_.shape[1])
+        check_gating(extras, self.gating_coef_.shape[1], self.gating_names_in_)
         return extras
 
     def _fits(self, block: Block) -> NDArray[np.float64]:
@@ -95,6 +98,7 @@ class FittedLines(FormulaEstimator):
         k, response = len(self.weights_), self._response
         target = np.asarray(y, dtype=np.float64)[:, None]
         trials = np.ones((len(target), 1)) if extras.trials is None else extras.trials[:, None]
+        response.check(target[:, 0], trials[:, 0])
 
         def visit(block: Block) -> NDArray[Any]:
             eta = self._predictors(block, extras)
@@ -129,11 +133,15 @@ class FittedLines(FormulaEstimator):
             return priors
         if self.groups_ is None or self.group_responsibilities_ is None:
             raise ValueError("groups= goes with a model that was fitted with groups; this one was not")
-        if (self.groups_.dtype.kind == "U") != (extras.group_names.dtype.kind == "U"):
-            kinds = ["text" if names.dtype.kind == "U" else "numbers" for names in (self.groups_, extras.group_names)]
+        kinds = [_kind(names) for names in (self.groups_, extras.group_names)]
+        if kinds[0] != kinds[1]:
             raise TypeError(f"groups were {kinds[0]} when the model was fitted; got {kinds[1]}")
-        place = {name: i for i, name in enumerate(self.groups_.tolist())}
-        at = np.array([place.get(name, -1) for name in extras.group_names.tolist()], dtype=np.intp)[extras.groups]
+        fitted, given = self.groups_, extras.group_names
+        if fitted.dtype.kind in "Mm":  # the same day in another unit
+            common = np.promote_types(fitted.dtype, given.dtype)
+            fitted, given = (names.astype(common).astype(np.int64) for names in (fitted, given))
+        place = {name: i for i, name in enumerate(fitted.tolist())}
+        at = np.array([place.get(name, -1) for name in given.tolist()], dtype=np.intp)[extras.groups]
         return np.where(at[:, None] >= 0, self.group_responsibilities_[at], priors)
 
     @through_formula
@@ -165,6 +173,38 @@ class FittedLines(FormulaEstimator):
             return data.map_rows(lambda block: np.einsum("ik,k->i", self._means(block, extras), self.weights_), ())
         priors = self._priors(extras, data.n_units)
         return data.map_rows(lambda block: np.einsum("ik,ik->i", self._means(block, extras), priors[block.at]), ())
+
+    @through_formula
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        offset: Any = None,
+        trials: Any = None,
+    ) -> float:
+        """Share of the target's variance that `predict` explains, R squared.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+        y : array-like of shape (n_samples,)
+        sample_weight : array-like of shape (n_samples,), optional
+        groups, gating, offset, trials
+            As for `predict`.
+
+        Returns
+        -------
+        float
+        """
+        fits = self.predict(X, groups=groups, gating=gating, offset=offset, trials=trials)
+        target = self._rows(X, y)[1]
+        counts = check_extras(len(fits), trials=trials, response=self._response).trials
+        self._response.check(np.asarray(target, dtype=np.float64), np.ones(len(fits)) if counts is None else counts)
+        return float(r2_score(target, fits, sample_weight=check_sample_weight(sample_weight, len(fits))))
 
     def _means(self, block: Block, extras: Extras) -> NDArray[np.float64]:
         """Expected target under every component, (rows, K)."""
@@ -359,3 +399,8 @@ def _of_groups(labels: NDArray[np.intp], groups: NDArray[np.intp], n_groups: int
     out = np.full(n_groups, -1, dtype=np.intp)
     out[groups] = labels
     return out
+
+
+def _kind(names: NDArray[Any]) -> str:
+    """What groups are named by."""
+    return {"U": "text", "S": "bytes", "M": "dates", "m": "durations", "O": "objects"}.get(names.dtype.kind, "numbers")

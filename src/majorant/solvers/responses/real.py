@@ -100,6 +100,7 @@ class Gamma(Response):
 
     name = "gamma"
     has_dispersion = True
+    least_dispersion = 1e-14
 
     def mean(self, eta: Table, trials: Table) -> Table:
         return np.asarray(np.exp(np.clip(eta, -700, 700)))

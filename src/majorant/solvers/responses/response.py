@@ -27,12 +27,15 @@ class Response(ABC):
         Whether ``a y + b`` has the density of predictor :math:`a\eta + b` and dispersion :math:`a^2\phi`.
     takes_trials : bool
         Whether the target counts successes among a number of trials.
+    least_dispersion : float
+        Up to which a dispersion is nothing but rounding: the target is fitted exactly.
     """
 
     name: str = ""
     has_dispersion: bool = False
     is_location_scale: bool = False
     takes_trials: bool = False
+    least_dispersion: float = 0.0
 
     @abstractmethod
     def mean(self, eta: Table, trials: Table) -> Table:

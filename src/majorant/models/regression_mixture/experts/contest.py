@@ -134,7 +134,7 @@ class ExpertContest:
             return "two components are the same: fewer do as well"
         if not response.has_dispersion:
             return SEPARATED if np.linalg.eigvalsh(seen.information).min() < FEWEST_EVENTS else ""
-        if theta.dispersion.min() <= rule.floor * (1 + 1e-6):
+        if theta.dispersion.min() <= max(rule.floor * (1 + 1e-6), response.least_dispersion):
             return "a component fits its rows exactly, so its dispersion is a floor"
         if rule.is_active(theta.dispersion):
             most = rule.max_sigma_ratio

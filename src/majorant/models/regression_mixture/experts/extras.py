@@ -26,6 +26,8 @@ class Extras:
     offset, trials : ndarray of shape (n_samples,), or None
     labels : ndarray of shape (n_samples,) of int, or None
         -1 where unknown.
+    gating_names : ndarray of shape (n_gating,), or None
+        Of the gating columns, where a data frame named them.
     """
 
     groups: NDArray[np.intp] | None = None
@@ -34,6 +36,7 @@ class Extras:
     offset: NDArray[np.float64] | None = None
     trials: NDArray[np.float64] | None = None
     labels: NDArray[np.intp] | None = None
+    gating_names: NDArray[np.object_] | None = None
 
     @property
     def is_empty(self) -> bool:
@@ -71,7 +74,14 @@ def check_extras(
     labels = None if component_labels is None else _labels(component_labels, n, n_components)
     if labels is not None and codes is not None:
         labels = _labels_of_groups(labels, codes, names)
-    return Extras(codes, names, gates, None if offset is None else _column("offset", offset, n), counts, labels)
+    offsets = None if offset is None else _column("offset", offset, n)
+    return Extras(codes, names, gates, offsets, counts, labels, None if gates is None else _names(gating))
+
+
+def _names(gating: Any) -> NDArray[np.object_] | None:
+    """Names of a data frame's columns, where all are text, as scikit-learn takes those of X."""
+    names = list(getattr(gating, "columns", []))
+    return np.array(names, dtype=object) if names and all(isinstance(name, str) for name in names) else None
 
 
 def _column(name: str, value: Any, n: int) -> NDArray[np.float64]:
@@ -79,6 +89,8 @@ def _column(name: str, value: Any, n: int) -> NDArray[np.float64]:
     raw = np.asarray(value)
     if raw.ndim == 0:
         raw = np.full(n, raw)
+    if raw.dtype.kind not in "biufO":
+        raise TypeError(f"{name} must hold numbers; got an array of {raw.dtype}")
     column = np.asarray(check_array(raw, ensure_2d=False, dtype=np.float64, input_name=name))
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
@@ -93,16 +105,42 @@ def _groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
         values = values[:, 0]
     if values.shape != (n,):
         raise ValueError(f"groups must be one name a row, shape ({n},); got shape {values.shape}")
-    if values.dtype.kind in "fOM":
-        missing = [i for i, v in enumerate(values.tolist()) if v is None or v != v]
-        if missing:
-            raise ValueError(f"groups has no name for row {missing[0]}: it is {values[missing[0]]!r}")
+    if values.dtype.kind == "T":
+        values = values.astype(object)
+    missing = np.flatnonzero(_is_missing(values))
+    if len(missing):
+        raise ValueError(f"groups has no name for row {missing[0]}: it is {values[missing[0]]!r}")
     if values.dtype.kind == "O":
-        if len({isinstance(v, str) for v in values.tolist()}) > 1:
-            raise TypeError("groups mixes text and numbers: use one kind")
-        values = np.array(values.tolist())
-    names, codes = np.unique(values, return_inverse=True)
+        values = _of_one_kind(values)
+    try:
+        names, codes = np.unique(values, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"groups cannot be sorted: {error}; use text or numbers") from error
     return codes.reshape(-1).astype(np.intp), names
+
+
+def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where there is no value: None, NaN, NaT and pandas' NA."""
+    if values.dtype.kind in "Mm":
+        return np.asarray(np.isnat(values))
+    if values.dtype.kind in "fc":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=np.bool_)
+    # NA equals nothing, and says neither yes nor no to it
+    return np.array([v is None or not isinstance(v == v, bool | np.bool_) or v != v for v in values.tolist()])
+
+
+def _of_one_kind(values: NDArray[np.object_]) -> NDArray[Any]:
+    """Names that came as objects, as numbers or text where they are."""
+    if len({isinstance(v, str) for v in values.tolist()}) > 1:
+        raise TypeError("groups mixes text and numbers: use one kind")
+    if any(isinstance(v, list | tuple | np.ndarray) for v in values.tolist()):
+        raise TypeError("groups must be one name a row; got several in one: join them to a text")
+    plain = np.array(values.tolist())
+    if plain.dtype.kind == "f" and any(a != b for a, b in zip(values.tolist(), plain.tolist(), strict=True)):
+        raise ValueError("groups has whole numbers too large to be told apart: give them as text")
+    return plain
 
 
 def _gating(gating: Any, n: int) -> NDArray[np.float64]:
@@ -184,7 +222,10 @@ def shared_columns(shared: Any, names: Sequence[str], *, fit_intercept: bool) ->
     TypeError, ValueError
     """
     if isinstance(shared, str) or not isinstance(shared, Iterable):
-        raise TypeError(f"shared must be a list of columns, by name or number, or 'intercept'; got {shared!r}")
+        raise TypeError(
+            f"shared must be a list of columns by name or number, of 'intercept', or of both, such as ['intercept', 0]; "
+            f"got {shared!r}"
+        )
     found: set[int] = set()
     for item in shared:
         if isinstance(item, str) and item in names:
@@ -203,14 +244,20 @@ def shared_columns(shared: Any, names: Sequence[str], *, fit_intercept: bool) ->
     return tuple(sorted(found))
 
 
-def check_gating(given: int | None, fitted: int) -> None:
-    """Refuse gating columns that the fit did not have.
+def check_gating(extras: Extras, fitted: int, names: NDArray[np.object_] | None) -> None:
+    """Refuse gating columns other than those of the fit.
 
     Raises
     ------
     ValueError
     """
+    given = None if extras.gating is None else extras.gating.shape[1]
     if (given or 0) != fitted:
         was = f"the model was fitted with {fitted} gating columns" if fitted else "the model was fitted without gating="
         now = "none were given" if given is None else f"{given} were given"
         raise ValueError(f"{was}; {now}")
+    if names is not None and extras.gating_names is not None and (names != extras.gating_names).any():
+        raise ValueError(
+            f"gating must have the columns of the fit in their order, {', '.join(names)}; "
+            f"got {', '.join(extras.gating_names)}"
+        )

@@ -48,7 +48,9 @@ def fit_general(
     _refuse_plain_settings(settings)
     response, k = settings.response, settings.n_components
     check_unit_weights(weights, extras)
-    response.check(y, np.ones(len(y)) if extras.trials is None else extras.trials)
+    trials = np.ones(len(y)) if extras.trials is None else extras.trials
+    response.check(y, trials)
+    _check_response(response, y[:, None], trials[:, None])
     units = units_of(X, y, weights, extras, response, fit_intercept=settings.fit_intercept, shared=settings.shared)
     if units.n_units < k:
         raise ValueError(f"{units.n_units} distinct units do not determine n_components={k} components: ask for fewer")
@@ -65,6 +67,20 @@ def fit_general(
     if not found.is_regular:
         said.append((_irregular(found.best.irregular, k, response), ConvergenceWarning))
     return Outcome(attributes, said)
+
+
+def _check_response(response: Response, y: NDArray[np.float64], trials: NDArray[np.float64]) -> None:
+    """Refuse a family whose functions give no number for each row, here at a predictor of zero."""
+    eta, one = np.zeros_like(y), np.ones(1)
+    for name in ("log_density", "score", "weight"):
+        with np.errstate(all="ignore"):  # far from the targets of a fit, a density may be too small to write
+            found = np.asarray(getattr(response, name)(y, eta, one, trials))
+        if found.shape != y.shape or np.isnan(found).any():
+            got = f"shape {found.shape}" if found.shape != y.shape else "NaN"
+            raise ValueError(
+                f"{name} of family={response!r} must give a number for each of {len(y)} rows, shape {y.shape}, "
+                f"where the predictor is 0 and the dispersion 1; got {got}"
+            )
 
 
 def _refuse_plain_settings(settings: Settings) -> None:

@@ -1,0 +1,218 @@
+"""Mixtures of regressions given what people give by mistake: a right answer, or an error that says what to change."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import r2_score
+
+import majorant as mj
+from majorant.persistence import UnsavableError, load, save
+from majorant.solvers.responses import Poisson, Student
+
+Array = NDArray[Any]
+
+GROUP = np.repeat(np.arange(12), 5)
+TRIALS = np.tile([4.0, 6.0, 9.0], 20)
+
+
+def rows(seed: int = 0) -> tuple[Array, dict[str, Array]]:
+    """Two kinds of groups, with a target of each family."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(60, 2))
+    eta = np.where(GROUP % 3 == 0, 1 + 0.5 * x[:, 0], -0.3 - 0.5 * x[:, 0])
+    return x, {
+        "gaussian": eta + 0.2 * random.normal(size=60),
+        "poisson": random.poisson(np.exp(eta)).astype(float),
+        "binomial": random.binomial(TRIALS.astype(int), 1 / (1 + np.exp(-eta))).astype(float),
+        "gamma": random.gamma(5, np.exp(eta) / 5),
+    }
+
+
+X, Y = rows()
+
+
+def fitted(family: str = "gaussian", **given: Any) -> mj.RegressionMixture:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return mj.RegressionMixture(2, family=family, random_state=0).fit(X, Y[family], **given)
+
+
+TEXT = GROUP.astype(str)
+DAYS = np.array(["2020-01-01"], dtype="M8[us]") + GROUP * np.timedelta64(1, "D")
+NAMELESS: dict[str, Any] = {
+    "None": [None, *GROUP[1:]],
+    "NaN": np.where(GROUP == 0, np.nan, GROUP),
+    "NA of numbers": pd.Series([pd.NA, *GROUP[1:]], dtype="Int64"),
+    "NA of text": pd.Series([pd.NA, *TEXT[1:]], dtype="string"),
+    "NA in a list": [pd.NA, *TEXT[1:]],
+    "category": pd.Series(pd.Categorical([None, *TEXT[1:]])),
+    "polars": pl.Series([None, *TEXT[1:].tolist()]),
+    "date": np.where(GROUP == 0, np.datetime64("NaT"), DAYS),
+    "duration": np.where(GROUP == 0, np.timedelta64("NaT"), DAYS - DAYS[0]),
+}
+
+
+@pytest.mark.parametrize("groups", NAMELESS.values(), ids=NAMELESS)
+def test_a_row_of_no_group_is_named(groups: Any) -> None:
+    with pytest.raises(ValueError, match="groups has no name for row 0"):
+        fitted(groups=groups)
+
+
+UNUSABLE: dict[str, tuple[Any, type[Exception], str]] = {
+    "text and numbers": ([str(i) if i % 2 else i for i in GROUP.tolist()], TypeError, "mixes text and numbers"),
+    "tuples": (pd.Series([(int(i), 1) for i in GROUP]), TypeError, "one name a row"),
+    "dicts": ([{"a": i} for i in GROUP], TypeError, "cannot be sorted"),
+    "rounded together": ([-1 if i == 0 else 2**63 + int(i) for i in GROUP], ValueError, "too large to be told apart"),
+}
+
+
+@pytest.mark.parametrize(("groups", "error", "match"), UNUSABLE.values(), ids=UNUSABLE)
+def test_names_of_groups_that_cannot_be_used(groups: Any, error: type[Exception], match: str) -> None:
+    with pytest.raises(error, match=match):
+        fitted(groups=groups)
+
+
+USABLE: dict[str, Any] = {
+    "text": TEXT,
+    "floats": GROUP + 0.5,
+    "large": [int(i) + 2**70 for i in GROUP],
+    "category": pd.Categorical(TEXT),
+    "dates": DAYS,
+    "durations": DAYS - DAYS[0],
+    "bytes": TEXT.astype("S"),
+}
+
+
+@pytest.mark.parametrize("groups", USABLE.values(), ids=USABLE)
+def test_whatever_names_groups_the_fit_is_the_same(groups: Any) -> None:
+    plain, other = fitted(groups=GROUP), fitted(groups=groups)
+    assert np.array_equal(other.coef_, plain.coef_)
+    assert np.array_equal(other.predict(X, groups=groups), plain.predict(X, groups=GROUP))
+
+
+def test_seen_groups_are_known_by_what_they_are() -> None:
+    model = fitted(groups=DAYS)
+    assert np.array_equal(model.predict(X, groups=DAYS.astype("M8[ns]")), model.predict(X, groups=DAYS))
+    with pytest.raises(TypeError, match="groups were dates when the model was fitted; got numbers"):
+        model.predict(X, groups=GROUP)
+    with pytest.raises(TypeError, match="groups were numbers when the model was fitted; got text"):
+        fitted(groups=GROUP).predict(X, groups=TEXT)
+
+
+IMPOSSIBLE: list[tuple[str, float, str]] = [
+    ("poisson", -1.0, "counts"),
+    ("poisson", 0.5, "counts"),
+    ("binomial", 100.0, "successes"),
+    ("gamma", 0.0, "positive"),
+]
+
+
+@pytest.mark.parametrize(("family", "value", "match"), IMPOSSIBLE)
+def test_targets_that_cannot_be_are_refused_at_the_fit_and_after(family: str, value: float, match: str) -> None:
+    given = {"trials": TRIALS} if family == "binomial" else {}
+    model, y = fitted(family, **given), Y[family].copy()
+    y[7] = value
+    for method in (model.fit, model.predict_proba, model.classify, model.log_density, model.score, model.bic):
+        with pytest.raises(ValueError, match=f"{match}.*entry 7 of y is {value:g}"):
+            method(X, y, **given)
+
+
+def test_score_takes_what_predict_takes() -> None:
+    cases: list[tuple[str, dict[str, Any]]] = [
+        ("gaussian", {"groups": GROUP}),
+        ("gamma", {"gating": X}),
+        ("poisson", {"offset": X[:, 1]}),
+        ("binomial", {"trials": TRIALS}),
+    ]
+    for family, given in cases:
+        model = fitted(family, **given)
+        expected = r2_score(Y[family], model.predict(X, **given))
+        assert model.score(X, Y[family], **given) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(ValueError, match="trials="):
+        fitted("binomial", trials=TRIALS).score(X, Y["binomial"])
+
+
+def test_score_by_a_formula_takes_the_table() -> None:
+    table = pd.DataFrame({"y": Y["binomial"], "n": TRIALS, "a": X[:, 0], "g": GROUP})
+    model = mj.RegressionMixture.from_formula("cbind(y, n - y) ~ a | g", table, family="binomial", random_state=0)
+    assert model.score(table) == pytest.approx(r2_score(table["y"], model.predict(table, trials=TRIALS)))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_gating_columns_keep_their_order(frame: Any, tmp_path: Path) -> None:
+    table = frame({"a": X[:, 0], "b": X[:, 1]})
+    save(fitted(gating=table), tmp_path / "model")
+    for model in (fitted(gating=table), load(tmp_path / "model")):
+        assert model.gating_names_in_.tolist() == ["a", "b"]
+        assert np.array_equal(model.predict(X, gating=table), model.predict(X, gating=X))
+        with pytest.raises(ValueError, match="gating must have the columns of the fit in their order, a, b; got b, a"):
+            model.predict(X, gating=table[["b", "a"]])
+
+
+@pytest.mark.parametrize("value", ["hours", X[:, 0] + 1j], ids=["text", "complex"])
+def test_an_offset_that_is_no_number_is_named(value: Any) -> None:
+    with pytest.raises(TypeError, match="offset must hold numbers"):
+        fitted(offset=value)
+
+
+@pytest.mark.parametrize("y", [np.full(60, 2.0), np.exp(1 + X[:, 0])], ids=["constant", "line"])
+def test_gamma_without_noise_has_no_regular_solution(y: Array) -> None:
+    with pytest.warns(ConvergenceWarning, match="no regular solution"):
+        model = mj.RegressionMixture(2, family="gamma", random_state=0).fit(X[:12], y[:12])
+    assert not model.regular_
+    assert np.allclose(model.predict(X), y, rtol=1e-6)
+
+
+def test_warnings_point_at_the_line_of_the_user() -> None:
+    table = pd.DataFrame({"y": np.ones(60), "a": X[:, 0]})
+    calls = [
+        lambda: mj.RegressionMixture(2).fit(X, np.ones(60)),
+        lambda: mj.RegressionMixture(2).fit_formula("y ~ a", table),
+        lambda: mj.RegressionMixture.from_formula("y ~ a", table),
+    ]
+    for call in calls:
+        with pytest.warns(ConvergenceWarning) as found:
+            call()
+        assert [warning.filename for warning in found] == [__file__]
+        assert {warning.lineno for warning in found} == {call.__code__.co_firstlineno}
+
+
+class Own(Poisson):
+    name = "own"
+
+
+class NoNumbers(Poisson):
+    def log_density(self, *given: Any) -> Array:
+        return np.full_like(super().log_density(*given), np.nan)
+
+
+class TooFew(Poisson):
+    def score(self, *given: Any) -> Array:
+        return super().score(*given)[:3]
+
+
+@pytest.mark.parametrize(("family", "match"), [(NoNumbers(), "log_density.*got NaN"), (TooFew(), "score.*shape")])
+def test_a_family_that_gives_no_number_a_row_is_refused(family: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        mj.RegressionMixture(2, family=family, random_state=0).fit(X, Y["poisson"])
+
+
+def test_a_family_of_ones_own_is_not_saved_but_the_known_ones_are(tmp_path: Path) -> None:
+    own = mj.RegressionMixture(2, family=Own(), random_state=0).fit(X, Y["poisson"])
+    with pytest.raises(UnsavableError, match=r"family is a .*Own, which cannot be saved; keep the model with pickle"):
+        save(own, tmp_path / "own")
+    assert not (tmp_path / "own").exists()
+    model = mj.RegressionMixture(2, family=Student(df=6.0), random_state=0).fit(X, Y["gaussian"])
+    save(model, tmp_path / "model")
+    kept = load(tmp_path / "model")
+    assert kept.family.df == 6.0
+    assert np.array_equal(kept.log_density(X, Y["gaussian"]), model.log_density(X, Y["gaussian"]))
