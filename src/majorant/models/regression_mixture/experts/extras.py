@@ -223,7 +223,7 @@ def shared_columns(shared: Any, names: Sequence[str], *, fit_intercept: bool) ->
     """
     if isinstance(shared, str) or not isinstance(shared, Iterable):
         raise TypeError(
-            f"shared must be a list of columns by name or number, of 'intercept', or of both, such as ['intercept', 0]; "
+            f"shared must be a list of columns by name or number, or 'intercept', such as ['intercept', 0]; "
             f"got {shared!r}"
         )
     found: set[int] = set()
