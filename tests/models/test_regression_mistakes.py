@@ -186,6 +186,55 @@ def test_warnings_point_at_the_line_of_the_user() -> None:
         assert {warning.lineno for warning in found} == {call.__code__.co_firstlineno}
 
 
+STABLE: dict[str, tuple[str, dict[str, Any]]] = {
+    "groups": ("gaussian", {"groups": TEXT}),
+    "gating": ("gaussian", {"groups": GROUP, "gating": pd.DataFrame({"a": GROUP % 3 == 0}, dtype=float)}),
+    "offset": ("poisson", {"groups": GROUP, "offset": X[:, 1]}),
+    "trials": ("binomial", {"groups": GROUP, "trials": TRIALS}),
+}
+
+
+@pytest.mark.parametrize(("family", "given"), STABLE.values(), ids=STABLE)
+def test_stability_knows_what_the_fit_was_given(family: str, given: dict[str, Any]) -> None:
+    model = mj.RegressionMixture(2, family=family, random_state=0, min_component_size=1)
+    found = mj.stability(model, X, Y[family], n_runs=1, random_state=0, **given)
+    assert found.n_at_best == 1
+    assert found.seeds.rand.tolist() == [1.0]
+    same = found.resamples.rows if found.resamples is not None else np.zeros(0)
+    assert same.shape == (60,)
+    assert all(len(set(same[group].tolist())) == 1 for group in np.split(np.arange(60), 12))
+
+
+def test_the_likelihood_ratio_test_takes_one_offset_for_all_rows() -> None:
+    model = mj.RegressionMixture(1, random_state=0)
+    one, each = (
+        mj.likelihood_ratio_test(model, X, Y["gaussian"], n_resamples=1, random_state=0, offset=offset)
+        for offset in (3.0, np.full(60, 3.0))
+    )
+    assert one.statistic == each.statistic
+    assert np.array_equal(one.simulated, each.simulated)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "student"])
+def test_targets_too_far_to_tell_components_apart(family: str) -> None:
+    model = mj.RegressionMixture(2, family=family, random_state=0).fit(X, Y["gaussian"])
+    y = Y["gaussian"].copy()
+    y[7] = 1e200
+    assert model.log_density(X, y)[7] == -np.inf
+    for method in (model.predict_proba, model.classify):
+        with pytest.raises(ValueError, match="no component comes near row 7, whose target is 1e\\+200"):
+            method(X, y)
+
+
+def test_intervals_that_the_rows_do_not_bound_are_infinite() -> None:
+    model = fitted()
+    assert model.standard_errors_ is not None
+    model.standard_errors_ = {name: 1e30 * errors for name, errors in model.standard_errors_.items()}
+    intervals = model.confidence_intervals()
+    assert np.isinf(intervals["scale"][1]).all()
+    assert np.array_equal(intervals["weights"], [[0, 0], [1, 1]])
+
+
 class Own(Poisson):
     name = "own"
 

@@ -192,7 +192,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
             raise ValueError(f"a {card.title} needs y")
         rows["y"] = np.asarray(check_array(y, ensure_2d=False, dtype=np.float64)).ravel()
     for name, value in given.items():
-        rows[name] = np.unique(value, return_inverse=True)[1].ravel() if name == "groups" else np.asarray(value)
+        rows[name] = np.unique(value, return_inverse=True)[1].ravel() if name == "groups" else _each(value, n)
     wrong = next((name for name, value in rows.items() if len(value) != n), None)
     if wrong is not None:
         raise ValueError(f"X has {n} rows and {wrong} has {len(rows[wrong])}")
@@ -206,6 +206,11 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
         rows = {name: np.repeat(value, weights.astype(np.intp), axis=0) for name, value in rows.items()}
     order = np.lexsort(np.column_stack(list(rows.values())).T[::-1])
     return {name: value[order] for name, value in rows.items()}
+
+
+def _each(value: Any, n: int) -> NDArray[Any]:
+    """One entry a row; a single one, such as an offset, stands for all rows."""
+    return np.full(n, value) if np.ndim(value) == 0 else np.asarray(value)
 
 
 def _fitted(est: Any, card: ModelCard, size: int, rows: Rows, seed: int) -> Any:

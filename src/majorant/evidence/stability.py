@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, Literal
 
 import numpy as np
@@ -240,8 +241,8 @@ def stability(
     n_runs : int, default=20
         Number of refits under other seeds, and again of refits to resamples.
     resample : {"bootstrap", None}, default="bootstrap"
-        Whether rows are also resampled, with replacement. Where ``fit`` takes `sample_weight`, a resample is the number
-        of times that each row was drawn, given as its weight.
+        Whether rows, or the `groups` of a fit that is given them, are also resampled, with replacement. Where ``fit``
+        takes `sample_weight`, a resample is the number of times that each row was drawn, given as its weight.
     random_state : int, RandomState instance or None, default=None
         Seed of the refits and of the resamples; of the original fit too where the estimator has none of its own.
     **fit_params
@@ -284,7 +285,7 @@ def stability(
     original = _refit(est, seeds[0] if own_seed is None else own_seed, X, y, fit_params)
     classes = np.unique(y) if card.kind == "classification" else None
     n_parts = int(getattr(est, card.size_parameter)) if classes is None else len(classes)
-    compare = _Comparison(original, X, y, n_parts, fit_params.get("sample_weight"), classes)
+    compare = _Comparison(original, X, y, n_parts, fit_params, classes)
     attribute = card.objective_attribute
     by_seed = [compare(_refit(est, seed, X, y, fit_params), attribute) for seed in seeds[1 : 1 + n_runs]]
     by_rows = [
@@ -324,10 +325,14 @@ def _drawn(
     if has_fit_parameter(est, "sample_weight"):
         given = check_sample_weight(fit_params.get("sample_weight"), n)
         weights = np.ones(n) if given is None else given
-        kept = np.flatnonzero(weights)  # rows without weight must not change the draw
-        counts = np.zeros(n)
+        groups = fit_params.get("groups")
+        units = np.arange(n) if groups is None else np.unique(groups, return_inverse=True)[1].ravel()
+        of_unit = np.zeros(int(units.max()) + 1)
+        of_unit[units] = weights
+        kept = np.flatnonzero(of_unit)  # rows without weight must not change the draw
+        counts = np.zeros(len(of_unit))
         counts[kept] = np.bincount(random.randint(len(kept), size=len(kept)), minlength=len(kept))
-        return X, y, {**fit_params, "sample_weight": counts * weights}
+        return X, y, {**fit_params, "sample_weight": counts[units] * weights}
     by_row = {name: value for name, value in fit_params.items() if np.ndim(value) > 0 and _n_rows(value) == n}
     seed = int(random.randint(2**31 - 1))
     drawn = {name: resampled(value, random_state=seed) for name, value in by_row.items()}
@@ -356,13 +361,21 @@ class _Comparison:
     """Refits against the original fit, on all rows."""
 
     def __init__(
-        self, original: Any, X: Any, y: Any, n_parts: int, sample_weight: Any, classes: NDArray[Any] | None
+        self,
+        original: Any,
+        X: Any,
+        y: Any,
+        n_parts: int,
+        fit_params: Mapping[str, Any],
+        classes: NDArray[Any] | None,
     ) -> None:
         self.X, self.y, self.n_parts, self.classes = X, y, n_parts, classes
+        known = signature(original.classify).parameters if hasattr(original, "classify") else {}
+        self.given = {name: value for name, value in fit_params.items() if name in known}
         self.labels = self._labels(original)
         self.attribute = next((a for a in PLACES if hasattr(original, a)), None)
         if self.attribute is not None:
-            deviations = _deviations(X, check_sample_weight(sample_weight, _n_rows(X)))
+            deviations = _deviations(X, check_sample_weight(fit_params.get("sample_weight"), _n_rows(X)))
             self.varies = deviations > 0
             self.unit = deviations[self.varies]
             self.places = self._places(original)
@@ -386,7 +399,9 @@ class _Comparison:
         return _Refit(float(getattr(refit, objective_attribute)), shift, rand, name[labels] == self.labels)
 
     def _labels(self, fitted: Any) -> NDArray[np.intp]:
-        labels = fitted.classify(self.X, self.y) if hasattr(fitted, "classify") else fitted.predict(self.X)
+        labels = (
+            fitted.classify(self.X, self.y, **self.given) if hasattr(fitted, "classify") else fitted.predict(self.X)
+        )
         if self.classes is not None:
             labels = np.searchsorted(self.classes, labels)
         return np.asarray(labels).astype(np.intp)

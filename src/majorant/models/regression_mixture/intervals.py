@@ -36,14 +36,16 @@ def intervals(model: Any, level: float = 0.95) -> dict[str, tuple[Array, Array]]
     found = {
         name: (getattr(model, f"{name}_") - z * e, getattr(model, f"{name}_") + z * e) for name, e in errors.items()
     }
-    found["scale"] = (scale * np.exp(-z * errors["scale"] / scale), scale * np.exp(z * errors["scale"] / scale))
+    with np.errstate(over="ignore"):  # of a scale that the rows do not determine the bound is infinity
+        found["scale"] = (scale * np.exp(-z * errors["scale"] / scale), scale * np.exp(z * errors["scale"] / scale))
     found["weights"] = (_moved(weights, -z * on_logit), _moved(weights, z * on_logit))
     return found
 
 
 def _moved(weights: Array, by: Array) -> Array:
     """Probabilities whose logits are moved."""
-    return np.asarray(weights / (weights + (1 - weights) * np.exp(-by)))
+    with np.errstate(over="ignore"):
+        return np.asarray(weights / (weights + (1 - weights) * np.exp(-by)))
 
 
 def why_no_errors(model: Any) -> str:

@@ -106,7 +106,8 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
                 return response.log_density(target[block.at], eta, self.scale_**2, trials[block.at])
             # In units of the noise: its square may be no number.
             own = target[block.at] / self.scale_, eta / self.scale_
-            return response.log_density(*own, np.ones(k), trials[block.at]) - np.log(self.scale_)
+            with np.errstate(over="ignore"):  # too far for a float: a density of zero
+                return response.log_density(*own, np.ones(k), trials[block.at]) - np.log(self.scale_)
 
         table = Chunks(X, n_jobs=self.n_jobs).map_rows(visit, (k,))
         gating = extras.gating
@@ -125,6 +126,15 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
             others = (labels[:, None] >= 0) & (np.arange(k) != labels[:, None])
             energies = np.where(others, np.inf, energies)
         return -free_energy(energies, axis=1), posterior(energies, axis=1)
+
+    def _responsibilities(self, X: Any, y: NDArray[Any], extras: Extras) -> NDArray[np.float64]:
+        """Those of every row; one so far from all components that its densities are no floats is refused."""
+        q = self._densities(X, y, extras)[1]
+        q = q if extras.groups is None else q[extras.groups]
+        far = np.flatnonzero(q.sum(axis=1) == 0)
+        if len(far):
+            raise ValueError(f"no component comes near row {far[0]}, whose target is {y[far[0]]:g}: look at its units")
+        return q
 
     def _priors(self, extras: Extras, n: int) -> NDArray[np.float64]:
         """Probabilities of the components before the target is seen: the posterior of groups that the fit has seen."""
@@ -266,8 +276,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         extras = self._extras(data.n_units, groups=groups, gating=gating, offset=offset, trials=trials)
         if y is None:
             return np.array(self._priors(extras, data.n_units))
-        q = self._densities(X, y, extras)[1]
-        return q if extras.groups is None else q[extras.groups]
+        return self._responsibilities(X, y, extras)
 
     @through_formula
     def classify(
@@ -288,9 +297,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         """
         X, y = self._rows(X, y)
         extras = self._extras(len(y), groups=groups, gating=gating, offset=offset, trials=trials)
-        q = self._densities(X, y, extras)[1]
-        q = q if extras.groups is None else q[extras.groups]
-        return np.asarray(q.argmax(axis=1), dtype=np.intp)
+        return np.asarray(self._responsibilities(X, y, extras).argmax(axis=1), dtype=np.intp)
 
     @through_formula
     def log_density(
