@@ -50,7 +50,7 @@ def answers() -> dict[str, NDArray[Any]]:
             seeds = np.empty(k, dtype=np.int64)
             _kernels.plus_plus(x, None, random.random((k, 3)), seeds)
             out |= {f"exact order {at}": order, f"exact news {at}": is_new, f"exact seeds {at}": seeds}
-    return out | chain_answers(random)
+    return out | chain_answers(random) | bag_answers(random)
 
 
 def chain_answers(random: np.random.Generator) -> dict[str, NDArray[Any]]:
@@ -72,6 +72,58 @@ def chain_answers(random: np.random.Generator) -> dict[str, NDArray[Any]]:
         out |= {f"chain sums {states}": np.concatenate([total, entropy]), f"marginals {states}": marginals}
         out[f"steps {states}"] = steps
     return out
+
+
+def bag_answers(random: np.random.Generator) -> dict[str, NDArray[Any]]:
+    """Answers of the kernels for bags, under names as in `answers`."""
+    out: dict[str, NDArray[Any]] = {}
+    for name, dtype in DTYPES.items():
+        for d, classes, first in ((3, 5, 1), (16, 4, 0), (21, 9, 0), (67, 11, 2)):
+            for form in ("dense", "csr"):
+                counts = random.integers(1, 22, 13)
+                starts, n_rows = np.cumsum(counts) - counts, int(counts.sum())
+                codes = random.integers(0, classes, 13).astype(np.int32)
+                # Choices on whole numbers are exact; steps are taken on others, which have no ties.
+                whole = random.integers(-1, 2, (n_rows, d)) * random.integers(0, 2, (n_rows, d))
+                rows = {"whole": whole, "real": whole * random.normal(size=(n_rows, d))}
+                shares, cost = random.random(13), 1.0 - np.eye(classes)
+                w = random.integers(-3, 4, (classes, d + 1)).astype(np.float64)
+                w[:first] = 0
+                at = f"{name} {form} {d} {classes}"
+                of = {
+                    key: _kernels.bags(*_entries(x.astype(dtype), form), d, 0.5, starts, counts, codes, classes, first)
+                    for key, x in rows.items()
+                }
+                best, where = np.empty((13, classes)), np.empty((13, classes), dtype=np.int32)
+                own = np.empty((13, 21))
+                of["whole"].scores(0, 13, w, best, where, own)
+                out |= {f"exact best {at}": best, f"exact where {at}": where, f"exact own {at}": own}
+                gradient = np.empty_like(w)
+                for beta in (0.0, 2.0):
+                    value = of["real"].pooled(0, 13, w, shares, cost, beta, 8.0, gradient)
+                    out[f"pooled {at} {beta}"] = np.append(gradient, value)
+                label, row = (np.zeros((13, 6), dtype=np.int32) for _ in range(2))
+                share, used = np.zeros((13, 6)), np.zeros(13, dtype=np.int32)
+                planes, left = (label, row, share, used), []
+                for online in (True, True, False):
+                    # After a step two planes are equal but for rounding: one step a bag, and other weights then.
+                    steps = random.normal(size=w.shape)
+                    steps[:first] = 0
+                    left += of["real"].sweep(shares, cost, 2.0, None, None, online, 1, np.arange(13), *planes, steps)
+                loss = of["real"].mixture(0, 13, shares, cost, *planes, gradient)
+                out |= {f"exact labels of planes {at}": label, f"exact rows of planes {at}": row}
+                out |= {f"steps {at}": steps, f"left {at}": np.array(left), f"shares {at}": share}
+                out[f"mixture {at}"] = np.append(gradient, loss)
+    return out
+
+
+def _entries(x: NDArray[Any], form: str) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
+    """Rows as `_kernels.bags` takes them: as they are, or as entries with edges and columns."""
+    if form == "dense":
+        return x, None, None
+    row, column = np.nonzero(x)
+    edges = np.append(0, np.cumsum(np.bincount(row, minlength=len(x))))
+    return x[row, column][None, :], edges, column.astype(np.int32)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from scipy import sparse
 
 from majorant import _kernels
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
+from majorant.solvers.structural_svm.descent import PlaneCache
 from majorant.solvers.structural_svm.problem import exact_pass
 
 SIZES = [(1, 2, 0), (3, 5, 1), (16, 4, 0), (21, 9, 0), (67, 11, 2), (70, 3, 0)]
@@ -150,6 +151,53 @@ def test_sweeps_keep_the_weights_those_of_the_shares_and_raise_the_dual(
         assert dual >= last - 1e-6
         last = dual
     assert last <= 0.5 * alpha * w @ w + at.problem.exact_pass(w, at.shares).value - w @ linear + 1e-5
+
+
+@pytest.mark.parametrize(("d", "classes", "first", "dtype", "is_sparse"), [c for c in CASES if c[0] > 1])
+def test_sweeps_are_those_of_planes_in_python(
+    d: int, classes: int, first: int, dtype: Any, is_sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # After a step two planes are equal but for rounding: one step a bag, and other weights before the next one. With
+    # one feature the planes of other bags are then equal too.
+    for room in ("bags", "descent"):
+        monkeypatch.setattr(f"majorant.solvers.structural_svm.{room}.MOST_STEPS", 1)
+    at = case(d, classes, first, dtype, is_sparse)
+    quick, slow = at.problem.dual_planes(), PlaneCache(at.problem)
+    near = {"rtol": 1e-4, "atol": 1e-4} if dtype == np.float32 else {"rtol": 1e-9, "atol": 1e-9}
+    assert quick.collect(at.w.ravel(), at.shares) == pytest.approx(slow.collect(at.w.ravel(), at.shares))
+    random = np.random.default_rng(1)
+    for online in (True, True, False, True):
+        w = random.normal(size=at.w.shape)
+        w[:first] = 0
+        mine, theirs = w.ravel(), w.ravel().copy()
+        order = random.permutation(13)
+        left = quick.sweep(mine, at.shares, order, 2.0, online=online)
+        assert left == pytest.approx(slow.sweep(theirs, at.shares, order, 2.0, online=online), rel=1e-4)
+        np.testing.assert_allclose(mine, theirs, **near)
+        (found, loss), (features, expected) = quick.mixture(at.shares), slow.mixture(at.shares)
+        np.testing.assert_allclose(found, features, **near)
+        assert loss == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(("d", "classes", "first", "dtype", "is_sparse"), CASES)
+def test_mixtures_are_weighted_sums_of_joint_features(
+    d: int, classes: int, first: int, dtype: Any, is_sparse: bool
+) -> None:
+    at = case(d, classes, first, dtype, is_sparse)
+    random = np.random.default_rng(3)
+    label = random.integers(0, classes, (13, 4)).astype(np.int32)
+    row = (random.random((13, 4)) * at.bags.counts[:, None]).astype(np.int32)
+    share, used = random.random((13, 4)), random.integers(1, 5, 13).astype(np.int32)
+    found = np.empty(at.w.shape)
+    loss = at.bags.native.mixture(0, 13, at.shares, at.problem.cost, label, row, share, used, found)
+    expected, features = 0.0, np.zeros_like(at.w)
+    for i in range(13):
+        for j in range(used[i]):
+            expected += at.shares[i] * share[i, j] * at.problem.cost[at.bags.codes[i], label[i, j]]
+            if label[i, j] >= first:
+                features[label[i, j]] += at.shares[i] * share[i, j] * at.features(i)[row[i, j]]
+    assert loss == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(found, features, rtol=1e-12, atol=1e-15)
 
 
 def test_soft_sums_are_weighted_joint_features() -> None:

@@ -493,7 +493,11 @@ class TestBoundary:
     def test_no_kernel_is_untested(self) -> None:
         others = {"isa", "isas", "cover_search", "cover_climb", "BoxSearch"}  # see test_cover_kernel.py
         others |= {"bump_search", "bump_climb"}  # see test_bump_kernel.py
+        others |= {"line_search", "line_climb"}  # see test_line_kernel.py
         others |= {"swap_search", "SwapSearch"}  # see test_swap_kernel.py
+        others |= {"bags", "BagsOfSingles", "BagsOfDoubles"}  # see test_bag_kernel.py
+        others |= {"softmax_pass", "soft_moments"}  # see test_softmax_kernel.py
+        others |= {"chain_best", "chain_draw", "chain_sums"}  # see tests/solvers/test_chains.py
         others |= {
             "gauss_energies",
             "gauss_pass",
