@@ -507,14 +507,6 @@ class TestBoundary:
             "gauss_em",
         }  # test_gauss_kernel.py
         others |= {f"regression_{name}" for name in ("pass", "em", "step", "concentrate", "greedy")}
-        others |= {
-            "line_search",
-            "line_climb",
-            "softmax_pass",
-            "soft_moments",
-        }  # test_line_kernel.py, test_softmax_kernel.py
-        others |= {"bags", "BagsOfSingles", "BagsOfDoubles"}  # test_bag_kernel.py
-        others |= {"chain_sums", "chain_best", "chain_draw"}  # solvers/test_chains.py, against enumeration
         assert {n for n in dir(_kernels) if not n.startswith("_")} == set(GOOD) | others
 
 
