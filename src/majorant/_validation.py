@@ -141,6 +141,18 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     return None if (weights == 1.0).all() else weights
 
 
+def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where there is no value: None, NaN, NaT and pandas' NA."""
+    if values.dtype.kind in "Mm":
+        return np.asarray(np.isnat(values))
+    if values.dtype.kind in "fc":
+        return np.asarray(np.isnan(values))
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=np.bool_)
+    # NA equals nothing, and says neither yes nor no to it
+    return np.array([v is None or not isinstance(v == v, bool | np.bool_) or v != v for v in values.tolist()])
+
+
 def levels_to_user() -> int:
     """The `stacklevel` of a warning that points at the line outside majorant that led to it."""
     level, frame = 1, sys._getframe(1)

@@ -167,7 +167,7 @@ def test_an_offset_that_is_no_number_is_named(value: Any) -> None:
 @pytest.mark.parametrize("y", [np.full(60, 2.0), np.exp(1 + X[:, 0])], ids=["constant", "line"])
 def test_gamma_without_noise_has_no_regular_solution(y: Array) -> None:
     with pytest.warns(ConvergenceWarning, match="no regular solution"):
-        model = mj.RegressionMixture(2, family="gamma", random_state=0).fit(X[:12], y[:12])
+        model = mj.RegressionMixture(2, family="gamma", init="random", n_init=2, random_state=0).fit(X, y)
     assert not model.regular_
     assert np.allclose(model.predict(X), y, rtol=1e-6)
 
@@ -213,6 +213,17 @@ def test_the_likelihood_ratio_test_takes_one_offset_for_all_rows() -> None:
     )
     assert one.statistic == each.statistic
     assert np.array_equal(one.simulated, each.simulated)
+
+
+def test_the_likelihood_ratio_test_of_a_formula_takes_the_table() -> None:
+    table = pd.DataFrame({"y": Y["poisson"], "a": X[:, 0], "k": np.where(X[:, 1] > 0, "u", "v"), "g": TEXT})
+    model = mj.RegressionMixture.from_formula("y ~ a + k | g", table, n_components=1, family="poisson", random_state=0)
+    found = mj.likelihood_ratio_test(model, table, n_resamples=1, random_state=0)
+    arrays = np.column_stack([X[:, 0], X[:, 1] <= 0])
+    same = mj.likelihood_ratio_test(model, arrays, Y["poisson"], groups=GROUP, n_resamples=1, random_state=0)
+    assert found.statistic == pytest.approx(same.statistic, rel=1e-9)
+    with pytest.raises(ValueError, match="groups has no name for row 0"):
+        mj.likelihood_ratio_test(model, arrays, Y["poisson"], groups=[None, *GROUP[1:]], n_resamples=1)
 
 
 @pytest.mark.parametrize("family", ["gaussian", "student"])

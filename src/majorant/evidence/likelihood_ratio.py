@@ -17,7 +17,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from majorant._numbers import counted
-from majorant._validation import check_integer, check_sample_weight
+from majorant._validation import check_integer, check_sample_weight, is_missing
+from majorant.formulas import is_table
 from majorant.registry import ModelCard, card_of
 
 Array = NDArray[np.float64]
@@ -110,7 +111,8 @@ def likelihood_ratio_test(
     est : estimator
         A mixture that has a likelihood and can be sampled from: `GaussianMixture`, `RegressionMixture`. It is left as
         it is; every fit is that of a clone.
-    X : array-like of shape (n_samples, n_features)
+    X : array-like of shape (n_samples, n_features), or data frame
+        Of a model that was fitted by a formula, the table: y, groups and so on are then taken from it.
     y : array-like of shape (n_samples,), optional
         For models that predict.
     n_components : int, optional
@@ -160,6 +162,10 @@ def likelihood_ratio_test(
     )
     check_integer("n_resamples", n_resamples, low=1)
     random = check_random_state(random_state)
+    formula = getattr(est, "formula_", None)
+    if formula is not None and is_table(X):
+        table = formula.apply(X, set(formula.roles) - set(fit_parameters), y is None)
+        X, y, fit_parameters = table.X, table.y if y is None else y, {**table.keywords, **fit_parameters}
     rows = _rows(X, y, sample_weight, fit_parameters, card)
     seeds = random.randint(2**31, size=n_resamples + 1)
     smaller, larger = (_fitted(est, card, size + more, rows, int(seeds[0])) for more in (0, 1))
@@ -192,7 +198,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
             raise ValueError(f"a {card.title} needs y")
         rows["y"] = np.asarray(check_array(y, ensure_2d=False, dtype=np.float64)).ravel()
     for name, value in given.items():
-        rows[name] = np.unique(value, return_inverse=True)[1].ravel() if name == "groups" else _each(value, n)
+        rows[name] = _codes(value) if name == "groups" else _each(value, n)
     wrong = next((name for name, value in rows.items() if len(value) != n), None)
     if wrong is not None:
         raise ValueError(f"X has {n} rows and {wrong} has {len(rows[wrong])}")
@@ -206,6 +212,15 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
         rows = {name: np.repeat(value, weights.astype(np.intp), axis=0) for name, value in rows.items()}
     order = np.lexsort(np.column_stack(list(rows.values())).T[::-1])
     return {name: value[order] for name, value in rows.items()}
+
+
+def _codes(groups: Any) -> NDArray[np.intp]:
+    """Numbers of groups: the rows are put in order by them."""
+    values = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
+    missing = np.flatnonzero(is_missing(values.ravel()))
+    if len(missing):
+        raise ValueError(f"groups has no name for row {missing[0]}")
+    return np.unique(values, return_inverse=True)[1].ravel()
 
 
 def _each(value: Any, n: int) -> NDArray[Any]:

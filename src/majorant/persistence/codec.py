@@ -79,7 +79,9 @@ class Encoder:
                 raise UnsavableError(f"{what} is an array of objects that are not all text, which cannot be saved")
             return {"texts": texts, "shape": list(array.shape)}
         if array.dtype.kind not in ARRAY_KINDS or array.dtype.fields is not None:
-            raise UnsavableError(f"{what} is an array of type {array.dtype}, which cannot be saved")
+            raise UnsavableError(
+                f"{what} is an array of type {array.dtype}, which cannot be saved; keep the model with pickle"
+            )
         name = f"arrays/{len(self.arrays)}.npy"
         self.arrays[name] = np.asarray(array)
         return {"array": name}

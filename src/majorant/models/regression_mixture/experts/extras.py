@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
+from majorant._validation import is_missing
 from majorant.solvers.responses import Response
 
 
@@ -107,7 +108,7 @@ def _groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
         raise ValueError(f"groups must be one name a row, shape ({n},); got shape {values.shape}")
     if values.dtype.kind == "T":
         values = values.astype(object)
-    missing = np.flatnonzero(_is_missing(values))
+    missing = np.flatnonzero(is_missing(values))
     if len(missing):
         raise ValueError(f"groups has no name for row {missing[0]}: it is {values[missing[0]]!r}")
     if values.dtype.kind == "O":
@@ -117,18 +118,6 @@ def _groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
     except TypeError as error:
         raise TypeError(f"groups cannot be sorted: {error}; use text or numbers") from error
     return codes.reshape(-1).astype(np.intp), names
-
-
-def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where there is no value: None, NaN, NaT and pandas' NA."""
-    if values.dtype.kind in "Mm":
-        return np.asarray(np.isnat(values))
-    if values.dtype.kind in "fc":
-        return np.asarray(np.isnan(values))
-    if values.dtype.kind != "O":
-        return np.zeros(len(values), dtype=np.bool_)
-    # NA equals nothing, and says neither yes nor no to it
-    return np.array([v is None or not isinstance(v == v, bool | np.bool_) or v != v for v in values.tolist()])
 
 
 def _of_one_kind(values: NDArray[np.object_]) -> NDArray[Any]:
