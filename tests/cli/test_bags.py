@@ -94,6 +94,13 @@ def test_a_row_that_lacks_a_value_leaves_its_bag_with_the_others(majorant: Major
     assert table["id"][(assigned["row"] - 1).to_list()].to_list() == assigned["bag"].to_list()
 
 
+def test_there_may_be_more_starts_than_rows(majorant: Majorant, table: pl.DataFrame) -> None:
+    few = table.filter(pl.col("id").is_in(["b0", "b1", "b3"]))
+    few.write_csv("t.csv")
+    answer = majorant(*FIT, "--features", "x1,x2", "--k", str(few.height + 3), *RUN)
+    assert answer.status == 0 and f"Starts   {few.height + 3} of {few.height + 3}" in answer.out
+
+
 def test_numbers_and_weights(majorant: Majorant, table: pl.DataFrame) -> None:
     numbered = table.with_columns(id=pl.col("id").str.slice(1).cast(pl.Int64))
     numbered.write_csv("t.csv")

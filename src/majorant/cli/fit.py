@@ -237,7 +237,7 @@ def _asks_for_more(certify: Callable[..., Any], n_given: int) -> bool:
 
 def _check_size(card: ModelCard, size: Any, matrix: Matrix, request: FitRequest) -> None:
     """Refuse more parts than the table can fill."""
-    if not isinstance(size, int) or isinstance(size, bool):
+    if not isinstance(size, int) or isinstance(size, bool) or card.part == "start":  # starts hold no rows
         return
     rows = len(matrix.values)
     how = f"{counted(size, card.part)}{'' if request.k is not None else ', as many as it has by default'}"
