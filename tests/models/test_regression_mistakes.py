@@ -162,6 +162,8 @@ def test_gating_columns_keep_their_order(frame: Any, tmp_path: Path) -> None:
 def test_an_offset_that_is_no_number_is_named(value: Any) -> None:
     with pytest.raises(TypeError, match="offset must hold numbers"):
         fitted(offset=value)
+    with pytest.raises(TypeError, match="gating must hold numbers"):
+        fitted(gating=value)
 
 
 @pytest.mark.parametrize("y", [np.full(60, 2.0), np.exp(1 + X[:, 0])], ids=["constant", "line"])

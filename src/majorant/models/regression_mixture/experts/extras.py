@@ -134,6 +134,11 @@ def _of_one_kind(values: NDArray[np.object_]) -> NDArray[Any]:
 
 def _gating(gating: Any, n: int) -> NDArray[np.float64]:
     raw = gating if hasattr(gating, "shape") else np.asarray(gating)
+    if raw.shape == () or getattr(getattr(raw, "dtype", None), "kind", "f") not in "biufO":
+        raise TypeError(
+            f"gating must hold numbers, a row for each of the {n} rows of X; got {gating!r:.60}. Names of columns go "
+            "with a table: from_formula"
+        )
     if len(raw.shape) == 1:
         raw = np.asarray(raw)[:, None]
     table = np.asarray(check_array(raw, dtype=np.float64, input_name="gating"))
