@@ -52,8 +52,8 @@ def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.
     return number
 
 
-def check_positive(name: str, value: Any) -> float:
-    """`value` as a float above zero, which may be infinite.
+def check_positive(name: str, value: Any, *, finite: bool = False) -> float:
+    """`value` as a float above zero, which may be infinite unless `finite`.
 
     Raises
     ------
@@ -62,6 +62,8 @@ def check_positive(name: str, value: Any) -> float:
     number = check_real(name, value, low=0.0)
     if number == 0:
         raise ValueError(f"{name} must be positive; got {value!r}")
+    if finite and np.isinf(number):
+        raise ValueError(f"{name} must be finite")
     return number
 
 
@@ -83,6 +85,30 @@ def check_n_init(value: Any) -> str | int:
     TypeError, ValueError
     """
     return "auto" if isinstance(value, str) and value == "auto" else check_integer("n_init", value, low=1)
+
+
+def check_runs(model: Any) -> None:
+    """The parameters of a model that say how often and how long it descends: n_init, max_iter, tol, verbose.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    check_n_init(model.n_init)
+    check_integer("max_iter", model.max_iter, low=1)
+    check_real("tol", model.tol, low=0.0)
+    check_verbose(model.verbose)
+
+
+def check_enough_rows(n_rows: int, name: str, size: int, part: str) -> None:
+    """Refuse more parts than rows; `name` is the parameter that says how many parts there are.
+
+    Raises
+    ------
+    ValueError
+    """
+    if n_rows < size:
+        raise ValueError(f"n_samples={n_rows} should be >= {name}={size}: ask for at most one {part} a row")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str = "") -> str:

@@ -38,7 +38,7 @@ def objective(model: mj.LatentSVC, X: NDArray[np.float64], y: NDArray[np.intp], 
     return float(penalty + weights @ loss / weights.sum())
 
 
-def same(a: mj.LatentSVC, b: mj.LatentSVC) -> None:
+def assert_same(a: mj.LatentSVC, b: mj.LatentSVC) -> None:
     np.testing.assert_array_equal(a.coef_, b.coef_)
     np.testing.assert_array_equal(a.intercept_, b.intercept_)
     assert a.objective_ == b.objective_
@@ -73,7 +73,7 @@ def test_all_forms_of_input_give_the_same_fit() -> None:
         (rows.tolist(), y, bags.tolist()),
     ):
         fitted = clone(model).fit(X_given, y_given, bags=by)
-        same(fitted, expected)
+        assert_same(fitted, expected)
         np.testing.assert_array_equal(fitted.latent_, expected.latent_)
         np.testing.assert_array_equal(fitted.predict(X_given, bags=by), expected.predict(listed))
         assert fitted.score(X_given, y_given, bags=by) == expected.score(listed, y)
@@ -88,7 +88,7 @@ def test_bags_need_not_lie_together_and_come_in_order_of_first_appearance() -> N
     order = np.argsort(np.tile(np.arange(L), N), kind="stable")  # first regions of all samples, then second ones
     model = mj.LatentSVC(0.05, random_state=0)
     together, apart = clone(model).fit(rows, y, bags=bags), clone(model).fit(rows[order], y, bags=bags[order])
-    same(together, apart)
+    assert_same(together, apart)
     np.testing.assert_array_equal(together.latent_, apart.latent_)
     np.testing.assert_array_equal(together.predict(rows, bags=bags), apart.predict(rows[order], bags=bags[order]))
 
@@ -99,10 +99,10 @@ def test_weights_are_repeats_and_order_does_not_matter() -> None:
     model = mj.LatentSVC(0.05, random_state=0)
     weighted = clone(model).fit(X, y, sample_weight=weights)
     repeated = clone(model).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
-    same(weighted, repeated)
+    assert_same(weighted, repeated)
     assert weighted.objective_ == pytest.approx(objective(weighted, X, y, weights), rel=1e-10)
     order = np.random.default_rng(0).permutation(N)
-    same(clone(model).fit(X[order], y[order], sample_weight=weights[order]), weighted)
+    assert_same(clone(model).fit(X[order], y[order], sample_weight=weights[order]), weighted)
 
 
 @pytest.mark.parametrize("bounds", [None, mj.GibbsLimit()])
@@ -110,7 +110,7 @@ def test_threads_change_no_bit(bounds: Any) -> None:
     X, y, _ = planted(n=300, width=30, d=6)
     X = X.astype(np.float32)
     one = mj.LatentSVC(0.05, bounds=bounds, random_state=0, n_jobs=1).fit(X, y)
-    same(mj.LatentSVC(0.05, bounds=bounds, random_state=0, n_jobs=2).fit(X, y), one)
+    assert_same(mj.LatentSVC(0.05, bounds=bounds, random_state=0, n_jobs=2).fit(X, y), one)
 
 
 @pytest.mark.parametrize("solver", ["dcd", "cutting-plane", "bcfw"])
@@ -197,7 +197,7 @@ def test_more_starts_leave_evidence() -> None:
     assert [s.source for s in model.evidence_.starts] == ["annealed pooling", "random regions", "random regions"]
     assert model.objective_ == min(s.objective for s in model.evidence_.starts)
     again = mj.LatentSVC(0.02, n_init=3, random_state=0).fit(X, y)
-    same(model, again)
+    assert_same(model, again)
 
 
 def test_a_fit_stuck_at_zero_says_so() -> None:

@@ -200,7 +200,7 @@ def fitted(
     return model.fit(data["x"][rows], data["y"][rows], **given, **more)
 
 
-def same(a: mj.RegressionMixture, b: mj.RegressionMixture, *, exactly: bool) -> None:
+def assert_same(a: mj.RegressionMixture, b: mj.RegressionMixture, *, exactly: bool) -> None:
     for name in ("coef_", "intercept_", "scale_", "weights_", "gating_coef_", "gating_intercept_", "log_likelihood_"):
         left, right = getattr(a, name), getattr(b, name)
         if exactly:
@@ -217,7 +217,7 @@ def test_only_the_weighted_measure_matters(family: str, parameters: dict[str, An
     base = fitted(family, parameters, data, names, np.arange(n), sample_weight=weights)
     order = np.random.default_rng(0).permutation(n)
     permuted = fitted(family, parameters, data, names, order, sample_weight=weights[order])
-    same(base, permuted, exactly=True)
+    assert_same(base, permuted, exactly=True)
     np.testing.assert_allclose(base.responsibilities_[order], permuted.responsibilities_, atol=1e-12)
     assert (base.trimmed_[order] == permuted.trimmed_).all()
     # a unit written as often as its weight says, as groups of their own
@@ -227,7 +227,7 @@ def test_only_the_weighted_measure_matters(family: str, parameters: dict[str, An
     repeated = {name: values[rows] for name, values in data.items()}
     repeated["groups"] = repeated["groups"] * 10 + copies
     written = fitted(family, parameters, repeated, names, np.arange(len(rows)))
-    same(base, written, exactly=True)
+    assert_same(base, written, exactly=True)
     assert written.bic_ == pytest.approx(base.bic_, rel=1e-12)
 
 
@@ -238,7 +238,9 @@ def test_a_row_without_weight_changes_nothing() -> None:
     more = {name: np.concatenate([values, values[:3]]) for name, values in data.items()}
     more["y"][n:], more["groups"][n:] = 1000, 77777
     weights = np.append(np.ones(n), np.zeros(3))
-    same(base, fitted("poisson", {}, more, ["groups", "gating"], np.arange(n + 3), sample_weight=weights), exactly=True)
+    assert_same(
+        base, fitted("poisson", {}, more, ["groups", "gating"], np.arange(n + 3), sample_weight=weights), exactly=True
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1e6])

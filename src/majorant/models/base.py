@@ -5,17 +5,30 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from majorant.engine.storage import StoredRows
+from majorant.engine.chunks import Chunks
+from majorant.engine.storage import StoredRows, stored_rows
 from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence
 from majorant.persistence import save
 from majorant.summary import Summary
+
+
+def refuse_stored(X: Any, method: str) -> None:
+    """Refuse rows that are not in memory, for a method that passes over them in no order of theirs.
+
+    Raises
+    ------
+    TypeError
+    """
+    if stored_rows(X) is not None:
+        raise TypeError(f"{method} takes rows in memory: take a part of them")
 
 
 class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
@@ -58,6 +71,11 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
                 f"X has {source.n_features} features, but {type(self).__name__} was fitted to {self.n_features_in_}"
             )
         return source.n_units
+
+    def _refuse_chunks(self, X: Any) -> None:
+        """For a model that needs all rows in memory."""
+        if isinstance(X, Chunks):
+            raise TypeError(f"{type(self).__name__} takes rows in memory, as an array or a data frame; got Chunks")
 
     def _feature_names(self) -> list[str]:
         """The columns of X by name, or else x1, x2 and so on."""

@@ -18,24 +18,22 @@ from threadpoolctl import threadpool_limits
 
 from majorant._validation import (
     check_choice,
+    check_enough_rows,
     check_integer,
-    check_n_init,
     check_positive,
-    check_real,
+    check_runs,
     check_sample_weight,
-    check_verbose,
 )
 from majorant.engine.measure import Measure, empirical_measure, square_unit
-from majorant.engine.storage import stored_rows
 from majorant.engine.trace import Trace
 from majorant.evidence.certificate import Certificate
 from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.base import LatentVariableModel
 from majorant.models.discriminative_clustering.certify import information_bound
 from majorant.models.discriminative_clustering.em import Problem, Run
-from majorant.models.discriminative_clustering.features import Embedding, FeatureMap, embedding
 from majorant.models.discriminative_clustering.search import Search
 from majorant.models.discriminative_clustering.summary import clustering_summary
+from majorant.models.kernel_features import Embedding, FeatureMap, check_kernel, embedding
 from majorant.registry import ModelCard, register
 from majorant.starts.ball import softened
 from majorant.starts.quadratic import PrincipalAxes, principal_axes
@@ -231,12 +229,9 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):  # sums would depend on threads
             self._check_parameters()
             random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
-            self._refuse_stream(X)
+            self._refuse_chunks(X)
             X = validate_data(self, X, dtype=[np.float64, np.float32], order="C")
-            if len(X) < self.n_clusters:
-                raise ValueError(
-                    f"n_samples={len(X)} should be >= n_clusters={self.n_clusters}: ask for at most one cluster a row"
-                )
+            check_enough_rows(len(X), "n_clusters", self.n_clusters, "cluster")
             weights = check_sample_weight(sample_weight, len(X))
             measure = empirical_measure(X.astype(np.float64, copy=False), weights)
             self._warn_of_repeats(measure.n_points)
@@ -255,21 +250,14 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, low=1)
-        check_integer("max_iter", self.max_iter, low=1)
-        check_integer("n_kernel_components", self.n_kernel_components, low=1)
-        check_real("tol", self.tol, low=0.0)
-        check_verbose(self.verbose)
-        check_n_init(self.n_init)
+        check_runs(self)
         if isinstance(self.init, str):
             check_choice("init", self.init, STARTS, or_else=" or an array")
         if isinstance(self.alpha, str):
             check_choice("alpha", self.alpha, ["scale"], or_else=" or a positive number")
-        elif not np.isfinite(check_positive("alpha", self.alpha)):
-            raise ValueError("alpha must be finite")
-        if self.kernel is not None and not callable(self.kernel):
-            check_choice("kernel", self.kernel, ["rbf"], or_else=", None or a callable")
-        if self.gamma is not None and not np.isfinite(check_positive("gamma", self.gamma)):
-            raise ValueError("gamma must be finite")
+        else:
+            check_positive("alpha", self.alpha, finite=True)
+        check_kernel(self.kernel, self.n_kernel_components, self.gamma)
 
     def _warn_of_repeats(self, n_distinct: int) -> None:
         if n_distinct < self.n_clusters:
@@ -278,13 +266,6 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
                 f"{n_distinct} distinct rows with weight",
                 ConvergenceWarning,
                 stacklevel=3,
-            )
-
-    def _refuse_stream(self, X: Any) -> None:
-        if stored_rows(X) is not None:
-            raise TypeError(
-                f"{type(self).__name__} takes rows in memory as an array, as it keeps assignments of every row: "
-                "load a part of them"
             )
 
     def _embedded(
@@ -389,7 +370,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
 
     def _checked(self, X: Any) -> NDArray[Any]:
         check_is_fitted(self)
-        self._refuse_stream(X)
+        self._refuse_chunks(X)
         return np.asarray(validate_data(self, X, reset=False, dtype=[np.float64, np.float32], order="C"))
 
     def predict(self, X: Any) -> NDArray[np.intp]:

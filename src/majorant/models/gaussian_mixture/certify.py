@@ -10,8 +10,8 @@ from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant._validation import check_choice, check_sample_weight
-from majorant.engine.storage import stored_rows
 from majorant.evidence.certificate import Certificate
+from majorant.models.base import refuse_stored
 from majorant.models.gaussian_mixture.density import Density
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.mixture_bounds import Effort, mixture_upper_bound
@@ -69,8 +69,7 @@ class Certifiable(Density):
         """
         check_is_fitted(self)
         check_choice("effort", effort, ["fast", "default", "tight"])
-        if stored_rows(X) is not None:
-            raise TypeError("certify takes rows in memory: take a part of them")
+        refuse_stored(X, "certify")
         X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
         if np.isnan(X).any():
             raise ValueError("certify takes rows without missing entries, and X holds NaN: leave such rows out")

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from majorant._validation import (
     check_choice,
+    check_enough_rows,
     check_integer,
     check_n_init,
     check_positive,
@@ -263,10 +264,7 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
             else:
                 n, dtype = self._check_stored(source, reset=True), source.dtype
                 d = source.n_features
-            if n < self.n_components:
-                raise ValueError(
-                    f"n_samples={n} should be >= n_components={self.n_components}: ask for at most one component a row"
-                )
+            check_enough_rows(n, "n_components", self.n_components, "component")
             weights = check_sample_weight(sample_weight, n)
             settings = self._settings(d)
             if source is None:

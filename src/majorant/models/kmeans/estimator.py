@@ -17,11 +17,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from majorant._validation import (
     check_choice,
     check_csr,
+    check_enough_rows,
     check_integer,
-    check_n_init,
-    check_real,
+    check_runs,
     check_sample_weight,
-    check_verbose,
 )
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.measure import safe_scale, square_unit
@@ -205,10 +204,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 n = X.shape[0]
             else:
                 n = self._check_stored(source, reset=True)
-            if n < self.n_clusters:
-                raise ValueError(
-                    f"n_samples={n} should be >= n_clusters={self.n_clusters}: ask for at most one cluster a row"
-                )
+            check_enough_rows(n, "n_clusters", self.n_clusters, "cluster")
             weights = check_sample_weight(sample_weight, n)
             if source is None:
                 rows = rows_in_memory(X, weights, self.n_jobs)
@@ -235,14 +231,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
 
     def _check_parameters(self) -> None:
         check_integer("n_clusters", self.n_clusters, low=1)
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0.0)
-        check_verbose(self.verbose)
+        check_runs(self)
         check_choice("algorithm", self.algorithm, ["swap", "lloyd", "elkan"])
         check_choice("effort", self.effort, ["fast", "default", "best"])
         if isinstance(self.init, str):
             check_choice("init", self.init, [*SEEDED, "random-partition"], or_else=", an array or a callable")
-        check_n_init(self.n_init)
         check_bounds(self.bounds)
 
     def _warn_of_repeats(self, rows: Rows) -> None:

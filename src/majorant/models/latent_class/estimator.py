@@ -16,19 +16,19 @@ from threadpoolctl import threadpool_limits
 from majorant._validation import (
     check_choice,
     check_csr,
+    check_enough_rows,
     check_integer,
-    check_n_init,
     check_positive,
     check_real,
+    check_runs,
     check_sample_weight,
-    check_verbose,
 )
 from majorant.engine.chunks import Chunks
 from majorant.engine.measure import empirical_measure
-from majorant.engine.policies import BoundPolicy
+from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
-from majorant.models.discriminative_clustering.features import FeatureMap, Kernel, embedding
+from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
 from majorant.models.latent_class.design import Design, make_design
 from majorant.models.latent_class.fit import Search, sampled
 from majorant.models.latent_class.summary import latent_class_summary
@@ -258,10 +258,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
             seed = int(check_random_state(self.random_state).randint(2**31))
             X = self._check_rows(X, reset=True)
             n = X.shape[0]
-            if n < self.n_classes:
-                raise ValueError(
-                    f"n_samples={n} should be >= n_classes={self.n_classes}: ask for at most one latent class a row"
-                )
+            check_enough_rows(n, "n_classes", self.n_classes, "latent class")
             weights = check_sample_weight(sample_weight, n)
             targets = read_targets(y, n, weights)
             # The sums of BLAS depend on how many threads it may use.
@@ -278,23 +275,13 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
             check_real("df", self.df, low=0.0, high=1.0)
             if not 0 < self.df < 1:
                 raise ValueError(f"df must lie between 0 and 1, without them; got {self.df!r}")
-        elif not np.isfinite(check_positive("alpha", self.alpha)):
-            raise ValueError("alpha must be finite")
-        if self.kernel is not None and not callable(self.kernel):
-            check_choice("kernel", self.kernel, ["rbf"], or_else=", None or a callable")
-        check_integer("n_kernel_components", self.n_kernel_components, low=1)
-        if self.gamma is not None and not np.isfinite(check_positive("gamma", self.gamma)):
-            raise ValueError("gamma must be finite")
+        else:
+            check_positive("alpha", self.alpha, finite=True)
+        check_kernel(self.kernel, self.n_kernel_components, self.gamma)
         check_positive("beta", self.beta)
-        if self.bounds is not None and not isinstance(self.bounds, BoundPolicy):
-            raise TypeError(
-                f"bounds must be a bound policy such as majorant.GibbsLimit(), or None; got {self.bounds!r}"
-            )
+        check_bounds(self.bounds)
         check_real("unlabelled_weight", self.unlabelled_weight, low=0.0, high=1e6)
-        check_n_init(self.n_init)
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0.0)
-        check_verbose(self.verbose)
+        check_runs(self)
         if isinstance(self.init, str):
             check_choice("init", self.init, INITS, or_else=", or an array of classes")
 
@@ -332,8 +319,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
             )
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
-        if isinstance(X, Chunks):
-            raise TypeError(f"{type(self).__name__} takes rows in memory, as an array or a data frame; got Chunks")
+        self._refuse_chunks(X)
         sparse = "csr" if self.kernel is None else False
         X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=[np.float64, np.float32], order="C")
         check_csr(X)

@@ -19,8 +19,8 @@ from majorant._validation import (
     check_integer,
     check_positive,
     check_real,
+    check_runs,
     check_sample_weight,
-    check_verbose,
 )
 from majorant.engine.chunks import Block
 from majorant.engine.policies import BoundPolicy, check_bounds
@@ -285,9 +285,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
         check_positive("intercept_scaling", self.intercept_scaling)
         check_real("intercept_scaling", self.intercept_scaling, high=1e6)
         check_integer("n_init", self.n_init, low=1)
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0.0)
-        check_verbose(self.verbose)
+        check_runs(self)
 
     def _weights(self, samples: Samples, sample_weight: Any) -> NDArray[np.float64]:
         if sample_weight is not None and np.asarray(sample_weight).ndim == 1 and samples.of_row is not None:

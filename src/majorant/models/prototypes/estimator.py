@@ -17,11 +17,11 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from majorant import energy
 from majorant._validation import (
     check_choice,
+    check_enough_rows,
     check_integer,
-    check_n_init,
     check_real,
+    check_runs,
     check_sample_weight,
-    check_verbose,
 )
 from majorant.engine.chunks import Chunks
 from majorant.engine.measure import square_unit
@@ -219,11 +219,10 @@ class LatentPrototypeClassifier(
         with self._all_or_nothing():
             self._check_parameters()
             random = check_random_state(self.random_state)
-            _refuse_streamed(X)
+            self._refuse_chunks(X)
             X, y = validate_data(self, X, y, **ACCEPTED)
             check_classification_targets(y)
-            if len(X) < self.n_poses:
-                raise ValueError(f"n_samples={len(X)} should be >= n_poses={self.n_poses}: ask for at most one a row")
+            check_enough_rows(len(X), "n_poses", self.n_poses, "pose")
             weights = check_sample_weight(sample_weight, len(X))
             rows, self.classes_ = labelled_rows(X, y, weights, self.n_jobs)
             self._warn_of_few(rows)
@@ -246,10 +245,7 @@ class LatentPrototypeClassifier(
         check_real("beta", self.beta, low=1e-6)
         check_choice("method", self.method, ["em", "gradient"])
         check_real("alpha", self.alpha, low=0.0, high=1e6)
-        check_n_init(self.n_init)
-        check_integer("max_iter", self.max_iter, low=1)
-        check_real("tol", self.tol, low=0.0)
-        check_verbose(self.verbose)
+        check_runs(self)
         if self.method == "gradient" and np.isinf(self.beta):
             raise ValueError(
                 'method="gradient" needs a finite beta: at zero temperature probabilities have no gradient; '
@@ -339,7 +335,7 @@ class LatentPrototypeClassifier(
 
     def _check_rows(self, X: Any) -> NDArray[np.float64]:
         check_is_fitted(self)
-        _refuse_streamed(X)
+        self._refuse_chunks(X)
         rows: NDArray[np.float64] = validate_data(self, X, reset=False, **ACCEPTED)
         return rows
 
@@ -477,8 +473,3 @@ class LatentPrototypeClassifier(
 def _filled(poses: NDArray[np.float64], most: int) -> NDArray[np.float64]:
     """So many prototypes: the poses, then the same again."""
     return poses[np.arange(most) % len(poses)]
-
-
-def _refuse_streamed(X: Any) -> None:
-    if isinstance(X, Chunks):
-        raise TypeError("LatentPrototypeClassifier takes rows in memory, as an array or a data frame; got Chunks")

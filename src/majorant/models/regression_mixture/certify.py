@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_choice, check_positive, check_sample_weight
-from majorant.engine.storage import stored_rows
 from majorant.evidence.certificate import Certificate
+from majorant.models.base import refuse_stored
 from majorant.models.formula_estimator import through_formula
 from majorant.models.regression_mixture.design import Design, design_in_memory
 from majorant.models.regression_mixture.inference import UncertainLines
@@ -86,8 +86,7 @@ class CertifiableLines(UncertainLines):
         """
         check_is_fitted(self)
         check_choice("effort", effort, ["fast", "default", "tight"])
-        if stored_rows(X) is not None:
-            raise TypeError("certify takes rows in memory: take a part of them")
+        refuse_stored(X, "certify")
         self._check_kind()
         noise, words = self._noise_floor(scale_at_least)
         X, y = self._rows(X, y)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, column_or_1d, validate_data
 
-from majorant._validation import check_sample_weight, levels_to_user
+from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.storage import stored_rows
 from majorant.models.regression_mixture.certify import CertifiableLines
@@ -300,10 +300,7 @@ class RegressionMixture(CertifiableLines):
                 )
                 if len(y) != n:
                     raise ValueError(f"X has {n} rows and y has {len(y)}")
-            if n < self.n_components:
-                raise ValueError(
-                    f"n_samples={n} should be >= n_components={self.n_components}: ask for at most one line a row"
-                )
+            check_enough_rows(n, "n_components", self.n_components, "line")
             weights = check_sample_weight(sample_weight, n)
             seed = int(random.randint(2**31))
             extras = check_extras(

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, levels_to_user
-from majorant.engine.storage import stored_rows
+from majorant.models.base import refuse_stored
 from majorant.models.formula_estimator import through_formula
 from majorant.models.regression_mixture.experts.extras import check_unit_weights, shared_columns
 from majorant.models.regression_mixture.intervals import intervals, reservations, why_no_errors
@@ -169,8 +169,7 @@ class UncertainLines(FittedLines):
         check_is_fitted(self)
         check_choice("kind", kind, ["parametric", "case"])
         check_integer("n_resamples", n_resamples, low=2)
-        if stored_rows(X) is not None:
-            raise TypeError("bootstrap takes rows in memory: take a part of them")
+        refuse_stored(X, "bootstrap")
         if self.is_exact_:
             raise ValueError(f"no errors can be given: {why_no_errors(self)}")
         X, y = self._rows(X, y)

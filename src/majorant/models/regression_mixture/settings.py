@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_array
 from majorant._validation import (
     check_choice,
     check_integer,
-    check_n_init,
     check_positive,
     check_real,
-    check_verbose,
+    check_runs,
 )
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.regression_mixture.family import VarianceRule
@@ -99,12 +98,9 @@ def check_parameters(model: Any) -> None:
             )
     else:
         check_choice("init", model.init, INITS, or_else=", or a dict of parameters")
-    check_n_init(model.n_init)
     check_bounds(model.bounds)
     check_positive("beta", model.beta)
-    check_integer("max_iter", model.max_iter, low=1)
-    check_real("tol", model.tol, low=0.0)
-    check_verbose(model.verbose)
+    check_runs(model)
 
 
 def check_init(init: Mapping[str, Any], k: int, d: int, n_gating: int) -> Given:

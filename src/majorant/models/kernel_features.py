@@ -1,4 +1,4 @@
-"""What the linear classifier of a clustering sees of a row: its columns, or its kernel values with landmarks."""
+"""What a linear classifier sees of a row: its columns, or its kernel values with landmarks."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
+from majorant._validation import check_choice, check_integer, check_positive
 from majorant.solvers.nearest import squared_distances
 from majorant.starts.quadratic import PrincipalAxes, principal_axes
 
@@ -22,6 +23,20 @@ NEGATIVE = 1e-6
 """An eigenvalue below minus this share of the largest is no rounding."""
 SMALLEST = 1e-8
 """Eigenvalues of a kernel below this share of the largest carry nothing but rounding."""
+
+
+def check_kernel(kernel: Any, n_components: Any, gamma: Any) -> None:
+    """The parameters kernel, n_kernel_components and gamma of a model.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    if kernel is not None and not callable(kernel):
+        check_choice("kernel", kernel, ["rbf"], or_else=", None or a callable")
+    check_integer("n_kernel_components", n_components, low=1)
+    if gamma is not None:
+        check_positive("gamma", gamma, finite=True)
 
 
 @dataclass(frozen=True)
