@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from tests.kernels.instruction_sets import answers_under
 
 Array = NDArray[Any]
 
@@ -210,10 +209,7 @@ def probe() -> Array:
 
 @pytest.mark.parametrize("isa", _kernels.isas())
 def test_every_instruction_set(isa: str, tmp_path: Path) -> None:
-    target = tmp_path / "answers.npy"
-    environment = {**os.environ, "MAJORANT_ISA": isa}
-    subprocess.run([sys.executable, __file__, str(target)], env=environment, check=True, timeout=120)
-    assert np.allclose(np.load(target), probe(), rtol=1e-9, atol=1e-9)
+    assert np.allclose(answers_under(isa, __name__, tmp_path), probe(), rtol=1e-9, atol=1e-9)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from majorant.solvers.gaussian import (
     moments,
     triangle_to_matrix,
 )
+from tests.kernels.instruction_sets import answers_under
 
 from . import reference
 
@@ -369,19 +368,7 @@ def answers() -> dict[str, Array]:
 
 @pytest.mark.parametrize("isa", _kernels.isas())
 def test_instruction_sets_agree(isa: str, tmp_path: Path) -> None:
-    path = tmp_path / "answers.npz"
-    command = [sys.executable, "-m", __name__, str(path)]
-    done = subprocess.run(
-        command,
-        env=os.environ | {"MAJORANT_ISA": isa},
-        cwd=Path(__file__).resolve().parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    with np.load(path) as theirs:
+    with answers_under(isa, __name__, tmp_path) as theirs:
         for name, mine in answers().items():
             rounding = 1e-4 if "float32" in name else 1e-10
             np.testing.assert_allclose(

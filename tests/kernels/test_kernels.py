@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from majorant import _kernels
+from tests.kernels.instruction_sets import answers_under
 
 from . import probe, reference
 
@@ -526,10 +527,7 @@ def answers() -> dict[str, Array]:
 class TestInstructionSets:
     @pytest.mark.parametrize("isa", _kernels.isas())
     def test_they_agree(self, isa: str, answers: dict[str, Array], tmp_path: Path) -> None:
-        path = tmp_path / "answers.npz"
-        done = under(isa, probe.__file__, str(path))
-        assert done.returncode == 0, done.stderr
-        with np.load(path) as theirs:
+        with answers_under(isa, probe.__name__, tmp_path) as theirs:
             assert theirs["isa"] == isa
             assert set(theirs.files) == set(answers)
             for name, mine in answers.items():

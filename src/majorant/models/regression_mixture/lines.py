@@ -14,11 +14,8 @@ from majorant.engine.loop import minimize
 from majorant.models.regression_mixture.design import Design
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
 from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.race import MOST_STARTS, Run
+from majorant.models.regression_mixture.race import Run, starts_a_round
 from majorant.models.regression_mixture.starts import SWAP, Sample, pool, replaced
-
-STARTS_ON_A_SAMPLE = 32
-"""Starts of a round where they race on a sample of the rows."""
 
 IN_ONE_CALL = 1 << 15
 """Rows up to which a whole run of EM is one call of a kernel; more are passed over block by block, on threads."""
@@ -72,8 +69,7 @@ class LineContest:
 
     @property
     def n_starts(self) -> int:
-        k = self.n_components
-        return STARTS_ON_A_SAMPLE if self.is_sampled else min(4 * k * (k + 1), MOST_STARTS)
+        return starts_a_round(self.n_components, self.is_sampled)
 
     @property
     def constant(self) -> float:

@@ -13,8 +13,19 @@ from majorant._progress import end_of_starts, report_start
 from majorant.evidence.records import SAME_OPTIMUM, StartRecord
 
 MOST_ROUNDS, LEAST_ROUNDS = 12, 4
-MOST_STARTS = 64
-"""Starts of a round at most."""
+MOST_STARTS, STARTS_ON_A_SAMPLE = 64, 32
+"""Starts of a round at most, and where they race on a sample of the rows."""
+
+
+def starts_a_round(n_components: int, is_sampled: bool) -> int:
+    """Starts of a round of a race between mixtures of so many components."""
+    return STARTS_ON_A_SAMPLE if is_sampled else min(4 * n_components * (n_components + 1), MOST_STARTS)
+
+
+def kinds_of_starts(size: int) -> tuple[int, int, int]:
+    """How many of a pool are trimmed greedily, elemental, and pooled: no single kind finds every optimum."""
+    n_trimmed, n_elemental = round(0.55 * size), round(0.35 * size)
+    return n_trimmed, n_elemental, size - n_trimmed - n_elemental
 
 
 class Mixture(Protocol):

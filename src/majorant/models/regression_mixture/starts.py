@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from majorant import _kernels
 from majorant.models.regression_mixture.parameters import Regressions
+from majorant.models.regression_mixture.race import kinds_of_starts
 
 TRIMMED, ELEMENTAL, POOLED, SWAP = (
     "trimmed greedy",
@@ -121,10 +122,10 @@ def replaced(rows: Sample, base: Regressions, draws: np.random.Generator, least:
 
 
 def pool(rows: Sample, k: int, size: int, draws: np.random.Generator) -> list[tuple[str, Regressions]]:
-    """Starts of every kind: no single kind finds every optimum."""
-    n_trimmed, n_elemental = round(0.55 * size), round(0.35 * size)
+    """Starts of every kind."""
+    n_trimmed, n_elemental, n_pooled = kinds_of_starts(size)
     kinds = [(TRIMMED, trimmed_greedy)] * n_trimmed + [(ELEMENTAL, elemental)] * n_elemental
-    kinds += [(POOLED, pooled)] * (size - len(kinds))
+    kinds += [(POOLED, pooled)] * n_pooled
     return [(source, start(rows, k, draws)) for source, start in kinds]
 
 

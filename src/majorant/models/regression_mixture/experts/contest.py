@@ -13,8 +13,7 @@ from majorant.models.regression_mixture.experts.parameters import Experts, stack
 from majorant.models.regression_mixture.experts.starts import Starts
 from majorant.models.regression_mixture.experts.statistics import Statistics
 from majorant.models.regression_mixture.experts.units import Units
-from majorant.models.regression_mixture.lines import STARTS_ON_A_SAMPLE
-from majorant.models.regression_mixture.race import MOST_STARTS, Run
+from majorant.models.regression_mixture.race import Run, kinds_of_starts, starts_a_round
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, SWAP, TRIMMED
 
 FEWEST_EVENTS = 1e-3
@@ -63,8 +62,7 @@ class ExpertContest:
 
     @property
     def n_starts(self) -> int:
-        k = self.n_components
-        return STARTS_ON_A_SAMPLE if self.is_sampled else min(4 * k * (k + 1), MOST_STARTS)
+        return starts_a_round(self.n_components, self.is_sampled)
 
     @property
     def constant(self) -> float:
@@ -82,12 +80,12 @@ class ExpertContest:
         return self.units.subsample(draws, self.sample_size)
 
     def pool(self, rows: Units, is_first: bool, draws: np.random.Generator) -> list[tuple[str, Experts]]:
-        starts, size = Starts(rows, self.problem.response, self.n_components), self.n_starts
-        n_trimmed, n_elemental = round(0.55 * size), round(0.35 * size)
+        starts = Starts(rows, self.problem.response, self.n_components)
+        n_trimmed, n_elemental, n_pooled = kinds_of_starts(self.n_starts)
         return [
             *_named(TRIMMED, starts.trimmed(draws, n_trimmed)),
             *_named(ELEMENTAL, starts.elemental(draws, n_elemental)),
-            *_named(POOLED, starts.pooled(draws, size - n_trimmed - n_elemental)),
+            *_named(POOLED, starts.pooled(draws, n_pooled)),
         ]
 
     def replaced(

@@ -159,23 +159,23 @@ class Units:
     def _block(self, begin: int, end: int) -> Units:
         low = int(self.first[begin])
         rows = slice(low, int(self.first[end]) if end < self.n_units else self.n_rows)
-        return replace(
-            self,
-            z=self.z[rows],
-            y=self.y[rows],
-            offset=self.offset[rows],
-            trials=self.trials[rows],
-            first=self.first[begin:end] - low,
-            gating=None if self.gating is None else self.gating[begin:end],
-            weights=self.weights[begin:end],
-            labels=None if self.labels is None else self.labels[begin:end],
-        )
+        units = slice(begin, end)
+        return self._taken(rows, units, self.first[units] - low, self.weights[units])
 
     def chosen(self, units: NDArray[np.intp], weights: NDArray[np.float64]) -> Units:
         """Some of the units, with weights."""
         sizes = self.sizes[units]
         first = np.cumsum(sizes) - sizes
         rows = np.repeat(self.first[units] - first, sizes) + np.arange(int(sizes.sum()))
+        return self._taken(rows, units, first, weights)
+
+    def _taken(
+        self,
+        rows: slice | NDArray[np.intp],
+        units: slice | NDArray[np.intp],
+        first: NDArray[np.intp],
+        weights: NDArray[np.float64],
+    ) -> Units:
         return replace(
             self,
             z=self.z[rows],
