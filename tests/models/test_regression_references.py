@@ -92,6 +92,18 @@ def test_the_same_standard_errors_as_by_refit(name: str, mixreg: Path) -> None:
     np.testing.assert_allclose(ours[order], answer.errors, rtol=1e-3)
 
 
+@pytest.mark.parametrize("name", ["NPreg_gaussian_gated", "NPreg_gaussian_gated_id2"])
+def test_the_same_standard_errors_of_gating_as_by_refit(name: str, mixreg: Path) -> None:
+    _, model = fitted(name, mixreg)
+    theirs = Answer.of(REFERENCES[name]).gating_errors
+    assert theirs is not None and theirs.shape == (1, 2)
+    errors = model.standard_errors()
+    ours = np.column_stack([errors["gating_intercept"], errors["gating_coef"]])
+    # Of two components one has the reference's logit, zero: whichever it is, the other's error is the same.
+    np.testing.assert_allclose(ours.max(axis=0), theirs[0], rtol=1e-3)
+    assert (ours.min(axis=0) == 0).all()
+
+
 @pytest.mark.parametrize(("name", "larger"), NESTED.items())
 def test_what_nested_models_restrict_is_no_worse(name: str, larger: str, mixreg: Path) -> None:
     _, model = fitted(larger, mixreg)
