@@ -1,11 +1,14 @@
 """Which sub-problem is solved?"""
 
+from majorant.solvers.chains import Chains, ChainSums
 from majorant.solvers.nuclear_norm import NuclearNormFit, nuclear_norm_regression
 from majorant.solvers.simplex import project_on_simplex
 from majorant.solvers.softmax import SoftmaxFit, softmax_regression
 from majorant.solvers.tensor_power import TensorDecomposition, Whitening, symmetric_tensor_power, whitening
 
 __all__ = [
+    "ChainSums",
+    "Chains",
     "NuclearNormFit",
     "SoftmaxFit",
     "TensorDecomposition",
