@@ -68,13 +68,18 @@ def tone(shared_data: Path) -> tuple[Array, Array]:
     return table["stretchratio"][:, None], table["tuned"]
 
 
-@pytest.mark.parametrize(("name", "k"), [("tone", 2), ("tone", 3), ("NPreg", 2), ("NPreg", 3)])
+@pytest.mark.parametrize(
+    ("name", "k"), [("tone", 2), ("tone", 3), ("NPreg", 2), ("NPreg", 3), ("collinear", 2), ("constant", 2)]
+)
+@pytest.mark.filterwarnings("ignore:.* combination:scipy.linalg.LinAlgWarning")
 def test_both_paths_reach_the_same_optimum(name: str, k: int, shared_data: Path) -> None:
     if name == "tone":
         x, y = tone(shared_data)
     else:
         data = np_reg(shared_data)
         x, y = np.column_stack([data["x"], data["x"] ** 2]), data["yn"]
+        more = {"collinear": x @ [[2.0], [-1.0]], "constant": np.full((len(x), 1), 3.0)}
+        x = np.column_stack([x, more[name]]) if name in more else x
     plain = mj.RegressionMixture(k, random_state=0).fit(x, y)
     general = mj.RegressionMixture(k, random_state=0).fit(x, y, offset=0.0)
     assert general.log_likelihood_ == pytest.approx(plain.log_likelihood_, abs=1e-5)

@@ -40,7 +40,8 @@ def test_information_is_minus_the_hessian(family: str, option: str) -> None:
     units, problem = problem_of(family, OPTIONS.get(option, OPTIONS["everything"] | {"trim": 0.0}), 0)
     layout = layout_of(units, problem, 2)
     g = np.random.default_rng(1)
-    v = 0.5 * g.normal(size=layout.free.shape[1])
+    assert layout.n_free == layout.free.shape[1]
+    v = 0.5 * g.normal(size=layout.n_free)
     gated = units.gating is not None
 
     def value(v: Array) -> float:

@@ -146,7 +146,7 @@ class RegressionMixture(CertifiableLines):
         By the name of the parameter, from the observed information; None where there are none, see
         `standard_errors`.
     n_parameters_ : int
-        Free parameters, as the criteria count them.
+        Free parameters, as the criteria count them: columns that are combinations of others have no coefficients.
     center_ : ndarray of shape (n_features,)
         A point amid the rows, about which fits are computed: far from zero an intercept loses digits.
     center_fits_ : ndarray of shape (n_components,)

@@ -78,6 +78,11 @@ def observed_information(design: Design, theta: Regressions) -> NDArray[np.float
     return design.data.map_sum(visit)
 
 
+def layout_of(design: Design, k: int, *, common: bool) -> Layout:
+    """Which parameters are free."""
+    return Layout(k, design.n_coefficients, n_scales=1 if common else k)
+
+
 def standard_errors(design: Design, theta: Regressions, *, common: bool) -> dict[str, Any] | None:
     """Standard errors in the units of X and y, by the name of the parameter.
 
@@ -88,7 +93,7 @@ def standard_errors(design: Design, theta: Regressions, *, common: bool) -> dict
         is no number.
     """
     k, p = theta.coef.shape
-    layout, standard = Layout(k, p, n_scales=1 if common else k), design.standard
+    layout, standard = layout_of(design, k, common=common), design.standard
     with np.errstate(over="ignore", invalid="ignore"):  # refused below
         covariance = layout.covariance(observed_information(design, theta) * design.unit)
         if covariance is None:

@@ -15,7 +15,7 @@ from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.regression_mixture.design import Design, design_in_memory, design_streamed
 from majorant.models.regression_mixture.family import RegressionFamily
 from majorant.models.regression_mixture.fit import Fitted, fit_lines
-from majorant.models.regression_mixture.information import standard_errors
+from majorant.models.regression_mixture.information import layout_of, standard_errors
 from majorant.models.regression_mixture.parameters import Regressions, logits_of
 from majorant.models.regression_mixture.race import Run
 from majorant.models.regression_mixture.settings import Given, Outcome, Settings
@@ -152,8 +152,7 @@ def _criteria(design: Design, theta: Regressions, settings: Settings) -> dict[st
 
     free, entropy = design.data.map_sum(visit)
     log_likelihood = design.log_likelihood(float(free))
-    k, d = theta.n_components, len(settings.feature_names)
-    n_parameters = k * (d + settings.fit_intercept) + k - 1 + (1 if settings.rule.common else k)
+    n_parameters = layout_of(design, theta.n_components, common=settings.rule.common).n_free
     bic = n_parameters * float(np.log(design.total_weight * design.unit)) - 2 * log_likelihood
     return {
         "log_likelihood_": log_likelihood,

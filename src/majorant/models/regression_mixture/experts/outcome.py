@@ -11,7 +11,7 @@ from majorant.energy import entropy
 from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.regression_mixture.experts.em import Problem
-from majorant.models.regression_mixture.experts.information import standard_errors
+from majorant.models.regression_mixture.experts.information import layout_of, standard_errors
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
 from majorant.models.regression_mixture.experts.statistics import (
     kept_shares,
@@ -45,14 +45,6 @@ def parameters_in_units(units: Units, theta: Experts) -> dict[str, NDArray[np.fl
     return out
 
 
-def count_parameters(units: Units, problem: Problem, k: int) -> int:
-    """Free parameters; columns that are combinations of others have none."""
-    own = units.n_coefficients - units.n_shared
-    gates = 1 if units.gating is None else units.gating.shape[1]
-    spreads = 0 if not problem.response.has_dispersion else 1 if problem.rule.common else k
-    return k * own + units.n_shared + spreads + (k - 1) * gates
-
-
 def criteria(units: Units, problem: Problem, theta: Experts) -> dict[str, float]:
     """Log-likelihood, AIC, BIC and ICL; BIC counts rows, as flexmix does, not groups."""
     batch = stacked([theta])
@@ -63,7 +55,7 @@ def criteria(units: Units, problem: Problem, theta: Experts) -> dict[str, float]
     w = units.weights * kept[:, 0]
     share = float(np.sum(w * units.sizes)) / units.row_weight
     value = units.log_likelihood(float(np.sum(w[w > 0] * densities[w > 0, 0])), share)
-    n_parameters = count_parameters(units, problem, theta.n_components)
+    n_parameters = layout_of(units, problem, theta.n_components).n_free
     bic = n_parameters * float(np.log(share * units.row_weight * units.unit)) - 2 * value
     uncertainty = float(np.sum(w * np.asarray(entropy(q[:, 0])))) * units.unit
     return {
