@@ -72,7 +72,7 @@ def test_equals_the_dense_matrix(m: int | None, n: int, p: int) -> None:
     b = (labels @ np.linalg.inv(labels.T @ labels) @ labels.T - 1 / n) / n
     near = QuadraticApproximation.of(principal_axes(x, shares), alpha, shares, y)
     np.testing.assert_allclose(near.apply(np.eye(n)) / n, a - b, atol=1e-13)
-    np.testing.assert_allclose(near.degrees_of_freedom, n * (1 - np.trace(a)), atol=1e-10)
+    np.testing.assert_allclose(1 + near.shrinkage.sum(), n * (1 - np.trace(a)), atol=1e-10)
     v = np.random.default_rng(2).normal(size=(n, 3))
     np.testing.assert_allclose(near.quadratic(v), np.trace(v.T @ (a - b) @ v), atol=1e-12)
 
@@ -112,7 +112,7 @@ def test_axes(n: int, p: int) -> None:
     )
     np.testing.assert_allclose(axes.scores @ shares, 0, atol=1e-9)
     np.testing.assert_allclose(axes.coordinates @ axes.axes.T, x - shares @ x, atol=1e-9)
-    np.testing.assert_allclose(axes.locate(x), axes.coordinates, atol=1e-9)
+    np.testing.assert_allclose((x - axes.mean) @ axes.axes, axes.coordinates, atol=1e-9)
     assert (np.diff(axes.deviations) <= 0).all()
     assert principal_axes(x, shares, 2).scores.shape == (2, n)
     flat = principal_axes(np.ones((n, p)), shares)

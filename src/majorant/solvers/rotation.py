@@ -9,6 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
+from majorant.solvers.covariance import centred_combinations, centred_gram, mean_of
+from majorant.solvers.nearest import row_squares
+
 Array = NDArray[np.float64]
 
 MOST_ROWS = 3000
@@ -64,17 +67,15 @@ def rotation(x: Any, weights: Array | None = None) -> Rotation:
     if sparse.issparse(x) and not rotates:
         return Rotation(x, np.zeros(p))
     share = np.full(n, 1 / n) if weights is None else weights / weights.sum()
-    mean = np.asarray(x.T @ share) if sparse.issparse(x) else np.einsum("ij,i->j", x, share, dtype=np.float64)
+    mean = mean_of(x, share)
     if not rotates:
         return Rotation(np.ascontiguousarray(x - mean, dtype=x.dtype), mean)
     if sparse.issparse(x):
         x = x.astype(np.float64)
-        products, of_mean = (x @ x.T).toarray(), np.asarray(x @ mean)
-        gram = products - of_mean[:, None] - of_mean + float(mean @ mean)
-        squares, u = linalg.eigh(gram, check_finite=False)
-        kept = squares > 1e-13 * max(float(products.diagonal().max()), float(squares[-1]))
+        squares, u = linalg.eigh(centred_gram(x, mean), check_finite=False)
+        kept = squares > 1e-13 * max(float(row_squares(x).max()), float(squares[-1]))
         u, s = u[:, kept], np.sqrt(squares[kept])
-        basis = (x.T @ u - np.outer(mean, u.sum(axis=0))) / s
+        basis = centred_combinations(x, mean, u) / s
         return Rotation(np.ascontiguousarray(u * s), mean, np.ascontiguousarray(basis))
     centred = x.astype(np.float64) - mean
     left, s, right = linalg.svd(centred, full_matrices=False, check_finite=False)

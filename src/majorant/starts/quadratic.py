@@ -8,6 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from majorant.solvers.covariance import centred_combinations, covariance, mean_of, weighted_gram
 
 NEGLIGIBLE = 1e-10
 """Variances below this share of the largest are taken for zero."""
@@ -39,10 +42,6 @@ class PrincipalAxes:
         """The centred rows along the axes, shape (n_rows, n_axes)."""
         return np.ascontiguousarray((self.scores * self.deviations[:, None]).T)
 
-    def locate(self, x: NDArray[Any]) -> NDArray[np.float64]:
-        """Coordinates of other rows; each is a function of its row alone."""
-        return np.asarray(np.einsum("np,pr->nr", x - self.mean, self.axes))
-
 
 def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = None) -> PrincipalAxes:
     """The axes of the weighted covariance, from whichever Gram matrix is smaller.
@@ -63,50 +62,25 @@ def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = Non
     """
     n, p = x.shape
     is_sparse = sparse.issparse(x)
-    mean = np.asarray(x.T @ shares).ravel() if is_sparse else np.einsum("np,n->p", x, shares, dtype=np.float64)
-    if p <= n:
-        variances, axes = np.linalg.eigh(_covariance(x, shares, mean))
-    else:
-        variances, left = np.linalg.eigh(_gram(x, mean) * np.sqrt(np.multiply.outer(shares, shares)))
+    mean = mean_of(x, shares)
+    with threadpool_limits(limits=1, user_api="blas"):  # its sums depend on how many threads it may use
+        variances, vectors = np.linalg.eigh(covariance(x, shares, mean) if p <= n else weighted_gram(x, shares, mean))
     order = np.argsort(-variances, kind="stable")[:n_axes]
     rounding = (64 * np.finfo(np.float64).eps * np.abs(x.data if is_sparse else x).max(initial=0.0)) ** 2
     kept = order[variances[order] > max(NEGLIGIBLE * variances.max(initial=0.0), rounding)]
     deviations = np.sqrt(variances[kept])
     if not kept.size:
         return PrincipalAxes(np.zeros((1, n)), np.zeros(1), np.zeros((p, 1)), mean)
+    axes = vectors[:, kept]
     if p > n:
-        root = np.sqrt(shares)
-        axes = _combine(x, mean, root[:, None] * left[:, kept]) / deviations
-        kept = np.arange(len(kept))
-    axes = _signed(axes[:, kept])
+        with threadpool_limits(limits=1, user_api="blas"):
+            axes = centred_combinations(x, mean, np.sqrt(shares)[:, None] * axes) / deviations
+    axes = _signed(axes)
     if is_sparse:
         coordinates = np.asarray(x @ axes) - np.einsum("p,pr->r", mean, axes)
     else:
         coordinates = np.einsum("np,pr->nr", x - mean, axes)
     return PrincipalAxes(np.ascontiguousarray(coordinates.T / deviations[:, None]), deviations, axes, mean)
-
-
-def _covariance(x: Any, shares: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    if sparse.issparse(x):
-        return np.asarray((x.T @ x.multiply(shares[:, None])).toarray() - np.multiply.outer(mean, mean))
-    columns = np.ascontiguousarray((x - mean).T, dtype=np.float64)
-    return np.asarray(np.einsum("in,jn->ij", columns * shares, columns))
-
-
-def _gram(x: Any, mean: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Inner products of centred rows."""
-    if sparse.issparse(x):
-        to_mean = np.asarray(x @ mean).ravel()
-        return np.asarray((x @ x.T).toarray() - to_mean[:, None] - to_mean + np.einsum("p,p->", mean, mean))
-    rows = np.ascontiguousarray(x - mean, dtype=np.float64)
-    return np.asarray(np.einsum("ip,jp->ij", rows, rows))
-
-
-def _combine(x: Any, mean: NDArray[np.float64], by: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Combinations of centred rows, shape (n_features, n_combinations)."""
-    if sparse.issparse(x):
-        return np.asarray(x.T @ by - np.multiply.outer(mean, by.sum(axis=0)))
-    return np.asarray(np.einsum("np,nr->pr", x - mean, by))
 
 
 def _signed(axes: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -153,8 +127,8 @@ class QuadraticApproximation:
     >>> axes = principal_axes(x, np.full(4, 0.25))
     >>> near = QuadraticApproximation.of(axes, alpha=0.25, shares=np.full(4, 0.25))
     >>> halves = np.repeat(np.eye(2), 2, axis=0)
-    >>> round(float(near.quadratic(halves)), 3), round(near.degrees_of_freedom, 3)
-    (-0.4, 1.8)
+    >>> round(float(near.quadratic(halves)), 3)
+    -0.4
     """
 
     scores: NDArray[np.float64]
@@ -173,11 +147,6 @@ class QuadraticApproximation:
         r"""The approximation for the penalty :math:`\frac{\alpha}{2K} |w|^2`."""
         variances = axes.deviations**2
         return cls(axes.scores, variances / (variances + alpha), shares, labels)
-
-    @property
-    def degrees_of_freedom(self) -> float:
-        """``1 + sum h``, at most one more than the number of axes."""
-        return 1.0 + float(self.shrinkage.sum())
 
     @property
     def label_entropy(self) -> float:

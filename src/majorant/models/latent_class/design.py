@@ -7,19 +7,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.engine.chunks import Chunks
 from majorant.engine.measure import Measure, empirical_measure
 from majorant.models.latent_class.labels import PRIOR, IndicatorModel, LabelModel
 from majorant.models.latent_class.targets import Targets
+from majorant.solvers.covariance import principal_variances
 from majorant.solvers.rotation import Rotation, rotation
 
 Array = NDArray[np.float64]
 
 MOST_AXES = 1000
-"""Columns up to which the covariance is formed for `df`; of wider rows so many as are given by `MOST_ROWS`."""
-
+"""Columns up to which `df` is a matter of all rows; of wider ones at most `MOST_ROWS` are looked at."""
 MOST_ROWS = 2000
 
 
@@ -65,7 +64,7 @@ class Design:
 
     def patterns_of(self, code: NDArray[np.intp]) -> NDArray[Any]:
         """y as the family takes it."""
-        return code.astype(np.int32) if self.patterns is None else np.ascontiguousarray(self.patterns[code])
+        return _patterns_of(code, self.patterns)
 
     @property
     def x(self) -> Any:
@@ -100,45 +99,19 @@ class Design:
         return float(np.exp((low + high) / 2))
 
     def _variances(self) -> Array:
-        """Of the rows along their principal axes."""
-        n, p = self.x.shape
-        if n < p and p > MOST_AXES:
-            return self._variances_by_gram(np.unique(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp)))
-        if p > MOST_AXES:
-            return self._variances_by_gram(np.linspace(0, n - 1, min(n, MOST_ROWS)).astype(np.intp))
-
-        def visit(block: Block) -> Array:
-            x = block.columns[0]
-            x = (x.toarray() if sparse.issparse(x) else x).astype(np.float64)
-            w = np.ones(len(x)) if block.weights is None else block.weights
-            return np.vstack([(x * w[:, None]).T @ x, w @ x])
-
-        sums = self.rows.map_sum(visit) / self.rows.total_weight
-        return np.asarray(np.maximum(linalg.eigvalsh(sums[:-1] - np.outer(sums[-1], sums[-1])), 0.0))
-
-    def _variances_by_gram(self, of: NDArray[np.intp]) -> Array:
-        x, w = self.x[of], self.measure.weights[of] / self.unit
-        share = w / w.sum()
-        if sparse.issparse(x):
-            x = x.astype(np.float64)
-            mean = np.asarray(x.T @ share)
-            to_mean = x @ mean
-            gram = (x @ x.T).toarray() - to_mean[:, None] - to_mean + mean @ mean
-        else:
-            x = x.astype(np.float64) - share @ x
-            gram = x @ x.T
-        return np.asarray(np.maximum(linalg.eigvalsh(gram * np.sqrt(np.outer(share, share))), 0.0))
+        """Of the rows along their principal axes; where there are many columns, of some rows at equal steps."""
+        x, weights = self.x, self.measure.weights
+        n, p = x.shape
+        if p > MOST_AXES and n > MOST_ROWS:
+            some = np.linspace(0, n - 1, MOST_ROWS).astype(np.intp)
+            x, weights = x[some], weights[some]
+        return principal_variances(x, weights / weights.sum(), self.rows.n_jobs)
 
     def outward(self, theta: Array) -> tuple[Array, Array]:
         """Coefficients (n_classes, n_features) and intercepts (n_classes,) in the units of X."""
         out = self.rotation.outward(theta)
         coef = out[:-1] * self.measure.scale
         return np.ascontiguousarray(coef.T), out[-1] - self.measure.origin @ coef
-
-    def inward(self, coef: Array, intercept: Array) -> Array:
-        """The inverse of `outward`."""
-        w = coef.T / self.measure.scale
-        return self.rotation.inward(np.vstack([w, intercept + coef @ self.measure.origin]))
 
 
 def make_design(
@@ -164,10 +137,9 @@ def make_design(
     turned = rotation(measure.points, measure.weights / unit)
     point = merged.point
     whole = len(point) == turned.z.shape[0] and bool((point == np.arange(len(point))).all())
-    y = merged.code.astype(np.int32) if patterns is None else np.ascontiguousarray(patterns[merged.code])
     x = turned.z if whole else turned.z[point]
     return Design(
-        Chunks(x, y, weights=_unless_ones(of_labelled), n_jobs=n_jobs),
+        Chunks(x, _patterns_of(merged.code, patterns), weights=_unless_ones(of_labelled), n_jobs=n_jobs),
         Chunks(turned.z, weights=_unless_ones(measure.weights / unit), n_jobs=n_jobs),
         measure,
         turned,
@@ -197,6 +169,10 @@ def _merged(point: NDArray[np.intp], code: NDArray[np.intp], w: Array) -> _Merge
     entry = np.empty(len(order), dtype=np.intp)
     entry[order] = np.cumsum(first) - 1
     return _Merged(point[first], code[first], np.add.reduceat(w, np.flatnonzero(first)), entry)
+
+
+def _patterns_of(code: NDArray[np.intp], patterns: NDArray[Any] | None) -> NDArray[Any]:
+    return code.astype(np.int32) if patterns is None else np.ascontiguousarray(patterns[code])
 
 
 def _label_model(targets: Targets, total: float) -> LabelModel:

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from majorant.engine.chunks import Block
+from majorant.engine.measure import Measure
 from majorant.models.latent_class.design import Design
 from majorant.solvers.nearest import squared_distances
 from majorant.starts.ball import ball_relaxation, nearest_groups, softened
 from majorant.starts.quadratic import QuadraticApproximation, principal_axes
 from majorant.starts.restarts import Start
+from majorant.starts.seeding import plus_plus
 from majorant.starts.simplex_program import low_rank_simplex_program, random_assignments
 
 Array = NDArray[np.float64]
@@ -88,7 +89,7 @@ def starts(
         return
     if init == "auto":
         yield LABELS, softened((d.code % k).astype(np.int32), k)
-        if k > 1 and len(d.code) > k:
+        if len(d.code) > k:
             yield BALL, relaxed.ball(random, with_labels=True)
             yield BALL_OF_ROWS, relaxed.ball(random, with_labels=False)
     elif init == "ball":
@@ -126,23 +127,8 @@ def _choices(masses: Array, n: int, random: np.random.Generator) -> NDArray[np.i
 
 def _nearest_seeds(x: Any, weights: Array, k: int, random: np.random.Generator) -> NDArray[np.intp]:
     """Rows by the nearest of k seeds, each drawn in proportion to its squared distance to those before."""
-    nearest = np.zeros(x.shape[0], dtype=np.intp)
-    least = np.ones(x.shape[0])
-    for j in range(k):
-        odds = weights * least
-        seed = int(_choices(odds if odds.any() else weights, 1, random)[0])
-        squared = _squared(x, seed)
-        closer = squared < least if j else np.ones(len(squared), dtype=bool)
-        nearest[closer], least[closer] = j, squared[closer]
-    return nearest
-
-
-def _squared(x: Any, row: int) -> Array:
-    if sparse.issparse(x):
-        point = x[row].toarray()[0]
-        squares = np.asarray(x.multiply(x).sum(axis=1)).ravel()
-        return np.asarray(np.maximum(squares - 2 * (x @ point) + point @ point, 0.0))
-    return np.asarray(squared_distances(x, x[row : row + 1]), dtype=np.float64)[:, 0]
+    rows = Measure(x, weights, np.arange(x.shape[0]), np.zeros(x.shape[1]), 1.0)
+    return np.asarray(squared_distances(x, plus_plus(rows, k, random, n_trials=1)).argmin(axis=1))
 
 
 def as_start(name: str, xi: Array, seed: int) -> Start:

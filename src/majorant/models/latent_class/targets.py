@@ -11,6 +11,8 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
+from majorant._validation import is_missing
+
 Array = NDArray[np.float64]
 
 
@@ -74,7 +76,7 @@ def read_targets(y: Any, n_rows: int, weights: Array | None) -> Targets:
 
 
 def _of_labels(y: NDArray[Any], counts: NDArray[np.bool_]) -> Targets:
-    present = ~missing(y)
+    present = ~is_missing(y)
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
     _need_labels(present & counts)
@@ -105,6 +107,7 @@ def _of_table(table: NDArray[Any], counts: NDArray[np.bool_]) -> Targets:
     kept = np.flatnonzero(present & counts)
     if table.dtype.kind == "f" and np.allclose(values.sum(axis=1), 1, rtol=0, atol=1e-6):
         of_kept = table[kept].astype(np.float64)
+        of_kept /= of_kept.sum(axis=1, keepdims=True)
         entry, codes = np.nonzero(of_kept)
         return Targets("probabilities", classes, kept[entry], codes, of_kept[entry, codes])
     if not np.isin(values, (0, 1)).all():
@@ -113,15 +116,6 @@ def _of_table(table: NDArray[Any], counts: NDArray[np.bool_]) -> Targets:
         )
     patterns, codes = np.unique(table[kept].astype(np.float64), axis=0, return_inverse=True)
     return Targets("indicators", classes, kept, codes.ravel().astype(np.intp), patterns=patterns)
-
-
-def missing(y: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which labels are missing: NaN, None and the like."""
-    if y.dtype.kind == "f":
-        return np.asarray(np.isnan(y))
-    if y.dtype.kind != "O":
-        return np.zeros(len(y), dtype=bool)
-    return np.array([v is None or type(v).__name__ in ("NAType", "NaTType") or v != v for v in y], dtype=bool)
 
 
 def _plain(y: NDArray[Any]) -> NDArray[Any]:

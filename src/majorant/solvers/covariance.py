@@ -1,0 +1,78 @@
+"""Second moments of weighted rows, dense or sparse: over columns or over rows, whichever are fewer.
+
+They are products of matrices: who asks for them holds BLAS to one thread, since its sums depend on their number.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from majorant.engine.chunks import Block, Chunks
+
+Array = NDArray[np.float64]
+
+
+def mean_of(x: Any, shares: Array) -> Array:
+    """Weighted mean of rows, shape (n_features,)."""
+    if sparse.issparse(x):
+        return np.asarray(x.T @ shares).ravel()
+    return np.asarray(np.einsum("np,n->p", x, shares, dtype=np.float64))
+
+
+def covariance(x: Any, shares: Array, mean: Array, n_jobs: int | None = None) -> Array:
+    """Weighted covariance of columns, shape (n_features, n_features).
+
+    Parameters
+    ----------
+    x : ndarray or CSR matrix of shape (n_rows, n_features)
+        Dense rows are centred block by block, sparse ones stay sparse.
+    shares : ndarray of shape (n_rows,)
+        Nonnegative, of sum one.
+    mean : ndarray of shape (n_features,)
+    n_jobs : int, optional
+        Threads that work on blocks of dense rows.
+    """
+    if sparse.issparse(x):
+        x = x.astype(np.float64, copy=False)
+        return np.asarray((x.T @ x.multiply(shares[:, None])).toarray() - np.multiply.outer(mean, mean))
+
+    def visit(block: Block) -> Array:
+        rows = block.columns[0] - mean
+        return np.asarray((rows * np.asarray(block.weights)[:, None]).T @ rows)
+
+    return Chunks(x, weights=shares, n_jobs=n_jobs).map_sum(visit)
+
+
+def centred_gram(x: Any, mean: Array) -> Array:
+    """Inner products of centred rows, shape (n_rows, n_rows)."""
+    if sparse.issparse(x):
+        x = x.astype(np.float64, copy=False)
+        to_mean = np.asarray(x @ mean).ravel()
+        return np.asarray((x @ x.T).toarray() - to_mean[:, None] - to_mean + mean @ mean)
+    rows = x - mean
+    return np.asarray(rows @ rows.T)
+
+
+def centred_combinations(x: Any, mean: Array, by: Array) -> Array:
+    """Sums of centred rows, each times its entry in a column of `by`, shape (n_features, n_combinations)."""
+    if sparse.issparse(x):
+        return np.asarray(x.T @ by - np.multiply.outer(mean, by.sum(axis=0)))
+    return np.asarray((x - mean).T @ by)
+
+
+def weighted_gram(x: Any, shares: Array, mean: Array) -> Array:
+    """Inner products of centred rows times roots of their shares: its positive eigenvalues are the covariance's."""
+    root = np.sqrt(shares)
+    return centred_gram(x, mean) * np.multiply.outer(root, root)
+
+
+def principal_variances(x: Any, shares: Array, n_jobs: int | None = None) -> Array:
+    """Variances along the principal axes, smallest first, shape (min(n_rows, n_features),); at least zero."""
+    n, p = x.shape
+    mean = mean_of(x, shares)
+    moments = covariance(x, shares, mean, n_jobs) if p <= n else weighted_gram(x, shares, mean)
+    return np.asarray(np.maximum(np.linalg.eigvalsh(moments), 0.0))

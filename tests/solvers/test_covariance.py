@@ -1,0 +1,51 @@
+"""Second moments of rows: those of numpy, by columns or by rows, dense or sparse, in any number of threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import sparse
+
+from majorant.solvers.covariance import (
+    centred_combinations,
+    centred_gram,
+    covariance,
+    mean_of,
+    principal_variances,
+    weighted_gram,
+)
+
+Array = NDArray[np.float64]
+
+
+def rows(n: int, p: int, dtype: type = np.float64) -> tuple[Array, Array]:
+    random = np.random.default_rng(n + p)
+    x = np.where(random.random((n, p)) < 0.4, random.normal(2.0, 1.0, (n, p)), 0.0)
+    return x.astype(dtype), random.dirichlet(np.full(n, 3.0))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+@pytest.mark.parametrize(("n", "p"), [(40, 5), (6, 30)])
+def test_moments_are_those_of_numpy(n: int, p: int, kind: Any, dtype: type) -> None:
+    dense, shares = rows(n, p, dtype)
+    x, mean = kind(dense), mean_of(kind(dense), shares)
+    tol = 1e-12 if dtype == np.float64 else 1e-5
+    centred = dense - np.average(dense, axis=0, weights=shares)
+    expected = np.cov(dense, rowvar=False, aweights=shares, ddof=0)
+    np.testing.assert_allclose(covariance(x, shares, mean), expected, atol=tol)
+    np.testing.assert_allclose(centred_gram(x, mean), centred @ centred.T, atol=10 * tol)
+    np.testing.assert_allclose(centred_combinations(x, mean, np.eye(n)), centred.T, atol=tol)
+    variances = np.linalg.eigvalsh(expected)[-min(n, p) :]
+    np.testing.assert_allclose(principal_variances(x, shares), np.maximum(variances, 0), atol=tol)
+    by_rows = np.linalg.eigvalsh(weighted_gram(x, shares, mean))[-min(n, p) :]
+    np.testing.assert_allclose(by_rows, variances, atol=tol)
+
+
+def test_threads_change_no_bit() -> None:
+    x, shares = rows(20_000, 4)
+    mean = mean_of(x, shares)
+    np.testing.assert_array_equal(covariance(x, shares, mean, 1), covariance(x, shares, mean, 2))
