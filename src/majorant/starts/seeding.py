@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant import _kernels
+from majorant.engine.draws import drawn
 from majorant.engine.measure import Measure
 from majorant.solvers.nearest import squared_distances
 
@@ -55,7 +56,7 @@ def random_rows(measure: Measure, n_seeds: int, random: np.random.Generator) -> 
     for j in range(n_seeds):
         if not left.any():
             left = measure.weights.copy()
-        chosen[j] = _inverse_cdf(left, random.random())
+        chosen[j] = drawn(left, random.random())
         left[chosen[j]] = 0.0
     return _rows(measure.points, chosen)
 
@@ -63,12 +64,6 @@ def random_rows(measure: Measure, n_seeds: int, random: np.random.Generator) -> 
 def random_partition(measure: Measure, n_parts: int, random: np.random.Generator) -> NDArray[np.int32]:
     """A part for every point, uniformly at random."""
     return random.integers(0, n_parts, measure.n_points).astype(np.int32)
-
-
-def _inverse_cdf(mass: NDArray[np.float64], u: float) -> int:
-    cumulative = np.cumsum(mass)
-    at = int(np.searchsorted(cumulative, u * cumulative[-1], side="right"))
-    return min(at, int(np.flatnonzero(mass)[-1]))
 
 
 def _plus_plus_sparse(measure: Measure, uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -79,7 +74,7 @@ def _plus_plus_sparse(measure: Measure, uniforms: NDArray[np.float64]) -> NDArra
     for j, draws in enumerate(uniforms):
         if not mass.any():
             mass = weights
-        candidates = [_inverse_cdf(mass, u) for u in (draws if j else draws[:1])]
+        candidates = drawn(mass, draws if j else draws[:1])
         to_candidates = squared_distances(points, _rows(points, candidates)).astype(np.float64)
         left = np.minimum(nearest[:, None], to_candidates)
         best = int(np.argmin(weights @ left))

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, report_start
+from majorant.engine.draws import thinned
 from majorant.evidence.records import StartRecord
 from majorant.models.discriminative_clustering.em import Problem, Run
 from majorant.starts.ball import SOFTNESS, ball_relaxation, nearest_groups, softened
@@ -81,9 +82,7 @@ class Search:
 
     def _sample(self) -> NDArray[np.intp]:
         """Rows at equal steps of weight from a random one on; heavy ones more than once."""
-        steps = (self.random.random() + np.arange(MOST_FOR_STARTS)) / MOST_FOR_STARTS
-        at = np.searchsorted(np.cumsum(self.problem.shares), steps, side="right")
-        return np.minimum(at, len(self.problem.shares) - 1)
+        return np.repeat(*thinned(self.problem.shares, MOST_FOR_STARTS, self.random))
 
     def _on_all(self, search: Search) -> Run:
         """Every end of a search on a sample, seen on all rows, and the best followed to its end there."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts
 from majorant.engine.chunks import Block, Chunks
+from majorant.engine.draws import thinned
 from majorant.engine.loop import minimize
 from majorant.engine.measure import Measure
 from majorant.engine.patterns import patterns
@@ -23,7 +24,7 @@ from majorant.evidence.records import StartRecord
 from majorant.models.gaussian_mixture.coordinates import Coordinates, Frames, frames
 from majorant.models.gaussian_mixture.descent import Climb, Step, climb
 from majorant.models.gaussian_mixture.family import GaussianFamily
-from majorant.models.gaussian_mixture.given import chosen_starts, thinned
+from majorant.models.gaussian_mixture.given import chosen_starts
 from majorant.models.gaussian_mixture.missing import TOTAL_FLOOR, MissingFamily, total_gaussian
 from majorant.models.gaussian_mixture.problem import LEAST_FLOOR, Candidate, Ledger, Problem, history
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
@@ -243,8 +244,8 @@ def _searched(rows: Rows, draws: np.random.Generator) -> Measure:
     measure = rows.measure
     if measure.n_points <= MOST_POINTS:
         return measure
-    drawn, counts = thinned(measure.weights, MOST_POINTS, draws)
-    return Measure(measure.points[drawn], counts, drawn, measure.origin, measure.scale)
+    met, times = thinned(measure.weights, MOST_POINTS, draws)
+    return Measure(measure.points[met], times.astype(np.float64), met, measure.origin, measure.scale)
 
 
 def _moved(trace: Trace, shift: float) -> Trace:

@@ -12,7 +12,7 @@ from sklearn.utils import check_array
 from majorant.engine.measure import Measure
 from majorant.models.gaussian_mixture.coordinates import Coordinates
 from majorant.models.gaussian_mixture.problem import Problem
-from majorant.models.gaussian_mixture.starts import draw, squared_distances
+from majorant.models.gaussian_mixture.starts import squared_distances
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture
 from majorant.solvers.swap import swap_search
 from majorant.starts.seeding import plus_plus, random_rows
@@ -152,13 +152,3 @@ def _brought(covariances: Array, coordinates: Coordinates, covariance_type: Cova
     if covariance_type == "diag":
         return np.asarray(np.einsum("ai,ka->ki", forward**2, covariances))
     return np.asarray(covariances * forward[0, 0] ** 2)
-
-
-def thinned(weights: Array, size: int, random: np.random.Generator) -> tuple[NDArray[np.intp], Array]:
-    """Points of a sample drawn at equal steps of cumulative weight, with how often each was drawn.
-
-    Along the canonical order these are rows spread evenly over the first column.
-    """
-    steps = (np.arange(size) + random.random()) / size
-    drawn, counts = np.unique(draw(weights, steps), return_counts=True)
-    return drawn, counts.astype(np.float64)

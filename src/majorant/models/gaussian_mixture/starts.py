@@ -14,6 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.engine.draws import drawn
+
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
@@ -40,13 +42,6 @@ class Views:
     weights: Array
 
 
-def draw(mass: Array, uniforms: Array | float) -> NDArray[np.intp]:
-    """Points drawn with probability proportional to `mass`, by inverse CDF."""
-    cumulative = np.cumsum(mass)
-    drawn = np.searchsorted(cumulative, uniforms * cumulative[-1], side="right")
-    return np.asarray(np.minimum(drawn, int(np.flatnonzero(mass)[-1])))
-
-
 def squared_distances(x: Array, centres: Array) -> Array:
     """Shape (n_points, n_centres), by differences."""
     return np.stack([np.einsum("ij,ij->i", x - c, x - c) for c in centres], axis=1)
@@ -58,7 +53,7 @@ def seeded(x: Array, weights: Array, k: int, random: np.random.Generator) -> Lab
     mass = weights
     nearest = np.full(len(x), np.inf)
     for j, u in enumerate(random.random(k)):
-        centres[j] = x[draw(mass, u)]
+        centres[j] = x[drawn(mass, u)]
         nearest = np.minimum(nearest, squared_distances(x, centres[j : j + 1])[:, 0])
         mass = weights * nearest if nearest.any() else weights
     labels = squared_distances(x, centres).argmin(axis=1)
@@ -76,13 +71,13 @@ def bisected(x: Array, weights: Array, k: int, random: np.random.Generator) -> L
     labels = np.zeros(len(x), dtype=np.int64)
     for j in range(1, k):
         sizes = np.bincount(labels, weights, minlength=j).astype(np.float64)
-        inside = np.flatnonzero(labels == draw(sizes, random.random()))
+        inside = np.flatnonzero(labels == drawn(sizes, random.random()))
         uniforms = random.random((2, N_DIRECTIONS))
         if len(inside) < 2 * x.shape[1] + 4:
             continue
         part, w = x[inside], weights[inside]
         z = part - np.einsum("i,ij->j", w, part) / w.sum()
-        t = projections(z, w, z[draw(w, uniforms[0])] - z[draw(w, uniforms[1])])
+        t = projections(z, w, z[drawn(w, uniforms[0])] - z[drawn(w, uniforms[1])])
         best = int(np.argmin(kurtosis(t, w)))
         labels[inside[t[:, best] > 0]] = j
     return labels
@@ -107,7 +102,7 @@ def kurtosis(t: Array, weights: Array) -> Array:
 
 def cut(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
     """Slices along one random direction, at random quantiles."""
-    a, b = draw(weights, random.random(2))
+    a, b = drawn(weights, random.random(2))
     t = np.einsum("ij,j->i", x, x[a] - x[b])
     order = np.argsort(t, kind="stable")
     rank = np.empty(len(x))

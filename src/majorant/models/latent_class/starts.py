@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.engine.chunks import Block
+from majorant.engine.draws import drawn
 from majorant.engine.measure import Measure
 from majorant.models.latent_class.design import Design
 from majorant.solvers.nearest import squared_distances
@@ -107,7 +108,7 @@ def within_labels(design: Design, n_classes: int, random: np.random.Generator) -
     """Seeds of k-means++ among the rows of each label: a label has one, two or more classes of its own, by chance."""
     x, code, weights = design.x[design.point], design.code, design.weights
     names = np.unique(code)
-    draws = names[_choices(np.bincount(code, weights=weights)[names].astype(np.float64), n_classes, random)]
+    draws = names[drawn(np.bincount(code, weights=weights)[names].astype(np.float64), random.random(n_classes))]
     first = np.empty(len(code), dtype=np.int32)
     if n_classes >= len(names):
         owner = np.concatenate([names, draws[len(names) :]])
@@ -117,12 +118,6 @@ def within_labels(design: Design, n_classes: int, random: np.random.Generator) -
     else:
         first[:] = _nearest_seeds(x, weights, n_classes, random)
     return softened(first, n_classes)
-
-
-def _choices(masses: Array, n: int, random: np.random.Generator) -> NDArray[np.intp]:
-    edges = np.cumsum(masses)
-    drawn = np.searchsorted(edges, random.random(n) * edges[-1], side="right")
-    return np.asarray(np.minimum(drawn, len(masses) - 1), dtype=np.intp)
 
 
 def _nearest_seeds(x: Any, weights: Array, k: int, random: np.random.Generator) -> NDArray[np.intp]:

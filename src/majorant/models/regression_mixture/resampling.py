@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from majorant._numbers import counted
+from majorant.engine.draws import drawn
 from majorant.models.regression_mixture.experts.extras import Extras
 
 Array = NDArray[np.float64]
@@ -187,12 +188,10 @@ def _simulated(model: Any, rows: Rows) -> Draw:
 
 def _drawn(rows: Rows) -> Draw:
     """Units drawn with replacement, as many as they weigh: how often each was, for each of its rows."""
-    edges = np.cumsum(rows.weights)
-    size = max(round(float(edges[-1])), 1)
+    size = max(round(float(rows.weights.sum())), 1)
 
     def draw(random: np.random.RandomState) -> tuple[Array, Array | None]:
-        at = np.searchsorted(edges, random.random_sample(size) * edges[-1], side="right")
-        counts = np.bincount(np.minimum(at, len(edges) - 1), minlength=len(edges))
+        counts = np.bincount(drawn(rows.weights, random.random_sample(size)), minlength=len(rows.weights))
         return rows.y, counts[rows.unit].astype(np.float64)
 
     return draw

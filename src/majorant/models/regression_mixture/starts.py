@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant.engine.draws import drawn, thinned
 from majorant.models.regression_mixture.parameters import Regressions
 from majorant.models.regression_mixture.race import kinds_of_starts
 
@@ -55,15 +56,9 @@ class Sample:
         """As the kernels take them: none where all are one."""
         return None if (self.weights == 1.0).all() else self.weights
 
-    @cached_property
-    def cumulated(self) -> NDArray[np.float64]:
-        """Weight of every row and those before it."""
-        return np.asarray(np.cumsum(self.weights))
-
     def drawn(self, draws: np.random.Generator, size: int) -> NDArray[np.int64]:
         """Rows drawn with their weights."""
-        at = np.searchsorted(self.cumulated, draws.random(size) * self.cumulated[-1], side="right")
-        return np.asarray(np.minimum(at, len(self.cumulated) - 1), dtype=np.int64)
+        return drawn(self.weights, draws.random(size))
 
     def squared_residuals(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
         """Of every row under every line, shape (n_rows, K)."""
@@ -71,11 +66,8 @@ class Sample:
 
     def subsample(self, draws: np.random.Generator, size: int) -> Sample:
         """Rows at equal steps of weight from a random one on, each with the number of times that it was met."""
-        total = self.total_weight
-        steps = (draws.random() + np.arange(size)) * (total / size)
-        at = np.minimum(np.searchsorted(self.cumulated, steps, side="right"), len(self.weights) - 1)
-        rows, times = np.unique(at, return_counts=True)
-        return Sample(self.x[rows], self.y[rows], np.asarray(times * (total / size), dtype=np.float64))
+        rows, times = thinned(self.weights, size, draws)
+        return Sample(self.x[rows], self.y[rows], np.asarray(times * (self.total_weight / size), dtype=np.float64))
 
     def as_start(self, coef: NDArray[np.float64]) -> Regressions:
         """Lines with equal weights and a noise by which every row lies near one of them."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant.engine.draws import drawn
 from majorant.solvers.mixture_bounds.bumps import EPSILON, Array, Bumps
 
 N_CANDIDATES = 1000
@@ -68,9 +69,8 @@ class LineBumps(Bumps):
         """Lines through rows drawn by their heights, the same for the same heights; and the line of least squares."""
         p = self.n_columns
         draws = np.random.default_rng(0).random((most, p))
-        edges = np.cumsum(heights)
-        drawn = np.minimum(np.searchsorted(edges, draws * edges[-1], side="right"), len(heights) - 1)
-        z, y = self.z[drawn], self.y[drawn]
+        at = drawn(heights, draws)
+        z, y = self.z[at], self.y[at]
         apart = np.abs(np.linalg.det(z)) > 1e-3
         lines = np.linalg.solve(z[apart], y[apart][:, :, None])[:, :, 0]
         return np.concatenate((self.means(heights[:, None]), lines))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.engine.draws import drawn
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
 from majorant.models.regression_mixture.experts.steps import LONGEST_STEP, _ridge_solved
 from majorant.models.regression_mixture.experts.units import Units
@@ -112,17 +113,14 @@ class Starts:
     ) -> NDArray[np.float64]:
         """Indicators (n_rows, size) of few units, drawn with their weights (times a density, (n_units, size))."""
         units = self.units
+        uniforms = draws.random((self.n_drawn, size))
+        if density is None:
+            at = drawn(units.weights, uniforms)
+        else:
+            columns = zip(density.T, uniforms.T, strict=True)
+            at = np.stack([drawn(units.weights * column, own) for column, own in columns], axis=1)
         chosen = np.zeros((units.n_units, size))
-        columns = np.arange(size)
-        mass = units.weights[:, None] if density is None else units.weights[:, None] * density
-        cumulated = np.cumsum(mass, axis=0)
-        for _ in range(self.n_drawn):
-            level = draws.random(size) * cumulated[-1]
-            if density is None:
-                at = np.searchsorted(cumulated[:, 0], level, side="right")
-            else:
-                at = (cumulated <= level).sum(axis=0)
-            chosen[np.minimum(at, units.n_units - 1), columns] = 1.0
+        chosen[at, np.arange(size)] = 1.0
         return units.per_row(chosen)
 
     def elemental(self, draws: np.random.Generator, size: int) -> Experts:

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.engine.draws import thinned
 from majorant.models.regression_mixture.experts.coordinates import Coordinates
 
 
@@ -190,10 +191,7 @@ class Units:
 
     def subsample(self, draws: np.random.Generator, size: int) -> Units:
         """Units at equal steps of weight from a random one on, each with the number of times that it was met."""
-        cumulated = np.cumsum(self.weights)
-        steps = (draws.random() + np.arange(size)) * (self.total_weight / size)
-        at = np.minimum(np.searchsorted(cumulated, steps, side="right"), self.n_units - 1)
-        units, times = np.unique(at, return_counts=True)
+        units, times = thinned(self.weights, size, draws)
         return self.chosen(units, np.asarray(times * (self.total_weight / size), dtype=np.float64))
 
 
