@@ -252,3 +252,77 @@ def test_a_column_of_numbers_stays_one() -> None:
     terms, _ = learned("x")
     with pytest.raises(TypeError, match="column 'x' held numbers at the fit and holds String now"):
         terms.apply(nw.from_native(TABLE.assign(x="a")))
+
+
+NAMES = [
+    *(
+        "1",
+        "0",
+        "-1",
+        ".",
+        "|",
+        "~",
+        "x:z",
+        "a`b",
+        "",
+        " ",
+        "a\nb",
+        "a.b",
+        "µ",
+        "名",
+        "class",
+        "lambda",
+        "None",
+        "True",
+    ),
+    *("C", "I", "log", "exp", "poly", "np", "contr", "Sum", "factor", "offset", "cbind", "pi", "degree", "in", "it's"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_column_of_any_name_is_a_column(name: str) -> None:
+    """In backticks, in arithmetic, beside functions and through a dot; neither a number, an operator nor a function."""
+    table = TABLE[["y", "x", "z", "g"]].rename(columns={"x": name})
+    written, x = "`" + name.replace("`", r"\`") + "`", TABLE["x"].to_numpy()
+    text = f"{written} + z + I({written}**2) + exp({written}) + np.log(z) + poly({written}, degree=2) + C(g, Sum)"
+    terms, design = learned(text, table)
+    expected = learned("x + z + I(x**2) + exp(x) + np.log(z) + poly(x, degree=2) + C(g, Sum)")[1]
+    np.testing.assert_array_equal(design, expected)
+    assert terms.names[0] == name
+    terms = Terms.from_state(through_json(terms.to_state()))
+    new = nw.from_native(table.assign(**{"pi": 9.0, "Sum": 9.0, **{name: table[name]}}))
+    np.testing.assert_array_equal(terms.apply(new), design)
+    _, rows = Formula.learn("y ~ .", table)
+    assert list(rows.X.columns[:2]) == [name, "z"]
+    np.testing.assert_array_equal(rows.X[name], x)
+    _, rows = Formula.learn(f"{written} ~ 0 + {written}:z + offset({written}) | {written}", table)
+    np.testing.assert_array_equal(rows.X.to_numpy()[:, 0], x * TABLE["z"])
+    for given in (rows.y, rows.keywords["offset"], rows.keywords["groups"]):
+        np.testing.assert_array_equal(given, x)
+
+
+def test_names_of_r_need_no_backticks() -> None:
+    table = TABLE.rename(columns={"x": "x.1", "z": "class"})
+    np.testing.assert_array_equal(learned("x.1 + log(class) + I(x.1**2)", table)[1], learned("x+log(z)+I(x**2)")[1])
+
+
+def test_columns_named_by_numbers_go_by_their_text() -> None:
+    table = TABLE[["y", "x", "z"]].set_axis([0, 1, "2"], axis=1)
+    formula, rows = Formula.learn("`0` ~ `1` + log(`2`) | `1`", table)
+    np.testing.assert_array_equal(rows.X["1"], TABLE["x"])
+    assert formula.apply(table).X.equals(rows.X)
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (TABLE[["y", "x", "z"]].set_axis(["y", 1, "1"], axis=1), "the table has 2 columns named '1'"),
+        (pd.concat([TABLE, TABLE[["x"]]], axis=1), "the table has 2 columns named 'x'"),
+        (TABLE.assign(**{"log(z)": TABLE["x"]}), "two terms of the formula are called 'log(z)'"),
+        (TABLE.assign(**{"x:z": TABLE["x"]}), "two terms of the formula are called 'x:z'"),
+    ],
+)
+def test_names_that_stand_for_two_things_are_refused(table: Any, words: str) -> None:
+    with pytest.raises(ValueError) as error:
+        Formula.learn("y ~ . + log(z) + x:z" if "g" in table else "y ~ 1", table)
+    assert words in str(error.value)

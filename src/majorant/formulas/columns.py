@@ -32,13 +32,22 @@ class RowError(ValueError):
 
 
 def table_of(data: Any) -> nw.DataFrame[Any]:
-    """A data frame of any library.
+    """A data frame of any library, its columns named by text: 0 is ``0`` to a formula.
 
     Raises
     ------
     TypeError
         If it is none.
+    ValueError
+        If two columns have one name.
     """
+    data = nw.to_native(data, pass_through=True)
+    if nw.dependencies.is_pandas_dataframe(data):
+        names = [str(name) for name in data.columns]
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:
+            raise ValueError(f"the table has {names.count(twice)} columns named {twice!r}: rename one of them")
+        data = data if names == list(data.columns) else data.set_axis(names, axis=1)
     try:
         return nw.from_native(data, eager_only=True)
     except TypeError:

@@ -150,7 +150,7 @@ class Formula:
     def roles(self) -> list[str]:
         """Those of `EXTRAS` that the formula has."""
         has_trials = len(self.response.names) == 2
-        return [*self.extras, *(["groups"] if self.groups else []), *(["trials"] if has_trials else [])]
+        return [*self.extras, *(["groups"] if self.groups is not None else []), *(["trials"] if has_trials else [])]
 
     @property
     def response_text(self) -> str:
@@ -297,7 +297,7 @@ def _read_all(
     found = {name: expression(value, columns) for name, value in numbers.items() if value is not None}
     if gating is not None:
         gates = read(gating, columns)
-        if gates.response or gates.groups or gates.offset:
+        if gates.response or gates.groups is not None or gates.offset:
             raise ValueError(f"gating has terms only, such as 'w1 + w2'; got {gating!r}")
         found["gating"] = gates.terms
     elsewhere = [name for terms in found.values() for name in variables_of(terms, columns)]
@@ -316,7 +316,7 @@ def _read_all(
         if offset is not None:
             raise ValueError("an offset is given twice: in the formula and as offset=")
         found["offset"] = expression(sides.offset, columns)
-    return replace(sides, groups=sides.groups or groups), found
+    return replace(sides, groups=groups if sides.groups is None else sides.groups), found
 
 
 def _needed(sides: Sides, extras: Mapping[str, tuple[Term, ...]], columns: Sequence[str]) -> list[str]:

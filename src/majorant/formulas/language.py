@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from majorant._validation import did_you_mean
+from majorant.formulas.names import column_hidden_in, hidden, hide, show
 
 _ELEMENTWISE = (
     *("log", "log2", "log10", "log1p", "exp", "exp2", "expm1", "sqrt", "cbrt", "square", "abs", "sign", "floor"),
@@ -28,9 +29,9 @@ _CODES = (
     *(ast.BitAnd, ast.BitOr, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
 )
 
-Factor = tuple[str, str]
+FactorText = tuple[str, str]
 """How it is evaluated ("lookup", "python", "literal"), and its text."""
-Term = tuple[Factor, ...]
+Term = tuple[FactorText, ...]
 """Factors that are multiplied."""
 INTERCEPT: Term = (("literal", "1"),)
 
@@ -102,11 +103,12 @@ def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sid
 
     if not isinstance(text, str):
         raise TypeError(f"a formula is a text such as 'y ~ x'; got a {type(text).__name__}")
-    variables = _variables_by_side(text, columns)
+    code = hide(text, columns)
+    variables = _variables_by_side(text, code, columns)
     used = {*left_out, *variables["response"], *variables["groups"]}
-    available = [c for c in columns if c not in used]
+    available = [hidden(c) for c in columns if c not in used]
     try:
-        found = Formula.from_spec(text, context={"__formulaic_variables_available__": available})
+        found = Formula.from_spec(code, context={"__formulaic_variables_available__": available})
     except (FormulaicError, SyntaxError, ValueError) as error:
         raise ValueError(f"the formula {text!r} cannot be read: {_plain(error)}") from error
     response, right = (found.lhs, found.rhs) if hasattr(found, "rhs") else ([], found)
@@ -129,9 +131,7 @@ def expression(text: str, columns: Sequence[str]) -> tuple[Term, ...]:
     """
     if text in columns:
         return ((("lookup", text),),)
-    code = _readable(f"I({text})")
-    variables_of_code(code, columns)
-    return ((("python", code),),)
+    return ((("python", show(ast.unparse(checked(f"I({text})", columns)))),),)
 
 
 def variables_of(terms: Iterable[Term], columns: Sequence[str]) -> list[str]:
@@ -160,31 +160,42 @@ def variables_of_code(code: str, columns: Sequence[str]) -> list[str]:
     ValueError
         If it says anything else.
     """
-    from formulaic.utils.code import sanitize_variable_names
+    names = (node.id for node in ast.walk(checked(code, columns)) if isinstance(node, ast.Name))
+    found = (column for column in map(column_hidden_in, names) if column is not None)
+    return list(dict.fromkeys(found))
 
-    aliases: dict[str, str] = {}
+
+def checked(code: str, columns: Sequence[str]) -> ast.Expression:
+    """An expression whose columns are hidden; it calls the functions of a formula and nothing else.
+
+    Raises
+    ------
+    ValueError
+        If it says anything else, or names what is no column.
+    """
     try:
-        tree = ast.parse(sanitize_variable_names(code, dict.fromkeys(columns), aliases), mode="eval")
+        tree = ast.parse(hide(code, columns).strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
         raise ValueError(f"{code!r} cannot be read: {_plain(error)}") from error
-    called = set()
-    found = []
+    named = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.BitXor):
             raise ValueError(f"{code!r}: a power is written **, as in I(x**2)")
         if not isinstance(node, _CODES):
             raise ValueError(f"{code!r} is more than a formula may say ({type(node).__name__}); {_may_say()}")
         if isinstance(node, ast.Call):
-            called |= _check_call(code, node)
+            named |= _check_call(code, node)
         elif isinstance(node, ast.Attribute):
-            called |= _check_attribute(code, node)
-        elif isinstance(node, ast.Name) and id(node) not in called:
-            name = aliases.get(node.id, node.id)
-            # inside a call: a kind of contrast, such as C(x, Sum)
-            if name in columns or name not in _CONTRASTS:
-                check_column(name, columns)
-                found.append(name)
-    return list(dict.fromkeys(found))
+            named |= _check_attribute(code, node)
+        elif isinstance(node, ast.Name) and id(node) not in named:
+            check_column(_column_of(node.id), columns)
+    return tree
+
+
+def _column_of(word: str) -> str:
+    """The column that a word of the code stands for."""
+    column = column_hidden_in(word)
+    return show(word) if column is None else column
 
 
 def check_column(name: str, columns: Sequence[str]) -> None:
@@ -212,7 +223,16 @@ def _check_call(code: str, call: ast.Call) -> set[int]:
         raise ValueError(f"{code!r}: a formula knows no function {name!r}; {_may_say()}.{hint}")
     if function.id in _ELEMENTWISE and call.keywords:
         raise ValueError(f"{code!r}: {function.id} takes no keywords in a formula")
-    return {id(function)}
+    return {id(function), *(map(id, _contrasts(call)) if function.id in ("C", "factor") else ())}
+
+
+def _contrasts(call: ast.Call) -> list[ast.Name]:
+    """What names a kind of contrast in a call of ``C``, also where a column has that name."""
+    given = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
+    found = [value for value in given if isinstance(value, ast.Name) and _column_of(value.id) in _CONTRASTS]
+    for value in found:
+        value.id = _column_of(value.id)
+    return found
 
 
 def _check_attribute(code: str, node: ast.Attribute) -> set[int]:
@@ -230,7 +250,7 @@ def _may_say() -> str:
     return f"it may use columns, numbers, + - * / ** and {', '.join(functions())}"
 
 
-def _variables_by_side(text: str, columns: Sequence[str]) -> dict[str, list[str]]:
+def _variables_by_side(text: str, code: str, columns: Sequence[str]) -> dict[str, list[str]]:
     """The columns left of ``~``, right of it, and after ``|``.
 
     Formulaic evaluates the names of functions while it parses, so all code is checked before.
@@ -239,7 +259,7 @@ def _variables_by_side(text: str, columns: Sequence[str]) -> dict[str, list[str]
     from formulaic.parser.algos.tokenize import tokenize
 
     try:
-        tokens = list(tokenize(text))
+        tokens = list(tokenize(code))
     except FormulaicError as error:
         raise ValueError(f"the formula {text!r} cannot be read: {_plain(error)}") from error
     found: dict[str, list[str]] = {"response": [], "terms": [], "groups": []}
@@ -251,11 +271,13 @@ def _variables_by_side(text: str, columns: Sequence[str]) -> dict[str, list[str]
         elif kind == "operator" and "|" in token.token and side == "terms":
             side = "groups"
         elif kind == "name":
-            check_column(token.token, columns)
-            found[side].append(token.token)
+            name = _column_of(token.token)
+            check_column(name, columns)
+            found[side].append(name)
         elif kind == "python":
-            call = _offset_argument(token.token)
-            found[side] += variables_of_code(token.token if call is None else call, columns)
+            written = show(token.token)
+            call = _offset_argument(written)
+            found[side] += variables_of_code(written if call is None else call, columns)
     return found
 
 
@@ -284,20 +306,18 @@ def _groups(text: str, terms: Iterable[Any]) -> str:
 
 def term_of(term: Any) -> Term:
     """A term of formulaic's, in plain text."""
-    return tuple((str(factor.eval_method.value), str(factor.expr)) for factor in term.factors)
-
-
-def _readable(code: str) -> str:
-    """The code in one way of writing, as formulaic does it for terms."""
-    try:
-        return ast.unparse(ast.parse(code, mode="eval")) if "`" not in code else code
-    except (SyntaxError, ValueError) as error:
-        raise ValueError(f"{code!r} cannot be read: {_plain(error)}") from error
+    return tuple(
+        (method, _column_of(factor.expr) if method == "lookup" else show(factor.expr))
+        for factor in term.factors
+        for method in [str(factor.eval_method.value)]
+    )
 
 
 def _plain(error: BaseException) -> str:
     """The first line of a message, without the marks of a terminal."""
-    return re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error)).strip().split("\n")[0].rstrip(".") or type(error).__name__
+    return (
+        show(re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error))).strip().split("\n")[0].rstrip(".") or type(error).__name__
+    )
 
 
 def _itself(x: Any) -> Any:

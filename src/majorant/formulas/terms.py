@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import warnings
 from collections.abc import Iterable, Mapping
@@ -13,7 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.formulas.columns import Kind, RowError, canonical_order, columns_for
-from majorant.formulas.language import INTERCEPT, Term, functions, term_of, variables_of
+from majorant.formulas.language import (
+    INTERCEPT,
+    FactorText,
+    Term,
+    check_column,
+    checked,
+    functions,
+    term_of,
+    variables_of,
+)
+from majorant.formulas.names import hidden, hide, show
 
 Array = NDArray[np.float64]
 _MOST_LEVELS = 10
@@ -57,6 +68,9 @@ class Terms:
         columns, kinds = columns_for(table, variables_of(terms, table.columns))
         first = cls(terms, kinds, {}, {}, ())
         states, levels, names, values = first._evaluated(columns, len(table))
+        twice = next((name for name in names if names.count(name) > 1), None)
+        if twice is not None:  # a column named as another term is written
+            raise ValueError(f"two terms of the formula are called {twice!r}: rename a column")
         if any(states.values()):
             order = canonical_order(columns)
             states = first._evaluated({name: column[order] for name, column in columns.items()}, len(table))[0]
@@ -71,7 +85,9 @@ class Terms:
         ValueError, TypeError
             If the table lacks a column or a value, or has a level that was not there at the fit.
         """
-        columns, _ = columns_for(table, variables_of(self.terms, table.columns), self.kinds)
+        for name in variables_of(self.terms, list(self.kinds)):  # not the table's, which may have other columns too
+            check_column(name, table.columns)
+        columns, _ = columns_for(table, list(self.kinds), self.kinds)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # formulaic warns of levels that were not there, which are an error here
             return self._design(columns, len(table))
@@ -100,7 +116,9 @@ class Terms:
         return cls(terms, kinds, dict(state["states"]), dict(state["levels"]), names)
 
     def _design(self, columns: Mapping[str, Any], n_rows: int) -> Array:
-        _, _, names, values = self._evaluated(columns, n_rows)
+        states, _, names, values = self._evaluated(columns, n_rows)
+        if states.keys() != self.states.keys():
+            raise ValueError(f"the terms learn {list(states)}, and at the fit they learned {list(self.states)}")
         if names != self.names:
             raise ValueError(f"the terms give the columns {list(names)}, and at the fit they gave {list(self.names)}")
         return values
@@ -116,37 +134,48 @@ class Terms:
         from formulaic.parser.types import Factor
         from formulaic.parser.types import Term as FormulaicTerm
 
-        terms = [FormulaicTerm([Factor(text, eval_method=method) for method, text in term]) for term in self.terms]
-        known = {text: (Factor.Kind.CATEGORICAL, {"categories": levels}) for text, levels in self.levels.items()}
+        texts = {self._hidden(factor): factor[1] for term in self.terms for factor in term}
+        terms = [FormulaicTerm([Factor(self._hidden(f), eval_method=f[0]) for f in term]) for term in self.terms]
+        known = {code: self.levels[text] for code, text in texts.items() if text in self.levels}
         spec = ModelSpec.from_spec(
             Formula(terms),
             output="numpy",
             na_action="ignore",
-            transform_state={text: dict(state) for text, state in self.states.items()},
-            encoder_state=known,
+            transform_state={hide(text, self.kinds): dict(state) for text, state in self.states.items()},
+            encoder_state={code: (Factor.Kind.CATEGORICAL, {"categories": levels}) for code, levels in known.items()},
         )
-        materializer = PandasMaterializer(pd.DataFrame(dict(columns), index=range(n_rows)), context=functions())
+        frame = pd.DataFrame({hidden(name): column for name, column in columns.items()}, index=range(n_rows))
+        materializer = PandasMaterializer(frame, context=functions())
         with np.errstate(all="ignore"):
             try:
                 matrix = materializer.get_model_matrix(spec)
             except (FormulaicError, ValueError, TypeError, LookupError, ArithmeticError) as error:
-                _refuse_unseen(materializer.factor_cache, self.levels)
+                _refuse_unseen(materializer.factor_cache, known)
                 raise ValueError(_why(error)) from error
         learned = matrix.model_spec
-        levels = {text: list(state["categories"]) for text, (_, state) in learned.encoder_state.items() if state}
-        _refuse_unseen(materializer.factor_cache, levels)
+        found = {code: list(state["categories"]) for code, (_, state) in learned.encoder_state.items() if state}
+        _refuse_unseen(materializer.factor_cache, found)
         by_term = [(name, term_of(row.term) != INTERCEPT) for row in learned.structure for name in row.columns]
-        names = tuple(str(name) for name, kept in by_term if kept)
+        written = re.compile("|".join(map(re.escape, sorted(texts, key=len, reverse=True))))
+        names = tuple(written.sub(lambda code: texts[code[0]], str(name)) for name, kept in by_term if kept)
         values = np.asarray(matrix, dtype=np.float64).reshape(n_rows, len(by_term))
         values = np.ascontiguousarray(values[:, [kept for _, kept in by_term]])
         _refuse_infinite(names, values)
-        return dict(learned.transform_state), levels, names, values
+        states = {show(code): state for code, state in learned.transform_state.items()}
+        return states, {texts[code]: levels for code, levels in found.items()}, names, values
+
+    def _hidden(self, factor: FactorText) -> str:
+        """The factor as formulaic sees it, its columns hidden."""
+        method, text = factor
+        if method == "lookup":
+            return hidden(text)
+        return ast.unparse(checked(text, list(self.kinds))) if method == "python" else text
 
 
 def _why(error: BaseException) -> str:
     """What a person can do something with in formulaic's complaint."""
     factor = re.match(r"Unable to evaluate factor `(.*?)`\. \[", str(error))
-    return str(error) if factor is None else f"{factor[1]} cannot be computed: {error.__cause__}"
+    return show(str(error) if factor is None else f"{factor[1]} cannot be computed: {error.__cause__}")
 
 
 def _refuse_unseen(factors: Mapping[str, Any], levels: Mapping[str, list[Any]]) -> None:
@@ -162,7 +191,7 @@ def _refuse_unseen(factors: Mapping[str, Any], levels: Mapping[str, list[Any]]) 
             listed = ", ".join(repr(level) for level in known[:_MOST_LEVELS])
             listed += f" and {len(known) - _MOST_LEVELS} more" if len(known) > _MOST_LEVELS else ""
             raise RowError(
-                f"{text} has the level {values.tolist()[at]!r}",
+                f"{show(text)} has the level {values.tolist()[at]!r}",
                 at,
                 f", which it did not have at the fit; its levels: {listed}",
             )

@@ -109,7 +109,7 @@ class FormulaEstimator(LatentVariableModel):
             The response may be ``cbind(successes, failures)``; a term may be ``offset(log(T))``; ``0 +`` or ``- 1``
             leaves out the intercept. Terms may use ``+ - : * / ** .``, arithmetic in ``I()``, elementwise functions
             such as ``log`` and ``sqrt``, ``C()`` or ``factor()`` with contrasts, ``poly``, ``bs``, ``cr``, ``scale``
-            and ``center``; names that are no Python names stand in backticks. Nothing else is evaluated.
+            and ``center``; a name that is no word, such as a number, stands in backticks. Nothing else is evaluated.
         data : data frame
             Of pandas, polars or another library that narwhals knows; no value may be missing in the columns used.
         groups : str or array-like, optional

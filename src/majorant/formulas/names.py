@@ -1,0 +1,48 @@
+"""How do columns of any name stand in a formula without being taken for numbers, operators or functions?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+_WORD = r"(?:[^\W\d]|\.(?=[^\W\d]))[\w.]*+"
+_PLAIN = re.compile(_WORD)
+_READ = re.compile(
+    r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|%in%)"""  # what is kept as it is
+    rf"|`((?:\\`|[^`])*)`|(?<![\w.])({_WORD})(?!\s*\(|\s*=(?!=))",  # no function, no keyword of one
+    flags=re.DOTALL,
+)
+_HIDDEN = re.compile(r"column_((?:[0-9a-f]{2})*)_")
+
+
+def hidden(name: str) -> str:
+    """A Python name that stands for a column, and for nothing else."""
+    return f"column_{name.encode('utf-8', 'surrogatepass').hex()}_"
+
+
+def column_hidden_in(word: str) -> str | None:
+    """The column that a Python name stands for; None if it stands for none."""
+    found = _HIDDEN.fullmatch(word)
+    return None if found is None else bytes.fromhex(found[1]).decode("utf-8", "surrogatepass")
+
+
+def hide(text: str, columns: Collection[str]) -> str:
+    """A text in which columns and all that stands in backticks are hidden; other words stay as they are."""
+
+    def replaced(found: re.Match[str]) -> str:
+        _, backticked, word = found.groups()
+        if backticked is not None:
+            return hidden(backticked.replace(r"\`", "`"))
+        return hidden(word) if word is not None and word in columns else found[0]
+
+    return _READ.sub(replaced, text)
+
+
+def show(text: str) -> str:
+    """The inverse of `hide`, with backticks where a name needs them."""
+    return _HIDDEN.sub(lambda found: quoted(str(column_hidden_in(found[0]))), text)
+
+
+def quoted(name: str) -> str:
+    """The column as a formula names it."""
+    return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", r"\`") + "`"
