@@ -179,6 +179,39 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([v is None or not isinstance(v == v, bool | np.bool_) or v != v for v in values.tolist()])
 
 
+def exact_labels(y: Any) -> Any:
+    """`y`; a list or a column of a data frame that holds whole numbers or truth values as an array of just these.
+
+    numpy turns whole numbers beside missing ones into floats, which merges large ones. Missing ones are None here.
+    """
+    is_column = hasattr(y, "dtype") and not hasattr(y, "columns") and not isinstance(y.dtype, np.dtype)
+    if not is_column and not isinstance(y, list | tuple):
+        return y
+    values = list(y)
+    if any(hasattr(v, "__len__") for v in values):
+        return y
+    missing = is_missing(np.array(values, dtype=object))
+    known = [v for v, lost in zip(values, missing, strict=True) if not lost]
+    if not known or not all(isinstance(v, Integral | np.bool_) for v in known):
+        return y
+    plain = np.array(known)
+    if plain.dtype.kind in "biu" and not missing.any():
+        return plain
+    return np.array([None if lost else v for v, lost in zip(values, missing, strict=True)], dtype=object)
+
+
+def refuse_missing_labels(labels: NDArray[Any], unit: str = "row") -> None:
+    """For a model that needs the label of every row, or whatever else `unit` is.
+
+    Raises
+    ------
+    ValueError
+    """
+    missing = is_missing(labels)
+    if missing.any():
+        raise ValueError(f"Input y contains NaN: {unit} {int(missing.argmax())} has no label; leave it out")
+
+
 def levels_to_user() -> int:
     """The `stacklevel` of a warning that points at the line outside majorant that led to it."""
     level, frame = 1, sys._getframe(1)

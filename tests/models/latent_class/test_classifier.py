@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, cross_val_score
 
 import majorant as mj
 
@@ -170,6 +171,56 @@ def test_rows_without_label_help(hole: Any) -> None:
     assert left_out.objective_ == pytest.approx(alone.objective_, rel=1e-5)
 
 
+@pytest.mark.parametrize("form", ["labels", "None", "NaN", "probabilities", "probabilities and NaN", "indicators"])
+def test_scores_of_every_kind_of_target(form: str) -> None:
+    """Rows without label do not count; probabilities count the predicted label by its probability."""
+    X, y = xor(120)
+    known = np.arange(120) % 4 > 0
+    soft = np.where(np.eye(2)[y] == 1, 0.9, 0.1)
+    given: Any = {
+        "labels": y,
+        "None": np.where(known, y.astype(object), None),
+        "NaN": np.where(known, y, np.nan),
+        "probabilities": soft,
+        "probabilities and NaN": np.where(known[:, None], soft, np.nan),
+        "indicators": np.column_stack([y, 1 - y, X[:, 0] > 0]),
+    }[form]
+    model = mj.LatentClassClassifier(4, n_init=2, max_iter=200, random_state=0).fit(X, given)
+    counted = known if form in ("None", "NaN", "probabilities and NaN") else np.ones(120, dtype=bool)
+    found = model.predict(X)
+    right = (found == y) if form != "indicators" else (found == given).all(axis=1)
+    expected = np.where(right, 0.9, 0.1) if "probabilities" in form else right
+    assert model.score(X, given) == pytest.approx(expected[counted].mean())
+    w = np.random.default_rng(0).gamma(1.0, size=120)
+    assert model.score(X, given, w) == pytest.approx(np.average(expected[counted], weights=w[counted]))
+    folds = KFold(3) if "NaN" in form else 3  # scikit-learn itself refuses to split by NaN
+    assert cross_val_score(model, X, given, cv=folds).min() > 0.8
+
+
+def test_scores_that_say_nothing_are_refused() -> None:
+    X, y = xor(40)
+    model = mj.LatentClassClassifier(4, n_init=1, random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="no row with weight has a label"):
+        model.score(X, np.full(40, np.nan))
+    with pytest.raises(ValueError, match=r"the fit was given labels, so y must be labels or a table of .* 2 labels"):
+        model.score(X, np.ones((40, 3)))
+    with pytest.raises(ValueError, match="table of probabilities of 2 labels"):
+        model.score(X, np.full((40, 4), 0.25))
+    several = mj.LatentClassClassifier(4, n_init=1, random_state=0).fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="the fit was given indicators, so y must be a table of 2 indicators"):
+        several.score(X, y)
+    with pytest.raises(ValueError, match="one label, or one row, for each of the 40 rows"):
+        model.score(X, y[:3])
+
+
+def test_indicators_stay_so_where_all_rows_sum_to_one() -> None:
+    X, y = xor(40)
+    one_of_two = np.eye(2)[y]
+    model = mj.LatentClassClassifier(4, n_init=1, random_state=0).fit(X, np.vstack([one_of_two[:-1], [1.0, 1.0]]))
+    assert model.target_kind_ == "indicators"
+    assert model.score(X, one_of_two) > 0.9
+
+
 def test_rows_of_nan_have_no_label() -> None:
     X, y = xor(80)
     table = np.eye(2)[y]
@@ -279,7 +330,8 @@ def test_degenerate_tables() -> None:
         ({"unlabelled_weight": -1.0}, None, "unlabelled_weight must be"),
         ({}, np.full(8, np.nan), "no row with weight has a label"),
         ({}, np.arange(8) / 3, "[Uu]nknown label type"),
-        ({}, np.full((8, 2), 0.3), "rows sum to one"),
+        ({}, np.array([[0.5, 0.5]] * 5 + [[0.5, 0.499]] + [[0.5, 0.5]] * 2), "rows sum to one.* row 5 sums to 0.999"),
+        ({}, np.full((8, 2), 2), "row 0 sums to 4"),
         ({}, np.full((8, 2), -1), "below 0"),
         ({}, np.array([[0.5, np.nan]] + [[0.5, 0.5]] * 7), "row 0 of y is NaN in part"),
         ({}, np.array([["a", "b"]] * 8), "other things than numbers"),

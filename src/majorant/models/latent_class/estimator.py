@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
@@ -442,6 +443,45 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         if self.target_kind_ == "indicators":
             return (p > 0.5).astype(np.intp)
         return np.asarray(self.classes_[p.argmax(axis=1)])
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows with a label that are predicted right.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            As in `fit`; rows without label do not count. A row of probabilities is right with the probability of the
+            predicted label. A row of indicators is right if all of them are.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError, TypeError
+            If no row with weight has a label, or y is not what the fit was given.
+
+        Notes
+        -----
+        scikit-learn splits labels by their classes in `cross_val_score`, and refuses NaN among them: give it
+        ``cv=KFold(5)``, or None in place of NaN.
+        """
+        found = self.predict(X)
+        weights = check_sample_weight(sample_weight, len(found))
+        many = self.target_kind_ == "indicators"
+        targets = read_targets(y, len(found), weights, indicators=many)
+        n = len(self.classes_)
+        if many != (targets.kind == "indicators") or (targets.kind != "labels" and len(targets.classes) != n):
+            expected = f"a table of {n} indicators" if many else f"labels or a table of probabilities of {n} labels"
+            raise ValueError(f"the fit was given {self.target_kind_}, so y must be {expected}; got {targets.kind}")
+        of_entry, found = targets.weights_under(weights), found[targets.rows]
+        if targets.patterns is not None:
+            return float(accuracy_score(targets.patterns[targets.codes], found, sample_weight=of_entry))
+        names = targets.classes if targets.kind == "labels" else self.classes_
+        return float(accuracy_score(names[targets.codes], found, sample_weight=of_entry))
 
     def _summary(self) -> Summary:
         return latent_class_summary(self)

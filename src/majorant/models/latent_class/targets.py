@@ -11,9 +11,12 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from majorant._validation import is_missing
+from majorant._validation import exact_labels, is_missing
 
 Array = NDArray[np.float64]
+
+ROUNDING = 1e-6
+"""By how much the sum of a row of probabilities may differ from one."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class Targets:
         return w if self.shares is None else w * self.shares
 
 
-def read_targets(y: Any, n_rows: int, weights: Array | None) -> Targets:
+def read_targets(y: Any, n_rows: int, weights: Array | None, *, indicators: bool = False) -> Targets:
     """The targets of so many rows.
 
     Parameters
@@ -56,6 +59,8 @@ def read_targets(y: Any, n_rows: int, weights: Array | None) -> Targets:
     n_rows : int
     weights : ndarray of shape (n_rows,), optional
         Labels without weight are no classes.
+    indicators : bool, default=False
+        Whether a table is known to hold indicators, though all of its rows may sum to one.
 
     Raises
     ------
@@ -64,14 +69,14 @@ def read_targets(y: Any, n_rows: int, weights: Array | None) -> Targets:
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None: give the label of each row")
-    table = y.toarray() if sparse.issparse(y) else np.asarray(y)
+    table = y.toarray() if sparse.issparse(y) else np.asarray(exact_labels(y))
     if table.shape[:1] != (n_rows,) or table.ndim > 2:
         raise ValueError(
             f"y must have one label, or one row, for each of the {n_rows} rows of X; got shape {table.shape}"
         )
     counts = np.ones(n_rows, dtype=bool) if weights is None else weights > 0
     if table.ndim == 2 and table.shape[1] > 1:
-        return _of_table(table, counts)
+        return _of_table(table, counts, indicators)
     return _of_labels(column_or_1d(table, warn=True), counts)
 
 
@@ -86,7 +91,7 @@ def _of_labels(y: NDArray[Any], counts: NDArray[np.bool_]) -> Targets:
     return Targets("labels", classes, np.flatnonzero(present & counts), codes.astype(np.intp))
 
 
-def _of_table(table: NDArray[Any], counts: NDArray[np.bool_]) -> Targets:
+def _of_table(table: NDArray[Any], counts: NDArray[np.bool_], indicators: bool) -> Targets:
     if table.dtype.kind not in "biuf":
         try:
             table = table.astype(np.float64)
@@ -105,14 +110,17 @@ def _of_table(table: NDArray[Any], counts: NDArray[np.bool_]) -> Targets:
     if not np.isfinite(values).all() or (values < 0).any():
         raise ValueError("a table of y must hold probabilities or indicators; got numbers below 0 or not finite")
     kept = np.flatnonzero(present & counts)
-    if table.dtype.kind == "f" and np.allclose(values.sum(axis=1), 1, rtol=0, atol=1e-6):
+    sums = values.sum(axis=1)
+    if table.dtype.kind == "f" and not indicators and (np.abs(sums - 1) <= ROUNDING).all():
         of_kept = table[kept].astype(np.float64)
         of_kept /= of_kept.sum(axis=1, keepdims=True)
         entry, codes = np.nonzero(of_kept)
         return Targets("probabilities", classes, kept[entry], codes, of_kept[entry, codes])
     if not np.isin(values, (0, 1)).all():
+        at = int(np.argmax(np.abs(sums - 1) > ROUNDING)) if table.dtype.kind == "f" else 0
         raise ValueError(
-            "a table of y must hold probabilities, floats whose rows sum to one, or indicators, zeros and ones"
+            "a table of y must hold probabilities, floats whose rows sum to one, or indicators, zeros and ones; row "
+            f"{np.flatnonzero(present)[at]} sums to {sums[at]:.9g}: divide each row by its sum"
         )
     patterns, codes = np.unique(table[kept].astype(np.float64), axis=0, return_inverse=True)
     return Targets("indicators", classes, kept, codes.ravel().astype(np.intp), patterns=patterns)

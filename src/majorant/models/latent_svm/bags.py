@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from majorant._validation import check_csr
+from majorant._validation import check_csr, exact_labels
 from majorant.engine.chunks import Chunks, block_rows
 
 LARGEST = 1e150
@@ -53,7 +53,7 @@ class Samples:
         ValueError
             If there are as many as neither, or rows of one sample have different ones.
         """
-        values: NDArray[Any] = column_or_1d(given, warn=True)
+        values: NDArray[Any] = column_or_1d(exact_labels(given), warn=True)
         if len(values) == len(self) and (self.of_row is None or len(values) != len(self.of_row)):
             return values
         if self.of_row is None or len(values) != len(self.of_row):

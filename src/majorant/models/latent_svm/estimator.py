@@ -21,6 +21,7 @@ from majorant._validation import (
     check_real,
     check_runs,
     check_sample_weight,
+    refuse_missing_labels,
 )
 from majorant.engine.chunks import Block
 from majorant.engine.policies import BoundPolicy, check_bounds
@@ -245,6 +246,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
             if len(samples) == 1:
                 raise ValueError("n_samples=1: a classifier needs samples of at least two classes")
             labels = samples.one_each(y, "y")
+            refuse_missing_labels(labels, "sample")
             assert_all_finite(labels, input_name="y")
             check_classification_targets(labels)
             weights = self._weights(samples, sample_weight)

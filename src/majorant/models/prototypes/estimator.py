@@ -22,6 +22,8 @@ from majorant._validation import (
     check_real,
     check_runs,
     check_sample_weight,
+    exact_labels,
+    refuse_missing_labels,
 )
 from majorant.engine.chunks import Chunks
 from majorant.engine.measure import square_unit
@@ -220,7 +222,8 @@ class LatentPrototypeClassifier(
             self._check_parameters()
             random = check_random_state(self.random_state)
             self._refuse_chunks(X)
-            X, y = validate_data(self, X, y, **ACCEPTED)
+            X, y = validate_data(self, X, exact_labels(y), **ACCEPTED)
+            refuse_missing_labels(y)
             check_classification_targets(y)
             check_enough_rows(len(X), "n_poses", self.n_poses, "pose")
             weights = check_sample_weight(sample_weight, len(X))
@@ -422,7 +425,7 @@ class LatentPrototypeClassifier(
         X = self._check_rows(X)
         if y is None:
             return self._poses(X, None)
-        y = column_or_1d(y)
+        y = column_or_1d(exact_labels(y))
         if len(y) != len(X):
             raise ValueError(f"y must have one label a row; got {len(y)} for {len(X)} rows")
         matches = self.classes_ == np.asarray(y)[:, None]
