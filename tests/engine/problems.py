@@ -15,6 +15,7 @@ from majorant.engine import (
     Block,
     BoundPolicy,
     Chunks,
+    Coherence,
     Family,
     GibbsLimit,
     GrowingSubset,
@@ -127,6 +128,8 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
 
 PAIRS = PairConstraints(must_link=[[0, 1], [1, 2], [5, 9]], cannot_link=[[0, 5], [3, 4]])
 
+CHAIN = Coherence([[i, i + 1] for i in range(9)])
+
 POLICIES: dict[str, BoundPolicy] = {
     "Tightest": Tightest(),
     "GibbsLimit": GibbsLimit(),
@@ -136,6 +139,7 @@ POLICIES: dict[str, BoundPolicy] = {
     "Balance": Biased(Balance()),
     "PairConstraints": Biased(PAIRS),
     "MultiFold": Biased(MultiFold(2)),
+    "Coherence": Biased(CHAIN),
 }
 
 EXPLORING = {name: policy for name, policy in POLICIES.items() if name != "Tightest"}

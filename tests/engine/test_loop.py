@@ -53,8 +53,8 @@ class Watched(BoundPolicy):
     policy: BoundPolicy
     excesses: list[float]
 
-    def prepare(self, family: Any, theta: Any, data: Chunks, seed: int, draw: int) -> None:
-        self.policy.prepare(family, theta, data, seed, draw)
+    def prepare(self, family: Any, theta: Any, data: Chunks, seed: int, draw: int, bound: float = np.inf) -> None:
+        self.policy.prepare(family, theta, data, seed, draw, bound)
 
     def propose(self, view: View, price: float) -> NDArray[Any]:
         q = self.policy.propose(view, price)

@@ -442,8 +442,12 @@ class TestNoise:
         np.testing.assert_allclose(proposals(1), proposals(7), rtol=1e-9, atol=1e-12)
 
 
+PRICED = {name: policy for name, policy in EXPLORING.items() if name != "Coherence"} | {"Tightest": Tightest()}
+"""Coherence keeps to the budget whatever the price."""
+
+
 @pytest.mark.parametrize("beta", [SOFT, HARD])
-@pytest.mark.parametrize("policy", [*EXPLORING.values(), Tightest()], ids=[*EXPLORING, "Tightest"])
+@pytest.mark.parametrize("policy", PRICED.values(), ids=PRICED.keys())
 class TestPrice:
     PRICES = (1e-2, 1e-1, 1.0, 10.0, 1e3)
 

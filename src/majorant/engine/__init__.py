@@ -2,6 +2,7 @@
 
 from majorant.engine.biases import Balance, MultiFold, PairConstraints
 from majorant.engine.chunks import Block, Chunks
+from majorant.engine.coherence import Coherence
 from majorant.engine.loop import BoundError, Solution, minimize
 from majorant.engine.policies import (
     Bias,
@@ -12,6 +13,7 @@ from majorant.engine.policies import (
     RandomWalk,
     Tempered,
     Tightest,
+    WholeBias,
 )
 from majorant.engine.problem import Bound, Family, Policy, Sweep, View
 from majorant.engine.trace import Trace
@@ -25,6 +27,7 @@ __all__ = [
     "BoundError",
     "BoundPolicy",
     "Chunks",
+    "Coherence",
     "Family",
     "GibbsLimit",
     "GrowingSubset",
@@ -38,5 +41,6 @@ __all__ = [
     "Tightest",
     "Trace",
     "View",
+    "WholeBias",
     "minimize",
 ]

@@ -75,8 +75,8 @@ class PairConstraints:
     """
 
     def __init__(self, must_link: ArrayLike = (), cannot_link: ArrayLike = ()) -> None:
-        self.must_link = _pairs(must_link, "must_link")
-        self.cannot_link = _pairs(cannot_link, "cannot_link")
+        self.must_link = pairs_of_units(must_link, "must_link")
+        self.cannot_link = pairs_of_units(cannot_link, "cannot_link")
         self.units, members = np.unique(
             np.concatenate([self.must_link.ravel(), self.cannot_link.ravel()]), return_inverse=True
         )
@@ -300,7 +300,13 @@ class _FoldFits:
         return out
 
 
-def _pairs(pairs: ArrayLike | Sequence[Any], name: str) -> NDArray[np.intp]:
+def pairs_of_units(pairs: ArrayLike | Sequence[Any], name: str) -> NDArray[np.intp]:
+    """Pairs of numbers of units as an array of shape (n_pairs, 2).
+
+    Raises
+    ------
+    ValueError
+    """
     array = np.asarray(pairs)
     if array.size == 0:
         return np.empty((0, 2), dtype=np.intp)

@@ -307,7 +307,7 @@ def _explore(
     for t in range(max_iter):
         theta, b = run.step(bound, theta, ceiling)
         run.draw += 1
-        policy.prepare(family, theta, run.data, run.seed, run.draw)
+        policy.prepare(family, theta, run.data, run.seed, run.draw, b)
         seen = run.sweep(theta, price)
         objective = run.objective(theta, seen)
         gap = run.gap(b, objective)

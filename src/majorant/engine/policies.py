@@ -47,7 +47,9 @@ class BoundPolicy:
         if not (hot_start is None or isinstance(hot_start, bool | np.bool_)):
             raise TypeError(f"hot_start must be True, False or None; got {hot_start!r}")
 
-    def prepare(self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int) -> None:
+    def prepare(
+        self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int, bound: float = np.inf
+    ) -> None:
         """Nothing to prepare."""
 
     def propose(self, view: View, price: float) -> Latent:
@@ -201,9 +203,13 @@ class GrowingSubset(BoundPolicy):
         block.memory[KEPT] = q
 
 
+CHOSEN = "chosen latents"
+"""Where latent values that were chosen for all units together are kept, in the memory of their block."""
+
+
 @runtime_checkable
 class Bias(Protocol):
-    """An application's preference among bounds.
+    """An application's preference among bounds, state by state.
 
     It may also offer ``keep(block, q)``, called as a policy's: to remember latent values.
     """
@@ -221,14 +227,33 @@ class Bias(Protocol):
         ...
 
 
+@runtime_checkable
+class WholeBias(Protocol):
+    """An application's preference among the latent values of all units together."""
+
+    def choose(self, view: View, budget: float) -> Latent:
+        """The best latent values of all units of an excess of at most `budget`.
+
+        `view` shows all units as one block without columns. The loop computes the excess anew: latent values that leave
+        the budget are blended with the tightest ones.
+        """
+        ...
+
+    def renumbered(self, positions: NDArray[np.intp]) -> WholeBias:
+        """The same preference where unit `i` is now unit ``positions[i]`` (-1: gone)."""
+        ...
+
+
 @dataclass(frozen=True)
 class Biased(BoundPolicy):
     """The best valid bound by an application's preference.
 
     Parameters
     ----------
-    bias : Bias
-        `Balance()`, `PairConstraints(...)`, `MultiFold()`, or an object of one's own with these three methods.
+    bias : Bias or WholeBias
+        `Balance()`, `PairConstraints(...)`, `MultiFold()`, `Coherence(...)`, or an object of one's own: with the three
+        methods of a `Bias`, where states of single units are preferred, or the two of a `WholeBias`, which is shown
+        the energies of all units and therefore needs memory for them.
     eta, hot_start
         See `BoundPolicy`; eta is 0.1 by default.
 
@@ -237,18 +262,26 @@ class Biased(BoundPolicy):
     .. [1] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 4.3.
     """
 
-    bias: Bias
+    bias: Bias | WholeBias
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.bias, type) or not isinstance(self.bias, Bias):
+        if isinstance(self.bias, type) or not isinstance(self.bias, Bias | WholeBias):
             raise TypeError(f"bias must be an object such as Balance(); got {self.bias!r}")
 
-    def prepare(self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int) -> None:
-        self.bias.prepare(family, theta, data)
+    def prepare(
+        self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int, bound: float = np.inf
+    ) -> None:
+        if isinstance(self.bias, Bias):
+            self.bias.prepare(family, theta, data)
+        else:
+            _choose(self.bias, family, theta, data, seed, draw, self.eta, bound)
 
     def propose(self, view: View, price: float) -> Latent:
-        return tilted(view, self.bias.prefer(view), price)
+        if isinstance(self.bias, Bias):
+            return tilted(view, self.bias.prefer(view), price)
+        chosen: Latent = view.block.memory[CHOSEN]
+        return chosen
 
     def keep(self, block: Block, q: Latent) -> None:
         remember = getattr(self.bias, "keep", None)
@@ -257,6 +290,60 @@ class Biased(BoundPolicy):
 
     def renumbered(self, positions: NDArray[np.intp]) -> Biased:
         return replace(self, bias=self.bias.renumbered(positions))
+
+
+def _choose(
+    bias: WholeBias,
+    family: Family[Any],
+    theta: Any,
+    data: Chunks,
+    seed: int,
+    draw: int,
+    eta: float,
+    bound: float,
+) -> None:
+    """Show all units to a bias and keep what it chooses where the pass that draws will find it."""
+    energies = np.empty((data.n_units, family.n_states))
+    weights = np.ones(data.n_units)
+    memories: dict[int, tuple[slice, dict[str, Any]]] = {}
+
+    def visit(block: Block) -> float:
+        table = family.energies(theta, block)
+        energies[block.at] = table
+        if block.weights is not None:
+            weights[block.at] = block.weights
+        memories[block.first] = block.at, block.memory
+        return block.total(tightest(table, family.beta)[0])
+
+    objective = family.penalty(theta) + data.map_sum(visit)
+    free, tight = tightest(energies, family.beta)
+    view = View(Block(0, (energies,), weights), energies, free, tight, family.beta, seed, draw)
+    budget = (1 - eta) * (bound - objective)
+    chosen = _checked(bias.choose(view, budget), view, bias) if budget > 0 else tight
+    for at, memory in memories.values():
+        memory[CHOSEN] = chosen[at]
+
+
+def _checked(q: Any, view: View, bias: WholeBias) -> Latent:
+    """Latent values in the form that families expect.
+
+    Raises
+    ------
+    ValueError
+    """
+    n, n_states = view.energies.shape
+    array = np.asarray(q)
+    name = type(bias).__name__
+    if array.shape == (n,) and np.issubdtype(array.dtype, np.integer):
+        if array.min() < 0 or array.max() >= n_states:
+            raise ValueError(f"{name}.choose gave states from {array.min()} to {array.max()}; there are {n_states}")
+        return array.astype(np.int32, copy=False)
+    if array.shape == (n, n_states) and (array >= 0).all() and np.allclose(array.sum(axis=1), 1.0):
+        return array
+    raise ValueError(
+        f"{name}.choose must give a whole number a unit, shape ({n},), or rows of shares that sum to one, shape "
+        f"({n}, {n_states}); got {array.dtype} of shape {array.shape}"
+    )
 
 
 def check_bounds(value: Any) -> None:

@@ -150,12 +150,18 @@ class View:
 
     def bound(self, family: Family[Any], theta: Any, q: Latent) -> Bound:
         """The bound of latent values `q`, with its excess over the objective."""
-        statistics = family.statistics(self.block, q, theta)
-        entropy = 0.0 if np.isinf(self.beta) or q.ndim == 1 else self.block.total(entropies(q)) / self.beta
+        statistics, entropy = family.statistics(self.block, q, theta), self.entropy(q)
         if q is self.tight:
             return Bound(statistics, entropy, 0.0)
-        excess = self.block.total(expected(q, self.energies) - self.free) - entropy
-        return Bound(statistics, entropy, excess, self.distance(q))
+        return Bound(statistics, entropy, self.excess(q), self.distance(q))
+
+    def entropy(self, q: Latent) -> float:
+        """``sum_i w_i H(q_i) / beta``."""
+        return 0.0 if np.isinf(self.beta) or q.ndim == 1 else self.block.total(entropies(q)) / self.beta
+
+    def excess(self, q: Latent) -> float:
+        """How far the bound of latent values `q` lies above the objective."""
+        return self.block.total(expected(q, self.energies) - self.free) - self.entropy(q)
 
     def distance(self, q: Latent) -> float:
         """Number of units that `q` places otherwise than the tightest bound does."""
@@ -169,7 +175,8 @@ class Policy(Protocol):
     """Chooses bounds.
 
     Every policy is a family of proposals with one parameter, the `price` of a unit of excess (1 / energy): the excess
-    of a proposal falls as the price rises, and at an infinite price it is the tightest bound.
+    of a proposal falls as the price rises, and at an infinite price it is the tightest bound. One that keeps to the
+    budget by itself may disregard the price.
 
     Attributes
     ----------
@@ -185,8 +192,14 @@ class Policy(Protocol):
     @property
     def hot_start(self) -> bool | None: ...
 
-    def prepare(self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int) -> None:
-        """Passes over the data that a draw needs before the pass that makes it."""
+    def prepare(
+        self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int, bound: float = np.inf
+    ) -> None:
+        """Passes over the data that a draw needs before the pass that makes it.
+
+        `bound` is the value at `theta` of the bound that it minimises: ``1 - eta`` times what it lies above the
+        objective is the budget of this draw.
+        """
         ...
 
     def propose(self, view: View, price: float) -> Latent:

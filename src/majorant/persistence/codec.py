@@ -19,7 +19,7 @@ from majorant.persistence.errors import SavedModelError, UnsavableError
 from majorant.solvers.responses import RESPONSES
 
 _GENERATORS: dict[str, type[Any]] = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
-_POLICY_MODULES = ("majorant.engine.policies", "majorant.engine.biases")
+_POLICY_MODULES = ("majorant.engine.policies", "majorant.engine.biases", "majorant.engine.coherence")
 RESPONSE_CLASSES: dict[str, type[Any]] = {type(response).__name__: type(response) for response in RESPONSES.values()}
 _TWISTER_LENGTH = 624
 

@@ -1,0 +1,319 @@
+"""The preference for labelings in which neighbours agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from majorant._validation import check_choice, check_integer
+from majorant.engine.biases import pairs_of_units
+from majorant.engine.chunks import Block
+from majorant.engine.latents import Latent, tightest
+from majorant.engine.potts import Method, PottsGraph
+from majorant.engine.problem import View
+
+MAX_TRIES = 20
+"""Multipliers that are tried for a budget; seldom more than ten are."""
+
+NEARLY_ALL = 1e-3
+"""A bound that leaves no more than this share of the budget is good enough."""
+
+
+class Coherence:
+    r"""Prefers labelings in which units that are linked have the same state.
+
+    Of all bounds within the budget :math:`B` that the engine grants, it looks for the one of least Potts energy,
+
+    .. math::
+        \min_z \sum_{(i, j)} c_{ij} [z_i \ne z_j] \quad\text{subject to}\quad
+        \sum_i w_i \big(E_i(z_i) - \min_{z'} E_i(z')\big) \le B,
+
+    by bisection on the multiplier :math:`\lambda` of
+    :math:`\sum_i w_i E_i(z_i) + \lambda \sum_{(i,j)} c_{ij} [z_i \ne z_j]`, each of these minimised by graph cuts. What
+    the best multiplier leaves of the budget is spent on the connected sets of units that the next one would change.
+    Soft latents (finite inverse temperature) become the posterior under :math:`\lambda` times the votes of each unit's
+    neighbours. Every bound is valid, so a fit's objective means what it meant.
+
+    Parameters
+    ----------
+    edges : array-like of shape (n_edges, 2), or sparse matrix of shape (n_units, n_units)
+        Pairs of units, numbered from 0 in the order of the rows of X, or a symmetric adjacency matrix, whose entries
+        are weights and whose diagonal means nothing: ``sklearn.feature_extraction.image.grid_to_graph(rows, columns)``
+        is that of an image. An edge that is given twice counts twice.
+    weights : array-like of shape (n_edges,), optional
+        Nonnegative weights :math:`c_{ij}` of pairs, 1 by default.
+    n_units : int, optional
+        Number of units that the edges are meant for: data of another number of rows are then refused. A matrix has it.
+    method : {"expansion", "icm"}, default="expansion"
+        "expansion" moves whole sets of units (alpha-expansion), "icm" one unit at a time (iterated conditional modes):
+        several times faster, and as good while few units are to change.
+
+    Attributes
+    ----------
+    edges : ndarray of shape (n_edges, 2)
+        Each pair once, smaller number first, in ascending order.
+    weights : ndarray of shape (n_edges,)
+        Their weights.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If edges are no pairs of two different units, weights are negative, not finite or too few, or a matrix is not
+        symmetric.
+
+    Notes
+    -----
+    All energies, one number a unit and a state, are held in memory. Where rows are equal, and so are one unit with
+    their summed weight, that unit has the edges of all of them.
+
+    References
+    ----------
+    .. [1] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", equation 13.
+    .. [2] Y. Boykov, O. Veksler, R. Zabih, "Fast approximate energy minimization via graph cuts", IEEE Transactions on
+       Pattern Analysis and Machine Intelligence, 2001.
+
+    Examples
+    --------
+    A chain of units; the third one is nearly undecided.
+
+    >>> import majorant as mj
+    >>> chain = mj.Coherence([[0, 1], [1, 2], [2, 3]])
+    >>> energies = [[0, 1], [0, 1], [0.5, 0.4], [0, 1]]
+    >>> chain.label(energies, budget=0.0)
+    array([0, 0, 1, 0], dtype=int32)
+    >>> chain.label(energies, budget=0.2)
+    array([0, 0, 0, 0], dtype=int32)
+    """
+
+    def __init__(
+        self,
+        edges: Any,
+        weights: ArrayLike | None = None,
+        *,
+        n_units: int | None = None,
+        method: Method = "expansion",
+    ) -> None:
+        check_choice("method", method, ["expansion", "icm"])
+        if sparse.issparse(edges):
+            if weights is not None:
+                raise ValueError("an adjacency matrix brings its own weights: leave weights out")
+            if n_units not in (None, edges.shape[0]):
+                raise ValueError(f"n_units={n_units!r}, but the adjacency matrix is of {edges.shape[0]} units")
+            pairs, values = _from_matrix(edges)
+            n_units = int(edges.shape[0])
+        else:
+            pairs = pairs_of_units(edges, "edges")
+            values = _weights(weights, len(pairs))
+        if n_units is not None:
+            check_integer("n_units", n_units, low=0)
+        loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
+        if len(loops):
+            raise ValueError(f"edges link unit {pairs[loops[0], 0]} with itself, which says nothing: drop this pair")
+        self.edges, self.weights = _merged(pairs, values)
+        self.n_units = n_units
+        self.method: Method = method
+        self._check_units(n_units)
+
+    def __repr__(self) -> str:
+        method = "" if self.method == "expansion" else f", method={self.method!r}"
+        return f"Coherence({len(self.edges)} edges{method})"
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Coherence)
+            and (self.n_units, self.method) == (other.n_units, other.method)
+            and np.array_equal(self.edges, other.edges)
+            and np.array_equal(self.weights, other.weights)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.edges.tobytes(), self.weights.tobytes(), self.n_units, self.method))
+
+    def label(
+        self,
+        energies: ArrayLike,
+        budget: float,
+        *,
+        beta: float = np.inf,
+        weights: ArrayLike | None = None,
+    ) -> NDArray[Any]:
+        """The most coherent latent values whose excess over the best ones is at most `budget`.
+
+        Parameters
+        ----------
+        energies : array-like of shape (n_units, n_states)
+            Infinite where a state is absent.
+        budget : float
+            In units of the energies, for all units together.
+        beta : float, default=inf
+            Inverse temperature: infinity for hard labels.
+        weights : array-like of shape (n_units,), optional
+            Weights of the units.
+
+        Returns
+        -------
+        ndarray of shape (n_units,) of int32, or (n_units, n_states) if `beta` is finite
+        """
+        table = np.asarray(energies, dtype=np.float64)
+        share = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=np.float64)
+        return self.choose(View(Block(0, (table,), share), table, *tightest(table, beta), beta, 0, 0), budget)
+
+    def choose(self, view: View, budget: float) -> Latent:
+        """The most coherent latent values of all units within a budget; see `label`."""
+        self._check_units(len(view.energies))
+        problem = _Problem(PottsGraph(len(view.energies), self.edges, self.weights), view, self.method)
+        low, high = problem.tightest(), problem.most_coherent()
+        if high.excess <= budget:
+            return high.q
+        for _ in range(MAX_TRIES):
+            if high.potts >= low.potts or budget - low.excess <= NEARLY_ALL * budget:
+                break
+            found = problem.at((high.excess - low.excess) / (low.potts - high.potts), low.z)
+            if not (low.excess < found.excess < high.excess and high.potts < found.potts < low.potts):
+                break
+            low, high = (found, high) if found.excess <= budget else (low, found)
+        return problem.filled(low, high, budget) if low.q.ndim == 1 else low.q
+
+    def renumbered(self, positions: NDArray[np.intp]) -> Coherence:
+        """The same edges where unit `i` is now unit ``positions[i]``.
+
+        Edges of a unit that is gone (-1), and between units that are now one, are dropped.
+        """
+        self._check_units(len(positions))
+        pairs = positions[self.edges]
+        kept = (pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
+        return Coherence(
+            pairs[kept], self.weights[kept], n_units=int(positions.max(initial=-1)) + 1, method=self.method
+        )
+
+    def _check_units(self, n: int | None) -> None:
+        """Refuse data of another number of units."""
+        if n is None:
+            return
+        if len(self.edges) and self.edges.max() >= n:
+            raise ValueError(
+                f"an edge names unit {self.edges.max()}, but there are {n} units (rows of X), numbered from 0"
+            )
+        if self.n_units not in (None, n):
+            raise ValueError(f"the edges are those of {self.n_units} units, but there are {n} (rows of X)")
+
+
+@dataclass(frozen=True)
+class _Try:
+    """Latent values of all units: labels `z`, and `q`, which is `z` unless latents are soft."""
+
+    z: NDArray[np.int32]
+    q: Latent
+    excess: float
+    potts: float
+
+
+@dataclass(frozen=True)
+class _Problem:
+    """The most coherent latent values, and the tightest, and what lies between."""
+
+    graph: PottsGraph
+    view: View
+    method: Method
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        weights = self.view.weights
+        return np.ones(self.graph.n_units) if weights is None else weights
+
+    @cached_property
+    def regrets(self) -> NDArray[np.float64]:
+        """What each state costs each unit, over its best one."""
+        energies = self.view.energies
+        regrets = energies - energies.min(axis=1, keepdims=True)
+        np.multiply(self.shares[:, None], regrets, where=np.isfinite(regrets), out=regrets)
+        costs: NDArray[np.float64] = regrets
+        return costs
+
+    def _try(self, z: NDArray[np.int32], q: Latent) -> _Try:
+        return _Try(z, q, self.view.excess(q), self.graph.energy(q))
+
+    def tightest(self) -> _Try:
+        return self._try(self.view.best, self.view.tight)
+
+    def most_coherent(self) -> _Try:
+        """One state for every connected set of units, unless none is there for all of them."""
+        n_states = self.regrets.shape[1]
+        n_sets, sets = connected_components(self.graph.adjacency, directed=False)
+        totals = np.zeros((n_sets, n_states))
+        np.add.at(totals, sets, self.regrets)
+        z = totals.argmin(axis=1).astype(np.int32)[sets]
+        if not np.isfinite(totals.min(axis=1)).all():
+            finite = np.where(np.isfinite(self.regrets), self.regrets, 0.0)
+            strength = 2 * finite.max(axis=1).sum() / self.graph.weights.min()
+            z = self.graph.minimise(self.regrets, strength, self.view.best)
+        if np.isinf(self.view.beta):
+            return self._try(z, z)
+        linked = np.unique(self.graph.edges)
+        q = self.view.tight.copy()
+        q[linked] = np.eye(n_states)[z[linked]]
+        return self._try(z, q)
+
+    def at(self, multiplier: float, start: NDArray[np.int32]) -> _Try:
+        """The labels that pay `multiplier` for a unit of Potts energy; soft latents follow their neighbours' votes."""
+        z = self.graph.minimise(self.regrets, multiplier, start, self.method)
+        if np.isinf(self.view.beta):
+            return self._try(z, z)
+        votes = self.graph.votes(z, self.regrets.shape[1])
+        tilt = multiplier * votes / np.maximum(self.shares, 1e-12 * self.shares.max())[:, None]
+        return self._try(z, tightest(self.view.energies - tilt, self.view.beta)[1])
+
+    def filled(self, low: _Try, high: _Try, budget: float) -> NDArray[np.int32]:
+        """What `low` leaves of the budget, spent on sets of units that `high` labels otherwise, best value first."""
+        sets, n_sets = self.graph.differences(low.z, high.z)
+        rows = np.flatnonzero(sets >= 0)
+        costs = np.bincount(sets[rows], self.regrets[rows, high.z[rows]] - self.regrets[rows, low.z[rows]], n_sets)
+        gains = -self.graph.energy_changes(low.z, high.z, sets, n_sets)
+        worthy = np.flatnonzero(gains > 0)
+        taken, room = np.zeros(n_sets + 1, dtype=bool), budget - low.excess
+        for k in worthy[np.argsort(costs[worthy] / gains[worthy], kind="stable")]:
+            if costs[k] <= room:
+                taken[k] = True
+                room -= costs[k]
+        z = np.where(taken[sets], high.z, low.z)
+        return z if self.view.excess(z) <= budget else low.z
+
+
+def _weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    if weights is None:
+        return np.ones(n)
+    values = np.asarray(weights, dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"weights must be one number an edge, shape ({n},); got shape {values.shape}")
+    return _checked(values)
+
+
+def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
+    if len(wrong):
+        raise ValueError(f"weights of edges must be finite and not negative; got {values[wrong[0]]!r}")
+    return values
+
+
+def _from_matrix(matrix: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """The pairs of a symmetric adjacency matrix and their weights."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
+        raise ValueError(f"an adjacency matrix must be square, a row a unit; got shape {matrix.shape}")
+    entries = sparse.csr_array(matrix).astype(np.float64)
+    if abs(entries - entries.T).sum() > 0:
+        raise ValueError("an adjacency matrix must be symmetric: add its transpose, or give pairs of units")
+    upper = sparse.triu(entries, k=1).tocoo()
+    return np.column_stack(upper.coords).astype(np.intp), _checked(upper.data)
+
+
+def _merged(pairs: NDArray[np.intp], values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+    """Each pair once, in order, with the sum of its weights; those without weight dropped."""
+    unique, which = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
+    total = np.bincount(which.ravel(), values, len(unique)).astype(np.float64)
+    return unique[total > 0], total[total > 0]
