@@ -126,8 +126,9 @@ def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str 
 
 def did_you_mean(value: Any, known: Sequence[str]) -> str:
     """`` Did you mean 'auto'?`` with the nearest known name; nothing where none is near."""
-    near = get_close_matches(str(value), known, n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    by_lower_case = {name.lower(): name for name in reversed(known)}
+    near = get_close_matches(str(value).lower(), by_lower_case, n=1)
+    return f" Did you mean {by_lower_case[near[0]]!r}?" if near else ""
 
 
 def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:

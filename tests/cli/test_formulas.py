@@ -92,6 +92,24 @@ def test_trials_are_taken_where_a_new_table_has_them(majorant: Majorant, table: 
     np.testing.assert_allclose(expected, model.predict(table[["x"]]) * (table["days"] + 1).to_numpy())
 
 
+def test_columns_may_be_named_to_be_left_out(majorant: Majorant, table: pl.DataFrame, tmp_path: Path) -> None:
+    """As in R; what is left out may lack values, and weights are no terms of a dot."""
+    some = table.with_columns(x=pl.when(pl.int_range(120) == 4).then(None).otherwise("x")).rename({"soil": "so`il"})
+    some.write_csv(tmp_path / "t.csv")
+    answer = majorant(*FIT, "--formula", "y ~ . - x - site", "--weights", "days", *RUN)
+    assert (answer.status, answer.err) == (0, "") and "120 rows used, 0 left out" in answer.out
+    assert mj.load("run/model.majorant").feature_names_in_.tolist() == ["kind[T.b]", "so`il"]
+    assert majorant(*FIT, "--target", "y", "--groups", "site", "--drop-missing", *RUN, "--force").status == 0
+    assert mj.load("run/model.majorant").feature_names_in_.tolist() == ["x", "days", "so`il"]
+
+
+def test_a_question_ends_without_a_stop(majorant: Majorant, table: pl.DataFrame) -> None:
+    for formula in ("Y ~ x", "y ~ lag(x)", "y ~ x + Days", "y ~ log(xx)"):
+        answer = majorant(*FIT, "--formula", formula, *RUN)
+        assert answer.status == 2 and "Did you mean" in answer.words and "?." not in answer.words
+        assert answer.words.endswith((".", "?"))
+
+
 def test_sizes_are_compared(majorant: Majorant, table: pl.DataFrame) -> None:
     assert majorant(*COUNTS, "--k", "1:2", "--criterion", "bic", "--out", "run").status == 0
     kept = json.loads(Path("run/summary.json").read_text())
@@ -119,7 +137,12 @@ def test_rows_without_a_value_are_left_out_on_request(majorant: Majorant, table:
         ([*FIT, "--formula", "y ~ x + q"], "the table has no column 'q'"),
         ([*FIT, "--formula", "y ~ open(x)"], "a formula knows no function 'open'"),
         ([*FIT, "--formula", "y ~ log(x)"], "log(x) is nan in row"),
-        ([*FIT, "--formula", "kind ~ x"], "the response 'kind[a]' holds levels"),
+        (
+            [*FIT, "--formula", "kind ~ x"],
+            "the response 'kind' holds levels: it must be numbers, such as I(kind == 'a').",
+        ),
+        ([*FIT, "--formula", "Y ~ x"], "the table has no column 'Y'. Did you mean 'y'? Its columns: 'y', 'x',"),
+        ([*FIT, "--formula", "y ~ y"], "the response 'y' stands among what explains it: leave it out on the right of"),
         ([*FIT, "--formula", "y ~ x", "--target", "y"], "--formula names the columns: leave --target out."),
         ([*FIT, "--formula", "y ~ x", "--features", "x"], "leave --features out."),
         ([*FIT, "--formula", "y ~ x", "--standardise"], 'Write scale() in --formula: "y ~ scale(x)".'),

@@ -133,7 +133,33 @@ def test_rows_that_the_formula_cannot_take_are_named(text: str, column: str, val
         ("~ x", "must have one response"),
         ("", "must have one response"),
         ("y + z ~ x", "must have one response"),
-        ("g ~ x", "the response 'g[a]' holds levels"),
+        ("g ~ x", "the response 'g' holds levels: it must be numbers, such as I(g == 'a')"),
+        ("y ~ x + Z2", "the table has no column 'Z2'. Did you mean 'z'?"),
+        ("y ~ lag(x)", "Did you mean 'log'? But it may use columns"),
+        ("y ~ ", "has no terms: write ~ 1 for means alone"),
+        ("y ~ y", "the response 'y' stands among what explains it"),
+        ("y ~ x + log(y)", "the response 'y' stands among what explains it"),
+        ("y ~ x:y", "the response 'y' stands among what explains it"),
+        ("y ~ x | y", "the response 'y' stands among what explains it"),
+        ("y ~ x + offset(y)", "the response 'y' stands among what explains it"),
+        ("log(y) ~ x + log(y)", "the response 'log(y)' stands among what explains it"),
+        ("y ~ 2*x", "must say arithmetic in I(), as in I(2 * x) or I(1 / x)"),
+        ("y ~ x*2", "must say arithmetic in I()"),
+        ("y ~ x/2 + z", "must say arithmetic in I()"),
+        ("y ~ 1/x", "must say arithmetic in I()"),
+        ("y ~ z + 3:x", "must say arithmetic in I()"),
+        ("y ~ x > 0", "Unknown operator '>': a formula is written response ~ terms, and a comparison I(x > 0)"),
+        ("y = x", "a formula is written response ~ terms"),
+        ("y ~ x + (1 | g)", "groups stand once, at the end: y ~ x | id"),
+        ("y ~ log(z, 2)", "log takes 1 argument in a formula; logarithms to other bases are log2 and log10"),
+        ("y ~ np.exp(x, z)", "exp takes 1 argument in a formula"),
+        ("y ~ np.exp(x, out=z)", "exp takes no keywords in a formula"),
+        ("y ~ maximum(x)", "maximum takes 2 arguments in a formula"),
+        ("y ~ as.factor(g)", "no function 'as.factor'; write for example factor(g)"),
+        ("y ~ ns(x, 3)", "no function 'ns'; write for example cr(x, df=4)"),
+        ("y ~ pmax(x, z)", "write for example maximum(x, z)"),
+        ("y ~ ifelse(x > 0, 1, 0)", "write for example I(x > 0)"),
+        ("y ~ pi(x)", "a formula knows no function 'pi'"),
         ("poly(x, 2) ~ z", "has 2 columns"),
         ("y ~ 0", "has no terms"),
         ("y ~ x | g | h", "too many parts"),
@@ -145,9 +171,29 @@ def test_rows_that_the_formula_cannot_take_are_named(text: str, column: str, val
     ],
 )
 def test_formulas_that_are_none(text: str, words: str) -> None:
+    before = TABLE.copy()
     with pytest.raises((ValueError, TypeError)) as error:
         Formula.learn(text, TABLE)
     assert words in str(error.value)
+    pd.testing.assert_frame_equal(TABLE, before)
+
+
+def test_what_r_calls_constants() -> None:
+    text = "np.cos(2 * np.pi * x) + poly(z, 2, raw=True)"
+    np.testing.assert_array_equal(learned("cos(2 * pi * x) + poly(z, 2, raw=TRUE)")[1], learned(text)[1])
+    with_pi = TABLE.assign(pi=TABLE["z"])
+    np.testing.assert_array_equal(learned("I(pi * x)", with_pi)[1], learned("I(z * x)")[1])
+
+
+@pytest.mark.parametrize("text", ["one", "C(one)", "x*one", "0 + one"])
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas])
+def test_a_factor_of_one_level_is_refused(text: str, library: Any) -> None:
+    table = library(TABLE.assign(one="z"))
+    name = "C(one)" if "C" in text else "one"
+    for formula, keywords in ((f"y ~ {text} + z", {}), ("y ~ z", {"gating": text})):
+        with pytest.raises(ValueError) as error:
+            Formula.learn(formula, table, **keywords)
+        assert f"{name} has one level, 'z', in all rows: leave it out" in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -213,6 +259,10 @@ def test_names_that_differ_in_signs_alone_are_told_apart() -> None:
 def test_a_dot_is_every_column_without_another_role() -> None:
     _, rows = Formula.learn("y ~ . | k", TABLE, gating="h", offset="log(z)")
     assert list(rows.X.columns) == ["x", "g[T.b]", "g[T.c]", "a b"]
+    _, rows = Formula.learn("y ~ . - g", TABLE, gating="h", others=["a b", "log(k)"])
+    assert list(rows.X.columns) == ["x", "z"]
+    _, rows = Formula.learn("y ~ . + k", TABLE[["y", "x", "k"]], others=["k"])
+    assert list(rows.X.columns) == ["x", "k"], "what is named is taken"
 
 
 @pytest.mark.parametrize(
@@ -295,9 +345,9 @@ def test_a_column_of_any_name_is_a_column(name: str) -> None:
     _, rows = Formula.learn("y ~ .", table)
     assert list(rows.X.columns[:2]) == [name, "z"]
     np.testing.assert_array_equal(rows.X[name], x)
-    _, rows = Formula.learn(f"{written} ~ 0 + {written}:z + offset({written}) | {written}", table)
+    _, rows = Formula.learn(f"y ~ 0 + {written}:z + offset({written}) | {written}", table)
     np.testing.assert_array_equal(rows.X.to_numpy()[:, 0], x * TABLE["z"])
-    for given in (rows.y, rows.keywords["offset"], rows.keywords["groups"]):
+    for given in (Formula.learn(f"{written} ~ z", table)[1].y, rows.keywords["offset"], rows.keywords["groups"]):
         np.testing.assert_array_equal(given, x)
 
 

@@ -32,6 +32,11 @@ class CommandError(Exception):
         return "\n".join(lines)
 
 
+def sentence(text: str) -> str:
+    """The text with the stop that ends it."""
+    return text if text.endswith((".", "?", "!")) else f"{text}."
+
+
 def printable(text: str) -> str:
     """The text with a question mark for what no UTF-8 can hold: a file name may be any bytes."""
     return text.encode("utf-8", "replace").decode("utf-8")

@@ -145,9 +145,10 @@ def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns
     """What a formula makes of the table; it is read here, so that its mistakes are told before the fit."""
     text = formula_text(request, table)
     used = used_rows(table, text, request.roles, request.weights, request.drop_missing)
-    formula, rows = used.told(lambda: Formula.learn(text, used.frame, **request.roles))
+    others = [] if request.weights is None else [request.weights]
+    formula, rows = used.told(lambda: Formula.learn(text, used.frame, **request.roles, others=others))
     weights = None if request.weights is None else used.frame[request.weights].cast(pl.Float64).to_numpy()
-    keywords = {**request.roles, **({} if weights is None else {"weights": weights})}
+    keywords = {**request.roles, **({} if weights is None else {"weights": request.weights})}
     columns = Columns(formula.design_names, formula.response_text, request.weights)
     matrix = Matrix(rows.X.to_numpy(), rows.y, weights, used.rows, used.n_left_out)
     return Given(used.frame, None, keywords, text), columns, matrix

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from majorant.cli.errors import CommandError, listed
+from majorant.cli.errors import CommandError, listed, sentence
 from majorant.cli.matrix import Matrix, check_column, check_there, check_weights, choose_features, incomplete_rows
 from majorant.cli.request import FitRequest
 from majorant.cli.settings import known_models
 from majorant.cli.tables import SourceTable
-from majorant.formulas import Formula, RowError, columns_needed
+from majorant.formulas import Formula, RowError, columns_needed, quoted
 from majorant.registry import ESTIMATORS, ModelCard
 
 Result = TypeVar("Result")
@@ -52,7 +52,7 @@ class UsedRows:
                 f"{error.what} in row {self.rows[error.row]} of {self.table.name}{error.after}."
             ) from error
         except (ValueError, TypeError) as error:
-            raise CommandError(f"{str(error).rstrip('.')}.") from error
+            raise CommandError(sentence(str(error))) from error
 
     def matrix(self, formula: Formula, weights: str | None = None) -> Matrix:
         """The design as it was fitted."""
@@ -92,27 +92,26 @@ def formula_text(request: FitRequest, table: SourceTable) -> str:
     others = [name for name in (request.target, request.weights) if name is not None]
     features = choose_features(table, request.features, others)
     if not request.features:
-        roles = _needed(table, "`" + request.target + "` ~ 1", request.roles)
+        roles = _needed(table, f"{quoted(request.target)} ~ 1", request.roles)
         features = tuple(name for name in features if name not in roles)
-    return f"`{request.target}` ~ {' + '.join(f'`{name}`' for name in features) or '1'}"
+    return f"{quoted(request.target)} ~ {' + '.join(map(quoted, features)) or '1'}"
 
 
 def used_rows(
     table: SourceTable, formula: str, roles: Mapping[str, str], weights: str | None, drop_missing: bool
 ) -> UsedRows:
-    """Complete rows, after the checks that every fit needs."""
-    needed = _needed(table, formula, roles)
+    """Complete rows, after the checks that every fit needs; a formula may name columns only to leave them out."""
     if weights is not None:
         check_column(table, weights)
-        needed = [*needed, weights]
-    used = complete_rows(table, needed, drop_missing)
+    needed = _needed(table, formula, roles, [] if weights is None else [weights])
+    used = complete_rows(table, [*needed, *([] if weights is None else [weights])], drop_missing)
     if weights is not None:
         check_weights(used.table, weights, used.frame[weights].cast(pl.Float64).to_numpy())
     return used
 
 
 def complete_rows(table: SourceTable, needed: Sequence[str], drop_missing: bool) -> UsedRows:
-    """Rows in which no value of some columns is missing."""
+    """Rows in which no value of some columns is missing, with all their columns."""
     missing = {}
     for name in needed:
         check_there(table, name)
@@ -120,15 +119,16 @@ def complete_rows(table: SourceTable, needed: Sequence[str], drop_missing: bool)
         where = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
         missing[name] = where.to_numpy()
     incomplete = incomplete_rows(table, missing, drop_missing, "--formula")
-    frame = table.frame.filter(~incomplete).select(list(dict.fromkeys(needed)))
-    return UsedRows(replace(table, frame=frame), np.flatnonzero(~incomplete) + 1, int(incomplete.sum()))
+    return UsedRows(
+        replace(table, frame=table.frame.filter(~incomplete)), np.flatnonzero(~incomplete) + 1, int(incomplete.sum())
+    )
 
 
-def _needed(table: SourceTable, formula: str, roles: Mapping[str, str]) -> list[str]:
+def _needed(table: SourceTable, formula: str, roles: Mapping[str, str], others: Sequence[str] = ()) -> list[str]:
     try:
-        return columns_needed(formula, table.frame.columns, **roles)
+        return columns_needed(formula, table.frame.columns, others, **roles)
     except (ValueError, TypeError) as error:
-        raise CommandError(f"{str(error).rstrip('.')}.") from error
+        raise CommandError(sentence(str(error))) from error
 
 
 def _takes(cls: type[Any], option: str) -> bool:

@@ -2,6 +2,7 @@
 
 from majorant.formulas.columns import RowError, is_table
 from majorant.formulas.formula import EXTRAS, Formula, TableRows, column_of, columns_needed, is_design, numbers_of
+from majorant.formulas.names import quoted
 
 __all__ = [
     "EXTRAS",
@@ -13,4 +14,5 @@ __all__ = [
     "is_design",
     "is_table",
     "numbers_of",
+    "quoted",
 ]

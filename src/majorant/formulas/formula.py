@@ -74,6 +74,7 @@ class Formula:
         gating: str | None = None,
         offset: str | None = None,
         trials: str | None = None,
+        others: Sequence[str] = (),
     ) -> tuple[Formula, TableRows]:
         """A formula with what it learns from a table, and the table's rows.
 
@@ -89,6 +90,8 @@ class Formula:
             Terms of the weights of components.
         offset, trials : str, optional
             A column, or arithmetic on columns.
+        others : sequence of str
+            Columns, or arithmetic on columns, of which ``.`` takes none either: weights, for instance.
 
         Raises
         ------
@@ -99,19 +102,23 @@ class Formula:
         """
         require_formulaic()
         table = table_of(data)
-        sides, found = _read_all(text, table.columns, groups=groups, gating=gating, offset=offset, trials=trials)
+        roles = {"groups": groups, "gating": gating, "offset": offset, "trials": trials}
+        sides, found = _read_all(text, table.columns, others, **roles)
         refuse_missing(table, _needed(sides, found, table.columns))
         features, X = Terms.learn(sides.terms, table)
         if not (features.names or features.has_intercept):
             raise ValueError(f"the formula {text!r} has no terms: write ~ 1 for means alone")
         response, y = Terms.learn(sides.response, table)
         if response.levels:
-            raise TypeError(f"the response {response.names[0]!r} holds levels: it must be numbers")
+            told = ":".join(factor for _, factor in sides.response[0])
+            raise TypeError(f"the response {told!r} holds levels: it must be numbers, such as I({told} == 'a')")
         if y.shape[1] > 2 or (y.shape[1] == 2 and not sides.response[0][0][1].startswith("cbind")):
             raise ValueError(f"the response of {text!r} has {y.shape[1]} columns: it must be one number a row")
         if y.shape[1] == 2 and trials is not None:
             raise ValueError("cbind(successes, failures) gives the trials: leave trials= out")
         learned = {name: Terms.learn(terms, table) for name, terms in found.items()}
+        for terms in (features, *(terms for terms, _ in learned.values())):
+            terms.refuse_single_levels()
         _check_extras(learned)
         extras = {name: terms for name, (terms, _) in learned.items()}
         values = {name: found for name, (_, found) in learned.items()}
@@ -233,7 +240,7 @@ def is_design(data: Any) -> bool:
     return bool(getattr(data, "attrs", {}).get(_DESIGN))
 
 
-def columns_needed(text: str, columns: Sequence[str], **roles: str | None) -> list[str]:
+def columns_needed(text: str, columns: Sequence[str], others: Sequence[str] = (), **roles: str | None) -> list[str]:
     """The columns of a table that a formula and its roles need, in the order of the formula.
 
     Parameters
@@ -241,6 +248,8 @@ def columns_needed(text: str, columns: Sequence[str], **roles: str | None) -> li
     text : str
     columns : sequence of str
         Those of the table.
+    others : sequence of str
+        As in `Formula.learn`.
     **roles
         ``groups``, ``gating``, ``offset`` and ``trials`` of `Formula.learn`.
 
@@ -252,7 +261,7 @@ def columns_needed(text: str, columns: Sequence[str], **roles: str | None) -> li
         If one is missing, or the formula cannot be read.
     """
     require_formulaic()
-    sides, found = _read_all(text, columns, **{name: roles.get(name) for name in EXTRAS})
+    sides, found = _read_all(text, columns, others, **{name: roles.get(name) for name in EXTRAS})
     return _needed(sides, found, columns)
 
 
@@ -286,6 +295,7 @@ def numbers_of(data: Any, text: str, what: str) -> Array:
 def _read_all(
     text: str,
     columns: Sequence[str],
+    others: Sequence[str],
     *,
     groups: str | None,
     gating: str | None,
@@ -300,7 +310,8 @@ def _read_all(
         if gates.response or gates.groups is not None or gates.offset:
             raise ValueError(f"gating has terms only, such as 'w1 + w2'; got {gating!r}")
         found["gating"] = gates.terms
-    elsewhere = [name for terms in found.values() for name in variables_of(terms, columns)]
+    further = [*found.values(), *(expression(other, columns) for other in others)]
+    elsewhere = [name for terms in further for name in variables_of(terms, columns)]
     if groups is not None:
         check_column(groups, columns)
         elsewhere.append(groups)
@@ -316,7 +327,20 @@ def _read_all(
         if offset is not None:
             raise ValueError("an offset is given twice: in the formula and as offset=")
         found["offset"] = expression(sides.offset, columns)
-    return replace(sides, groups=groups if sides.groups is None else sides.groups), found
+    sides = replace(sides, groups=groups if sides.groups is None else sides.groups)
+    _refuse_own_response(sides, found, columns)
+    return sides, found
+
+
+def _refuse_own_response(sides: Sides, extras: Mapping[str, tuple[Term, ...]], columns: Sequence[str]) -> None:
+    """Refuse to explain the response by itself."""
+    response = sides.response[0]
+    right = [*sides.terms, *(term for name, terms in extras.items() if name != "trials" for term in terms)]
+    used = {factor for term in right for factor in term}
+    used |= {("lookup", name) for name in [*variables_of(right, columns), sides.groups] if name is not None}
+    if used & set(response):
+        told = ":".join(factor for _, factor in response)
+        raise ValueError(f"the response {told!r} stands among what explains it: leave it out on the right of the ~")
 
 
 def _needed(sides: Sides, extras: Mapping[str, tuple[Term, ...]], columns: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -21,7 +21,21 @@ _ELEMENTWISE = (
 )
 _WITH_STATE = ("poly", "bs", "cr", "cs", "cc", "center", "scale", "standardize")
 _CONTRASTS = ("Treatment", "Sum", "Helmert", "Diff", "Poly")
+_WITH_TWO = ("minimum", "maximum")
 _CONSTANTS = ("pi", "e")
+_VALUES = {"pi": np.pi, "TRUE": True, "FALSE": False}
+_OF_R = {
+    **dict.fromkeys(("as.factor", "as.ordered", "ordered"), "factor(g)"),
+    **dict.fromkeys(("ns", "s", "te", "spline"), "cr(x, df=4)"),
+    **{"pmax": "maximum(x, z)", "pmin": "minimum(x, z)", "relevel": "C(g, Treatment('b'))"},
+    **dict.fromkeys(("ifelse", "cut", "is.na"), "I(x > 0)"),
+    **dict.fromkeys(("asin", "acos", "atan"), "arcsin(x), arccos(x) or arctan(x)"),
+}
+_CALL_OF_R = re.compile(rf"(?<![\w.])({'|'.join(map(re.escape, _OF_R))})\s*\(")
+_TIPS = {
+    "Unknown operator": "a formula is written response ~ terms, and a comparison I(x > 0)",
+    "`|` is incorrectly used": "groups stand once, at the end: y ~ x | id",
+}
 _CODES = (
     *(ast.Expression, ast.Name, ast.Load, ast.Constant, ast.Attribute, ast.Call, ast.keyword),
     *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.List, ast.Tuple),
@@ -70,13 +84,13 @@ def require_formulaic() -> None:
 
 
 @cache
-def functions() -> Mapping[str, Callable[..., Any]]:
-    """Everything that a formula may call, by name."""
+def functions() -> Mapping[str, Any]:
+    """Everything that a formula may call or name beside columns, by name."""
     from formulaic.transforms import TRANSFORMS
 
-    found: dict[str, Callable[..., Any]] = {name: getattr(np, name) for name in _ELEMENTWISE}
+    found: dict[str, Any] = {name: getattr(np, name) for name in _ELEMENTWISE}
     found |= {name: TRANSFORMS[name] for name in (*_WITH_STATE, *_CONTRASTS)}
-    return {**found, "I": _itself, "C": _levels, "factor": _levels, "cbind": _side_by_side}
+    return {**found, **_VALUES, "I": _itself, "C": _levels, "factor": _levels, "cbind": _side_by_side}
 
 
 def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sides:
@@ -110,7 +124,9 @@ def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sid
     try:
         found = Formula.from_spec(code, context={"__formulaic_variables_available__": available})
     except (FormulaicError, SyntaxError, ValueError) as error:
-        raise ValueError(f"the formula {text!r} cannot be read: {_plain(error)}") from error
+        told = _plain(error)
+        tip = next((f": {tip}" for sign, tip in _TIPS.items() if sign in told), "")
+        raise ValueError(f"the formula {text!r} cannot be read: {told}{tip}") from error
     response, right = (found.lhs, found.rhs) if hasattr(found, "rhs") else ([], found)
     if hasattr(response, "rhs") or hasattr(right, "rhs") or hasattr(right, "deps"):
         raise ValueError(f"the formula {text!r} has more than one ~: write response ~ terms | groups")
@@ -173,6 +189,9 @@ def checked(code: str, columns: Sequence[str]) -> ast.Expression:
     ValueError
         If it says anything else, or names what is no column.
     """
+    of_r = _CALL_OF_R.search(code)
+    if of_r is not None:
+        raise ValueError(f"{code!r}: a formula knows no function {of_r[1]!r}; write for example {_OF_R[of_r[1]]}")
     try:
         tree = ast.parse(hide(code, columns).strip(), mode="eval")
     except (SyntaxError, ValueError, MemoryError, RecursionError) as error:
@@ -187,7 +206,7 @@ def checked(code: str, columns: Sequence[str]) -> ast.Expression:
             named |= _check_call(code, node)
         elif isinstance(node, ast.Attribute):
             named |= _check_attribute(code, node)
-        elif isinstance(node, ast.Name) and id(node) not in named:
+        elif isinstance(node, ast.Name) and id(node) not in named and node.id not in _VALUES:
             check_column(_column_of(node.id), columns)
     return tree
 
@@ -216,14 +235,24 @@ def _check_call(code: str, call: ast.Call) -> set[int]:
         raise ValueError(f"{code!r} is more than a formula may say (**); {_may_say()}")
     function = call.func
     if isinstance(function, ast.Attribute):
+        _check_arguments(code, function.attr, call)
         return set()  # checked when it comes up itself
-    if not isinstance(function, ast.Name) or function.id not in functions():
+    if not isinstance(function, ast.Name) or function.id not in functions() or function.id in _VALUES:
         name = ast.unparse(function)
         hint = did_you_mean(name, list(functions()))
-        raise ValueError(f"{code!r}: a formula knows no function {name!r}; {_may_say()}.{hint}")
-    if function.id in _ELEMENTWISE and call.keywords:
-        raise ValueError(f"{code!r}: {function.id} takes no keywords in a formula")
+        raise ValueError(f"{code!r}: a formula knows no function {name!r}.{hint} But {_may_say()}")
+    _check_arguments(code, function.id, call)
     return {id(function), *(map(id, _contrasts(call)) if function.id in ("C", "factor") else ())}
+
+
+def _check_arguments(code: str, name: str, call: ast.Call) -> None:
+    """Elementwise functions would write into what else they are given."""
+    number = 2 if name in _WITH_TWO else 1
+    if name in _ELEMENTWISE and call.keywords:
+        raise ValueError(f"{code!r}: {name} takes no keywords in a formula")
+    if name in _ELEMENTWISE and len(call.args) != number:
+        more = "; logarithms to other bases are log2 and log10" if name == "log" else ""
+        raise ValueError(f"{code!r}: {name} takes {number} argument{'s' * (number > 1)} in a formula{more}")
 
 
 def _contrasts(call: ast.Call) -> list[ast.Name]:
@@ -247,7 +276,8 @@ def _check_attribute(code: str, node: ast.Attribute) -> set[int]:
 
 
 def _may_say() -> str:
-    return f"it may use columns, numbers, + - * / ** and {', '.join(functions())}"
+    names = (name for name in functions() if name not in ("TRUE", "FALSE"))
+    return f"it may use columns, numbers, + - * / ** and {', '.join(names)}"
 
 
 def _variables_by_side(text: str, code: str, columns: Sequence[str]) -> dict[str, list[str]]:
@@ -262,6 +292,9 @@ def _variables_by_side(text: str, code: str, columns: Sequence[str]) -> dict[str
         tokens = list(tokenize(code))
     except FormulaicError as error:
         raise ValueError(f"the formula {text!r} cannot be read: {_plain(error)}") from error
+    if tokens and tokens[-1].token == "~" and len(tokens) > 1:
+        raise ValueError(f"the formula {text!r} has no terms: write ~ 1 for means alone")
+    _refuse_arithmetic(text, tokens)
     found: dict[str, list[str]] = {"response": [], "terms": [], "groups": []}
     side = "response" if any(token.token == "~" for token in tokens) else "terms"
     for token in tokens:
@@ -279,6 +312,14 @@ def _variables_by_side(text: str, code: str, columns: Sequence[str]) -> dict[str
             call = _offset_argument(written)
             found[side] += variables_of_code(written if call is None else call, columns)
     return found
+
+
+def _refuse_arithmetic(text: str, tokens: Sequence[Any]) -> None:
+    """Numbers that are multiplied or divided, of which terms would know nothing."""
+    signs = ["", *(token.token if token.kind.value == "operator" else "" for token in tokens), ""]
+    for before, token, after in zip(signs, tokens, signs[2:], strict=False):
+        if token.kind.value == "value" and before not in ("**", "^") and {before, after} & {"*", "/", ":"}:
+            raise ValueError(f"the formula {text!r} must say arithmetic in I(), as in I(2 * x) or I(1 / x)")
 
 
 def _without_offset(text: str, terms: Sequence[Term]) -> tuple[tuple[Term, ...], str | None]:

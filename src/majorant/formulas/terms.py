@@ -92,6 +92,17 @@ class Terms:
             warnings.simplefilter("ignore")  # formulaic warns of levels that were not there, which are an error here
             return self._design(columns, len(table))
 
+    def refuse_single_levels(self) -> None:
+        """Refuse factors that tell no rows apart.
+
+        Raises
+        ------
+        ValueError
+        """
+        for text, levels in self.levels.items():
+            if len(levels) == 1:
+                raise ValueError(f"{text} has one level, {levels[0]!r}, in all rows: leave it out")
+
     @property
     def has_intercept(self) -> bool:
         return INTERCEPT in self.terms

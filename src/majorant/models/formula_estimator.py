@@ -109,7 +109,8 @@ class FormulaEstimator(LatentVariableModel):
             The response may be ``cbind(successes, failures)``; a term may be ``offset(log(T))``; ``0 +`` or ``- 1``
             leaves out the intercept. Terms may use ``+ - : * / ** .``, arithmetic in ``I()``, elementwise functions
             such as ``log`` and ``sqrt``, ``C()`` or ``factor()`` with contrasts, ``poly``, ``bs``, ``cr``, ``scale``
-            and ``center``; a name that is no word, such as a number, stands in backticks. Nothing else is evaluated.
+            and ``center``; ``.`` is every column that has no other role; a name that is no word, such as a number,
+            stands in backticks. Nothing else is evaluated.
         data : data frame
             Of pandas, polars or another library that narwhals knows; no value may be missing in the columns used.
         groups : str or array-like, optional
@@ -136,7 +137,8 @@ class FormulaEstimator(LatentVariableModel):
         with self._all_or_nothing():
             texts = {name: value for name, value in roles.items() if isinstance(value, str)}
             arrays = {name: v for name, v in roles.items() if v is not None and name not in texts}
-            learned, rows = Formula.learn(formula, data, **texts)
+            others = [given for given in (weights, component_labels) if isinstance(given, str)]
+            learned, rows = Formula.learn(formula, data, **texts, others=others)
             twice = sorted(set(arrays) & set(rows.keywords))
             if twice:
                 raise ValueError(f"{twice[0]} is given twice: in the formula and as {twice[0]}=")
