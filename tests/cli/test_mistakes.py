@@ -28,7 +28,11 @@ NO_SIZE = "majorant: --k must be a whole number of at least 1, or a range of the
 MISTAKES = {
     "no file": (
         ["fit", "kmeans", "plant.csv", "--out", "run"],
-        "majorant: there is no file plant.csv. Check the path of the table.",
+        'majorant: there is no file plant.csv. Did you mean "plants.csv"? Check the path of the table.',
+    ),
+    "no folder": (
+        ["fit", "kmeans", "tables/plants.csv", "--out", "run"],
+        "majorant: there is no folder tables. Check the path of the table.",
     ),
     "wrong model": (
         ["fit", "k-means", "plants.csv", "--out", "run"],
@@ -164,7 +168,26 @@ def _zipped(name: str, content: bytes) -> bytes:
     [
         ("t.csv", b"", "t.csv is empty."),
         ("t.csv", b"a,b", "t.csv has no rows."),
-        ("t.csv", b"a,b\n1,2,3", "t.csv cannot be read as csv: a line has more fields than the first one."),
+        (
+            "t.csv",
+            b"a,b\n1,2,3",
+            "t.csv cannot be read as csv: line 2 has 3 fields, and the line of column names 2",
+        ),
+        ("t.csv", b'a,b\n"1,\n2",3\n4,5,6', "t.csv cannot be read as csv: line 4 has 3 fields"),
+        (
+            "t.csv",
+            gzip.compress(b"# by R\na;b\n1;2\n"),
+            "t.csv cannot be read as csv: line 2 has 2 fields, and the line",
+        ),
+        ("t.csv", b'a,b\n1,2\n"3,4\n', "t.csv cannot be read as csv: a double quote is opened and not closed."),
+        ("t.csv", b"1,0.5\n2,0.25\n", "t.csv has numbers such as 1 in its first line: put column names above it."),
+        ("t.csv", b"-1;2\n2;3\n", "t.csv has numbers such as -1 in its first line"),
+        ("t.csv", b"sep=;\na;b\n1;2\n", 't.csv begins with "sep=;": take that line out.'),
+        ("t.txt", b"a b  c\n1 2  3\n4 5  6\n", "t.txt has spaces between its columns: separate them by commas"),
+        ("t.csv", b"PAR1....", "t.csv is a parquet file: name it .parquet."),
+        ("t.csv", b"PK\x03\x04....", "t.csv is a workbook or an archive: save its sheet as CSV."),
+        ("t.xls", b"\xd0\xcf", 'a table cannot be read from "t.xls". Save the sheet as CSV, and give that file.'),
+        ("t.parquet.gz", b"PAR1", 'a table cannot be read from "t.parquet.gz".'),
         ("t.csv", b"a,b\n\xff\xfe,1", "t.csv cannot be read as csv: it is not UTF-8 text."),
         ("t.csv", b"a,a\n1,2", 't.csv has two columns "a": rename one of them.'),
         ("t.csv", b'a;"a"\n1;2', 't.csv has two columns "a": rename one of them.'),
@@ -192,6 +215,19 @@ def test_unreadable_tables(majorant: Majorant, tmp_path: Path, name: str, conten
     assert answer.status == 2
     assert answer.words.startswith(f"majorant: {words}")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "T.TSV.GZ", "t.txt"])
+@pytest.mark.parametrize(
+    "text", ["a,b\n{}", '\ufeff"a";"b"\n{}', "a\tb\r\n{}", "\na|b\n{}", "a, b\n{}", "0,1\n{}", "2020,2021\n{}"]
+)
+def test_tables_as_other_programs_write_them(majorant: Majorant, tmp_path: Path, name: str, text: str) -> None:
+    separator = next(sign for sign in ";\t|," if sign in text)
+    rows = "".join(f"{i}{separator}{i % 7}\n" for i in range(20))
+    content = text.format(rows).encode()
+    (tmp_path / name).write_bytes(gzip.compress(content, mtime=0) if name.lower().endswith("gz") else content)
+    answer = majorant("fit", "kmeans", name, "--k", "2", "--out", "run", "--no-report")
+    assert (answer.status, answer.err) == (0, "") and "20 rows used" in answer.out and "2 features" in answer.out
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from majorant.cli.errors import CommandError, did_you_mean, listed
-from majorant.cli.tables import SourceTable
+from majorant.cli.tables import SourceTable, is_number
 from majorant.summary import counted
 
 Array = NDArray[np.float64]
@@ -135,7 +135,7 @@ def check_column(table: SourceTable, name: str) -> None:
     check_there(table, name)
     column = table.frame[name]
     if not is_numeric(column):
-        example = next((str(v) for v in column.drop_nulls().head(1000) if not _is_number(v)), None)
+        example = next((str(v) for v in column.drop_nulls().head(1000) if not is_number(str(v))), None)
         holds = "no values" if example is None else f'text such as "{example[:40]}"'
         if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and example is not None:
             holds = f"{column.dtype}"
@@ -245,14 +245,6 @@ def _labels(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.boo
     if column.dtype.is_numeric() or column.dtype == pl.Boolean:
         return column.fill_null(0 if column.dtype.is_numeric() else False).to_numpy(), missing
     return np.array(column.cast(pl.String).fill_null("").to_list(), dtype=np.str_), missing
-
-
-def _is_number(value: object) -> bool:
-    try:
-        float(str(value))
-    except ValueError:
-        return False
-    return True
 
 
 def _refuse_infinite(table: SourceTable, values: dict[str, Array]) -> None:

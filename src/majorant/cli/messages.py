@@ -42,7 +42,8 @@ class TableUse:
             cells = f"{self.n_missing} of {self.n_cells} cells"
             lines += labelled("", f"{cells} {'is' if self.n_missing == 1 else 'are'} empty: left in, and not filled in")
         if self.ignored:
-            lines += labelled("", f"columns left out, not numeric: {', '.join(self.ignored)}")
+            named = ", ".join(name or '""' for name in self.ignored)
+            lines += labelled("", f"columns left out, not numeric: {named}")
         if self.decimal_commas:
             names = ", ".join(f'"{name}"' for name in self.decimal_commas)
             lines += labelled("", f"{names} has decimal commas: with decimal points it would be used")

@@ -5,25 +5,33 @@ from __future__ import annotations
 import csv
 import gzip
 import hashlib
+import io
 import re
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from io import BufferedIOBase, FileIO
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from majorant.cli.errors import CommandError, printable
+from majorant.cli.errors import CommandError, did_you_mean, printable
 from majorant.persistence import replacing
+from majorant.summary import counted
 
-READABLE = ".csv, .tsv, .parquet, .arrow, .feather or .npz"
+READABLE = ".csv, .tsv (also packed, as .csv.gz), .parquet, .arrow, .feather or .npz"
 _SEPARATORS = (",", ";", "\t", "|")
 _LONGEST_HEADER = 1_000_000
 _GZIP = b"\x1f\x8b"
+_WORKBOOKS = (".xlsx", ".xls", ".xlsm", ".ods")
+_NO_TEXT = {
+    b"PAR1": "a parquet file: name it .parquet",
+    b"PK\x03\x04": "a workbook or an archive: save its sheet as CSV",
+}
 _DAMAGE = (
     pl.exceptions.PolarsError,
     OSError,
@@ -77,7 +85,7 @@ def read_table(path: Path) -> SourceTable:
             stream.seek(0)
             checksum = hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError:
-        raise CommandError(f"there is no file {path}.", "Check the path of the table.") from None
+        raise CommandError(_not_there(path), "Check the path of the table.") from None
     except OSError as error:
         raise CommandError(f"{path} cannot be opened: {error.strerror}.") from error
     if frame.width == 0 or frame.height == 0:
@@ -85,8 +93,24 @@ def read_table(path: Path) -> SourceTable:
     return SourceTable(path, frame, checksum)
 
 
+def _not_there(path: Path) -> str:
+    """What is missing, and the file or folder beside it that may be meant."""
+    if not path.parent.is_dir():
+        return f"there is no folder {path.parent}."
+    with suppress(OSError):
+        return (
+            f"there is no file {path}.{did_you_mean(path.name, sorted(other.name for other in path.parent.iterdir()))}"
+        )
+    return f"there is no file {path}."
+
+
 def _parsed(path: Path, stream: FileIO) -> pl.DataFrame:
-    ending = path.suffix.lower()
+    endings = [suffix.lower() for suffix in path.suffixes]
+    ending = "".join(endings[-1:])
+    if ending == ".gz" and _READERS.get("".join(endings[-2:-1])) is _read_text:
+        ending = endings[-2]
+    if ending in _WORKBOOKS:
+        raise CommandError(f'a table cannot be read from "{path.name}".', "Save the sheet as CSV, and give that file.")
     if ending not in _READERS:
         raise CommandError(f'a table cannot be read from "{path.name}".', f"The name must end in {READABLE}.")
     if not stream.read(1):
@@ -100,6 +124,9 @@ def _parsed(path: Path, stream: FileIO) -> pl.DataFrame:
         raise CommandError(f"{path} is too large for this machine's memory, or damaged.") from error
     except _DAMAGE as error:
         reason, advice = _explained(str(error).strip().split("\n")[0])
+        with suppress(*_DAMAGE, csv.Error):
+            stream.seek(0)
+            reason = _first_long_line(stream) if "more fields" in reason else reason
         raise CommandError(f"{path} cannot be read as {ending[1:]}: {reason}.", advice) from error
 
 
@@ -109,30 +136,80 @@ def _explained(reason: str) -> tuple[str, str]:
         return "a line has more fields than the first one", "Put text that holds the separator in double quotes."
     if "utf-8" in reason.lower():
         return "it is not UTF-8 text", "Save it again with the encoding UTF-8."
+    if reason.startswith('could not parse `"'):
+        return "a double quote is opened and not closed", "Close it, or write it twice where it is meant as a sign."
     return reason.rstrip("."), "Check that the file is complete and that its ending says what it is."
 
 
 def _read_text(stream: FileIO) -> pl.DataFrame:
+    start = stream.read(4)
+    stream.seek(0)
+    if start in _NO_TEXT:
+        raise CommandError(f"is {_NO_TEXT[start]}.")
     header = _header(stream)
-    unquoted = re.sub('"[^"]*"', "", header)
-    separator = max(_SEPARATORS, key=unquoted.count)
-    if "\r" in unquoted:
+    if "\r" in re.sub('"[^"]*"', "", header):
         raise CommandError("ends its lines with CR alone: save it again with LF or CRLF.")
+    separator = _separator(header)
     names = next(csv.reader([header], delimiter=separator), [])
+    if names and all(map(is_number, names)) and not all(name.strip().isdecimal() for name in names):
+        raise CommandError(f"has numbers such as {names[0].strip()} in its first line: put column names above it.")
+    if names[:1] == ["sep="]:
+        raise CommandError(f'begins with "{header}": take that line out.')
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise CommandError(f'has two columns "{repeated}": rename one of them.')
     frame = pl.read_csv(
         stream, separator=separator, infer_schema_length=None, null_values=_MISSING, try_parse_dates=False
     )
+    if frame.width == 1 and len(words := header.split()) > 1 and _holds_words(frame.to_series(), len(words)):
+        raise CommandError("has spaces between its columns: separate them by commas, semicolons, tabs or |.")
     return frame.with_columns([_number_if_it_is_one(frame[c]) for c in frame.columns if frame[c].dtype == pl.String])
+
+
+def _separator(header: str) -> str:
+    unquoted = re.sub('"[^"]*"', "", header)
+    return max(_SEPARATORS, key=unquoted.count)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a number, as Python writes it."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _holds_words(column: pl.Series, number: int) -> bool:
+    """Whether every text has so many words, with spaces between them."""
+    return column.dtype == pl.String and bool((column.drop_nulls().str.count_matches(r"\S+") == number).all())
+
+
+def _first_long_line(stream: FileIO) -> str:
+    """Which line has more fields than there are column names."""
+    header = _header(stream)
+    with io.TextIOWrapper(io.BufferedReader(_unpacked(stream)), encoding="utf-8-sig", newline="") as text:
+        lines = csv.reader(text, delimiter=_separator(header))
+        expected = 0
+        for line in lines:
+            expected = expected or len(line)
+            if len(line) > expected:
+                return (
+                    f"line {lines.line_num} has {counted(len(line), 'field')}, "
+                    f"and the line of column names {expected} ({header[:40]})"
+                )
+    return "a line has more fields than the first one"
+
+
+def _unpacked(stream: FileIO) -> Any:
+    is_packed = stream.read(2) == _GZIP
+    stream.seek(0)
+    return gzip.GzipFile(fileobj=stream) if is_packed else stream
 
 
 def _header(stream: FileIO) -> str:
     """The first line that is not blank; a name in quotes may hold line breaks."""
-    is_packed = stream.read(2) == _GZIP
-    stream.seek(0)
-    source: BufferedIOBase | FileIO = gzip.GzipFile(fileobj=stream) if is_packed else stream
+    source = _unpacked(stream)
     header = b""
     while len(header) < _LONGEST_HEADER and (line := source.readline(_LONGEST_HEADER)):
         header += line if header or line.strip() else b""
