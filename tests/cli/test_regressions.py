@@ -51,6 +51,23 @@ def test_a_run_holds_the_component_of_every_row(majorant: Majorant, table: pl.Da
     assert Path("run/report.html").read_text(encoding="utf-8") == page
 
 
+@pytest.mark.parametrize("grown", [[2.0 * i + 1 for i in range(20)], [5.0] * 20])
+def test_rows_on_one_line_have_one_log_likelihood_everywhere(
+    majorant: Majorant, grown: list[float], tmp_path: Path
+) -> None:
+    pl.DataFrame({"rain": [float(i) for i in range(20)], "grown": grown}).write_csv(tmp_path / "t.csv")
+    answer = majorant(*FIT, "--k", "2")
+    assert answer.status == 0 and "one line fits every row exactly" in " ".join(answer.out.split())
+    model, written = load("run/model.majorant"), json.loads(Path("run/summary.json").read_text())
+    fit = written["summary"]["blocks"]["fit"]["facts"]
+    assert written["evidence"]["best"] == fit["log-likelihood"] == model.log_likelihood_
+    assert f"Best log-likelihood {model.log_likelihood_:.3f}, from one start." in answer.out
+    size = np.std(grown) or 5.0
+    noise = [row["noise"] for row in written["summary"]["blocks"]["components"]["tables"]["components"]]
+    np.testing.assert_allclose(noise, 1e-10 * size, rtol=1e-6)
+    assert written["look_out"] == written["summary"]["look_out"] == [model.irregularity_]
+
+
 def test_predictions_are_the_mean_and_every_line(majorant: Majorant, table: pl.DataFrame) -> None:
     assert majorant(*FIT, "--k", "2").status == 0
     new = pl.DataFrame({"rain": [0.0, 4.5, 20.0]})

@@ -336,16 +336,55 @@ def test_collinear_columns_are_named_and_share_the_slope() -> None:
     np.testing.assert_allclose(model.coef_[:, [0, 2]], np.repeat(alone.coef_[:, :1] / 2, 2, axis=1), rtol=1e-6)
 
 
-def test_rows_on_one_line_have_no_maximum_and_say_so() -> None:
+EXACT = {
+    "a line": (lambda x: 3 + x @ [1.0, 2.0], lambda y: y.std()),
+    "a line far off": (lambda x: 3e3 + x @ [1.0, 2.0], lambda y: y.std()),
+    "a small line": (lambda x: 1e-20 * (3 + x @ [1.0, 2.0]), lambda y: y.std()),
+    "a constant": (lambda x: np.full(len(x), -4.0), lambda y: 4.0),
+    "zeros": (lambda x: np.zeros(len(x)), lambda y: 1.0),
+}
+
+
+@pytest.mark.parametrize("general", [False, True])
+@pytest.mark.parametrize("k", [1, 2])
+@pytest.mark.parametrize("case", EXACT)
+def test_rows_on_one_line_have_no_maximum_and_say_so(case: str, k: int, general: bool) -> None:
+    """One right value everywhere: noise is a floor in the units of y, and the log-likelihood is that of this noise."""
     x, _, _ = lines(50)
-    for y in (3 + x @ [1.0, 2.0], np.full(50, 4.0), np.zeros(50)):
-        with pytest.warns(ConvergenceWarning, match="one line fits every row exactly"):
-            model = mj.RegressionMixture(2, random_state=0).fit(x, y)
-        np.testing.assert_allclose(model.predict(x), y, atol=1e-8)
-        assert not model.regular_
-        assert not hasattr(model, "predict_proba")
-        with pytest.raises(ValueError, match="one line fits every row exactly"):
-            model.standard_errors()
+    y, size = EXACT[case][0](x), EXACT[case][1]
+    more = {"offset": 0.0} if general else {}
+    with pytest.warns(ConvergenceWarning, match="one line fits every row exactly") as said:
+        model = mj.RegressionMixture(k, random_state=0).fit(x, y, **more)
+    np.testing.assert_allclose(model.predict(x), y, atol=1e-8 * size(y))
+    np.testing.assert_allclose(model.scale_, 1e-10 * size(y), rtol=1e-6)
+    direct = norm.logpdf(y, model.predict(x), model.scale_[0]).sum()
+    assert model.log_likelihood_ == pytest.approx(direct, abs=0.1)  # residuals are rounding, and count here
+    for value in (model.evidence_.best, model.optima_[0]["log_likelihood"]):
+        assert value == pytest.approx(model.log_likelihood_, rel=1e-9)
+    assert not model.regular_ and model.is_exact_ and model.converged_
+    assert model.irregularity_ == str(said[0].message) and model.irregularity_ in model.summary().look_out
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(ValueError, match="one line fits every row exactly"):
+        model.standard_errors()
+
+
+def test_noise_far_from_zero_is_no_exact_fit() -> None:
+    """Both paths ask how large the noise is beside the spread of the target, not beside its height."""
+    x, y, _ = lines(60)
+    for more in ({}, {"offset": 0.0}):
+        model = mj.RegressionMixture(1).fit(x, y + 1e12, **more)
+        assert not model.is_exact_ and model.scale_[0] == pytest.approx(
+            mj.RegressionMixture(1).fit(x, y).scale_[0], rel=1e-3
+        )
+
+
+def test_components_that_are_the_same_do_not_count() -> None:
+    """Residuals that are flatter than normal ones have no better place for two lines than one."""
+    x = np.linspace(0, 10, 30)[:, None]
+    for more in ({}, {"offset": 0.0}):
+        with pytest.warns(ConvergenceWarning, match="two components are the same"):
+            model = mj.RegressionMixture(2, fit_intercept=False, random_state=0).fit(x, 2 * x[:, 0] + 1, **more)
+        assert not model.regular_ and "two components are the same" in model.irregularity_
 
 
 def test_no_regular_solution_is_said() -> None:
@@ -358,13 +397,19 @@ def test_no_regular_solution_is_said() -> None:
 
 @pytest.mark.parametrize("max_iter", [60, 300])
 def test_runs_that_end_at_the_limit_of_steps_count(max_iter: int) -> None:
-    """Of a feature with two values that explains nothing every run is slow, and none may converge."""
+    """Of a feature with two values that explains nothing every run is slow, and none may converge; after 300 steps a
+    run that seemed to be at rest has gone to where it does not count."""
     random = np.random.default_rng(1)
     x, values = random.normal(size=300), random.choice([0.0, 1.0], size=300)
     y = np.where(random.random(300) < 0.5, 1 + x, 2 - x) + 0.1 * random.normal(size=300)
     one = mj.RegressionMixture(1).fit(values[:, None], y)
-    model = mj.RegressionMixture(2, max_iter=max_iter, random_state=0).fit(values[:, None], y)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        model = mj.RegressionMixture(2, max_iter=max_iter, random_state=0).fit(values[:, None], y)
     assert model.log_likelihood_ >= one.log_likelihood_ and model.evidence_.n_starts > 1
+    assert model.evidence_.best == pytest.approx(model.log_likelihood_, abs=0.01) and not model.converged_
+    assert [str(w.message) for w in said] == [model.irregularity_] * (not model.regular_)
+    assert model.regular_ == (max_iter == 60)
 
 
 def test_draws_follow_the_model() -> None:

@@ -21,6 +21,22 @@ SAMPLE_BYTES = 1 << 24
 """Starts on streamed rows race on a sample of about this size."""
 
 
+def unit_of_noise(noise: float, spread: float, height: float) -> tuple[float, bool]:
+    """The unit of residuals, and whether one line fits every row: its noise is nothing but rounding.
+
+    The unit is then a floor, `EXACT` of the target's standard deviation; of its height where it is constant; of one
+    where it is zero.
+
+    Parameters
+    ----------
+    noise, spread, height : float
+        Root mean squares of what the line leaves, of the target about its mean (about zero without an intercept), and
+        the size of that mean.
+    """
+    exact = noise <= EXACT * spread
+    return (EXACT * (spread or height or 1.0) if exact else noise), exact
+
+
 @dataclass(frozen=True)
 class Standard:
     r"""From rows (x, y) to (z, u): an orthonormal design, and the single model's standardised residual.
@@ -299,9 +315,10 @@ def _standard(raw: Chunks, origin: NDArray[np.float64], scale: NDArray[np.float6
 
         _, slope, variance = _moments(raw, residuals)
         pooled = pooled + slope
-    size = float(np.sqrt(_moments(raw, lambda block: (np.zeros((len(block), 1)), block.columns[1]))[2]))
-    exact = bool(np.sqrt(variance) <= EXACT * size) or size == 0.0
-    sigma = float(np.sqrt(variance)) if not exact else (EXACT * size or 1.0)
+    _, mean, square = _moments(raw, lambda block: (np.ones((len(block), 1)), block.columns[1]))
+    spread = float(np.sqrt(max(square - float(mean[0]) ** 2, 0.0) if fit_intercept else square))
+    height = abs(float(mean[0]) + float(origin[-1] * scale[-1]))
+    sigma, exact = unit_of_noise(float(np.sqrt(variance)), spread, height)
     names = tuple(j - fit_intercept for j in dropped if j >= fit_intercept)
     return Standard(origin, scale, means, scales, transform, smallest, pooled, sigma, fit_intercept, exact, names)
 

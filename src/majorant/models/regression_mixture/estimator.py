@@ -131,7 +131,9 @@ class RegressionMixture(CertifiableLines):
     log_likelihood_, aic_, bic_, icl_ : float
         BIC and ICL count rows, not groups, as flexmix does, and weights where rows have them; lower is better.
     regular_ : bool
-        Whether the solution is a regular one; otherwise the data have none and a warning says why.
+        Whether the solution is a regular one; otherwise no regular one was found, and a warning says why.
+    irregularity_ : str
+        That warning; empty where the solution is a regular one.
     excluded_ : dict or None
         The best solution seen that is better but not regular: its ``log_likelihood``, ``sigma_ratio``,
         ``smallest_component`` (in rows or groups, regular from ``regular_from`` on), ``reason`` and its parameters.

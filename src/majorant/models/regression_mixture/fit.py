@@ -17,8 +17,9 @@ from majorant.models.regression_mixture.family import RegressionFamily, Variance
 from majorant.models.regression_mixture.lines import LineContest, run_em
 from majorant.models.regression_mixture.moments import moment_start, moment_starts
 from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.race import Race, Run
+from majorant.models.regression_mixture.race import Race, Run, followed
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Sample, elemental, pooled
+from majorant.models.regression_mixture.words import EXACT_LINE
 from majorant.starts.restarts import Start, best_of
 
 
@@ -32,9 +33,8 @@ class Fitted:
     records : tuple of StartRecord
     optima : tuple of (objective, Regressions)
         Distinct ones, best first.
-    is_regular : bool
-    reason : str
-        What to warn of: why no regular solution was found, or why there is no maximum.
+    irregular : str
+        Why the solution does not count; empty where it does.
     excluded : Run or None
     note : str
     """
@@ -42,8 +42,7 @@ class Fitted:
     solution: Solution[Regressions]
     records: tuple[StartRecord, ...]
     optima: tuple[tuple[float, Regressions], ...]
-    is_regular: bool
-    reason: str = ""
+    irregular: str = ""
     excluded: Run[Regressions] | None = None
     note: str = ""
 
@@ -81,9 +80,8 @@ def fit_lines(
 
     starts = _starts(contest, init, n_init, draws)
     solution, records = best_of(starts, descend, verbose=verbose)
-    irregular = contest.irregularity(solution.theta)
     optima = ((solution.objective, solution.theta),)
-    return Fitted(solution, records, optima, not irregular, _warning(contest, irregular))
+    return Fitted(solution, records, optima, contest.irregularity(solution.theta))
 
 
 def _starts(contest: LineContest, init: str | Regressions, n_init: int, draws: np.random.Generator) -> Iterator[Start]:
@@ -107,36 +105,30 @@ def _one_line(contest: LineContest) -> Fitted:
     p = contest.design.n_coefficients
     theta = Regressions(np.full(k, 1 / k), np.zeros((k, p)), np.ones(k))
     family = RegressionFamily(k, contest.rule)
-    if not contest.design.standard.exact:
+    if contest.design.standard.exact:  # a step of EM would go on to a smaller noise, to which there is no end
+        objective = contest.design.data.map_sum(lambda block: family.tight_pass(theta, block)[0])
+        trace = Trace([{"objective": objective, "bound": objective, "gap": 0.0, "exploring": 0.0}])
+        solution = Solution(theta, objective, 1, 1, converged=True, result="closed form", trace=trace)
+    else:
         solution = minimize(family, contest.design.data, theta=theta, max_iter=2)
-        record = StartRecord("least squares", solution.objective, 1, True)
-        return Fitted(solution, (record,), ((solution.objective, theta),), is_regular=True)
-    seen = minimize(family, contest.design.data, theta=theta, max_iter=1)
-    solution = replace(seen, theta=theta, converged=True)
     record = StartRecord("least squares", solution.objective, 1, True)
-    reason = (
-        "one line fits every row exactly, so the likelihood has no maximum: every component is that line, and scale_ "
-        "is a floor; fit a linear regression"
-    )
-    return Fitted(solution, (record,), ((solution.objective, theta),), is_regular=False, reason=reason)
+    irregular = EXACT_LINE if contest.design.standard.exact else ""
+    return Fitted(solution, (record,), ((solution.objective, theta),), irregular)
 
 
 def _raced(contest: LineContest, draws: np.random.Generator, verbose: int) -> Fitted:
     found = Race(contest, verbose).find(draws)
-    solution = _traced(contest, found.best)
-    reason = "" if found.is_regular else _warning(contest, found.best.irregular)
+    ends, solutions = list(found.optima), []
+    for i, run in enumerate(found.optima):
+        solutions.append(_traced(contest, run))
+        end = replace(run, theta=solutions[i].theta, objective=solutions[i].objective)
+        ends[i] = replace(end, irregular=contest.irregularity(end.theta) or contest.held_back(end))
+        if ends[i].is_regular:
+            break
+    found = followed(found, ends, contest.constant)
+    solution = next(s for s in solutions if s.theta is found.best.theta)
     optima = tuple((run.objective, run.theta) for run in found.optima)
-    return Fitted(solution, found.records, optima, found.is_regular, reason, found.excluded, found.note)
-
-
-def _warning(contest: LineContest, irregular: str) -> str:
-    """What to say where no solution counts."""
-    if not irregular:
-        return ""
-    return (
-        f"no regular solution with {contest.n_components} components was found: here {irregular}. Ask for fewer "
-        'components, variance="common", or other max_sigma_ratio and min_component_size'
-    )
+    return Fitted(solution, found.records, optima, found.best.irregular, found.excluded, found.note)
 
 
 def _traced(contest: LineContest, run: Run[Regressions]) -> Solution[Regressions]:

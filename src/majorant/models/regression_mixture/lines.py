@@ -13,9 +13,10 @@ from majorant import _kernels
 from majorant.engine.loop import minimize
 from majorant.models.regression_mixture.design import Design
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
-from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.race import Run, starts_a_round
+from majorant.models.regression_mixture.parameters import Regressions, has_twins
+from majorant.models.regression_mixture.race import Run, is_held_by_ratio, starts_a_round
 from majorant.models.regression_mixture.starts import SWAP, Sample, pool, replaced
+from majorant.models.regression_mixture.words import TWINS, of_ratio
 
 IN_ONE_CALL = 1 << 15
 """Rows up to which a whole run of EM is one call of a kernel; more are passed over block by block, on threads."""
@@ -123,24 +124,24 @@ class LineContest:
         )
 
     def irregularity(self, theta: Regressions) -> str:
-        """Why a solution does not count: a bound holds the variances back, or a component is too small."""
+        """Why a solution does not count; empty where it does."""
         if not np.isfinite(theta.coef).all():
             return "its coefficients are no numbers"
-        smallest = float(theta.weights.min()) * self.design.total_weight
-        if not self.rule.is_active(theta.variances) and smallest >= self.least_mass:
-            return ""
-        noise = (
-            f"the noise differs by a factor of {theta.sigma_ratio:.1f} (regular below {self.rule.max_sigma_ratio:g})"
-        )
+        smallest, most = float(theta.weights.min()) * self.design.total_weight, self.rule.max_sigma_ratio
+        reasons = []
+        if smallest < self.least_mass:
+            reasons.append(f"the smallest component has {smallest:.1f} rows (regular from {self.least_mass:.1f} on)")
         if theta.variances.min() <= self.rule.floor * (1 + 1e-6):
-            noise = "a line runs through its rows exactly, so its noise is a floor"
-        return f"the smallest component has {smallest:.1f} rows (regular from {self.least_mass:.1f} on) and {noise}"
+            reasons.append("a line runs through its rows exactly, so its noise is a floor")
+        elif self.rule.is_active(theta.variances):
+            reasons.append(f"the noise differs by a factor of {theta.sigma_ratio:.1f} (regular below {most:g})")
+        if not reasons and has_twins(theta.coef, theta.variances):
+            reasons.append(TWINS)
+        return " and ".join(reasons)
 
-    def is_held_back(self, run: Run[Regressions]) -> bool:
-        if self.rule.common or run.theta.sigma_ratio < 0.95 * self.rule.max_sigma_ratio:
-            return False
-        end = self.run(self.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
-        return end.theta.sigma_ratio > self.rule.max_sigma_ratio
+    def held_back(self, run: Run[Regressions]) -> str:
+        most = self.rule.max_sigma_ratio
+        return of_ratio(most) if is_held_by_ratio(self, run, most) else ""
 
     def is_admissible(self, run: Run[Regressions]) -> bool:
         free = replace(self.rule, max_sigma_ratio=np.inf)

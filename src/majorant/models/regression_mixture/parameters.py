@@ -73,6 +73,18 @@ def distance(one: Parts, other: Parts) -> float:
     return float(table[rows, columns].max())
 
 
+def has_twins(coef: NDArray[np.float64], variances: NDArray[np.float64]) -> bool:
+    """Whether two components have the same coefficients and noise: EM then sits on a saddle."""
+    noise = np.log(variances)
+    for a in range(len(coef)):
+        for b in range(a):
+            scale = float(np.sqrt(np.sqrt(variances[a] * variances[b])))
+            apart = float(np.sqrt(np.sum((coef[a] - coef[b]) ** 2))) / scale
+            if apart + abs(float(noise[a] - noise[b])) < 1e-3:
+                return True
+    return False
+
+
 def logits_of(weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Logarithms of weights over the first; a weight of zero is one of 1e-300."""
     logs = np.log(np.maximum(weights, 1e-300))

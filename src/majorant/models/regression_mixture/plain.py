@@ -19,7 +19,7 @@ from majorant.models.regression_mixture.information import layout_of, standard_e
 from majorant.models.regression_mixture.parameters import Regressions, logits_of
 from majorant.models.regression_mixture.race import Run
 from majorant.models.regression_mixture.settings import Given, Outcome, Settings
-from majorant.models.regression_mixture.words import of_columns, what_would_admit
+from majorant.models.regression_mixture.words import of_columns, of_irregular, what_would_admit
 
 
 def fit_plain(
@@ -54,8 +54,8 @@ def fit_plain(
     said: list[tuple[str, type[Warning]]] = []
     if design.standard.dropped:
         said.append((of_columns(design, settings.feature_names), LinAlgWarning))
-    if fitted.reason:
-        said.append((fitted.reason, ConvergenceWarning))
+    if fitted.irregular:
+        said.append((attributes["irregularity_"], ConvergenceWarning))
     return Outcome(attributes, said)
 
 
@@ -104,7 +104,8 @@ def _fit_attributes(
         "center_": design.standard.origin[:-1].copy(),
         "center_fits_": parameters["level"],
         "standard_errors_": None if exact else standard_errors(design, theta, common=settings.rule.common),
-        "regular_": fitted.is_regular,
+        "regular_": not fitted.irregular,
+        "irregularity_": of_irregular(fitted.irregular, theta.n_components, settings.response),
         "is_exact_": exact,
         "converged_": bool(solution.converged),
         "n_iter_": int(solution.n_iter),

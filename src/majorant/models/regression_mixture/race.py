@@ -157,8 +157,8 @@ class Contest(Protocol[Theta]):
         """EM on some rows, on from where the runs are; `free` of the largest ratio of variances."""
         ...
 
-    def is_held_back(self, run: Run[Theta]) -> bool:
-        """Whether a solution near the largest ratio of variances would go beyond it if it could."""
+    def held_back(self, run: Run[Theta]) -> str:
+        """Why a solution within the rule does not count: it would go on beyond it; empty where it would not."""
         ...
 
     def is_admissible(self, run: Run[Theta]) -> bool:
@@ -173,21 +173,19 @@ class Found(Generic[Theta]):
     Attributes
     ----------
     best : Run
-    is_regular : bool
     records : tuple of StartRecord
     optima : tuple of Run
-        The distinct regular ones, best first.
+        The distinct regular ones, best first; irregular ones where there are no others.
     excluded : Run or None
         A better solution that the regularity rule leaves out.
     note : str
     """
 
     best: Run[Theta]
-    is_regular: bool
     records: tuple[StartRecord, ...]
     optima: tuple[Run[Theta], ...]
-    excluded: Run[Theta] | None
-    note: str
+    excluded: Run[Theta] | None = None
+    note: str = ""
 
 
 @dataclass
@@ -260,15 +258,15 @@ class Race(Generic[Theta]):
 
     def _keep(self, ends: list[Run[Theta]]) -> None:
         for run in ends:
-            regular = run.is_regular and not self.contest.is_held_back(run)
-            (self._finals if regular else self._irregular).append(run)
+            run = replace(run, irregular=run.irregular or self.contest.held_back(run))
+            (self._finals if run.is_regular else self._irregular).append(run)
             result = "tolerance reached" if run.converged else "iteration limit reached"
             shown = -run.objective - self.contest.constant
             report_start(
                 len(self._finals) + len(self._irregular),
                 run.source,
                 shown,
-                result if regular else f"{result}, left out as irregular",
+                result if run.is_regular else f"{result}, left out as irregular",
                 self.verbose,
             )
         self._bank = self._distinct(sorted(self._finals, key=lambda run: run.objective), 4)
@@ -295,7 +293,7 @@ class Race(Generic[Theta]):
         note = f"{n_started} starts raced; those that led went on to the end, or until they met another one"
         note += self.contest.note + "."
         best = candidates[0]
-        return Found(best, is_regular, records, tuple(candidates), self._excluded(best), note)
+        return Found(best, records, tuple(candidates), self._excluded(best), note)
 
     def _left_out(self, rows: Any, draws: np.random.Generator) -> None:
         """What components replaced by narrow ones reach where no ratio of variances is imposed: there may be a
@@ -324,10 +322,40 @@ class Race(Generic[Theta]):
         return next(better, None)
 
 
+def is_held_by_ratio(contest: Contest[Theta], run: Run[Theta], max_sigma_ratio: float) -> bool:
+    """Whether a solution near the largest ratio of noises would go beyond it if it could."""
+    if not contest.has_ratio or run.theta.sigma_ratio < 0.95 * max_sigma_ratio:
+        return False
+    end = contest.run(contest.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
+    return end.theta.sigma_ratio > max_sigma_ratio
+
+
 def same_optimum(objective: float, constant: float) -> float:
     """Objectives closer than this are the same optimum."""
     shown = abs(objective + constant) if np.isfinite(objective) else 1.0
     return SAME_OPTIMUM * max(shown, 1.0)
+
+
+def followed(found: Found[Theta], ends: Sequence[Run[Theta]], constant: float) -> Found[Theta]:
+    """What was found, its optima followed to `ends`: one that was none, on a plateau, may leave for where it does not
+    count. Starts that met it there did so too."""
+    left = [(run, end) for run, end in zip(found.optima, ends, strict=True) if run.is_regular and not end.is_regular]
+    order = sorted(ends, key=lambda end: (not end.is_regular, end.objective))
+    best, excluded = order[0], found.excluded
+    if excluded is not None and excluded.objective >= best.objective - same_optimum(best.objective, constant):
+        excluded = None
+    records = []
+    for record in found.records:
+        near = (
+            end for run, end in left if abs(record.objective - run.objective) <= same_optimum(run.objective, constant)
+        )
+        end = next(near, None)
+        if end is None:
+            records.append(record)
+        elif not best.is_regular:
+            records.append(replace(record, objective=end.objective))
+    optima = distinct([end for end in order if end.is_regular == best.is_regular], 4, constant)
+    return replace(found, best=best, records=tuple(records), optima=tuple(optima), excluded=excluded)
 
 
 def distinct(runs: list[Run[Theta]], most: int, constant: float) -> list[Run[Theta]]:

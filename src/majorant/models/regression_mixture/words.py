@@ -7,12 +7,40 @@ from typing import Any
 
 import numpy as np
 
+from majorant._numbers import counted
 from majorant.models.regression_mixture.design import Design
+from majorant.solvers.responses import Response
 
 PLAIN_ONLY = (
     "only goes with the plain mixture of Gaussian lines (no other family, groups, gating, shared coefficients, offset, "
     "trimming or labels)"
 )
+
+
+EXACT_LINE = (
+    "one line fits every row exactly, so the likelihood has no maximum: every component is that line, and the noise is "
+    "a floor, 1e-10 of the size of y, from which log-likelihood and criteria follow; fit a linear regression"
+)
+TWINS = "two components are the same: fewer do as well"
+SEPARATED = "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero"
+
+
+def of_ratio(max_sigma_ratio: float) -> str:
+    """Why a solution that the largest ratio of noises holds back does not count."""
+    return f"the noise of two components would differ by a factor of more than {max_sigma_ratio:g} if it could"
+
+
+def of_irregular(why: str, n_components: int, response: Response) -> str:
+    """What to say where no solution counts, and what to change; nothing where one does."""
+    if why in ("", EXACT_LINE):
+        return why
+    found = f"no regular solution with {counted(n_components, 'component')} was found: here {why}"
+    if why == SEPARATED:
+        found += ". The coefficients are where the fit stopped, no estimates, and have no standard errors"
+    if n_components == 1:
+        return f"{found}. Leave out columns, or take in more rows"
+    others = ', variance="common", or other max_sigma_ratio and min_component_size' if response.has_dispersion else ""
+    return f"{found}. Ask for fewer components{others}"
 
 
 def of_columns(design: Design, names: Sequence[str]) -> str:

@@ -40,7 +40,8 @@ def notes(regression: Regression) -> list[str]:
     model, limit = regression.run.estimator, numbers.fixed(float(regression.params["max_sigma_ratio"]), 1)
     if model.is_exact_:
         return [
-            "<b>What to do:</b> fit a linear regression. The noise shown is a floor, set by the machine\u2019s digits."
+            "<b>What to do:</b> fit a linear regression. The noise shown is a floor, 1e-10 of the size of y; the "
+            "log-likelihood follows from it."
         ]
     if not regression.regular:
         return [

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.models.regression_mixture.design import EXACT
+from majorant.models.regression_mixture.design import unit_of_noise
 from majorant.models.regression_mixture.experts.coordinates import Coordinates, location, spread, triangular
 from majorant.models.regression_mixture.experts.extras import Extras
 from majorant.models.regression_mixture.experts.starts import weighted_fits
@@ -189,9 +189,10 @@ def _standardised(units: Units, response: Response) -> Units:
         pooled = pooled + np.einsum("i,ij,i->j", share, units.z, u - np.einsum("ij,j->i", units.z, pooled))
     residuals = u - np.einsum("ij,j->i", units.z, pooled)
     variance = float(np.sum(share * residuals**2))
-    reach = float(np.sqrt(np.sum(share * u**2)))
-    is_exact = bool(np.sqrt(variance) <= EXACT * reach) or reach == 0.0
-    sigma = float(np.sqrt(variance)) if not is_exact else (EXACT * reach or 1.0)
+    mean = float(location(u[:, None], units.row_weights)[0])
+    about = u - mean if units.coordinates.fit_intercept else u
+    spread = float(np.sqrt(np.sum(share * about**2)))
+    sigma, is_exact = unit_of_noise(float(np.sqrt(variance)), spread, abs(mean))
     coordinates = replace(units.coordinates, pooled=pooled * size, sigma=sigma * size)
     return replace(
         units,

@@ -13,16 +13,16 @@ from majorant.models.regression_mixture.experts.parameters import Experts, stack
 from majorant.models.regression_mixture.experts.starts import Starts
 from majorant.models.regression_mixture.experts.statistics import Statistics
 from majorant.models.regression_mixture.experts.units import Units
-from majorant.models.regression_mixture.race import Run, kinds_of_starts, starts_a_round
+from majorant.models.regression_mixture.parameters import has_twins
+from majorant.models.regression_mixture.race import Run, is_held_by_ratio, kinds_of_starts, starts_a_round
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, SWAP, TRIMMED
+from majorant.models.regression_mixture.words import EXACT_LINE, SEPARATED, TWINS, of_ratio
 
 FEWEST_EVENTS = 1e-3
 """Information in some direction, in events, below which a component's predictor runs to infinity there."""
 
 FEW_EVENTS = 1.0
 """Below it one looks where the predictor is heading."""
-
-SEPARATED = "the predictor of a component runs to infinity: its rows are separated, or all its counts are zero"
 
 
 @dataclass
@@ -124,12 +124,12 @@ class ExpertContest:
         if not (np.isfinite(theta.coef).all() and np.isfinite(seen.log_likelihood)):
             return "its coefficients are no numbers"
         if self.units.is_exact:
-            return "one model fits every row exactly, so that the likelihood has no maximum and scale_ is a floor"
+            return EXACT_LINE
         smallest = self._smallest(theta)
         if smallest < self.least_mass:
             return f"the smallest component has {smallest:.1f} units (regular from {self.least_mass:.1f} on)"
-        if _has_twins(theta):
-            return "two components are the same: fewer do as well"
+        if has_twins(theta.coef, theta.dispersion):
+            return TWINS
         if not response.has_dispersion:
             return SEPARATED if np.linalg.eigvalsh(seen.information).min() < FEWEST_EVENTS else ""
         if theta.dispersion.min() <= max(rule.floor * (1 + 1e-6), response.least_dispersion):
@@ -143,17 +143,14 @@ class ExpertContest:
         """Units of the smallest component."""
         return float(theta.weights.min()) * self.units.total_weight * (1 - self.problem.trim)
 
-    def is_held_back(self, run: Run[Experts]) -> bool:
+    def held_back(self, run: Run[Experts]) -> str:
         if self.problem.response.has_dispersion:
             most = self.problem.rule.max_sigma_ratio
-            if not self.has_ratio or run.theta.sigma_ratio < 0.95 * most:
-                return False
-            end = self.run(self.units, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
-            return end.theta.sigma_ratio > most
+            return of_ratio(most) if is_held_by_ratio(self, run, most) else ""
         seen = self.problem.seen(self.units, stacked([run.theta]))
         if np.linalg.eigvalsh(seen.information).min() > FEW_EVENTS:
-            return False
-        return not self.run(self.units, [run], 200, 0.0)[0].is_regular
+            return ""
+        return self.run(self.units, [run], 200, 0.0)[0].irregular
 
     def is_admissible(self, run: Run[Experts]) -> bool:
         least = (self.units.n_coefficients + 2.0) * self.units.n_units / self.units.n_rows
@@ -165,15 +162,3 @@ class ExpertContest:
 
 def _named(source: str, batch: Experts) -> list[tuple[str, Experts]]:
     return [(source, batch[i]) for i in range(len(batch.weights))]
-
-
-def _has_twins(theta: Experts) -> bool:
-    """Whether two components have the same coefficients and noise: EM then sits on a saddle."""
-    noise = np.log(theta.dispersion)
-    for a in range(theta.n_components):
-        for b in range(a):
-            scale = float(np.sqrt(np.sqrt(theta.dispersion[a] * theta.dispersion[b])))
-            apart = float(np.sqrt(np.sum((theta.coef[a] - theta.coef[b]) ** 2))) / scale
-            if apart + abs(float(noise[a] - noise[b])) < 1e-3:
-                return True
-    return False

@@ -18,13 +18,13 @@ from majorant.models.regression_mixture.experts.contest import ExpertContest
 from majorant.models.regression_mixture.experts.em import Problem
 from majorant.models.regression_mixture.experts.extras import Extras, check_unit_weights
 from majorant.models.regression_mixture.experts.outcome import criteria, fit_attributes
-from majorant.models.regression_mixture.experts.parameters import Experts
+from majorant.models.regression_mixture.experts.parameters import Experts, stacked
 from majorant.models.regression_mixture.experts.starts import Starts
 from majorant.models.regression_mixture.experts.units import Units
-from majorant.models.regression_mixture.race import Found, Race, Run, distinct, entrants, same_optimum
+from majorant.models.regression_mixture.race import Found, Race, Run, entrants, followed
 from majorant.models.regression_mixture.settings import Given, Outcome, Settings
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED
-from majorant.models.regression_mixture.words import PLAIN_ONLY, of_dropped
+from majorant.models.regression_mixture.words import EXACT_LINE, PLAIN_ONLY, of_dropped
 from majorant.solvers.responses import Response
 
 POLISH = 1e-4
@@ -64,8 +64,8 @@ def fit_general(
     if units.coordinates.dropped:
         names = [settings.feature_names[j] for j in units.coordinates.dropped]
         said.append((of_dropped(names, fit_intercept=settings.fit_intercept), LinAlgWarning))
-    if not found.is_regular:
-        said.append((_irregular(found.best.irregular, k, response), ConvergenceWarning))
+    if not found.best.is_regular:
+        said.append((attributes["irregularity_"], ConvergenceWarning))
     return Outcome(attributes, said)
 
 
@@ -92,14 +92,6 @@ def _refuse_plain_settings(settings: Settings) -> None:
         raise ValueError(
             f"{' and '.join(asked)} {PLAIN_ONLY}: leave {'them' if len(asked) > 1 else 'it'} at the default"
         )
-
-
-def _irregular(why: str, k: int, response: Response) -> str:
-    """What to say where no solution counts."""
-    others = (
-        "" if not response.has_dispersion else ', variance="common", or other max_sigma_ratio and min_component_size'
-    )
-    return f"no regular solution with {k} components was found: here {why}. Ask for fewer components{others}"
 
 
 def _least_mass(units: Units, response: Response, asked: float | None) -> float:
@@ -139,25 +131,34 @@ def fit_units(units: Units, problem: Problem, least_mass: float, settings: Setti
     draws = np.random.default_rng(settings.seed)
     contest = ExpertContest(units, problem, settings.n_components, least_mass, settings.tol, settings.max_iter)
     is_open = settings.init == "auto" and settings.bounds is None
-    if is_open and settings.n_components > 1 and not units.is_exact:
+    if units.is_exact:
+        return _exact(contest)
+    if is_open and settings.n_components > 1:
         found = Race(contest, settings.verbose).find(draws)
     else:
         init = settings.init if isinstance(settings.init, str) else _given(units, settings.init)
         found = _best(contest, _starts(contest, init, settings.n_init, draws), settings.verbose)
-    return found if units.is_exact else _polished(contest, found)
+    return _polished(contest, found)
+
+
+def _exact(contest: ExpertContest) -> Found[Experts]:
+    """The single model, which fits every row, is every component."""
+    units, k = contest.units, contest.n_components
+    gating = None if units.gating is None else np.zeros((k, units.gating.shape[1]))
+    theta = Experts(np.full(k, 1 / k), np.zeros((k, units.n_coefficients)), np.ones(k), gating)
+    objective = -float(contest.problem.seen(units, stacked([theta])).log_likelihood[0])
+    run = Run("least squares", theta, theta, objective, 1, converged=True, irregular=EXACT_LINE, path=(objective,))
+    return Found(run, (StartRecord(run.source, objective, 1, True),), (run,))
 
 
 def _polished(contest: ExpertContest, found: Found[Experts]) -> Found[Experts]:
-    """Its optima followed to the end; one that was none, on a plateau, may leave for where it does not count."""
+    """Its optima followed to the end."""
     ends = contest.run(contest.units, list(found.optima), contest.max_iter, contest.tol * POLISH)
-    ends = [replace(end, converged=end.converged or run.converged) for end, run in zip(ends, found.optima, strict=True)]
-    ends.sort(key=lambda end: (not end.is_regular, end.objective))
-    best = ends[0]
-    optima = distinct([end for end in ends if end.is_regular == best.is_regular], 4, contest.constant)
-    excluded = found.excluded
-    if excluded is not None and excluded.objective >= best.objective - same_optimum(best.objective, contest.constant):
-        excluded = None
-    return replace(found, best=best, is_regular=best.is_regular, optima=tuple(optima), excluded=excluded)
+    ends = [
+        replace(end, converged=end.converged or run.converged, irregular=end.irregular or contest.held_back(end))
+        for end, run in zip(ends, found.optima, strict=True)
+    ]
+    return followed(found, ends, contest.constant)
 
 
 def _starts(
@@ -167,7 +168,7 @@ def _starts(
     starts = Starts(units, contest.problem.response, k)
     if isinstance(init, Experts):
         return [("given parameters", init)]
-    if k == 1 or units.is_exact:
+    if k == 1:
         return [("single model", starts.as_batch(np.zeros((1, k, units.n_coefficients)))[0])]
     kinds = [(POOLED, starts.pooled) if i % 4 == 3 else (ELEMENTAL, starts.elemental) for i in range(n_init)]
     return [(source, start(draws, 1)[0]) for source, start in kinds]
@@ -175,12 +176,11 @@ def _starts(
 
 def _best(contest: ExpertContest, starts: list[tuple[str, Experts]], verbose: int) -> Found[Experts]:
     """The best end of some starts, whether it counts or not."""
-    n_steps = 0 if contest.units.is_exact else contest.max_iter  # there is nothing left but rounding
-    ends: list[Run[Experts]] = contest.run(contest.units, entrants(starts), n_steps, contest.tol)
+    ends: list[Run[Experts]] = contest.run(contest.units, entrants(starts), contest.max_iter, contest.tol)
     for number, end in enumerate(ends):
         result = "tolerance reached" if end.converged else "iteration limit reached"
         report_start(number + 1, end.source, -end.objective - contest.constant, result, verbose)
     end_of_starts(verbose)
     records = tuple(StartRecord(end.source, end.objective, end.n_iter, end.converged) for end in ends)
     best = min(ends, key=lambda end: end.objective)
-    return Found(best, best.is_regular, records, (best,), None, "")
+    return Found(best, records, (best,))

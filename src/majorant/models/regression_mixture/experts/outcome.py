@@ -22,7 +22,7 @@ from majorant.models.regression_mixture.experts.statistics import (
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.parameters import logits_of
 from majorant.models.regression_mixture.race import Found, Run
-from majorant.models.regression_mixture.words import what_would_admit
+from majorant.models.regression_mixture.words import of_irregular, what_would_admit
 
 
 def parameters_in_units(units: Units, theta: Experts) -> dict[str, NDArray[np.float64]]:
@@ -112,7 +112,8 @@ def fit_attributes(
         "center_": units.coordinates.origin.copy(),
         "center_fits_": values["level"],
         "standard_errors_": standard_errors(units, problem, theta),
-        "regular_": found.is_regular,
+        "regular_": found.best.is_regular,
+        "irregularity_": of_irregular(found.best.irregular, theta.n_components, problem.response),
         "is_exact_": units.is_exact,
         "converged_": found.best.converged,
         "n_iter_": found.best.n_iter,
