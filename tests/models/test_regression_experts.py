@@ -68,6 +68,20 @@ def tone(shared_data: Path) -> tuple[Array, Array]:
     return table["stretchratio"][:, None], table["tuned"]
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_a_common_noise_is_one_on_both_paths(k: int, shared_data: Path) -> None:
+    """Starts with noises of their own, by swaps or as given, may not keep them because they fit better."""
+    x, y = tone(shared_data)
+    found = [
+        mj.RegressionMixture(k, variance="common", random_state=0).fit(x, y, **more) for more in ({}, {"offset": 0.0})
+    ]
+    assert found[1].log_likelihood_ == pytest.approx(found[0].log_likelihood_, abs=1e-5)
+    start = {"coef": [[0.0], [1.0]], "intercept": [2.0, 0.0], "scale": [0.1, 0.005]}
+    given = mj.RegressionMixture(2, variance="common", init=start).fit(x, y, offset=0.0)
+    for model in (*found, given):
+        np.testing.assert_allclose(model.scale_, model.scale_[0], rtol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("name", "k"), [("tone", 2), ("tone", 3), ("NPreg", 2), ("NPreg", 3), ("collinear", 2), ("constant", 2)]
 )

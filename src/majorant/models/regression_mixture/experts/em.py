@@ -43,6 +43,13 @@ class Problem:
     def seen(self, units: Units, theta: Experts) -> Statistics:
         return statistics(units, self.response, theta, self.trim, self.n_threads)
 
+    def with_one_dispersion(self, theta: Experts) -> Experts:
+        """Where components share their dispersion, theirs on average: no step may then gain by keeping them apart."""
+        if not (self.response.has_dispersion and self.rule.common):
+            return theta
+        mean = np.sum(theta.weights * theta.dispersion, axis=-1, keepdims=True)
+        return replace(theta, dispersion=np.repeat(mean, theta.n_components, axis=-1))
+
     def step(self, units: Units, theta: Experts, seen: Statistics) -> tuple[Experts, Statistics]:
         """One step of EM for every mixture, shortened until its log-likelihood does not fall."""
         towards = direction(theta, seen, self.response, units.n_shared)
@@ -114,6 +121,7 @@ def run_em(units: Units, problem: Problem, theta: Experts, max_iter: int, tol: f
     """
     n = len(theta.weights)
     active = np.arange(n)
+    theta = problem.with_one_dispersion(theta)
     seen = problem.seen(units, theta)
     out, at_end = theta, seen
     n_iter, converged = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
