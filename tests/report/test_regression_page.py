@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 from majorant.datasets.tone import STRETCH_RATIO, TUNED
@@ -20,6 +21,7 @@ from majorant.report.measures.lines import matching_order
 from majorant.report.measures.regression import Regression
 from majorant.report.sections.estimates import Term
 from majorant.report.words import optima, regression, regularity, residuals
+from majorant.solvers.responses import RESPONSES, Response
 
 from .markup import check_page
 from .test_page import ODD_NAMES
@@ -186,6 +188,91 @@ def test_without_intervals_the_page_says_so() -> None:
     source = html_report(run_of("exact"))
     assert "There are no intervals" in source and "All components are the same line." in source
     assert "One line fits every row exactly" in source
+
+
+class Laplace(Response):
+    """A family of a user's own, with noise of its own, under a name that no room knows."""
+
+    name = "double <exponential>"
+    has_dispersion = True
+    is_location_scale = True
+
+    def mean(self, eta: np.ndarray, trials: np.ndarray) -> np.ndarray:
+        return eta
+
+    def log_density(self, y: np.ndarray, eta: np.ndarray, dispersion: np.ndarray, trials: np.ndarray) -> np.ndarray:
+        return -np.log(2 * np.sqrt(dispersion)) - np.abs(y - eta) / np.sqrt(dispersion)
+
+    def score(self, y: np.ndarray, eta: np.ndarray, dispersion: np.ndarray, trials: np.ndarray) -> np.ndarray:
+        return (y - eta) * self.weight(y, eta, dispersion, trials)
+
+    def weight(self, y: np.ndarray, eta: np.ndarray, dispersion: np.ndarray, trials: np.ndarray) -> np.ndarray:
+        return 1 / np.sqrt(dispersion) / np.maximum(np.abs(y - eta), 1e-3)
+
+    def working(self, y: np.ndarray, trials: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return y, np.ones_like(y)
+
+    def deviance(self, y: np.ndarray, eta: np.ndarray, trials: np.ndarray) -> np.ndarray:
+        return 2 * np.abs(y - eta)
+
+    def spread(self, y: np.ndarray, eta: np.ndarray, dispersion: np.ndarray, trials: np.ndarray) -> np.ndarray:
+        return np.abs(y - eta) * np.sqrt(dispersion)
+
+    def draw(self, eta: Any, dispersion: Any, trials: Any, random: Any) -> np.ndarray:
+        return eta + np.sqrt(dispersion) * random.laplace(size=eta.shape)
+
+
+def of_family(family: Any, k: int = 2) -> tuple[mj.RegressionMixture, Run]:
+    random = np.random.default_rng(1)
+    X = random.normal(size=(150, 1))
+    y = np.where(np.arange(150) % 2, 2 + X[:, 0], -2 - X[:, 0])
+    response = family if isinstance(family, Response) else RESPONSES[family]
+    y = y + 0.3 * random.normal(size=150) if response.is_location_scale else response.draw(y, 0.1, np.ones(150), random)
+    model = mj.RegressionMixture(k, family=family, random_state=0).fit(X, y)
+    return model, Run(model, X, ("x",), "t.csv", "", y=y, target_name="y")
+
+
+@pytest.mark.parametrize("name", ["gaussian", "poisson", "binomial", "gamma", "student"])
+def test_a_family_given_as_an_object_has_the_page_of_its_name(name: str) -> None:
+    """What is said and drawn follows from the distribution, not from how it was given."""
+    k = 1 if name == "binomial" else 2  # of 0 and 1 no mixture is determined
+    pages = []
+    for family in (name, RESPONSES[name]):
+        source = html_report(of_family(family, k)[1])
+        check_page(source)
+        pages.append([part for part in source.split("<section ") if not part.startswith('id="reproduce"')])
+    assert pages[0] == pages[1]
+    page = "".join(pages[0])
+    assert ("Noise \u03c3" in page) == RESPONSES[name].has_dispersion
+    assert ('id="residuals"' in page) == (name == "gaussian")
+    assert RESPONSES[name].title in page and RESPONSES[name].predicts in page
+
+
+def test_a_family_of_ones_own_is_named_and_has_its_noise_but_no_lines() -> None:
+    model, run = of_family(Laplace())
+    source = html_report(run)
+    check_page(source)
+    assert "two double &lt;exponential&gt; regressions" in source and "Noise \u03c3" in source
+    assert 'id="residuals"' not in source and 'id="fit"' not in source
+    assert "noise" in model.summary().tables["components"].columns
+    one = html_report(of_family(Laplace(), 1)[1])
+    assert "no better one exists" not in one  # nothing is known of its likelihood
+
+
+@pytest.mark.parametrize("k", [1, 2])
+def test_coefficients_that_run_to_infinity_are_said_not_to_be_estimates(k: int) -> None:
+    X = np.random.default_rng(0).normal(size=(100, 1))
+    y = (X[:, 0] > 0) * 1.0
+    with pytest.warns(ConvergenceWarning, match="the predictor of a component runs to infinity"):
+        model = mj.RegressionMixture(k, family="binomial", random_state=0).fit(X, y)
+    assert model.evidence_.n_distinct == 1  # of likelihoods of almost one
+    for text in (str(model.summary()), "".join(check_page(html_report(Run(model, X, ("x",), "t.csv", "", y=y))).text)):
+        words = " ".join(text.split())
+        assert "runs to infinity" in words and "no estimates, and have no standard errors" in words
+        assert ("fewer components" in words) == (k > 1) and "least squares" not in words
+        assert "Noise differs" not in words and "no better one exists" not in words
+    with pytest.raises(ValueError, match="runs to infinity"):
+        model.standard_errors()
 
 
 def test_a_better_solution_that_was_left_out_is_named_with_what_would_admit_it() -> None:

@@ -111,13 +111,17 @@ class Evidence:
         return np.abs(values - self.best)
 
     @property
+    def tolerance(self) -> float:
+        """Objectives closer than this are the same optimum; of a logarithm, near zero, an absolute difference."""
+        return SAME_OPTIMUM * max(abs(self.best), 1.0 if self.is_logarithm else 0.0)
+
+    @property
     def optima(self) -> tuple[Optimum, ...]:
         """Distinct optima, best first."""
         found: list[list[int]] = []
         distances = self.distances
-        tolerance = SAME_OPTIMUM * abs(self.best)
         for i in np.argsort(distances, kind="stable"):
-            if found and distances[i] - distances[found[-1][0]] <= tolerance:
+            if found and distances[i] - distances[found[-1][0]] <= self.tolerance:
                 found[-1].append(int(i))
             else:
                 found.append([int(i)])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from majorant._frames import data_frame
 from majorant._numbers import rounded_up
 from majorant.engine.trace import Trace
-from majorant.evidence.records import SAME_OPTIMUM, Evidence
+from majorant.evidence.records import Evidence
 from majorant.registry import ModelCard
 from majorant.report import numbers
 from majorant.report.run import Run
@@ -107,7 +107,7 @@ class Fit:
         return any(
             start.converged
             for start, distance in zip(evidence.starts, evidence.distances, strict=True)
-            if distance <= SAME_OPTIMUM * abs(evidence.best)
+            if distance <= evidence.tolerance
         )
 
 

@@ -109,7 +109,7 @@ class CertifiableLines(UncertainLines):
 
     def _check_kind(self) -> None:
         """Refuse models of which no bound is known."""
-        got = [] if self._response.name == "gaussian" else [f"family={self._response.name!r}"]
+        got = [] if self._response.has_normal_noise else [f"family={self._response.name!r}"]
         got += ["groups"] * (self.groups_ is not None) + ["gating"] * (self.gating_coef_.shape[1] > 0)
         if got:
             raise ValueError(

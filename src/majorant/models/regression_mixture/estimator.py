@@ -363,8 +363,8 @@ class RegressionMixture(CertifiableLines):
 
     def _is_plain(self, settings: Settings, extras: Extras) -> bool:
         """Whether the fast path for lines with Gaussian noise will do."""
-        is_gaussian = isinstance(self.family, str) and self.family == "gaussian"
-        return is_gaussian and not settings.shared and settings.trim == 0 and extras.is_empty
+        is_normal = settings.response.has_normal_noise
+        return is_normal and not settings.shared and settings.trim == 0 and extras.is_empty
 
     def _keep_responsibilities(self, X: Any, y: NDArray[Any], extras: Extras, threshold: float) -> None:
         """Of every row, and of every group; which rows were trimmed."""

@@ -54,6 +54,8 @@ def why_no_errors(model: Any) -> str:
         return "one line fits every row exactly: there is no noise to take errors from"
     if model.trim > 0:
         return "the information of the rows that are left knows nothing of those that were trimmed: resample the rows"
+    if not model.regular_:
+        return str(model.irregularity_)
     return (
         "the observed information is singular: the rows do not determine all parameters; "
         "fit fewer components or leave out columns that are combinations of others"

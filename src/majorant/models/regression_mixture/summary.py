@@ -61,7 +61,7 @@ def regression_summary(model: Any) -> Summary:
     ]
     look_out = [] if model.regular_ else [model.irregularity_]
     look_out += [] if model.excluded_ is None else [what_would_admit(model.excluded_, model.max_sigma_ratio)]
-    family = "" if model._response.name == "gaussian" else f"{model._response.name}, "
+    family = "" if model._response.has_normal_noise else f"{model._response.name}, "
     groups = "" if model.groups_ is None else f" in {counted(len(model.groups_), 'group')}"
     formula = getattr(model, "formula_", None)
     return Summary(

@@ -8,13 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.evidence.records import SAME_OPTIMUM
 from majorant.evidence.selection import CRITERIA
 from majorant.models.regression_mixture.intervals import intervals
 from majorant.registry import ModelCard
 from majorant.report.measures.lines import Lines, matching_order
 from majorant.report.measures.memberships import Memberships
 from majorant.report.run import Run
+from majorant.solvers.responses import Response
 
 Array = NDArray[np.float64]
 FEWEST_IN_A_BIN = 8
@@ -101,6 +101,12 @@ class Regression(Memberships):
             raise ValueError("the report of a mixture of regressions needs y, what the lines predict")
         return np.asarray(self.run.y, dtype=np.float64)
 
+    @property
+    def response(self) -> Response:
+        """The distribution of y."""
+        found: Response = self.run.estimator._response
+        return found
+
     @cached_property
     def lines(self) -> Lines:
         return Lines.of(self.run.estimator)
@@ -114,7 +120,8 @@ class Regression(Memberships):
         model = self.run.estimator
         formula = getattr(model, "formula_", None)
         has_offset = formula is not None and "offset" in formula.roles
-        return model.family == "gaussian" and model.trim == 0 and not (self.has_groups or self.has_gating or has_offset)
+        given = self.has_groups or self.has_gating or has_offset
+        return self.response.has_normal_noise and model.trim == 0 and not given
 
     @property
     def has_groups(self) -> bool:
@@ -129,7 +136,7 @@ class Regression(Memberships):
     @property
     def has_noise(self) -> bool:
         """Whether the family has a scale that is estimated."""
-        return self.run.estimator.family not in ("poisson", "binomial")
+        return self.response.has_dispersion
 
     @cached_property
     def responsibilities(self) -> Array:
@@ -148,8 +155,12 @@ class Regression(Memberships):
 
     @property
     def why_certain(self) -> str:
-        if self.k == 1:
+        if self.k > 1 or not self.regular:
+            return ""
+        if self.has_lines:
             return "One line has its best place by least squares, so no better one exists."
+        if self.response.is_concave and self.run.estimator.trim == 0:
+            return "The likelihood of one component has one maximum, so no better one exists."
         return ""
 
     @cached_property
@@ -222,11 +233,11 @@ class Regression(Memberships):
         )
 
     def _is_fit(self, height: float) -> bool:
-        return abs(height - self.objective) <= SAME_OPTIMUM * abs(self.objective)
+        return abs(height - self.objective) <= self.evidence.tolerance
 
     def _starts_at(self, height: float) -> int:
-        near = SAME_OPTIMUM * abs(self.evidence.best)
-        return sum(o.n_hits for o in self.evidence.optima if abs(o.objective - height) <= near)
+        near = (o for o in self.evidence.optima if abs(o.objective - height) <= self.evidence.tolerance)
+        return sum(o.n_hits for o in near)
 
     def n_moved(self, optimum: Optimum) -> int:
         """Rows that belong to another component than in the fit."""

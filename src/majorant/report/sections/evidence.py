@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from majorant.evidence.records import SAME_OPTIMUM, Evidence
+from majorant.evidence.records import Evidence
 from majorant.report import numbers
 from majorant.report.charts.dots import Group, Stacking, choose_stacking, stack
 from majorant.report.charts.labels import Shelf, shorten, text_width
@@ -94,7 +94,7 @@ def starts_by_kind(evidence: Evidence) -> list[Kind]:
 
 def distance_range(evidence: Evidence) -> tuple[float, float] | None:
     """The range of the log axis; None if no start ended off the best."""
-    others = [o.distance for o in evidence.optima if o.distance > SAME_OPTIMUM * abs(evidence.best)]
+    others = [o.distance for o in evidence.optima if o.distance > evidence.tolerance]
     return around_decades(min(others), max(others)) if others else None
 
 

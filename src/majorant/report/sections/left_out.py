@@ -25,8 +25,9 @@ def left_out_section(regression: Regression) -> Section | None:
     figures = [
         ("Log-likelihood", numbers.objective(height, "log-likelihood"), ""),
         ("Smallest component", numbers.fixed(smallest, 1), "rows"),
-        ("Noise differs by", f"{numbers.TIMES}{numbers.NARROW_SPACE}{numbers.fixed(ratio, 1)}", ""),
     ]
+    if regression.has_noise:
+        figures.append(("Noise differs by", f"{numbers.TIMES}{numbers.NARROW_SPACE}{numbers.fixed(ratio, 1)}", ""))
     if above is not None:
         figures.insert(1, ("Above the fit", numbers.distance(above), "nats"))
     return Section(

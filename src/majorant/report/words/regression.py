@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from majorant.models.regression_mixture.intervals import why_no_errors
 from majorant.report import numbers
-from majorant.report.html import column_name, shortened
+from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.regression import Regression
 from majorant.report.words import evidence as evidence_words
 from majorant.report.words.grammar import capital, counted, in_prose, listed, verb
 
 MOST_IN_LEDE = 3
-FAMILIES = {"poisson": "Poisson ", "binomial": "logistic ", "gamma": "gamma "}
-PREDICTORS = {
-    "poisson": "of the logarithm of the mean",
-    "binomial": "of the logit of the probability",
-    "gamma": "of the logarithm of the mean",
-}
 SHARED = 1.5
 """Factor between two slopes or two noises that is not worth a word."""
 
@@ -32,14 +27,14 @@ def main_feature(regression: Regression) -> str:
 
 
 def lines(regression: Regression) -> str:
-    """ "two regressions", "two Poisson regressions"."""
-    return counted(regression.k, f"{FAMILIES.get(regression.run.estimator.family, '')}regression")
+    """ "two regressions", "two Poisson regressions", as plain text."""
+    return counted(regression.k, f"{regression.response.title} regression".strip())
 
 
 def title(regression: Regression) -> str:
     """The title of the page, as markup."""
     on = main_feature(regression) if regression.n_features == 1 else counted(regression.n_features, "feature")
-    return f"{target(regression)} on {on}, a mixture of {lines(regression)}"
+    return f"{target(regression)} on {on}, a mixture of {escaped(lines(regression))}"
 
 
 def plain_title(regression: Regression) -> str:
@@ -120,9 +115,8 @@ def components_headline(regression: Regression) -> str:
 def _what_they_are(regression: Regression) -> list[str]:
     """What coefficients and weights mean where components are no lines."""
     texts = []
-    predictor = PREDICTORS.get(regression.run.estimator.family)
-    if predictor is not None:
-        texts.append(f"<b>Intercepts and slopes</b> are {predictor}.")
+    if regression.response.predicts:
+        texts.append(f"<b>Intercepts and slopes</b> are of {escaped(regression.response.predicts)}.")
     if regression.has_gating:
         texts.append("<b>Weights</b> depend on other columns; those shown are their means over the rows.")
     if regression.has_groups:
@@ -144,12 +138,14 @@ def components_notes(regression: Regression, n_shown: int, n_features_shown: int
     """Where the intervals come from, and what is left out."""
     texts = []
     if regression.intervals is None:
-        texts.append("<b>There are no intervals:</b> the rows do not determine all parameters.")
+        texts.append(f"<b>There are no intervals:</b> {escaped(why_no_errors(regression.run.estimator))}.")
     else:
+        scales = "that of a weight is computed on the logit scale"
+        if regression.has_noise:
+            scales = "those of weight and \u03c3 are computed on the logit and log scale"
         texts.append(
             "<b>An interval</b> is the estimate give or take 1.96 standard errors, from the observed information; "
-            "those of weight and \u03c3 are computed on the logit and log scale. A slope whose interval holds 0 may be "
-            "none at all."
+            f"{scales}. A slope whose interval holds 0 may be none at all."
         )
         noise = " and the noise as normal" if regression.has_lines else ""
         texts.append(f"The intervals take the number of components as given{noise}.")

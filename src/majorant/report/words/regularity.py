@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from majorant.models.regression_mixture.words import changes_that_admit
 from majorant.report import numbers
+from majorant.report.html import escaped
 from majorant.report.measures.regression import Regression
 from majorant.report.words.grammar import listed
 
@@ -30,8 +31,9 @@ def headline(regression: Regression) -> str:
     reasons = []
     if excluded["smallest_component"] < excluded["regular_from"]:
         reasons.append(f"one component has only {numbers.fixed(excluded['smallest_component'], 1)} rows")
-    if excluded["sigma_ratio"] > regression.params["max_sigma_ratio"] or not reasons:
+    if excluded["sigma_ratio"] > regression.params["max_sigma_ratio"]:
         reasons.append(f"one component is {numbers.fixed(excluded['sigma_ratio'], 0)} times noisier than another")
+    reasons = reasons or [escaped(excluded["reason"].split(":")[0])]
     return f"A higher solution was left out: {listed(reasons)}."
 
 
@@ -44,13 +46,14 @@ def notes(regression: Regression) -> list[str]:
             "log-likelihood follows from it."
         ]
     if not regression.regular:
-        return [
-            f"<b>What happened:</b> no solution was found whose components all have rows enough and whose noise "
-            f"differs by less than a factor of {limit}. {WHY}",
-            "<b>What to do:</b> ask for fewer components, or set <code>variance=common</code>. Rows that repeat, or "
-            "that lie on one line exactly, are the usual cause.",
-        ]
+        why = f" {WHY}" if regression.has_noise else ""
+        return [f"<b>What happened:</b> {escaped(model.irregularity_)}.{why}"]
     excluded = model.excluded_
+    if not regression.has_noise:
+        return [
+            f"<b>The rule:</b> a solution counts when its predictors stay finite. Here {escaped(excluded['reason'])}; "
+            "its log-likelihood is a limit that no coefficients reach."
+        ]
     rule = f"A solution counts when its noise differs by less than a factor of {limit} and its smallest component has "
     changes = listed(
         [

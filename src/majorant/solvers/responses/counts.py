@@ -16,6 +16,9 @@ class Poisson(Response):
     r"""Counts: ``log E y = eta``; exposure is an offset, its logarithm."""
 
     name = "poisson"
+    title = "Poisson"
+    predicts = "the logarithm of the mean"
+    is_concave = True
 
     def mean(self, eta: Table, trials: Table) -> Table:
         return np.asarray(np.exp(np.minimum(eta, LARGEST_LOG)))
@@ -52,7 +55,10 @@ class Binomial(Response):
     r"""Successes among `trials` (one by default): ``log(p / (1 - p)) = eta``."""
 
     name = "binomial"
+    title = "logistic"
+    predicts = "the logit of the probability"
     takes_trials = True
+    is_concave = True
 
     def mean(self, eta: Table, trials: Table) -> Table:
         return np.asarray(trials * expit(eta))

@@ -15,8 +15,11 @@ class Gaussian(Response):
     """``y ~ N(eta, dispersion)``."""
 
     name = "gaussian"
+    title = ""
     has_dispersion = True
     is_location_scale = True
+    has_normal_noise = True
+    is_concave = True
 
     def mean(self, eta: Table, trials: Table) -> Table:
         return eta
@@ -53,6 +56,7 @@ class Student(Response):
     """
 
     name = "student"
+    title = "Student"
     has_dispersion = True
     is_location_scale = True
 
@@ -99,6 +103,8 @@ class Gamma(Response):
     r"""Positive targets with a constant coefficient of variation: ``log E y = eta``, ``Var y = dispersion (E y)^2``."""
 
     name = "gamma"
+    predicts = "the logarithm of the mean"
+    is_concave = True
     has_dispersion = True
     least_dispersion = 1e-14
 

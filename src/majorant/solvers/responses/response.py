@@ -29,6 +29,15 @@ class Response(ABC):
         Whether the target counts successes among a number of trials.
     least_dispersion : float
         Up to which a dispersion is nothing but rounding: the target is fitted exactly.
+    has_normal_noise : bool
+        Whether the target is the predictor and normal noise, so that lines with bands show the model.
+    is_concave : bool
+        Whether the log density is concave in :math:`\eta`: the likelihood of one model then has one maximum.
+    title : str
+        What stands before "regression" in prose; the name by default.
+    predicts : str
+        Of what the predictor is the value, such as "the logarithm of the mean"; empty where of the mean itself or not
+        said.
     """
 
     name: str = ""
@@ -36,6 +45,13 @@ class Response(ABC):
     is_location_scale: bool = False
     takes_trials: bool = False
     least_dispersion: float = 0.0
+    has_normal_noise: bool = False
+    is_concave: bool = False
+    predicts: str = ""
+
+    @property
+    def title(self) -> str:
+        return self.name
 
     @abstractmethod
     def mean(self, eta: Table, trials: Table) -> Table:
