@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, xlogy
 from sklearn.datasets import make_circles
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import rbf_kernel
 
 import majorant as mj
@@ -117,6 +118,13 @@ def test_weights_are_repeats_and_order_does_not_matter(kernel: str | None) -> No
     np.testing.assert_array_equal(weighted.labels_, weighted.predict(X))
 
 
+def test_the_limit_of_iterations_is_told() -> None:
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=3 iterations: raise it, or tol") as told:
+        mj.DiscriminativeClustering(2, max_iter=3).fit(bumps(2, 0)[0])
+    assert [w.filename for w in told] == [__file__]
+
+
+@pytest.mark.filterwarnings("ignore:the fit did not converge in max_iter=5")
 def test_threads_change_no_bit() -> None:
     X, _ = bumps(3, 4, n=9000)
     one, two = (

@@ -19,6 +19,9 @@ from majorant.evidence.records import Evidence
 from majorant.persistence import save
 from majorant.summary import Summary
 
+ACTIVE_SHARE = 0.01
+"""A class or cluster that holds a larger share of the rows is active."""
+
 
 def refuse_stored(X: Any, method: str) -> None:
     """Refuse rows that are not in memory, for a method that passes over them in no order of theirs.

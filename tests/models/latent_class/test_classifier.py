@@ -9,10 +9,12 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_val_score
 
 import majorant as mj
+from majorant.engine.loop import minimize
 
 from .problems import xor
 
@@ -245,6 +247,43 @@ def test_other_temperatures(beta: float) -> None:
     model = mj.LatentClassClassifier(4, beta=beta, random_state=0).fit(X, y)
     assert model.score(X, y) > 0.95
     np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1)
+
+
+def test_rows_without_label_count_at_one_temperature_only() -> None:
+    X, y = xor(60)
+    given = np.where(np.arange(60) % 3 > 0, y, np.nan)
+    with pytest.raises(ValueError, match=r"only with beta=1; got beta=2 .*unlabelled_weight=0\.3: set"):
+        mj.LatentClassClassifier(4, beta=2.0).fit(X, given)
+    left_out = mj.LatentClassClassifier(4, beta=2.0, unlabelled_weight=0, n_init=1, random_state=0).fit(X, given)
+    assert "EM, " in str(left_out.summary())
+    assert "L-BFGS" not in str(left_out.summary())
+
+
+@pytest.mark.parametrize("beta", [1.0, 2.0])
+def test_the_limit_of_iterations_holds_and_is_told(beta: float) -> None:
+    X, y = xor(100)
+    model = mj.LatentClassClassifier(4, init="random", n_init=1, max_iter=2, tol=0, beta=beta, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="did not converge in max_iter=2 iterations: raise it, or tol") as told:
+        model.fit(X, y)
+    assert [w.filename for w in told] == [__file__]
+    assert model.n_iter_ <= (8 if beta == 1 else 4)  # two each to compare starts, of EM, of L-BFGS, and of EM again
+    assert not model.evidence_.starts[0].converged
+
+
+def test_every_start_draws_its_own_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = xor(40)
+    seeds: list[int] = []
+
+    def remembered(*arguments: Any, **named: Any) -> Any:
+        seeds.append(named.get("seed", -1))
+        return minimize(*arguments, **named)
+
+    monkeypatch.setattr("majorant.models.latent_class.fit.minimize", remembered)
+    for _ in range(2):
+        mj.LatentClassClassifier(2, bounds=mj.Tempered(), beta=2.0, random_state=0).fit(X, y)
+    drawn = [seed for seed in seeds if seed >= 0]
+    assert drawn[:7] == drawn[7:]
+    assert len(set(drawn)) == 7
 
 
 def test_given_starts() -> None:

@@ -123,7 +123,7 @@ class Problem:
         """Descend from assignments of positive numbers, or go on from where a descent stands.
 
         An iteration is one step of the classifier and some sweeps over assignments, each of which lowers the cost.
-        Stops when an iteration lowers it by less than `tol`, which is in nats.
+        Stops when an iteration, not one of the first three, lowers it by no more than `tol`, which is in nats.
         """
         goes_on = isinstance(start, Run)
         theta = start.theta if isinstance(start, Run) else np.zeros((self.coordinates.shape[1] + 1, self.n_clusters))
@@ -139,7 +139,7 @@ class Problem:
             path.append(free + self.penalty(theta))
             if callback is not None:
                 callback(path[-1])
-            if t > 2 and path[-2] - path[-1] < tol:
+            if t > 2 and path[-2] - path[-1] <= tol:
                 converged = True
                 break
         return Run(theta, log_xi, log_p, path[-1], tuple(path), converged)

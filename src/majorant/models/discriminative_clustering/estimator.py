@@ -23,12 +23,13 @@ from majorant._validation import (
     check_positive,
     check_runs,
     check_sample_weight,
+    levels_to_user,
 )
 from majorant.engine.measure import Measure, empirical_measure, square_unit
 from majorant.engine.trace import Trace
 from majorant.evidence.certificate import Certificate
 from majorant.evidence.records import Evidence, StartRecord
-from majorant.models.base import LatentVariableModel
+from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.discriminative_clustering.certify import information_bound
 from majorant.models.discriminative_clustering.em import Problem, Run
 from majorant.models.discriminative_clustering.search import Search
@@ -45,8 +46,6 @@ RELATIVE_ALPHA = 1e-2
 """The default penalty, in units of the mean variance of the features."""
 MOST_CERTIFIED = 200_000
 """Coordinates of rows up to which a fit comes with the bound that takes passes over the rows."""
-ACTIVE = 0.01
-"""Mean probability from which on a cluster counts as active."""
 
 
 @register(
@@ -105,9 +104,10 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     gamma : float, optional
         Of the RBF kernel; by default 1 / (n_features * variance of X).
     max_iter : int, default=500
-        Iterations of the last descent of a start.
+        Most iterations of the last descent of a start; those before it, after which starts are compared, are short.
     tol : float, default=1e-7
-        A descent has converged when an iteration lowers L by less.
+        A descent has converged when an iteration, not one of the first three, lowers L by no more than
+        this, in nats.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
@@ -242,6 +242,12 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
             init = self.init if isinstance(self.init, str) else self._given(measure, weights, len(X))
             search = Search(problem, embedded.axes, init, self.n_init, self.max_iter, self.tol, self.verbose, random)
             run = search.find()
+            if not run.converged:
+                warnings.warn(
+                    f"the fit did not converge in max_iter={self.max_iter} iterations: raise it, or tol",
+                    ConvergenceWarning,
+                    stacklevel=levels_to_user(),
+                )
             if isinstance(self.init, str):
                 run = _heaviest_first(run, measure)
             self._keep(X, measure, problem, embedded, scale, run)
@@ -265,7 +271,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
                 f"at most {n_distinct} of n_clusters={self.n_clusters} clusters can be told apart: X has only "
                 f"{n_distinct} distinct rows with weight",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=levels_to_user(),
             )
 
     def _embedded(
@@ -327,7 +333,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         self.n_iter_ = len(run.path)
         p = np.exp(run.log_p)
         self.cluster_weights_ = np.einsum("n,nk->k", problem.shares, p)
-        self.n_active_clusters_ = int(np.count_nonzero(self.cluster_weights_ > ACTIVE))
+        self.n_active_clusters_ = int(np.count_nonzero(self.cluster_weights_ > ACTIVE_SHARE))
         self.cluster_centers_ = measure.restore(_means(run, measure)[1])
         self.information_ = _share(-run.loss, self.n_clusters)
         self.labels_ = self._scores(X).argmax(axis=1)

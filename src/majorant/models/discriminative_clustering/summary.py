@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from majorant.models.base import ACTIVE_SHARE
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, clusters_block, counted, evidence_block
 
 MOST_FEATURES = 20
@@ -43,7 +44,7 @@ def clustering_summary(model: Any) -> Summary:
     look_out = []
     if k > 1 and model.n_active_clusters_ < k:
         look_out.append(
-            f"{k - model.n_active_clusters_} of {k} clusters have a mean probability below 1 %: "
+            f"{k - model.n_active_clusters_} of {k} clusters have a mean probability below {100 * ACTIVE_SHARE:g} %: "
             "fewer clusters say as much, or a smaller alpha lets more be told apart"
         )
     return Summary(

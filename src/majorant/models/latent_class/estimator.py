@@ -23,12 +23,13 @@ from majorant._validation import (
     check_real,
     check_runs,
     check_sample_weight,
+    levels_to_user,
 )
 from majorant.engine.chunks import Chunks
 from majorant.engine.measure import empirical_measure
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.evidence.records import Evidence
-from majorant.models.base import LatentVariableModel
+from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
 from majorant.models.latent_class.design import Design, make_design
 from majorant.models.latent_class.fit import Search, sampled
@@ -41,8 +42,6 @@ from majorant.summary import Summary
 Array = NDArray[np.float64]
 
 INITS = ("auto", "ball", "relaxation", "random")
-ACTIVE = 0.01
-"""A class that holds more than this share of the rows is active."""
 
 
 @register(
@@ -100,19 +99,23 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         Of the RBF kernel; by default 1 / (n_features * variance of X).
     beta : float, default=1.0
         Inverse temperature of the classes given features and label, positive or infinite (each row in its best class).
-        At 1 the cost is the log-loss above.
+        At 1 the cost is the log-loss above; otherwise rows without label cannot count.
     bounds : bound policy, optional
         How the bounds of the engine are chosen (`GibbsLimit`, `Tempered`, ...); by default the tightest ones, EM.
     unlabelled_weight : float, default=0.3
         :math:`\gamma`, what rows without label count for. Where there are any,
         :math:`\gamma\,[\mathrm{mean}_n H(p(\cdot \mid x_n)) - H(\mathrm{mean}_n\, p(\cdot \mid x_n))]` over all rows is
-        added to the cost: classes are told apart where rows are few. 0 leaves those rows out.
+        added to the cost: classes are told apart where rows are few. 0 leaves those rows out, as it must where `beta`
+        is not 1.
     n_init : "auto" or int, default="auto"
         Random starts of "auto" (4) and "random" (10), or starts of "ball" and "relaxation" (1).
     max_iter : int, default=1000
-        Largest number of iterations of EM, and of L-BFGS after it.
+        Largest number of iterations of EM, and of each L-BFGS after it: one, and three more where rows without label
+        count. At most 8 iterations of EM come first, after which starts are compared, and at most 20 behind the first
+        L-BFGS. With another `beta` than 1 all is EM.
     tol : float, default=1e-8
-        Stop where an iteration lowers the cost by less than this (L-BFGS), or than this share of it (EM).
+        L-BFGS stops where an iteration lowers the mean cost of a row by less than this, or than this share of it if it
+        is above 1; EM where it lowers the cost by less than this share of it, or 1e-4 of it where L-BFGS follows.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
@@ -267,6 +270,11 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
                 X = self._embedded(X, weights, seed)
                 design = make_design(X, targets, weights, self.n_jobs)
                 self._warn_of_few(design)
+                if self.beta != 1 and self.unlabelled_weight > 0 and design.has_unlabelled:
+                    raise ValueError(
+                        f"rows without label count only with beta=1; got beta={self.beta:g} and "
+                        f"unlabelled_weight={self.unlabelled_weight:g}: set unlabelled_weight=0 to leave them out"
+                    )
                 self._find(design, targets, self._given(design, targets, n, weights), seed)
         return self
 
@@ -316,7 +324,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
                 f"X has {design.measure.n_points} distinct rows, fewer than n_classes={self.n_classes}: some latent "
                 "classes are left without a row of their own",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=levels_to_user(),
             )
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
@@ -366,6 +374,12 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
             self.verbose,
         )
         found = search.find(init, self.n_init, seed)
+        if not found.converged:
+            warnings.warn(
+                f"the fit did not converge in max_iter={self.max_iter} iterations: raise it, or tol",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )
         total = design.total_weight
         mass = search.family(design).class_weights(found.theta, design.labelled) / total
         coef, intercept = design.outward(found.theta.theta)
@@ -376,7 +390,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         self.class_intercept_ = intercept[order] - intercept.mean()
         self.class_label_distribution_ = np.ascontiguousarray(found.theta.alpha[order])
         self.class_weights_ = mass[order]
-        self.n_active_classes_ = int(np.sum(mass > ACTIVE))
+        self.n_active_classes_ = int(np.sum(mass > ACTIVE_SHARE))
         self.alpha_ = _in_units(penalty, scale)
         self.logistic_c_ = 2 * self.n_classes / (self.alpha_ * total * design.unit)
         self.objective_ = found.objective * design.unit

@@ -18,6 +18,7 @@ from majorant.models.latent_class.design import Design
 from majorant.models.latent_class.family import LatentClasses, LatentClassFamily
 from majorant.models.latent_class.joint import JointCost
 from majorant.models.latent_class.starts import Relaxed, as_start, starts
+from majorant.solvers.smooth import SmoothResult
 from majorant.starts.restarts import Start
 
 Array = NDArray[np.float64]
@@ -30,13 +31,18 @@ CHEAP = 3e6
 """Rows times coefficients up to which every start goes to its end."""
 ROUGH = 1e-4
 """EM hands over to L-BFGS where an iteration gains less than this share."""
+CLOSING = 20
+"""Iterations of EM behind L-BFGS."""
 LADDER = (0.1, 1 / 3, 1.0)
 """Shares of the weight of unlabelled rows, each begun where the one before ended."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Latent classes in the coordinates of the design, and how they were found."""
+    """Latent classes in the coordinates of the design, and how they were found.
+
+    `converged` is whether the last descent ended before `max_iter`.
+    """
 
     theta: LatentClasses
     objective: float
@@ -82,8 +88,11 @@ class Search:
     def find(self, init: str | Array, n_init: int | str, seed: int) -> Found:
         """Race the starts, and go on from the best."""
         random = np.random.default_rng(seed)
+        noise = random.spawn(1)[0]  # what fits draw on their way; `random` is what starts draw
         relaxed = Relaxed(self.sample, self.n_classes, self.alpha)
-        begun = [self._begun(as_start(*each, seed)) for each in starts(relaxed, init, n_init, random)]
+        begun = [
+            self._begun(as_start(*each, int(noise.integers(2**31)))) for each in starts(relaxed, init, n_init, random)
+        ]
         kept = list(range(len(begun)))
         size = len(self.design.weights) * self.n_classes * (self.design.n_features + 1)
         if size > CHEAP and self.bounds is None:
@@ -134,18 +143,22 @@ class Search:
         design = self.design
         cost = JointCost(family, design.labelled, design.rows)
         theta, joint = cost.minimise(found.theta, tol=self.tol, max_iter=self.max_iter)
-        last = minimize(family, design.labelled, theta=theta, tol=self.tol, max_iter=20)
+        last = minimize(family, design.labelled, theta=theta, tol=self.tol, max_iter=min(CLOSING, self.max_iter))
         total = design.total_weight
         rows = [*found.trace, *_rows(v * total for v in joint.values[1:]), *last.trace]
-        found = Found(last.theta, last.objective, Trace(rows), joint.converged, ())
+        found = Found(last.theta, last.objective, Trace(rows), self._ended(joint), ())
         if self.gamma == 0 or not design.has_unlabelled:
             return found
         for share in LADDER:
             cost = replace(cost, gamma=self.gamma * share)
             theta, joint = cost.minimise(found.theta, tol=self.tol, max_iter=self.max_iter)
             rows = [*found.trace, *_rows(v * total for v in joint.values[1:])]
-            found = Found(theta, joint.value * total, Trace(rows), joint.converged, ())
+            found = Found(theta, joint.value * total, Trace(rows), self._ended(joint), ())
         return found
+
+    def _ended(self, joint: SmoothResult) -> bool:
+        """Whether L-BFGS reached its tolerance, or can go no further, before its last iteration."""
+        return joint.converged or joint.n_iter < self.max_iter
 
 
 def _rows(values: Iterable[float]) -> list[dict[str, float]]:

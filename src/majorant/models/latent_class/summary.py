@@ -26,7 +26,7 @@ def latent_class_summary(model: Any) -> Summary:
     )
     blocks = [
         evidence_block(model.evidence_),
-        Block("FIT", f"EM and L-BFGS, {counted(model.n_iter_, 'iteration')}", [facts]),
+        Block("FIT", f"{'EM and L-BFGS' if model.beta == 1 else 'EM'}, {counted(model.n_iter_, 'iteration')}", [facts]),
         Block("LATENT CLASSES", "", _classes(model)),
     ]
     title = f"latent classes, {counted(model.n_classes, 'class', 'classes')}, {counted(len(model.classes_), 'label')}"
