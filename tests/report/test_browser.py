@@ -12,6 +12,7 @@ import pytest
 from majorant.report import html_report
 
 from .test_classification_page import run_of as classification_of
+from .test_latent_classes_page import run_of as latent_classes_of
 from .test_mixture_page import run_of as mixture_of
 from .test_mixture_page import selection
 from .test_page import run_of
@@ -36,6 +37,7 @@ CASES = {
     "a mixture": lambda: mixture_of(selection=selection()),
     "a classification": classification_of,
     "a mixture of regressions": lambda: regression_of("left out"),
+    "latent classes": lambda: latent_classes_of("long names"),
     "a classification of odd names": lambda: classification_of("odd names"),
     "a classification of 20 classes": lambda: classification_of("20 classes"),
     "400 rows in 12 by 30": lambda: run_of("400 rows in 12 by 30"),
@@ -55,6 +57,33 @@ addEventListener("load", () => {{
   const widths = [...document.querySelectorAll("iframe")].map(
     f => f.contentDocument.documentElement.scrollWidth + "/" + f.width);
   document.getElementById("widths").textContent = widths.join(" ");
+}});
+</script></body>"""
+
+CROWDED = """<!doctype html><body>{frames}<pre id="crowded"></pre><script>
+const boxes = cell => {{
+  const range = document.createRange(), bar = cell.querySelector(".bar");
+  range.selectNodeContents(cell);
+  return bar ? [bar.getBoundingClientRect()] : [...range.getClientRects()].filter(r => r.width);
+}};
+addEventListener("load", () => {{
+  const found = [];
+  for (const frame of document.querySelectorAll("iframe"))
+    for (const row of frame.contentDocument.querySelectorAll("#latent-classes tr")) {{
+      const cells = [...row.children].filter(c => c.getClientRects().length);
+      for (const a of cells) for (const b of cells) if (a !== b)
+        for (const r of boxes(a)) for (const s of boxes(b))
+          if (r.left <= s.left && r.right + {gap} > s.left && r.top < s.bottom && s.top < r.bottom)
+            found.push(frame.width + ": " + a.textContent + " | " + b.textContent);
+      const table = row.closest("table").getBoundingClientRect();
+      for (const c of cells) for (const r of boxes(c))
+        if (r.right > table.right + 1) found.push("out: " + c.textContent);
+      const bar = row.querySelector(".bar");
+      if (bar && frame.width > 700 && bar.parentNode.getBoundingClientRect().width < 40) found.push("no room for bars");
+    }}
+  const rows = [...document.querySelectorAll("iframe")].map(
+    f => f.contentDocument.querySelectorAll("#latent-classes tbody tr").length);
+  document.getElementById("crowded").textContent = [...rows, ...found].join("; ");
 }});
 </script></body>"""
 
@@ -94,6 +123,15 @@ def test_no_page_is_wider_than_its_window(tmp_path: Path, pages: list[Path]) -> 
     pairs = [pair.split("/") for pair in shown.split('id="widths">')[1].split("<")[0].split()]
     assert len(pairs) == len(pages) * len(WIDTHS)
     assert [int(seen) for seen, _ in pairs] == [int(window) for _, window in pairs]
+
+
+def test_columns_of_text_stay_apart(tmp_path: Path) -> None:
+    (tmp_path / "page.html").write_text(html_report(latent_classes_of("long names")), encoding="utf-8")
+    frames = "".join(f'<iframe src="page.html" width="{w}" height="600"></iframe>' for w in (360, 800, 1200, 1440))
+    wrapper = tmp_path / "wrapper.html"
+    wrapper.write_text(CROWDED.format(frames=frames, gap=8), encoding="utf-8")
+    shown = browse(tmp_path, "--virtual-time-budget=3000", "--dump-dom", wrapper.as_uri()).stdout
+    assert shown.split('id="crowded">')[1].split("<")[0] == "4; 4; 4; 4"
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -23,6 +23,18 @@ def mean_of(x: Any, shares: Array) -> Array:
     return np.asarray(np.einsum("np,n->p", x, shares, dtype=np.float64))
 
 
+def deviations_of(x: Any, shares: Array) -> Array:
+    """Weighted standard deviation of each column, shape (n_features,); exactly zero for a constant one."""
+    mean = mean_of(x, shares)
+    if sparse.issparse(x):
+        squares = np.asarray(x.multiply(x).T @ shares).ravel() - mean**2
+    else:
+        squares = np.einsum("np,n->p", (x - mean) ** 2, shares)
+    largest = np.asarray(abs(x).max(axis=0).toarray()).ravel() if sparse.issparse(x) else np.abs(x).max(axis=0)
+    found = np.sqrt(np.maximum(squares, 0.0))
+    return np.where(found > 1e-7 * largest if sparse.issparse(x) else found > 1e-12 * largest, found, 0.0)
+
+
 def covariance(x: Any, shares: Array, mean: Array, n_jobs: int | None = None) -> Array:
     """Weighted covariance of columns, shape (n_features, n_features).
 

@@ -36,6 +36,7 @@ from majorant.models.latent_class.fit import Search, sampled
 from majorant.models.latent_class.summary import latent_class_summary
 from majorant.models.latent_class.targets import Targets, read_targets
 from majorant.registry import ModelCard, register
+from majorant.solvers.covariance import deviations_of
 from majorant.solvers.logits import log_probabilities
 from majorant.summary import Summary
 
@@ -131,6 +132,9 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         w, of kernel features where there is a kernel. The class that holds most rows comes first.
     class_intercept_ : ndarray of shape (n_classes,)
         b, of sum zero.
+    class_contrasts_ : ndarray of shape (n_classes, n_features), or None
+        By how much a standard deviation of each feature raises the logarithm of the odds of each class against the
+        average one: what speaks for a class, in units that can be compared. None with a kernel.
     class_label_distribution_ : ndarray of shape (n_classes, n_labels)
         :math:`\alpha`: rows of sum one, or the probability of each indicator.
     class_weights_ : ndarray of shape (n_classes,)
@@ -387,6 +391,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         self.target_kind_ = targets.kind
         self.classes_ = targets.classes
         self.class_coef_ = np.ascontiguousarray(coef[order])
+        self.class_contrasts_ = self._contrasts(design, mass[order])
         self.class_intercept_ = intercept[order] - intercept.mean()
         self.class_label_distribution_ = np.ascontiguousarray(found.theta.alpha[order])
         self.class_weights_ = mass[order]
@@ -400,6 +405,14 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         note = "" if sample is design else f"Starts were made on a sample of {len(sample.weights)} rows."
         self.evidence_ = Evidence(found.records, "cost", "min", note=note).scaled(design.unit)
         self.trace_ = found.trace.scaled(design.unit)
+
+    def _contrasts(self, design: Design, mass: Array) -> Array | None:
+        if self.kernel is not None:
+            return None
+        measure = design.measure
+        deviations = deviations_of(measure.points, measure.weights / measure.total_weight) / measure.scale
+        average = np.einsum("k,kp->p", mass, self.class_coef_)
+        return np.asarray((self.class_coef_ - average) * deviations)
 
     # Predictions
 

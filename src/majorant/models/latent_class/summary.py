@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from majorant.models.base import ACTIVE_SHARE
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+
+Array = NDArray[np.float64]
 
 MOST_CLASSES = 20
 MOST_FEATURES = 3
 MOST_LABELS = 6
+TELLING = 0.1
+"""A feature that says less than this share of what the most telling one does is not named."""
+NO_FEATURES = "With a kernel no feature speaks for or against a class by itself."
 
 
 def latent_class_summary(model: Any) -> Summary:
@@ -34,34 +41,58 @@ def latent_class_summary(model: Any) -> Summary:
     return Summary(title, shape, blocks)
 
 
+def n_described(model: Any) -> int:
+    """How many latent classes are worth a line, the heaviest first: the active ones or, if none is, all."""
+    return int(model.n_active_classes_ or model.n_classes)
+
+
+def telling_features(contrasts: Array, sign: int = 0) -> list[int]:
+    """Features that speak for a class (`sign` 1), against it (-1) or either (0), most telling first.
+
+    Parameters
+    ----------
+    contrasts : ndarray of shape (n_features,)
+        A row of `class_contrasts_`.
+    sign : {-1, 0, 1}, default=0
+    """
+    size = np.abs(contrasts)
+    most = size.max(initial=0.0)
+    ranked = [int(j) for j in np.argsort(-size, kind="stable") if size[j] > TELLING * most > 0]
+    return ranked if sign == 0 else [j for j in ranked if contrasts[j] * sign > 0]
+
+
 def _classes(model: Any) -> list[Table | str]:
     labels = [str(label) for label in model.classes_]
-    shown = min(model.n_classes, MOST_CLASSES)
+    described = n_described(model)
     columns = [Column("latent class"), Column("share", 3)]
     columns += [Column(f"p({label})", 3) for label in labels[:MOST_LABELS]]
-    columns += [Column("more of"), Column("less of")]
+    columns += [] if model.class_contrasts_ is None else [Column("more of"), Column("less of")]
     rows: list[tuple[str | float, ...]] = []
-    for k in range(shown):
-        more, less = defining_features(model, k)
+    for k in range(min(described, MOST_CLASSES)):
         alpha = model.class_label_distribution_[k, :MOST_LABELS]
-        rows.append((str(k + 1), float(model.class_weights_[k]), *map(float, alpha), more, less))
+        rows.append((str(k + 1), float(model.class_weights_[k]), *map(float, alpha), *_telling(model, k)))
     content: list[Table | str] = [Table("latent classes", columns, rows)]
-    if model.n_classes > shown:
-        content.append(f"{model.n_classes - shown} more latent classes.")
+    if described > MOST_CLASSES:
+        content.append(f"{described - MOST_CLASSES} more latent classes.")
+    if described < model.n_classes:
+        unused = model.n_classes - described
+        content.append(
+            f"{counted(unused, 'more class', 'more classes')} {'holds' if unused == 1 else 'hold'} "
+            f"{100 * ACTIVE_SHARE:g} % of the rows or less."
+        )
     if len(labels) > MOST_LABELS:
         content.append(f"The first {MOST_LABELS} of {len(labels)} labels.")
+    if model.class_contrasts_ is None:
+        content.append(NO_FEATURES)
     return content
 
 
-def defining_features(model: Any, k: int) -> tuple[str, str]:
-    """The features that speak most for a class and most against it, against the mean of the classes."""
-    if model.kernel is not None:
-        return "", ""
+def _telling(model: Any, k: int) -> list[str]:
+    """The features that speak most for a class and most against it."""
+    if model.class_contrasts_ is None:
+        return []
     names = model._feature_names()
-    contrast = model.class_coef_[k] - model.class_weights_ @ model.class_coef_
-    order = np.argsort(-np.abs(contrast), kind="stable")
-    size = np.abs(contrast).max(initial=0.0)
-    strong = [j for j in order[: 4 * MOST_FEATURES] if np.abs(contrast[j]) > 0.1 * size > 0]
-    more = [names[j] for j in strong if contrast[j] > 0][:MOST_FEATURES]
-    less = [names[j] for j in strong if contrast[j] < 0][:MOST_FEATURES]
-    return ", ".join(more), ", ".join(less)
+    return [
+        ", ".join(names[j] for j in telling_features(model.class_contrasts_[k], sign)[:MOST_FEATURES])
+        for sign in (1, -1)
+    ]

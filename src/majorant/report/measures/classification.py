@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.models.latent_class.summary import n_described, telling_features
 from majorant.registry import ModelCard
 from majorant.report.fit import Fit
 from majorant.report.run import Run
@@ -33,20 +34,19 @@ class LatentClass:
         Of the rows.
     labels : ndarray of shape (n_classes,)
         Probability of each class of the rows.
-    speaks : ndarray of shape (n_features,)
-        By how much the logarithm of the odds of being in it grows with a standard deviation of each feature.
+    speaks : ndarray of shape (n_features,), or None
+        By how much the logarithm of the odds of being in it grows with a standard deviation of each feature. None
+        where features do not speak by themselves.
     """
 
     number: int
     share: float
     labels: NDArray[np.float64]
-    speaks: NDArray[np.float64]
+    speaks: NDArray[np.float64] | None
 
-    @property
-    def ranked_features(self) -> list[int]:
-        """Features that say a tenth or more of what the first one does, most telling first."""
-        size = np.abs(self.speaks)
-        return [int(j) for j in np.argsort(-size, kind="stable") if size[j] > 0.1 * size.max() > 0]
+    def telling_features(self, sign: int = 0) -> list[int]:
+        """Features that speak for it (`sign` 1), against it (-1) or either (0), most telling first."""
+        return [] if self.speaks is None else telling_features(self.speaks, sign)
 
 
 @dataclass(frozen=True)
@@ -147,20 +147,19 @@ class Classification(Fit):
 
     @cached_property
     def latent_classes(self) -> list[LatentClass] | None:
-        """Hidden classes that hold rows, heaviest first; None if the model has none."""
+        """Hidden classes that hold more than a few rows, heaviest first; None if the model has none."""
         estimator = self.run.estimator
         if not hasattr(estimator, "class_label_distribution_"):
             return None
-        # What a feature says for a class, a standard deviation of it, against the average class.
-        if getattr(estimator, "kernel", None) is not None:
-            speaks = np.zeros((len(estimator.class_weights_), self.n_features))
-        else:
-            speaks = estimator.class_coef_ - estimator.class_weights_ @ estimator.class_coef_
-            speaks = speaks * self.deviations
+        contrasts = estimator.class_contrasts_
         return [
-            LatentClass(k, float(estimator.class_weights_[k]), estimator.class_label_distribution_[k], speaks[k])
-            for k in range(len(speaks))
-            if estimator.class_weights_[k] > 0.01
+            LatentClass(
+                k,
+                float(estimator.class_weights_[k]),
+                estimator.class_label_distribution_[k],
+                None if contrasts is None else contrasts[k],
+            )
+            for k in range(n_described(estimator))
         ]
 
     @cached_property

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from majorant.models.base import ACTIVE_SHARE
+from majorant.models.latent_class.summary import NO_FEATURES
+from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.classification import Classification, LatentClass
 from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
@@ -29,23 +32,38 @@ def headline(classification: Classification, found: list[LatentClass]) -> str:
     if counts[most] > 1:
         name = f"<i>{escaped(shortened(classification.names[most], LONGEST_LABEL))}</i>"
         return f"{classes}; {in_prose(int(counts[most]))} of them give {name}."
-    if n > 1 and found[0].ranked_features:
-        name = column_name(classification.run.feature_names[found[0].ranked_features[0]])
+    telling = found[0].telling_features()
+    if n > 1 and telling:
+        name = column_name(classification.run.feature_names[telling[0]])
         return f"{classes}; the largest is told by {name} first."
     return f"{classes}."
 
 
+def probability(of_label: float) -> str:
+    """How probable a label is, as markup; it never reads 100 or 0 per cent unless it is."""
+    nearly = of_label < 1 and round(100 * of_label, 1) >= 100
+    return f"&gt;{numbers.NARROW_SPACE}" * nearly + numbers.percent_briefly(of_label)
+
+
 def notes(classification: Classification, found: list[LatentClass], n_shown: int) -> list[str]:
     """How to read the table."""
-    texts = [
+    text = (
         "<b>One line a latent class</b>, a group of rows that the features tell apart. It <b>gives</b> the labels with "
-        "these probabilities. <b>More of</b> and <b>less of</b> name the features that speak most for and against it, "
-        "a standard deviation of each."
-    ]
+        "these probabilities."
+    )
+    if found[0].speaks is None:
+        texts = [text, NO_FEATURES]
+    else:
+        text += (
+            " <b>More of</b> and <b>less of</b> name the features that speak most for and against it, "
+            "a standard deviation of each."
+        )
+        texts = [text]
     unused = len(classification.run.estimator.class_weights_) - len(found)
     if unused:
         others = capital(counted(unused, "latent class"))
-        texts.append(f"{others} {verb(unused, 'holds', 'hold')} 1 % of the rows or less, and none is shown.")
+        held = f"{100 * ACTIVE_SHARE:g} % of the rows or less"
+        texts.append(f"{others} {verb(unused, 'holds', 'hold')} {held}, and {verb(unused, 'is not', 'none is')} shown.")
     if n_shown < len(found):
         texts.append(f"The {in_prose(n_shown)} largest of {in_prose(len(found))} are shown.")
     return texts
