@@ -131,6 +131,19 @@ def test_rows_without_a_value_are_left_out_on_request(majorant: Majorant, table:
     assert "kind has the level 'c' in row 6 of new.csv, which it did not have at the fit; its levels" in answer.words
 
 
+def test_separated_rows_are_told_with_what_to_do(majorant: Majorant, tmp_path: Path) -> None:
+    x = np.linspace(-1, 1, 40)
+    pl.DataFrame({"s": (x > 0.1).astype(int), "x": x}).write_csv(tmp_path / "t.csv")
+    binomial = [*FIT, "--formula", "s ~ x", "--family", "binomial", "--out", "run", "--no-report"]
+    answer = majorant(*binomial, "--k", "1")
+    words = " ".join(answer.out.split())
+    assert answer.status == 0 and "Look out: no regular solution with 1 component was found:" in words
+    assert "its rows are separated" in words and "fewer components" not in words
+    answer = majorant(*binomial, "--k", "1:2", "--force")
+    assert answer.status == 2 and answer.words.startswith("majorant: no fit can be chosen.")
+    assert "its rows are separated" in answer.words
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

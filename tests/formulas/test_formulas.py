@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+import majorant as mj
 from majorant.formulas import Formula
 from majorant.formulas.language import read
 from majorant.formulas.terms import Terms
@@ -376,3 +377,40 @@ def test_names_that_stand_for_two_things_are_refused(table: Any, words: str) -> 
     with pytest.raises(ValueError) as error:
         Formula.learn("y ~ . + log(z) + x:z" if "g" in table else "y ~ 1", table)
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.from_pandas, lambda table: pl.from_pandas(table).to_arrow()])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table[table.columns[::-1]],
+        lambda table: table.assign(extra=1, pi=7.0, Sum=7.0),
+        lambda table: table.convert_dtypes(),
+        lambda table: table.assign(g=pd.Categorical(table["g"], categories=["c", "q", "b", "a"])),
+        lambda table: table.assign(k=table["k"].astype(float), z=table["z"].astype("int8")),
+        lambda table: table.set_index(np.zeros(len(table), int)),
+        lambda table: table.drop(columns=["y", "h", "a b"]),
+    ],
+    ids=["order", "extra columns", "nullable", "other categories", "other numbers", "index", "only what is needed"],
+)
+def test_a_new_table_may_differ_in_what_says_nothing(change: Any, library: Any) -> None:
+    formula, rows = Formula.learn("y ~ x*g + cos(pi * z) + C(k, Sum)", TABLE)
+    for kept in (slice(None), TABLE["g"] != "b", slice(4, 5)):
+        assert formula.apply(library(change(TABLE[kept])), response=False).X.equals(rows.X[kept].reset_index(drop=True))
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (
+            pl.from_pandas(TABLE).lazy(),
+            "must be a data frame such as those of pandas or polars; got a polars LazyFrame",
+        ),
+        ({"x": [1.0]}, "must be a data frame such as those of pandas or polars; got a builtins dict"),
+    ],
+)
+def test_what_names_columns_but_is_no_table_is_refused(data: Any, words: str) -> None:
+    model = mj.RegressionMixture.from_formula("y ~ x", TABLE, n_components=1)
+    for method in (model.predict, model.predict_proba, model.score):
+        with pytest.raises(TypeError, match=words):
+            method(data)

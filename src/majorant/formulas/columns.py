@@ -51,15 +51,19 @@ def table_of(data: Any) -> nw.DataFrame[Any]:
     try:
         return nw.from_native(data, eager_only=True)
     except TypeError:
+        hint = ": collect() it" if hasattr(data, "collect") else ""
         raise TypeError(
             f"a formula names columns, so data must be a data frame such as those of pandas or polars; "
-            f"got a {type(data).__module__.split('.')[0]} {type(data).__name__}"
+            f"got a {type(data).__module__.split('.')[0]} {type(data).__name__}{hint}"
         ) from None
 
 
 def is_table(data: Any) -> bool:
-    """Whether it is a data frame, of any library."""
-    return bool(nw.dependencies.is_into_dataframe(data)) or isinstance(data, nw.DataFrame)
+    """Whether it names columns: a data frame of any library, or what `table_of` refuses by name, such as a dict."""
+    known = (nw.DataFrame, nw.LazyFrame, Mapping)
+    return isinstance(data, known) or any(
+        test(data) for test in (nw.dependencies.is_into_dataframe, nw.dependencies.is_polars_lazyframe)
+    )
 
 
 def columns_for(
