@@ -27,7 +27,8 @@ does not, and how many parts they have is no question of the rows."""
 
 def make(cls: type[Any], size: int = 3, **parameters: Any) -> Any:
     """An unfitted estimator of some size with a fixed seed."""
-    return cls(**{card_of(cls).size_parameter: size, "random_state": 0, **parameters})
+    name = card_of(cls).size_parameter
+    return cls(**{**({} if name is None else {name: size}), "random_state": 0, **parameters})
 
 
 def target(cls: type[Any], n_rows: int) -> NDArray[np.float64] | None:

@@ -544,11 +544,11 @@ def test_a_failed_refit_leaves_the_fit_before(model: type[Any], failure: str, mo
         with pytest.raises(ValueError, match="n_samples=1"):
             estimator.fit(ROWS[:1, :2], target(model, 1))
     else:
-        size = card_of(model).size_parameter
+        size = card_of(model).size_parameter or "n_init"
         estimator.set_params(**{size: -1})
         with pytest.raises(ValueError, match=f"{size}.*-1"):
             estimator.fit(ROWS[:30, :2], target(model, 30))
-        estimator.set_params(**{size: 3})
+        estimator.set_params(**{size: before[size]})
     monkeypatch.undo()
     assert vars(estimator).keys() == before.keys()
     assert all(value is before[name] or value == before[name] for name, value in vars(estimator).items())

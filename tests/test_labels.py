@@ -63,10 +63,20 @@ def test_truth_values_stay_truth_values(classifier: str, form: str, rows: Any) -
     assert model.predict(rows).tolist() == [False] * 10 + [True] * 10
 
 
-def test_what_holds_no_whole_numbers_is_left_alone() -> None:
-    for y in ([1.5, None], ["a", None], [[0, 1], [1, 0]], np.array([1.0]), pd.DataFrame({"a": [1]}), [], [None], None):
+@pytest.mark.parametrize("classifier", CLASSIFIERS)
+def test_labels_of_two_kinds_are_told_by_their_rows(classifier: str, rows: Any) -> None:
+    for y in (["a"] * 10 + [1] * 10, np.array(["a"] * 10 + [1] * 10, dtype=object)):
+        with pytest.raises(ValueError, match=r"row 0 has 'a' \(text\), row 10 has 1 \(number\)|sample 10 has 1"):
+            CLASSIFIERS[classifier]().fit(rows, y)
+
+
+def test_what_holds_no_names_that_numpy_alters_is_left_alone() -> None:
+    for y in ([1.5, None], [[0, 1], [1, 0]], np.array([1.0]), pd.DataFrame({"a": [1]}), [], [None], None):
         assert exact_labels(y) is y
     mixed = exact_labels([2**63, -1])
     assert mixed.tolist() == [2**63, -1]
     assert exact_labels([3, float("nan")]).tolist() == [3, None]
+    assert exact_labels(["a", float("nan")]).tolist() == ["a", None]
+    assert exact_labels(["a", "b"]).dtype.kind == "U"
+    assert exact_labels(["1", 1]).tolist() == ["1", 1]
     assert is_missing(exact_labels(pd.Series([1, None], dtype="Int64"))).tolist() == [False, True]

@@ -181,22 +181,24 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def exact_labels(y: Any) -> Any:
-    """`y`; a list or a column of a data frame that holds whole numbers or truth values as an array of just these.
+    """`y`; a list or a column of a data frame that holds names as an array of just these, where numpy would alter them.
 
-    numpy turns whole numbers beside missing ones into floats, which merges large ones. Missing ones are None here.
+    It turns whole numbers beside missing ones into floats, which merges large ones, and missing ones beside text, and
+    numbers beside text, into text. Missing ones are None here.
     """
     is_column = hasattr(y, "dtype") and not hasattr(y, "columns") and not isinstance(y.dtype, np.dtype)
     if not is_column and not isinstance(y, list | tuple):
         return y
     values = list(y)
-    if any(hasattr(v, "__len__") for v in values):
+    if any(hasattr(v, "__len__") and not isinstance(v, str) for v in values):
         return y
     missing = is_missing(np.array(values, dtype=object))
     known = [v for v, lost in zip(values, missing, strict=True) if not lost]
-    if not known or not all(isinstance(v, Integral | np.bool_) for v in known):
+    n_texts = sum(isinstance(v, str) for v in known)
+    if not n_texts and not (known and all(isinstance(v, Integral | np.bool_) for v in known)):
         return y
     plain = np.array(known)
-    if plain.dtype.kind in "biu" and not missing.any():
+    if not missing.any() and (plain.dtype.kind in "biu" or n_texts == len(known)):
         return plain
     return np.array([None if lost else v for v, lost in zip(values, missing, strict=True)], dtype=object)
 
@@ -211,6 +213,33 @@ def refuse_missing_labels(labels: NDArray[Any], unit: str = "row") -> None:
     missing = is_missing(labels)
     if missing.any():
         raise ValueError(f"Input y contains NaN: {unit} {int(missing.argmax())} has no label; leave it out")
+
+
+def refuse_mixed(name: str, values: NDArray[Any], unit: str = "row") -> None:
+    """For names that are sorted: text beside numbers has no order. Missing ones are passed over.
+
+    Raises
+    ------
+    ValueError
+    """
+    if values.dtype != object:
+        return
+    known = np.flatnonzero(~is_missing(values)).tolist()
+    kinds = {i: _kind(values[i]) for i in known}
+    for i in known:
+        if kinds[i] != kinds[known[0]]:
+            shown = (f"{unit} {j} has {values[j]!r} ({kinds[j]})" for j in (known[0], i))
+            raise ValueError(f"{name} must hold names of one kind, all text or all numbers; {', '.join(shown)}")
+    try:
+        sorted(values[known].tolist())
+    except TypeError as error:
+        raise ValueError(
+            f"{name} must hold text or numbers; got {kinds[known[0]]} objects, which have no order"
+        ) from error
+
+
+def _kind(value: Any) -> str:
+    return "text" if isinstance(value, str) else "number" if isinstance(value, Real) else type(value).__name__
 
 
 def levels_to_user() -> int:

@@ -23,8 +23,8 @@ class ModelCard:
         One line: what a person asks it.
     kind : {"clustering", "mixture", "regression", "classification"}
         Which sections the report has.
-    size_parameter : str
-        The estimator's parameter that ``--k`` sets ("n_clusters").
+    size_parameter : str or None
+        The estimator's parameter that ``--k`` sets ("n_clusters"); None where the parts are the classes of the target.
     part : str
         What the model's parts are called, in the singular ("cluster").
     objective_name : str
@@ -41,12 +41,30 @@ class ModelCard:
     title: str
     question: str
     kind: Literal["clustering", "mixture", "regression", "classification"]
-    size_parameter: str
+    size_parameter: str | None
     part: str
     objective_name: str
     objective_title: str
     objective_attribute: str
     needs_target: bool = False
+
+    def size_of(self, estimator: Any) -> Any:
+        """The number of parts that an estimator has or was asked for."""
+        if self.size_parameter is None:
+            return len(estimator.classes_)
+        return getattr(estimator, self.size_parameter)
+
+    def with_size(self, estimator: Any, size: int) -> Any:
+        """The estimator with another number of parts.
+
+        Raises
+        ------
+        TypeError
+            If the number is not for anyone to choose.
+        """
+        if self.size_parameter is None:
+            raise TypeError(f"the parts of a {self.title} are the classes of its target: their number is not to choose")
+        return estimator.set_params(**{self.size_parameter: size})
 
 
 CARDS: dict[str, ModelCard] = {}

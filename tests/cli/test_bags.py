@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,8 +98,32 @@ def test_a_row_that_lacks_a_value_leaves_its_bag_with_the_others(majorant: Major
 def test_there_may_be_more_starts_than_rows(majorant: Majorant, table: pl.DataFrame) -> None:
     few = table.filter(pl.col("id").is_in(["b0", "b1", "b3"]))
     few.write_csv("t.csv")
-    answer = majorant(*FIT, "--features", "x1,x2", "--k", str(few.height + 3), *RUN)
+    answer = majorant(*FIT, "--features", "x1,x2", "--set", f"n_init={few.height + 3}", *RUN)
     assert answer.status == 0 and f"Starts   {few.height + 3} of {few.height + 3}" in answer.out
+
+
+def test_classes_are_its_parts_and_come_from_the_target(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*FIT, "--features", "x1,x2", *RUN)
+    assert "Model    latent SVM, 2 classes, 2 features" in answer.out
+    assert re.search(r"class +weight +right\n +no +15 +1\.000\n +yes +15 +1\.000\n", answer.out)
+    assert json.loads(Path("run/summary.json").read_text())["model"]["classes"] == 2
+    answer = majorant(*FIT, "--k", "2", "--out", "other")
+    assert answer.status == 2 and "latent SVM takes no --k: it has as many classes as its target." in answer.words
+
+
+@pytest.mark.parametrize("column", ["kind", "id", "x1"])
+def test_cells_that_are_missing_are_told_with_advice_that_helps(
+    majorant: Majorant, table: pl.DataFrame, column: str
+) -> None:
+    pl.DataFrame(table).with_columns(
+        pl.when(pl.int_range(table.height) == 4).then(None).otherwise(column).alias(column)
+    ).write_csv("t.csv")
+    answer = majorant(*FIT, "--features", "x1,x2", *RUN)
+    columns = ", leave those columns out with --features" if column == "x1" else ""
+    assert f'in 1 row of t.csv, in "{column}". Fill them in{columns}, or leave those rows out with' in answer.words
+    assert majorant(*FIT, "--features", "x1,x2", "--drop-missing", *RUN).status == 0
+    answer = majorant("predict", "run", "t.csv", "--out", "p.csv")
+    assert "--features" not in answer.words and (answer.status == 0 or "Fill them in, or" in answer.words)
 
 
 def test_numbers_and_weights(majorant: Majorant, table: pl.DataFrame) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
@@ -209,15 +210,40 @@ def test_more_starts_leave_evidence() -> None:
 def test_a_fit_stuck_at_zero_says_so() -> None:
     """Random regions of so few features tell the classes apart nowhere: the first bound is least at zero."""
     X, y, _ = planted(signal=1.0)
-    with pytest.warns(ConvergenceWarning, match="stuck at zero"):
+    with pytest.warns(
+        ConvergenceWarning, match=r'stuck at zero.*Lower alpha \(now 0.001\), or use .*"annealed"'
+    ) as told:
         model = mj.LatentSVC(latent_init="random", random_state=0).fit(X, y)
-    assert not model.coef_.any()
+    assert not model.coef_.any() and told[0].filename == __file__
+    with pytest.warns(ConvergenceWarning, match=r"stuck at zero.*Lower alpha \(now 100\)$"):
+        mj.LatentSVC(100.0, random_state=0).fit(X - X.mean(axis=(0, 1)), y)
+
+
+@pytest.mark.parametrize("form", [np.asarray, lambda X: list(map(sparse.csr_array, X))])
+def test_features_that_are_all_zero_are_the_reason_told(form: Any) -> None:
+    with pytest.warns(ConvergenceWarning, match="X holds nothing but zeros, which tell no class from another"):
+        mj.LatentSVC(random_state=0).fit(form(np.zeros((6, 2, 3))), np.arange(6) % 2)
+
+
+@pytest.mark.parametrize(
+    ("width", "parameters", "note"),
+    [
+        (5, {}, "The annealed start depends on no guess. A larger n_init adds starts with random regions."),
+        (5, {"latent_init": "center"}, "A larger n_init adds starts with random regions."),
+        (5, {"n_init": 2}, ""),
+        (1, {"n_init": 2}, "Every sample has one region: the problem is convex, and other starts would end here too."),
+    ],
+)
+def test_what_is_said_of_the_starts_is_true(width: int, parameters: dict[str, Any], note: str) -> None:
+    X, y, _ = planted(width=width, d=60, signal=6.0)
+    assert mj.LatentSVC(0.02, random_state=0, **parameters).fit(X, y).evidence_.note == note
 
 
 def test_too_few_bounds_are_told() -> None:
     X, y, _ = planted(d=60, signal=4.0)
-    with pytest.warns(ConvergenceWarning, match="max_iter"):
+    with pytest.warns(ConvergenceWarning, match="max_iter") as told:
         mj.LatentSVC(0.02, latent_init="random", max_iter=1, random_state=0).fit(X, y)
+    assert told[0].filename == __file__
 
 
 def test_saved_and_summarised(tmp_path: Path) -> None:
@@ -261,6 +287,22 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "too few bags": ({"X": np.ones((3, 2)), "y": [0, 1], "bags": [1, 2]}, r"shape \(3,\); got shape \(2,\)"),
     "too few labels": ({"X": np.ones((4, 2)), "y": [0, 1, 1], "bags": [1, 1, 2, 2]}, "each of the 2 samples.*4 rows"),
+    "bag without a name": ({"X": np.ones((3, 2)), "y": [0, 1], "bags": [7, None, 8]}, "bags .* row 1 has no name"),
+    "bag that is not available": (
+        {"X": np.ones((3, 2)), "y": [0, 1], "bags": pd.Series(["a", "b", pd.NA], dtype="string")},
+        "bags .* row 2 has no name",
+    ),
+    "bags of text, one NaN": ({"X": np.ones((3, 2)), "y": [0, 1], "bags": ["a", np.nan, "b"]}, "row 1 has no name"),
+    "bags of two kinds": (
+        {"X": np.ones((3, 2)), "y": [0, 1], "bags": [1, "b", 2]},
+        r"bags must hold names of one kind.*row 0 has 1 \(number\), row 1 has 'b' \(text\)",
+    ),
+    "bags without an order": ({"X": np.ones((2, 2)), "y": [0, 1], "bags": [object(), object()]}, "have no order"),
+    "labels of two kinds": (
+        {"X": np.ones((3, 2, 2)), "y": ["a", 1, "b"]},
+        r"y must hold names of one kind.*sample 0 has 'a' \(text\), sample 1 has 1 \(number\)",
+    ),
+    "label that is None": ({"X": np.ones((3, 2, 2)), "y": ["a", None, "b"]}, "sample 1 has no label"),
     "bags of an array of samples": ({"X": np.ones((2, 2, 2)), "y": [0, 1], "bags": [0, 1]}, "leave it out"),
     "one class": ({"X": np.ones((2, 2, 2)), "y": [1, 1]}, "one class only, 1"),
 }

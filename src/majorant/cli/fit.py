@@ -54,7 +54,7 @@ class FittedRun:
     @property
     def size(self) -> int:
         """Number of the model's parts."""
-        return int(getattr(self.estimator, self.card.size_parameter))
+        return int(self.card.size_of(self.estimator))
 
     @property
     def ignored(self) -> list[str]:
@@ -113,7 +113,7 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
         frame = feature_frame(columns.features, matrix.values if units is None else units.apply(matrix.values))
         keywords = {"sample_weight": matrix.weights, "bags": matrix.bags}
         given = Given(frame, matrix.target, {name: value for name, value in keywords.items() if value is not None})
-    _check_size(card, getattr(estimator, card.size_parameter), matrix, request)
+    _check_size(card, estimator, matrix, request)
     began = time.perf_counter()
     selection = _selected(request, card, estimator, given) if request.compares else None
     if selection is None:
@@ -173,7 +173,7 @@ def _check_comparison(request: FitRequest, card: ModelCard, estimator: Any) -> N
 
 def _selected(request: FitRequest, card: ModelCard, estimator: Any, given: Given) -> Selection:
     """Fit all sizes and settings that are asked for."""
-    sizes = request.k if isinstance(request.k, range) else (getattr(estimator, card.size_parameter),)
+    sizes = request.k if isinstance(request.k, range) else (card.size_of(estimator),)
     grid = parsed_lists(card, estimator, request.vary)
     with _refusals(card):
         found = select(
@@ -236,9 +236,10 @@ def _asks_for_more(certify: Callable[..., Any], n_given: int) -> bool:
     return sum(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters) > n_given
 
 
-def _check_size(card: ModelCard, size: Any, matrix: Matrix, request: FitRequest) -> None:
+def _check_size(card: ModelCard, estimator: Any, matrix: Matrix, request: FitRequest) -> None:
     """Refuse more parts than the table can fill."""
-    if not isinstance(size, int) or isinstance(size, bool) or card.part == "start":  # starts hold no rows
+    size = None if card.size_parameter is None else card.size_of(estimator)
+    if not isinstance(size, int) or isinstance(size, bool):
         return
     rows = len(matrix.values)
     how = f"{counted(size, card.part)}{'' if request.k is not None else ', as many as it has by default'}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from inspect import signature
 from typing import Any, TypeVar
@@ -45,14 +46,13 @@ class UsedRows:
 
     def told(self, compute: Callable[[], Result]) -> Result:
         """What is computed; an error names the row by its number in the table."""
-        try:
-            return compute()
-        except RowError as error:
-            raise CommandError(
-                f"{error.what} in row {self.rows[error.row]} of {self.table.name}{error.after}."
-            ) from error
-        except (ValueError, TypeError) as error:
-            raise CommandError(sentence(str(error))) from error
+        with _refusals():
+            try:
+                return compute()
+            except RowError as error:
+                raise CommandError(
+                    f"{error.what} in row {self.rows[error.row]} of {self.table.name}{error.after}."
+                ) from error
 
     def matrix(self, formula: Formula, weights: str | None = None) -> Matrix:
         """The design as it was fitted."""
@@ -110,23 +110,32 @@ def used_rows(
     return used
 
 
-def complete_rows(table: SourceTable, needed: Sequence[str], drop_missing: bool) -> UsedRows:
-    """Rows in which no value of some columns is missing, with all their columns."""
+def complete_rows(
+    table: SourceTable, needed: Sequence[str], drop_missing: bool, option: str | None = "--formula"
+) -> UsedRows:
+    """Rows in which no value of some columns is missing, with all their columns; `option` can leave columns out."""
     missing = {}
     for name in needed:
         check_there(table, name)
         column = table.frame[name]
         where = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
         missing[name] = where.to_numpy()
-    incomplete = incomplete_rows(table, missing, drop_missing, "--formula")
+    incomplete = incomplete_rows(table, missing, drop_missing, () if option is None else needed, option)
     return UsedRows(
         replace(table, frame=table.frame.filter(~incomplete)), np.flatnonzero(~incomplete) + 1, int(incomplete.sum())
     )
 
 
 def _needed(table: SourceTable, formula: str, roles: Mapping[str, str], others: Sequence[str] = ()) -> list[str]:
-    try:
+    with _refusals():
         return columns_needed(formula, table.frame.columns, others, **roles)
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """What a formula refuses, in our manner."""
+    try:
+        yield
     except (ValueError, TypeError) as error:
         raise CommandError(sentence(str(error))) from error
 

@@ -170,7 +170,12 @@ def row_number_columns(table: SourceTable, features: Sequence[str]) -> list[str]
 
 
 def build_matrix(
-    table: SourceTable, columns: Columns, allows_missing: bool, drop_missing: bool, has_labels: bool = False
+    table: SourceTable,
+    columns: Columns,
+    allows_missing: bool,
+    drop_missing: bool,
+    has_labels: bool = False,
+    is_new: bool = False,
 ) -> Matrix:
     """The values of the columns, after the checks that every fit and prediction needs.
 
@@ -186,19 +191,22 @@ def build_matrix(
         Whether to leave out rows with missing values instead of refusing them.
     has_labels : bool
         Whether the target names classes, so that it may be text.
+    is_new : bool
+        Whether the model is fitted already, so that no column can be left out.
     """
     labels = [name for name in (columns.target if has_labels else None, columns.bag) if name is not None]
     numeric = [name for name in columns.all if name not in labels]
     for name in numeric:
         check_column(table, name)
     values = {name: table.frame[name].cast(pl.Float64).to_numpy().astype(np.float64) for name in numeric}
-    _refuse_infinite(table, values)
+    optional = () if is_new else columns.features
+    _refuse_infinite(table, values, optional)
     complete = [name for name in numeric if not (allows_missing and name in columns.features)]
     missing = {name: np.isnan(values[name]) for name in complete}
     kept: dict[str, NDArray[Any]] = dict(values)
     for name in labels:
         kept[name], missing[name] = _labels(table, name)
-    incomplete = incomplete_rows(table, missing, drop_missing)
+    incomplete = incomplete_rows(table, missing, drop_missing, optional)
     kept = {name: column[~incomplete] for name, column in kept.items()}
     if columns.weights is not None:
         check_weights(table, columns.weights, kept[columns.weights])
@@ -213,19 +221,39 @@ def build_matrix(
 
 
 def incomplete_rows(
-    table: SourceTable, missing: Mapping[str, NDArray[np.bool_]], drop_missing: bool, option: str = "--features"
+    table: SourceTable,
+    missing: Mapping[str, NDArray[np.bool_]],
+    drop_missing: bool,
+    optional: Collection[str],
+    option: str | None = "--features",
 ) -> NDArray[np.bool_]:
-    """Rows that lack a value, which are refused unless they are to be left out; `option` names the columns."""
+    """Rows that lack a value, which are refused unless they are to be left out; `option` can leave `optional` out."""
     incomplete: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(table.frame.height, dtype=bool), *missing.values()])
+    names = [name for name, where in missing.items() if where.any()]
+    columns = _left_out(names, optional, option)
     if incomplete.any() and not drop_missing:
-        names = [f'"{name}"' for name, where in missing.items() if where.any()]
+        rows = "or leave those rows out with --drop-missing"
         raise CommandError(
-            f"values are missing in {counted(int(incomplete.sum()), 'row')} of {table.name}, in {listed(names)}.",
-            f"Fill them in, leave those columns out with {option}, or leave those rows out with --drop-missing.",
+            f"values are missing in {counted(int(incomplete.sum()), 'row')} of {table.name}, in {_quoted(names)}.",
+            f"Fill them in, {f'{columns}, ' if columns else ''}{rows}.",
         )
     if incomplete.all():
-        raise CommandError(f"every row of {table.name} lacks a value.", f"Leave columns out with {option}.")
+        raise CommandError(
+            f"every row of {table.name} lacks a value, in {_quoted(names)}.",
+            f"Fill them in{f', or {columns}' if columns else ''}.",
+        )
     return incomplete
+
+
+def _left_out(names: Sequence[str], optional: Collection[str], option: str | None) -> str:
+    """How to do without those of some columns that a fit can do without; nothing where it needs all."""
+    free = [name for name in names if name in optional]
+    what = "those columns" if len(free) == len(names) else _quoted(free)
+    return f"leave {what} out with {option}" if free else ""
+
+
+def _quoted(names: Sequence[str]) -> str:
+    return listed([f'"{name}"' for name in names])
 
 
 def _labels(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
@@ -238,7 +266,7 @@ def _labels(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.boo
         )
     if column.dtype.is_float():
         column = column.fill_nan(None)
-        _refuse_infinite(table, {name: column.fill_null(0.0).cast(pl.Float64).to_numpy()})
+        _refuse_infinite(table, {name: column.fill_null(0.0).cast(pl.Float64).to_numpy()}, ())
         if bool((column.drop_nulls() % 1 == 0).all()):
             column = column.cast(pl.Int64)
     missing = column.is_null().to_numpy()
@@ -247,14 +275,15 @@ def _labels(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.boo
     return np.array(column.cast(pl.String).fill_null("").to_list(), dtype=np.str_), missing
 
 
-def _refuse_infinite(table: SourceTable, values: dict[str, Array]) -> None:
+def _refuse_infinite(table: SourceTable, values: dict[str, Array], optional: Collection[str]) -> None:
     infinite = {name: np.isinf(column) for name, column in values.items()}
-    names = [f'"{name}"' for name, where in infinite.items() if where.any()]
+    names = [name for name, where in infinite.items() if where.any()]
     if names:
         rows = int(np.logical_or.reduce(list(infinite.values())).sum())
+        columns = _left_out(names, optional, "--features")
         raise CommandError(
-            f"values are infinite in {counted(rows, 'row')} of {table.name}, in {listed(names)}.",
-            "Correct them in the table, or leave those columns out with --features.",
+            f"values are infinite in {counted(rows, 'row')} of {table.name}, in {_quoted(names)}.",
+            f"Correct them in the table{f', or {columns}' if columns else ''}.",
         )
 
 

@@ -153,7 +153,11 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             "columns_left_out": run.ignored,
             "cells_missing": int(np.isnan(run.matrix.values).sum()),
         },
-        "model": {"name": run.card.name, "title": run.card.title, run.card.size_parameter: run.size},
+        "model": {
+            "name": run.card.name,
+            "title": run.card.title,
+            run.card.size_parameter or plural_of(run.card.part): run.size,
+        },
         "features": list(run.columns.features),
         "standardisation": None if units is None else {"means": units.means.tolist(), "scales": units.scales.tolist()},
         "seconds": run.seconds,

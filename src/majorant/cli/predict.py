@@ -27,13 +27,14 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
     if formula is not None:
         columns = Columns(formula.predictors(table.frame.columns))
         _check_columns(table, columns)
-        used = complete_rows(table, columns.features, drop_missing)
+        used = complete_rows(table, columns.features, drop_missing, option=None)
         found = used.told(lambda: assigned(estimator, used.frame, used.rows, is_new=True))
         n_left_out = used.n_left_out
     else:
         columns = Columns(recipe.columns.features, bag=recipe.columns.bag)
         _check_columns(table, columns)
-        matrix = build_matrix(table, columns, allows_missing(estimator) and not drop_missing, drop_missing)
+        keeps_missing = allows_missing(estimator) and not drop_missing
+        matrix = build_matrix(table, columns, keeps_missing, drop_missing, is_new=True)
         seen = matrix.values if recipe.standardisation is None else recipe.standardisation.apply(matrix.values)
         found = assigned(estimator, feature_frame(columns.features, seen), matrix.rows, True, matrix.bags)
         n_left_out = matrix.n_left_out

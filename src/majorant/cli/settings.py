@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from majorant._numbers import plural_of
 from majorant.cli.errors import CommandError, did_you_mean, listed
 from majorant.registry import CARDS, ESTIMATORS, ModelCard
 
@@ -100,6 +101,11 @@ def build_estimator(card: ModelCard, k: int | None, settings: Sequence[str], ran
         twice = next(name for name in chosen if sum(name == other for other, _ in given) > 1)
         raise CommandError(f"--set {twice}=... is given twice.", "Give it once.")
     if k is not None:
+        if card.size_parameter is None:
+            raise CommandError(
+                f"{card.title} takes no --k: it has as many {plural_of(card.part)} as its target.",
+                f"--k is for {listed([n for n, other in known_models().items() if other.size_parameter is not None])}.",
+            )
         if card.size_parameter in chosen:
             raise CommandError(f"--k and --set {card.size_parameter}=... say the same.", "Give one of them.")
         chosen[card.size_parameter] = k

@@ -164,11 +164,14 @@ class MultiFold:
 
     Units are dealt to folds at random. Before every draw, the family is fitted to the units outside of each fold, with
     the latent values of the last proposal, from where that fold's fit ended before; the preference for state `z` of a
-    unit in fold `k` is minus its energy under that fit,
+    unit in fold `k` is minus its regret under that fit,
 
     .. math::
-        G_i(z) = -E_i(z; \theta_{-k}), \qquad
-        \theta_{-k} = \arg\min_\theta R(\theta) + \sum_{j \notin k} E_j(z_j; \theta).
+        G_i(z) = -10\, p \, \bigl[E_i(z; \theta_{-k}) - \min_{z'} E_i(z'; \theta_{-k})\bigr], \qquad
+        \theta_{-k} = \arg\min_\theta R(\theta) + \sum_{j \notin k} E_j(z_j; \theta),
+
+    where `p` is the price of energy at the first proposal, the weight of the data over the budget: so the units of
+    energy do not matter, and a fit without the unit counts at first ten times as much as the fit to all.
 
     So no unit votes for the latent value that it has, as happens in a latent SVM of many features, which learns each
     sample's first region by heart. Multi-fold learning has no guarantee of its own; among valid bounds it has.

@@ -155,11 +155,7 @@ def likelihood_ratio_test(
     card = card_of(est)
     if card.objective_name != "log-likelihood" or not hasattr(type(est), "sample"):
         raise TypeError(f"{type(est).__name__} has no likelihood that can be sampled from: there is no such test of it")
-    size = (
-        int(getattr(est, card.size_parameter))
-        if n_components is None
-        else check_integer("n_components", n_components, low=1)
-    )
+    size = int(card.size_of(est)) if n_components is None else check_integer("n_components", n_components, low=1)
     check_integer("n_resamples", n_resamples, low=1)
     random = check_random_state(random_state)
     formula = getattr(est, "formula_", None)
@@ -171,7 +167,7 @@ def likelihood_ratio_test(
     smaller, larger = (_fitted(est, card, size + more, rows, int(seeds[0])) for more in (0, 1))
     for fitted in (smaller, larger):
         if not getattr(fitted, "regular_", True):
-            k = getattr(fitted, card.size_parameter)
+            k = card.size_of(fitted)
             raise ValueError(f"no regular solution with {counted(k, card.part)} was found: its likelihood says nothing")
     statistic = 2 * max(_objective(larger, card) - _objective(smaller, card), 0.0)
     ends = Parallel(n_jobs=n_jobs)(delayed(_simulated)(est, smaller, card, size, rows, int(seed)) for seed in seeds[1:])
@@ -231,7 +227,7 @@ def _each(value: Any, n: int) -> NDArray[Any]:
 def _fitted(est: Any, card: ModelCard, size: int, rows: Rows, seed: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return clone(est).set_params(**{card.size_parameter: size, "random_state": seed}).fit(**rows)
+        return card.with_size(clone(est), size).set_params(random_state=seed).fit(**rows)
 
 
 def _objective(fitted: Any, card: ModelCard) -> float:

@@ -388,6 +388,7 @@ def select(
     check_choice("criterion", criterion, CRITERIA)
     if not has_criterion(type(est), criterion):
         raise _without_criterion(est, criterion)
+    assert card.size_parameter is not None  # what has a likelihood has parts
     sizes = _sizes(n_components)
     settings = _settings(est, card, grid)
     plan = [(size, setting) for setting in settings for size in sizes]
@@ -472,7 +473,7 @@ def _fitted(
     criterion: str,
     warned: _Warned,
 ) -> tuple[Candidate, Any]:
-    fitted = clone(est).set_params(**{card.size_parameter: size, **setting})
+    fitted = card.with_size(clone(est), size).set_params(**setting)
     warned.begin()
     try:
         if "formula" in arguments:

@@ -284,7 +284,7 @@ def stability(
     seeds = random.randint(2**31 - 1, size=1 + 2 * n_runs).tolist()
     original = _refit(est, seeds[0] if own_seed is None else own_seed, X, y, fit_params)
     classes = np.unique(y) if card.kind == "classification" else None
-    n_parts = int(getattr(est, card.size_parameter)) if classes is None else len(classes)
+    n_parts = int(card.size_of(est)) if classes is None else len(classes)
     compare = _Comparison(original, X, y, n_parts, fit_params, classes)
     attribute = card.objective_attribute
     by_seed = [compare(_refit(est, seed, X, y, fit_params), attribute) for seed in seeds[1 : 1 + n_runs]]
@@ -293,7 +293,7 @@ def stability(
         for seed in (seeds[1 + n_runs :] if resample is not None else ())
     ]
     return Stability(
-        model=f"{card.title}, {card.size_parameter} = {getattr(est, card.size_parameter)}",
+        model=card.title + (f", {card.size_parameter} = {card.size_of(est)}" if card.size_parameter else ""),
         part=card.part if classes is None else "predicted label",
         n_parts=compare.n_parts,
         objective_name=original.evidence_.objective_name,

@@ -11,7 +11,7 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from majorant._validation import exact_labels, is_missing
+from majorant._validation import exact_labels, is_missing, refuse_mixed
 
 Array = NDArray[np.float64]
 
@@ -85,6 +85,7 @@ def _of_labels(y: NDArray[Any], counts: NDArray[np.bool_]) -> Targets:
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError("Input y contains infinity or a value too large for dtype('float64').")
     _need_labels(present & counts)
+    refuse_mixed("y", y)
     check_classification_targets(_plain(y[present]))
     known = _plain(y[present & counts])
     classes, codes = np.unique(known, return_inverse=True)

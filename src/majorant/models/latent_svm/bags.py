@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from majorant._validation import check_csr, exact_labels
+from majorant._validation import check_csr, exact_labels, is_missing, refuse_mixed
 from majorant.engine.chunks import Chunks, block_rows
 
 LARGEST = 1e150
@@ -180,11 +180,13 @@ def _listed(X: Sequence[Any]) -> tuple[Any, NDArray[np.int64], NDArray[np.int64]
 
 def _grouped(rows: Any, bags: Any) -> Samples:
     """Rows with the name of their sample each; samples in the order in which they first appear."""
-    names = np.asarray(bags)
+    names = np.asarray(exact_labels(bags))
     if names.shape != (rows.shape[0],):
         raise ValueError(f"bags must name the sample of each row, shape ({rows.shape[0]},); got shape {names.shape}")
-    if names.dtype.kind == "f" and not np.isfinite(names).all():
-        raise ValueError(f"bags must name the sample of each row; row {int(np.argmin(np.isfinite(names)))} has NaN")
+    missing = is_missing(names)
+    if missing.any():
+        raise ValueError(f"bags must name the sample of each row; row {int(missing.argmax())} has no name")
+    refuse_mixed("bags", names)
     known, first, inverse = np.unique(names, return_index=True, return_inverse=True)
     rank = np.empty(len(known), dtype=np.intp)
     rank[np.argsort(first)] = np.arange(len(known))

@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
@@ -21,13 +22,17 @@ from majorant._validation import (
     check_real,
     check_runs,
     check_sample_weight,
+    levels_to_user,
     refuse_missing_labels,
+    refuse_mixed,
 )
 from majorant.engine.chunks import Block
+from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.latent_svm.bags import Samples, canonical_order, read_samples
+from majorant.models.latent_svm.family import Weights
 from majorant.models.latent_svm.search import NAMED, Found, LatentSVMSearch, own_regions
 from majorant.models.latent_svm.summary import latent_svm_summary
 from majorant.registry import ModelCard, register
@@ -47,8 +52,8 @@ STUCK = 1e-9
         title="latent SVM",
         question="Which class is each sample, and which of its regions shows it?",
         kind="classification",
-        size_parameter="n_init",
-        part="start",
+        size_parameter=None,
+        part="class",
         objective_name="objective",
         objective_title="mean latent hinge loss and penalty",
         objective_attribute="objective_",
@@ -247,6 +252,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
                 raise ValueError("n_samples=1: a classifier needs samples of at least two classes")
             labels = samples.one_each(y, "y")
             refuse_missing_labels(labels, "sample")
+            refuse_mixed("y", labels, "sample")
             assert_all_finite(labels, input_name="y")
             check_classification_targets(labels)
             weights = self._weights(samples, sample_weight)
@@ -271,7 +277,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
             found = search.find(problem, shares, None if given is None else given[order], int(random.randint(2**31)))
             self._keep(problem, found)
             self._keep_samples(problem, samples, labels, codes, unit * merged, positions, found)
-            self._warn()
+            self._warn(samples, found.solution)
         return self
 
     def _check_parameters(self) -> None:
@@ -360,10 +366,20 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
         self.n_iter_ = solution.n_iter
         self.n_passes_ = found.n_passes
         self.trace_ = solution.trace
-        note = "" if self.n_init > 1 else "n_init asks for more starts, with random regions."
-        self.evidence_ = Evidence(found.records, "objective", "min", note=note)
-        self._result = solution.result
-        self._converged = solution.converged
+        self.evidence_ = Evidence(found.records, "objective", "min", note=self._note(problem))
+
+    def _note(self, problem: BagProblem) -> str:
+        """What one start says, and how to get others."""
+        if problem.bags.width == 1:
+            return "Every sample has one region: the problem is convex, and other starts would end here too."
+        if self.n_init > 1:
+            return ""
+        guess = "The annealed start depends on no guess. " if self._is_annealed else ""
+        return f"{guess}A larger n_init adds starts with random regions."
+
+    @property
+    def _is_annealed(self) -> bool:
+        return isinstance(self.latent_init, str) and self.latent_init == "annealed"
 
     def _keep_samples(
         self,
@@ -390,23 +406,29 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
         self.changed_ = float(np.sum(merged * (end != found.first)) / merged.sum())
         self.n_regions_ = int(samples.counts[has_weight].sum())
 
-    def _warn(self) -> None:
+    def _warn(self, samples: Samples, solution: Solution[Weights]) -> None:
         penalty = self.alpha / 2 * float(np.sum(self.coef_**2))
         is_convex = self.n_regions_ <= np.count_nonzero(self.latent_ >= 0)  # zero is then what fits best
         if not is_convex and penalty <= STUCK * self.objective_:
             warnings.warn(
                 "the fit is stuck at zero: all weights vanish, so that every region scores alike and no bound leads "
-                'away. Lower alpha, or use latent_init="annealed"',
+                f"away. {self._way_out(samples)}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=levels_to_user(),
             )
-        if not self._converged:
+        if not solution.converged:
             warnings.warn(
-                f"LatentSVC did not converge: {self._result}. Raise max_iter (now {self.max_iter}) or tol",
+                f"LatentSVC did not converge: {solution.result}. Raise max_iter (now {self.max_iter}) or tol",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=levels_to_user(),
             )
-        del self._result, self._converged
+
+    def _way_out(self, samples: Samples) -> str:
+        entries = samples.rows.data if sparse.issparse(samples.rows) else samples.rows
+        if not np.any(np.nan_to_num(entries)):
+            return "X holds nothing but zeros, which tell no class from another"
+        other = "" if self._is_annealed else ', or use latent_init="annealed"'
+        return f"Lower alpha (now {self.alpha:g}){other}"
 
     # Predictions
 

@@ -80,9 +80,9 @@ class LatentSVMFamily:
         return replace(self, shares=np.where(mask, self.shares, 0.0), tol=max(self.tol, ROUGH))
 
     def energies(self, theta: Weights, block: Block) -> NDArray[np.float64]:
-        height, _, _, own = self.problem.highest(block, theta.w, own=True)
-        assert own is not None
-        return np.asarray(height[:, None] - own)
+        found = self.problem.highest(block, theta.w, own=True)
+        assert found.own is not None
+        return np.asarray(found.height[:, None] - found.own)
 
     def statistics(self, block: Block, q: Latent, theta: Weights | None) -> NDArray[np.float64]:
         bags, codes = self.problem.bags, block.columns[0]
@@ -119,8 +119,6 @@ class LatentSVMFamily:
         return self.alpha / 2 * float(np.sum(theta.w**2))
 
     def tight_pass(self, theta: Weights, block: Block) -> tuple[float, Bound]:
-        best, where, _ = self.problem.bags.scores(block.at, theta.w)
-        codes = block.columns[0]
-        rows = np.arange(len(block))
-        free = (best + self.problem.cost[codes]).max(axis=1) - best[rows, codes]
-        return block.total(free), Bound(self.statistics(block, where[rows, codes], theta), 0.0, 0.0)
+        found = self.problem.highest(block, theta.w)
+        free = found.height - found.own_height
+        return block.total(free), Bound(self.statistics(block, found.own_row, theta), 0.0, 0.0)

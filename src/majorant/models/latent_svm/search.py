@@ -16,6 +16,7 @@ from majorant.engine.policies import BoundPolicy, GibbsLimit
 from majorant.engine.problem import Family, FirstLatent
 from majorant.evidence.records import StartRecord
 from majorant.models.latent_svm.family import LatentSVMFamily, Weights
+from majorant.solvers.nearest import row_squares
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
 from majorant.starts.annealed_pooling import annealed_pooling
@@ -180,5 +181,5 @@ def _squares(bags: BagSet) -> NDArray[np.float64]:
     """Squared length of every row; NaN, which is padding, counts as nothing."""
     rows = bags.rows
     if sparse.issparse(rows):
-        return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
+        return np.asarray(row_squares(rows), dtype=np.float64)
     return np.asarray(np.nan_to_num(np.einsum("ij,ij->i", rows, rows, dtype=np.float64)))

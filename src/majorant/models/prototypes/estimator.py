@@ -24,6 +24,7 @@ from majorant._validation import (
     check_sample_weight,
     exact_labels,
     refuse_missing_labels,
+    refuse_mixed,
 )
 from majorant.engine.chunks import Chunks
 from majorant.engine.measure import square_unit
@@ -224,6 +225,7 @@ class LatentPrototypeClassifier(
             self._refuse_chunks(X)
             X, y = validate_data(self, X, exact_labels(y), **ACCEPTED)
             refuse_missing_labels(y)
+            refuse_mixed("y", y)
             check_classification_targets(y)
             check_enough_rows(len(X), "n_poses", self.n_poses, "pose")
             weights = check_sample_weight(sample_weight, len(X))

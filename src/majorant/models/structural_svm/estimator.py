@@ -13,7 +13,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_integer, check_positive, check_sample_weight, check_verbose
+from majorant._validation import (
+    check_choice,
+    check_integer,
+    check_positive,
+    check_sample_weight,
+    check_verbose,
+    levels_to_user,
+)
 from majorant.engine.chunks import Chunks
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, GibbsLimit, check_bounds
@@ -368,7 +375,7 @@ class LatentStructuralSVM(LatentVariableModel):
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=3)
+    warnings.warn(message, ConvergenceWarning, stacklevel=levels_to_user())
 
 
 def _first_bound(oracles: Oracles, first: str | list[Any], seed: int) -> tuple[Candidates, NDArray[np.int32]]:

@@ -10,7 +10,7 @@ from majorant.summary import Block, Fact, Facts, Summary, counted, evidence_bloc
 
 
 def structural_summary(model: Any) -> Summary:
-    """Evidence, and the fit: objective, gap, weights, latent values that changed."""
+    """Evidence, and the fit: objective, gap, weights."""
     weights = model.coef_
     facts = Facts(
         "fit",

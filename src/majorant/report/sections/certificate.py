@@ -23,7 +23,8 @@ def certificate_section(fit: Fit) -> Section | None:
     evidence, bound = fit.evidence, fit.evidence.lower_bound
     if bound is None:
         return None
-    parts = counted(int(fit.params.get(fit.card.size_parameter, 1)), fit.card.part)
+    size = fit.card.size_parameter
+    parts = counted(1 if size is None else int(fit.params.get(size, 1)), fit.card.part)
     rounded = numbers.bound_below if evidence.sense == "min" else numbers.bound_above
     name = evidence.objective_name
     label = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -127,6 +127,20 @@ class BagSet:
         return out.ravel()
 
 
+class Highest(NamedTuple):
+    """The highest planes of some bags, arrays of shape (bags,): over all outputs, and those of each bag's own class.
+
+    `own` has the scores of all rows under the bag's own class, shape (bags, width), where they were asked for.
+    """
+
+    height: NDArray[np.float64]
+    label: NDArray[np.int32]
+    row: NDArray[np.int32]
+    own_height: NDArray[np.float64]
+    own_row: NDArray[np.int32]
+    own: NDArray[np.float64] | None
+
+
 class BagProblem:
     """Loss-augmented inference on bags, and their dual.
 
@@ -172,22 +186,21 @@ class BagProblem:
             float(self.cost[code, label]), features, (label, row), label * width + np.append(columns, width - 1)
         )
 
-    def highest(
-        self, block: Block, w: Vector, *, own: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64] | None]:
-        """The highest plane of each bag of a block: its height, label and row; and `own`, see `BagSet.scores`."""
+    def highest(self, block: Block, w: Vector, *, own: bool = False) -> Highest:
+        """The highest plane of each bag of a block; `own`: whether scores of all rows are wanted."""
+        codes, rows = block.columns[0], np.arange(len(block))
         best, where, table = self.bags.scores(block.at, w, own=own)
-        best += self.cost[block.columns[0]]
+        best += self.cost[codes]  # nothing for the bag's own class
         label = best.argmax(axis=1).astype(np.int32)
-        rows = np.arange(len(label))
-        return best[rows, label], label, where[rows, label], table
+        return Highest(best[rows, label], label, where[rows, label], best[rows, codes], where[rows, codes], table)
 
     def exact_pass(self, w: Vector, shares: Vector) -> Cut:
         def visit(block: Block) -> Vector:
-            height, label, row, _ = self.highest(block, w)
+            found = self.highest(block, w)
             c = shares[block.at]
-            loss = self.cost[block.columns[0], label]
-            return np.concatenate([self.bags.sums(block.at, c, label, row), [np.sum(c * height), np.sum(c * loss)]])
+            loss = self.cost[block.columns[0], found.label]
+            features = self.bags.sums(block.at, c, found.label, found.row)
+            return np.concatenate([features, [np.sum(c * found.height), np.sum(c * loss)]])
 
         found = self._data.map_sum(visit)
         return Cut(float(found[-2]), found[:-2], float(found[-1]))
@@ -232,8 +245,9 @@ class BagPlanes:
         label, row = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
 
         def visit(block: Block) -> float:
-            height, label[block.at], row[block.at], _ = self._problem.highest(block, w)
-            return float(np.sum(shares[block.at] * height))
+            found = self._problem.highest(block, w)
+            label[block.at], row[block.at] = found.label, found.row
+            return float(np.sum(shares[block.at] * found.height))
 
         value = self._data.map_sum(visit)
         new = (self._used == 0) & (shares > 0)
