@@ -278,3 +278,24 @@ def test_a_family_of_ones_own_is_not_saved_but_the_known_ones_are(tmp_path: Path
     kept = load(tmp_path / "model")
     assert kept.family.df == 6.0
     assert np.array_equal(kept.log_density(X, Y["gaussian"]), model.log_density(X, Y["gaussian"]))
+
+
+@pytest.mark.parametrize("family", ["poisson", "binomial"])
+def test_large_counts_are_fitted_right_or_refused(family: str) -> None:
+    """Up to where floats hold every whole number the log-likelihood is right; beyond, no fit is made."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(60, 1))
+    share = np.where(np.arange(60) % 2, 0.2, 0.7)
+    model = mj.RegressionMixture(2, family=family, random_state=0)
+    for size in (1e15, 1e200):
+        trials = np.full(60, size)
+        y = np.rint(size * share + np.sqrt(size * share) * random.normal(size=60))
+        more = {"trials": trials} if family == "binomial" else {}
+        if size == 1e15:
+            model.fit(x, y, **more)
+            normal = -0.5 * np.log(2 * np.pi * size * share * (1 - share if more else 1)).sum() - 60 * np.log(2)
+            assert abs(model.log_likelihood_ - normal) < 80
+            assert model.standard_errors_["coef"].max() < 1e-6
+        else:
+            with pytest.raises(ValueError, match=r"at most 2\*\*53"):
+                model.fit(x, y, **more)

@@ -110,6 +110,21 @@ def test_extremes_are_numbers() -> None:
                 assert np.isfinite(method(y, eta, one, trials)).all(), (response, method)
 
 
+@pytest.mark.parametrize("size", [1e6, 1e9, 1e12, 1e15])
+@pytest.mark.parametrize("name", ["poisson", "binomial"])
+def test_densities_of_large_counts_are_normal_ones(name: str, size: float) -> None:
+    """Terms of a log density are far larger than it: at 1e15 a sum of them is wrong in the first digit."""
+    response, trials = RESPONSES[name], np.array([[4 * size]])
+    y = np.array([[size]])
+    variance = size if name == "poisson" else 0.75 * size
+    at = np.log(size) if name == "poisson" else np.log(1 / 3)
+    eta = at + np.array([[-2.0, 0.0, 0.5]]) / np.sqrt(variance)
+    expected = -0.5 * np.log(2 * np.pi * variance) - 0.5 * np.array([[4.0, 0.0, 0.25]])
+    found = response.log_density(y, eta, np.ones(3), trials)
+    np.testing.assert_allclose(found, expected, atol=2 / np.sqrt(size) + 1e-5)
+    np.testing.assert_allclose(response.deviance(y, eta, trials), [[4.0, 0.0, 0.25]], atol=4 / np.sqrt(size) + 1e-5)
+
+
 @pytest.mark.parametrize(
     ("name", "y", "trials", "says"),
     [
@@ -117,6 +132,8 @@ def test_extremes_are_numbers() -> None:
         ("poisson", [-1.0], [1.0], "entry 0 of y is -1"),
         ("binomial", [2.0], [1.0], "0 or 1; entry 0 of y is 2"),
         ("binomial", [2.0, 4.0], [3.0, 3.0], "from 0 to trials; entry 1 of y is 4"),
+        ("poisson", [0.0, 1e200], [1.0, 1.0], r"at most 2\*\*53 = 9.007e\+15, .*; entry 1 of y is 1e\+200. Use family"),
+        ("binomial", [0.0, 1.0], [1.0, 1e200], r"trials must be at most 2\*\*53 .*; entry 1 of trials is 1e\+200. Use"),
         ("gamma", [1.0, 0.0], [1.0, 1.0], "positive targets; entry 1 of y is 0"),
     ],
 )

@@ -4,12 +4,39 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, gammaln, log1p, xlogy
+from scipy.special import expit, log1p
 
-from majorant.solvers.responses.response import Response, Table, refuse
+from majorant.solvers.responses.response import Response, Table, log_peak, refuse
 
 LARGEST_LOG = 700.0
 """Where an exponential is still a number."""
+
+NO_COUNT = 1e-20
+"""A count of zero whose logarithm may be taken."""
+
+LARGEST_COUNT = 2.0**53
+"""Up to which floats hold every whole number."""
+
+
+def _log_most(y: Table) -> Table:
+    """Log density of a Poisson count at its best mean, the count itself."""
+    some = np.where(y > 0, y, 1.0)
+    return np.where(y > 0, log_peak(some) - np.log(some), 0.0)
+
+
+def _lost(count: Table, log_ratio: Table) -> Table:
+    """``m - y - y log(m / y)`` from ``log(m / y)``: of large counts y each term is far larger than the sum."""
+    return np.asarray(count * (np.expm1(log_ratio) - log_ratio))
+
+
+def _refuse_large(name: str, counts: NDArray[np.float64]) -> None:
+    refuse(
+        counts,
+        counts > LARGEST_COUNT,
+        f"{name} must be at most 2**53 = {LARGEST_COUNT:.4g}, above which numbers of 64 bits skip whole ones",
+        'Use family="gamma", or "gaussian" on logarithms of counts or logits of shares',
+        what=name,
+    )
 
 
 class Poisson(Response):
@@ -24,7 +51,12 @@ class Poisson(Response):
         return np.asarray(np.exp(np.minimum(eta, LARGEST_LOG)))
 
     def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        return np.asarray(y * eta - self.mean(eta, trials) - gammaln(y + 1))
+        return _log_most(y) - self._lost(y, eta)
+
+    def _lost(self, y: Table, eta: Table) -> Table:
+        some = np.where(y > 0, y, 1.0)
+        away = np.minimum(eta - np.log(some), LARGEST_LOG)
+        return np.where(y > 0, _lost(some, away), np.exp(np.minimum(eta, LARGEST_LOG)))
 
     def score(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         return y - self.mean(eta, trials)
@@ -36,7 +68,7 @@ class Poisson(Response):
         return np.log(y + 0.5), y + 0.5
 
     def deviance(self, y: Table, eta: Table, trials: Table) -> Table:
-        return np.asarray(2 * (xlogy(y, y) - y - y * eta + self.mean(eta, trials)))
+        return 2 * self._lost(y, eta)
 
     def draw(self, eta: Table, dispersion: Table, trials: Table, random: np.random.RandomState) -> Table:
         mean = self.mean(eta, trials)
@@ -49,6 +81,7 @@ class Poisson(Response):
             'family="poisson" needs counts: whole numbers of at least 0',
             "Rates are counts with offset=log(exposure)",
         )
+        _refuse_large("y", y)
 
 
 class Binomial(Response):
@@ -64,10 +97,19 @@ class Binomial(Response):
         return np.asarray(trials * expit(eta))
 
     def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        choose = gammaln(trials + 1) - gammaln(y + 1) - gammaln(trials - y + 1)
-        # log(1 + e^eta) without overflow and without logaddexp, which is slow
-        softplus = np.maximum(eta, 0) + log1p(np.exp(-np.abs(eta)))
-        return np.asarray(choose + y * eta - trials * softplus)
+        # Successes and failures as two Poisson counts, given their sum.
+        most = _log_most(y) + _log_most(trials - y) - _log_most(trials)
+        return most - self._lost(y, eta, trials)
+
+    def _lost(self, y: Table, eta: Table, trials: Table) -> Table:
+        # log(1 + e^-eta) without overflow and without logaddexp, which is slow
+        less = log1p(np.exp(-np.abs(eta)))
+        hits, misses = np.minimum(eta, 0) - less, -np.maximum(eta, 0) - less  # logarithms of their shares
+        lost = np.zeros_like(hits)
+        for count, log_share in ((y, hits), (trials - y, misses)):
+            some = np.maximum(count, NO_COUNT)
+            lost = lost + _lost(some, log_share - np.log(some / trials))
+        return np.asarray(lost)
 
     def score(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         return y - self.mean(eta, trials)
@@ -81,9 +123,7 @@ class Binomial(Response):
         return np.log(p / (1 - p)), (trials + 1) * p * (1 - p)
 
     def deviance(self, y: Table, eta: Table, trials: Table) -> Table:
-        softplus = np.maximum(eta, 0) + log1p(np.exp(-np.abs(eta)))
-        best = xlogy(y, y) + xlogy(trials - y, trials - y) - xlogy(trials, trials)
-        return np.asarray(2 * (best - y * eta + trials * softplus))
+        return 2 * self._lost(y, eta, trials)
 
     def draw(self, eta: Table, dispersion: Table, trials: Table, random: np.random.RandomState) -> Table:
         return random.binomial(trials.astype(np.int64), expit(eta)).astype(np.float64)
@@ -97,3 +137,4 @@ class Binomial(Response):
             f'family="binomial" needs numbers of successes: {upper}',
             "Give the numbers of trials as trials=; shares times trials are successes",
         )
+        _refuse_large("trials", trials)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln, polygamma
 
-from majorant.solvers.responses.response import Response, Table, refuse
+from majorant.solvers.responses.response import Response, Table, log_peak, refuse
 
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
@@ -117,7 +117,7 @@ class Gamma(Response):
     def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         shape = 1 / dispersion
         lost = self._ratio(y, eta) - 1 - (np.log(y) - eta)
-        return np.asarray(-shape * lost + _log_peak(shape) - np.log(y))
+        return np.asarray(-shape * lost + log_peak(shape) - np.log(y))
 
     def score(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         return (self._ratio(y, eta) - 1) / dispersion
@@ -170,11 +170,3 @@ class Gamma(Response):
 
     def check(self, y: NDArray[np.float64], trials: NDArray[np.float64]) -> None:
         refuse(y, y <= 0, 'family="gamma" needs positive targets', "Drop or shift such rows, or use another family")
-
-
-def _log_peak(shape: Table) -> Table:
-    """``a log a - a - log Gamma(a)``, by its series where the terms are large."""
-    with np.errstate(all="ignore"):
-        direct = shape * np.log(shape) - shape - gammaln(shape)
-        series = 0.5 * np.log(shape / (2 * np.pi)) - 1 / (12 * shape)
-    return np.asarray(np.where(shape > 1e4, series, direct))

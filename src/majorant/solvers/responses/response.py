@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 Table = NDArray[np.float64]
 
@@ -123,8 +124,16 @@ class Response(ABC):
         return f"{type(self).__name__}()"
 
 
-def refuse(y: NDArray[np.float64], bad: NDArray[np.bool_], expected: str, remedy: str) -> None:
-    """An error that names the first bad entry of a target, if there is one."""
+def log_peak(shape: Table) -> Table:
+    """``a log a - a - log Gamma(a)``, by its series where the terms are large."""
+    with np.errstate(all="ignore"):
+        direct = shape * np.log(shape) - shape - gammaln(shape)
+        series = 0.5 * np.log(shape / (2 * np.pi)) - 1 / (12 * shape)
+    return np.asarray(np.where(shape > 1e4, series, direct))
+
+
+def refuse(y: NDArray[np.float64], bad: NDArray[np.bool_], expected: str, remedy: str, what: str = "y") -> None:
+    """An error that names the first bad entry of a target, or of what is given beside it, if there is one."""
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
-        raise ValueError(f"{expected}; entry {at} of y is {y[at]:g}. {remedy}")
+        raise ValueError(f"{expected}; entry {at} of {what} is {y[at]:g}. {remedy}")
