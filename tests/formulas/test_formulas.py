@@ -260,6 +260,10 @@ def test_names_that_differ_in_signs_alone_are_told_apart() -> None:
 def test_a_dot_is_every_column_without_another_role() -> None:
     _, rows = Formula.learn("y ~ . | k", TABLE, gating="h", offset="log(z)")
     assert list(rows.X.columns) == ["x", "g[T.b]", "g[T.c]", "a b"]
+    few = TABLE[["y", "x", "z", "k"]]
+    for text, expected in ((".*k", "(x + z)*k"), (".:k", "x:k + z:k + k"), (". ** 2", "(x + z + k)**2")):
+        names = sorted(Formula.learn(f"y ~ {text}", few)[0].features.names)
+        assert names == sorted(Formula.learn(f"y ~ {expected}", few)[0].features.names)
     _, rows = Formula.learn("y ~ . - g", TABLE, gating="h", others=["a b", "log(k)"])
     assert list(rows.X.columns) == ["x", "z"]
     _, rows = Formula.learn("y ~ . + k", TABLE[["y", "x", "k"]], others=["k"])

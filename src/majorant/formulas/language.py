@@ -318,7 +318,8 @@ def _refuse_arithmetic(text: str, tokens: Sequence[Any]) -> None:
     """Numbers that are multiplied or divided, of which terms would know nothing."""
     signs = ["", *(token.token if token.kind.value == "operator" else "" for token in tokens), ""]
     for before, token, after in zip(signs, tokens, signs[2:], strict=False):
-        if token.kind.value == "value" and before not in ("**", "^") and {before, after} & {"*", "/", ":"}:
+        is_number = token.kind.value == "value" and token.token != "."
+        if is_number and before not in ("**", "^") and {before, after} & {"*", "/", ":"}:
             raise ValueError(f"the formula {text!r} must say arithmetic in I(), as in I(2 * x) or I(1 / x)")
 
 
