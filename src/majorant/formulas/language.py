@@ -164,7 +164,10 @@ def variables_of(terms: Iterable[Term], columns: Sequence[str]) -> list[str]:
             check_column(text, columns)
             found.append(text)
         elif method == "python":
-            found += variables_of_code(text, columns)
+            named = variables_of_code(text, columns)
+            if not named:
+                raise ValueError(f"{text} names no column, so it is the same in all rows: leave it out")
+            found += named
     return list(dict.fromkeys(found))
 
 
