@@ -1,8 +1,8 @@
 """Mixtures of regressions of flexmix's help pages and vignettes: R's frozen answers beside ours.
 
-    python -m benchmarks.flexmix_references ../shared/data/mixreg [CASE ...]
+    python -m benchmarks.flexmix_references FOLDER [CASE ...]
 
-The folder holds the tables flexmix_*.csv, written from the R package of this name. R's answers, and the scripts that
+FOLDER holds the tables flexmix_*.csv, written from the R package of this name. R's answers, and the scripts that
 made them, are in tests/reference/regression_mixtures: the best of 50 random starts, and what flexmix's refit() makes of
 it.
 """

@@ -252,3 +252,24 @@ def test_without_formulaic_the_error_says_what_to_install(table: pd.DataFrame, m
     monkeypatch.setattr("majorant.formulas.language.find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r'pip install "majorant\[formula\]"'):
         mj.RegressionMixture.from_formula("z ~ x", table)
+
+
+def test_the_summary_names_gating_columns_however_they_came() -> None:
+    """By a formula with the levels of a factor, by a data frame; by number only where they have no names."""
+    random = np.random.default_rng(0)
+    x, soil, kind = random.normal(size=(120, 1)), random.normal(size=120), np.tile(["a", "b"], 60)
+    y = np.where(random.random(120) < 1 / (1 + np.exp(-soil)), x[:, 0], 3 - x[:, 0]) + 0.1 * random.normal(size=120)
+    table = pd.DataFrame({"x": x[:, 0], "y": y, "soil": soil, "kind": kind})
+    line = mj.RegressionMixture(2, random_state=0)
+    by_formula = mj.RegressionMixture.from_formula("y ~ x", table, gating="soil + kind", random_state=0)
+    cases = [
+        (by_formula, ["soil", "kind[T.b]"]),
+        (clone(line).fit(x, y, gating=table[["soil"]]), ["soil"]),
+        (clone(line).fit(x, y, gating=soil), ["1"]),
+    ]
+    for model, names in cases:
+        tables = model.summary().tables
+        assert list(tables["gating"].columns) == ["component", "intercept", *names]
+        assert {f"gating {name}" for name in names} <= set(tables["intervals"]["parameter"])
+        known = None if names == ["1"] else names
+        assert known == (None if model.gating_names_in_ is None else model.gating_names_in_.tolist())

@@ -85,9 +85,8 @@ def _gating(model: Any) -> list[Block]:
 
 def _gating_names(model: Any) -> list[str]:
     """Of the gating columns."""
-    formula = getattr(model, "formula_", None)
-    known = () if formula is None or "gating" not in formula.extras else formula.extras["gating"].names
-    return list(known) or [str(i + 1) for i in range(model.gating_coef_.shape[1])]
+    names = model.gating_names_in_
+    return [str(i + 1) for i in range(model.gating_coef_.shape[1])] if names is None else list(names)
 
 
 def _intervals(model: Any, features: list[str]) -> tuple[Table | str, ...]:
