@@ -40,15 +40,10 @@ def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.
     ValueError
         If it is NaN or out of range.
     """
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number; got {value!r}")
-    try:
-        number = float(value)
-    except OverflowError as error:  # a whole number of hundreds of digits
-        raise ValueError(f"{name} is too large for a float64") from error
+    number = _as_float(name, value)
     if not low <= number <= high:
         expected = f"at least {low:g}" if high == np.inf else f"between {low:g} and {high:g}"
-        raise ValueError(f"{name} must be {expected}; got {value!r}")
+        raise ValueError(f"{name} must be {'a number' if low == -high == -np.inf else expected}; got {value!r}")
     return number
 
 
@@ -59,12 +54,19 @@ def check_positive(name: str, value: Any, *, finite: bool = False) -> float:
     ------
     TypeError, ValueError
     """
-    number = check_real(name, value, low=0.0)
-    if number == 0:
-        raise ValueError(f"{name} must be positive; got {value!r}")
-    if finite and np.isinf(number):
-        raise ValueError(f"{name} must be finite")
+    number = _as_float(name, value)
+    if not number > 0 or (finite and np.isinf(number)):
+        raise ValueError(f"{name} must be positive{' and finite' if finite else ''}; got {value!r}")
     return number
+
+
+def _as_float(name: str, value: Any) -> float:
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number; got {value!r}")
+    try:
+        return float(value)
+    except OverflowError as error:  # a whole number of hundreds of digits
+        raise ValueError(f"{name} is too large for a float64") from error
 
 
 def check_verbose(value: Any) -> int:

@@ -25,6 +25,7 @@ from majorant.models.discriminative_clustering.certify import (
     spectral_bound,
 )
 from majorant.models.discriminative_clustering.em import Problem
+from majorant.report import Run, html_report
 from majorant.starts.ball import softened
 from majorant.starts.quadratic import principal_axes
 from majorant.starts.simplex_program import random_assignments
@@ -211,7 +212,8 @@ def test_given_starts_keep_their_names() -> None:
         ({"init": "bal"}, "'ball'"),
         ({"alpha": "scaled"}, "'scale'"),
         ({"alpha": 0.0}, "alpha must be positive"),
-        ({"alpha": np.inf}, "finite"),
+        ({"alpha": np.inf}, "alpha must be positive and finite; got inf"),
+        ({"alpha": np.nan}, "alpha must be positive and finite; got nan"),
         ({"kernel": "rbg"}, "'rbf'"),
         ({"kernel": "rbf", "gamma": -1.0}, "gamma"),
         ({"kernel": lambda x, y: -rbf_kernel(x, y)}, "not positive semi-definite.*eigenvalues from -"),
@@ -326,6 +328,35 @@ def test_the_bound_is_close_for_groups() -> None:
         model = mj.DiscriminativeClustering(k, alpha=1e-2, random_state=0).fit(X)
         assert model.certify(X).gap < most
         assert "Provable bound: no clustering into" in str(model.summary())
+
+
+def test_the_lede_claims_nothing_of_a_loose_bound() -> None:
+    """All that is known of overlapping groups is next to what any share obeys."""
+    X, _ = bumps(3, 0)
+    X[:, 1:] *= 0.1
+    model = mj.DiscriminativeClustering(3, alpha=0.5, random_state=0).fit(X)
+    page = html_report(Run(model, X, ("a", "b"), "t.csv", ""))
+    assert model.certify(X).gap > 0.05
+    assert "it excludes little" in page
+    assert "can be more than" not in page
+
+
+@pytest.mark.filterwarnings("ignore:at most 1 of n_clusters")
+@pytest.mark.parametrize("kernel", [None, "rbf"])
+@pytest.mark.parametrize("k", [2, 3])
+def test_equal_rows_have_no_information_and_that_is_proved(k: int, kernel: str | None) -> None:
+    X = np.full((20, 2), 0.1)
+    model = mj.DiscriminativeClustering(k, kernel=kernel, random_state=0).fit(X)
+    assert model.information_ == 0 == model.evidence_.best
+    assert model.certify(X).proved
+    assert "Provable bound" in str(model.summary())
+
+
+def test_no_information_is_not_less_than_none() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    model = mj.DiscriminativeClustering(3, alpha=1e3, random_state=0).fit(X)
+    assert model.information_ == 0
+    assert model.certify(X).objective == 0
 
 
 # What is told, and saving

@@ -1,7 +1,9 @@
+from typing import Literal
+
 import pytest
 
 from majorant._numbers import article
-from majorant.evidence.records import Evidence
+from majorant.evidence.records import Evidence, StartRecord
 from majorant.report import numbers
 from majorant.report.fit import room_left
 from majorant.report.words import evidence as words
@@ -97,7 +99,7 @@ def test_a_certain_optimum_takes_the_place_of_a_guess() -> None:
 def test_certificate(bound: float, objective: float, sense: str, headline: str) -> None:
     evidence = starts_at([objective], lower_bound=bound, sense=sense)
     room = room_left(objective, evidence)
-    assert words.certificate_headline(room, "" if room is None else numbers.percent_at_most(room)) == headline
+    assert words.certificate_headline(evidence, room, "" if room is None else numbers.percent_at_most(room)) == headline
     notes = " ".join(words.certificate_notes(evidence, objective, room, "three clusters"))
     assert ("below" if sense == "min" else "above") in notes
     assert ("may be what is loose" in notes) == (room != 0.0)
@@ -124,3 +126,21 @@ def test_small_words() -> None:
 def test_every_start_is_counted_once_however_many_there_are() -> None:
     evidence: Evidence = starts_at([1.0 + 0.01 * (i % 7) for i in range(500)])
     assert words.hit_rate(evidence) == pytest.approx(72 / 500)
+
+
+@pytest.mark.parametrize(
+    ("sense", "name", "room", "much"),
+    [
+        ("min", "SSE", 0.12, True),
+        ("min", "SSE", 0.3, False),
+        ("max", "information share", 0.12, False),  # .89 of at most 1: nothing could be better by more
+        ("max", "information share", 0.01, True),
+        ("max", "log-likelihood", 0.12, True),
+    ],
+)
+def test_a_bound_that_excludes_little_is_told_so(
+    sense: Literal["min", "max"], name: str, room: float, much: bool
+) -> None:
+    evidence = Evidence((StartRecord("random", 0.89, 10, True),), name, sense)
+    assert words.excludes_much(evidence, room) == much
+    assert ("loose" in words.certificate_headline(evidence, room, "12 %")) != much

@@ -156,3 +156,33 @@ def test_from_a_table_on_the_command_line(tmp_path: Path, capsys: Any) -> None:
     assert 'id="latent-classes"' in (out / "report.html").read_text(encoding="utf-8")
     loaded = mj.load(out / "model.majorant")
     assert np.array_equal(loaded.predict(frame[["u", "v", "noise"]]), assigned["prediction"].to_numpy())
+
+
+def test_truth_values_are_spelled_alike_in_labels_and_columns(tmp_path: Path, capsys: Any) -> None:
+    from majorant.cli import main
+
+    run = run_of("usual")
+    assert run.y is not None
+    frame = pl.DataFrame(run.X, schema=["u", "v", "noise"]).with_columns(pl.Series("even", run.y == "even"))
+    frame.write_csv(tmp_path / "t.csv")
+    fit = ["fit", "latent-class", str(tmp_path / "t.csv"), "--target", "even", "--k", "4", "--random-state", "0"]
+    assert main([*fit, "--out", str(tmp_path / "run")]) == 0
+    assigned = pl.read_csv(tmp_path / "run" / "assignments.csv", infer_schema=False)
+    assert set(assigned["prediction"]) == {"true", "false"}
+    assert {"probability_true", "probability_false"} <= set(assigned.columns)
+
+
+def test_a_table_of_answers_and_gaps_tells_what_to_do(shared_data: Path, tmp_path: Path, capsys: Any) -> None:
+    """Text with missing answers, as in the votes of a parliament, and the same after the advice."""
+    from majorant.cli import main
+
+    path = shared_data / "latentclass" / "mlbench_HouseVotes84.csv"
+    frame = pl.read_csv(path, null_values="NA")
+    fit = ["--target", "Class", "--k", "3", "--random-state", "0", "--out", str(tmp_path / "run")]
+    assert main(["fit", "latent-class", str(path), *fit]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "has no numeric columns" in said
+    assert "one column of 0 and 1 for each category, and a missing value as a category of its own" in said
+    frame.to_dummies([c for c in frame.columns if c != "Class"]).write_csv(tmp_path / "numbers.csv")
+    assert main(["fit", "latent-class", str(tmp_path / "numbers.csv"), *fit]) == 0
+    assert "V4_y" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

@@ -89,5 +89,10 @@ def _by_class(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArr
     if hasattr(estimator, "class_proba"):
         columns[part] = np.asarray(estimator.class_proba(frame)).argmax(axis=1).astype(np.int64) + 1
     if probabilities is not None and len(estimator.classes_) <= MOST_PROBABILITIES:
-        columns |= {f"probability_{label}": probabilities[:, c] for c, label in enumerate(estimator.classes_)}
+        columns |= {f"probability_{_written(label)}": probabilities[:, c] for c, label in enumerate(estimator.classes_)}
     return columns
+
+
+def _written(label: Any) -> str:
+    """A label as tables write it."""
+    return str(label).lower() if isinstance(label, bool | np.bool_) else str(label)

@@ -16,6 +16,11 @@ from majorant.summary import counted
 
 Array = NDArray[np.float64]
 
+TEXT_TO_NUMBERS = (
+    "Features must be numbers: write text as one column of 0 and 1 for each category, and a missing value as a "
+    "category of its own (to_dummies of polars, or get_dummies of pandas with dummy_na=True)."
+)
+
 
 @dataclass(frozen=True)
 class Columns:
@@ -116,7 +121,9 @@ def choose_features(
         commas = [c for c in table.frame.columns if has_decimal_commas(table.frame[c])]
         advice = f"turn the decimal commas of {listed(commas)} into points" if commas else "turn text into numbers"
         raise CommandError(
-            f"{table.name} has no numeric columns.", f"Its columns are {listed(table.frame.columns)}; {advice}."
+            f"{table.name} has no numeric columns.",
+            f"Its columns are {listed(table.frame.columns)}; {advice}.",
+            *(() if commas else (TEXT_TO_NUMBERS,)),
         )
     return found
 
@@ -145,7 +152,8 @@ def check_column(table: SourceTable, name: str) -> None:
             )
         raise CommandError(
             f'column "{name}" of {table.name} is not numeric: it holds {holds}.',
-            "Leave it out with --features, or turn it into numbers (one column of 0 and 1 for each category).",
+            "Leave it out with --features, or turn it into numbers.",
+            TEXT_TO_NUMBERS,
         )
 
 

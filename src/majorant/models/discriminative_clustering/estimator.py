@@ -44,6 +44,8 @@ OBJECTIVE = "information share"
 STARTS = ["auto", "ball", "relaxation", "random"]
 RELATIVE_ALPHA = 1e-2
 """The default penalty, in units of the mean variance of the features."""
+ROUNDING = 1e-12
+"""Nats that means of logarithms of probabilities are known to."""
 MOST_CERTIFIED = 200_000
 """Coordinates of rows up to which a fit comes with the bound that takes passes over the rows."""
 
@@ -92,8 +94,8 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     n_init : "auto" or int, default="auto"
         Number of random starts (10; with "auto" 3 beside the others), or of columns of the relaxation (10).
     alpha : "scale" or float, default="scale"
-        :math:`\lambda`, in squared units of the features. "scale": a hundredth of their mean variance, so that units do
-        not matter.
+        :math:`\lambda`, positive and finite, in squared units of the features. "scale": a hundredth of their mean
+        variance, so that units do not matter.
     kernel : None, "rbf" or callable, default=None
         Features of the classifier. None: the columns. "rbf": :math:`k(x, l) = e^{-\gamma |x - l|^2}`. A callable:
         ``kernel(X, L)`` returns the matrix of a positive semi-definite kernel, of one row for each row of X and one
@@ -453,8 +455,8 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
 
 
 def _share(information: float, n_clusters: int) -> float:
-    """Nats as a share of the most that clusters can have; one cluster has none."""
-    return information / float(np.log(n_clusters)) if n_clusters > 1 else 0.0
+    """Nats as a share of the most that clusters can have; one cluster has none, and what is below rounding is none."""
+    return information / float(np.log(n_clusters)) if n_clusters > 1 and abs(information) > ROUNDING else 0.0
 
 
 def _means(run: Run, measure: Measure) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -90,7 +90,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         axes, as a share of their number: in (0, 1), and larger is less penalised. (Of more than 1000 columns, that of
         2000 rows.)
     alpha : float, optional
-        :math:`\lambda` itself, positive; `df` is then not used.
+        :math:`\lambda` itself, positive and finite, in squared units of the features; `df` is then not used.
     kernel : None, "rbf" or callable, default=None
         Features that the classes see in place of the columns: none, :math:`e^{-\gamma |x - l|^2}` with landmarks l, or
         ``kernel(X, L)``, a matrix of a positive semi-definite kernel. X must then be dense.

@@ -35,7 +35,7 @@ def certificate_section(fit: Fit) -> Section | None:
     return Section(
         "certificate",
         "Certificate",
-        words.certificate_headline(fit.room_left, fit.room_text),
+        words.certificate_headline(evidence, fit.room_left, fit.room_text),
         figure("certificate", label, lambda size: draw_bound(size, fit, bound)),
         words.certificate_notes(evidence, fit.objective, fit.room_left, parts),
     )

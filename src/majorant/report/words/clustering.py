@@ -44,8 +44,11 @@ def _sizes(clustering: Clustering) -> str:
 
 def _trust(clustering: Clustering) -> str:
     room, evidence = clustering.room_left, clustering.evidence
-    if room is None or room > evidence_words.TIGHT:
+    if room is None:
         return evidence_words.agreement(evidence)
+    if not evidence_words.excludes_much(evidence, room):
+        open_ = f"A proved bound leaves {clustering.room_text} open: it excludes little."
+        return f"{evidence_words.agreement(evidence)} {open_}"
     if room == 0:
         claim = f"<strong>No other {parts(clustering)} can be better</strong>"
     else:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from majorant._numbers import article
+from majorant.evidence.certificate import LOOSE
 from majorant.evidence.records import Evidence
 from majorant.report import numbers
 from majorant.report.html import escaped
 from majorant.report.words.grammar import capital, chance, counted, in_prose, one_in, opening
 
 CLOSE = 0.01
-NEARLY_ALL = 0.9
 TIGHT = 0.2
+NEARLY_ALL = 0.9
 CONCLUSION = "<b>What to conclude:</b> "
 
 
@@ -190,14 +191,19 @@ def _after_the_starts(evidence: Evidence, objective: float) -> list[str]:
     return [f"The fit went on from the best start and gained another {numbers.distance(gain)}."]
 
 
-def certificate_headline(room: float | None, room_text: str) -> str:
+def excludes_much(evidence: Evidence, room: float) -> bool:
+    """Whether a bound that leaves so much room says something: a share cannot rise far above a good one anyway."""
+    return room <= (LOOSE if evidence.sense == "max" and not evidence.is_logarithm else TIGHT)
+
+
+def certificate_headline(evidence: Evidence, room: float | None, room_text: str) -> str:
     """One sentence on what the proved bound leaves open; `room_text` is the room in words."""
     if room is None:
         return "The proved bound is too loose to say how good this fit is."
     if room == 0:
         return "No better fit exists, and that is proved, not estimated."
     within = f"within {room_text} of the best possible"
-    if room <= TIGHT:
+    if excludes_much(evidence, room):
         return f"This fit is {within}, and that is proved, not estimated."
     return f"The proved bound is loose: this fit is only known to be {within}."
 
