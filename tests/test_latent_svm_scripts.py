@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import runpy
 from pathlib import Path
 
 import numpy as np
@@ -78,3 +79,12 @@ def test_multiple_instance(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert set(reached) == set(module.METHODS)
     for name in module.METHODS:
         assert float(reached[name].split("+-")[0]) > (50 if name == "bag mean" else 80), name
+
+
+def test_much_data(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.setenv(variable, "1")
+    runpy.run_path(str(Path(__file__).parent.parent / "benchmarks" / "latent_svm.py"))["large"](90, 5, 4, 3)
+    text = capsys.readouterr().out
+    assert "90 samples, 5 regions, 4 features, 3 classes" in text
+    assert "proposal over a pass of scores" in text and "of the features (asked: below 2)" in text
