@@ -196,8 +196,12 @@ def _zipped(name: str, content: bytes) -> bytes:
         ("t.csv", "a,\u00e9\n1,2".encode("latin-1"), "t.csv cannot be read as csv: it is not UTF-8 text."),
         ("t.csv", b"a,b\r1,2\r3,4\r", "t.csv ends its lines with CR alone"),
         ("t.csv", gzip.compress(b"a,b\n1,2\n", mtime=0)[:15], "t.csv cannot be read as csv:"),
-        ("t.csv", b"a,b\nx,y", "t.csv has no numeric columns."),
-        ("t.csv", b"a,b\nx,y", "one column of 0 and 1 for each category, and a missing value as a category"),
+        (
+            "t.csv",
+            b"a,b\nx,y",
+            "t.csv has no numeric columns. Its columns are a, b; turn text into numbers. Features must be numbers: "
+            "write text as one column of 0 and 1 for each category, and a missing value as a category of its own",
+        ),
         ("t.csv", b"a,b\n1,inf\n2,3", 'values are infinite in 1 row of t.csv, in "b".'),
         ("t.csv", b"a\n\n", "t.csv has no"),
         ("t.parquet", b"PAR1 is not enough", "t.parquet cannot be read as parquet:"),
