@@ -154,3 +154,17 @@ def test_mistakes(majorant: Majorant, table: pl.DataFrame, arguments: list[str],
     table.with_columns(kind=pl.Series(kinds)).write_csv("t.csv")
     answer = majorant(*arguments, "--out", "run")
     assert answer.status == 2 and words in answer.words and not Path("run").exists()
+
+
+def test_the_tables_of_the_guide_are_fitted_as_written(majorant: Majorant) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "latent_svm.md").read_text(encoding="utf-8")
+    tables = dict(re.findall(r"`(\w+\.csv)`:\n\n```csv\n(.*?)```", page, flags=re.DOTALL))
+    predicted = tables.pop("predicted.csv")
+    for name, text in tables.items():
+        Path(name).write_text(text, encoding="utf-8")
+    commands = re.search(r"```sh\n(.*?)```", page, flags=re.DOTALL)
+    assert commands is not None
+    for line in commands[1].splitlines():
+        answer = majorant(*line.split()[1:])
+        assert (answer.status, answer.err) == (0, ""), line
+    assert Path("predicted.csv").read_text(encoding="utf-8") == predicted
