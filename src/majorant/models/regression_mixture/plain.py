@@ -11,15 +11,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from majorant.engine.chunks import Block
 from majorant.engine.storage import StoredRows
-from majorant.evidence.records import Evidence, StartRecord
+from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.design import Design, design_in_memory, design_streamed
 from majorant.models.regression_mixture.family import RegressionFamily
 from majorant.models.regression_mixture.fit import Fitted, fit_lines
 from majorant.models.regression_mixture.information import layout_of, standard_errors
+from majorant.models.regression_mixture.outcome import criteria, excluded_solution, fitted_attributes, least_mass
 from majorant.models.regression_mixture.parameters import Regressions, logits_of
-from majorant.models.regression_mixture.race import Run
 from majorant.models.regression_mixture.settings import Given, Outcome, Settings
-from majorant.models.regression_mixture.words import of_columns, of_irregular, what_would_admit
+from majorant.models.regression_mixture.words import of_columns
 
 
 def fit_plain(
@@ -31,12 +31,12 @@ def fit_plain(
         design = design_streamed(X, y, settings.fit_intercept, settings.seed, settings.n_jobs)
     else:
         design = design_in_memory(X, y, weights, settings.fit_intercept, settings.n_jobs)
-    least_mass = _least_mass(design, settings.min_component_size)
+    least = least_mass(settings.min_component_size, design.unit, design.total_weight, design.n_coefficients)
     fitted = fit_lines(
         design,
         settings.n_components,
         settings.rule,
-        least_mass,
+        least,
         init=settings.init if isinstance(settings.init, str) else _given(design, settings.init),
         n_init=settings.n_init,
         bounds=settings.bounds,
@@ -49,7 +49,7 @@ def fit_plain(
     theta = fitted.solution.theta
     if isinstance(settings.init, str):
         theta = theta.taken(theta.heaviest_first())
-    attributes = _fit_attributes(design, fitted, theta, settings, least_mass)
+    attributes = _fit_attributes(design, fitted, theta, settings, least)
     attributes |= _criteria(design, fitted.solution.theta, settings)
     said: list[tuple[str, type[Warning]]] = []
     if design.standard.dropped:
@@ -57,14 +57,6 @@ def fit_plain(
     if fitted.irregular:
         said.append((attributes["irregularity_"], ConvergenceWarning))
     return Outcome(attributes, said)
-
-
-def _least_mass(design: Design, asked: float | None) -> float:
-    """Smallest weight of a regular component, in rows of average weight."""
-    if asked is not None:
-        return asked / design.unit
-    p = design.n_coefficients
-    return float(np.clip(0.05 * design.total_weight, p + 2, 5 * (p + 1)))
 
 
 def _given(design: Design, init: Given) -> Regressions:
@@ -81,42 +73,46 @@ def _given(design: Design, init: Given) -> Regressions:
 
 
 def _fit_attributes(
-    design: Design, fitted: Fitted, theta: Regressions, settings: Settings, least_mass: float
+    design: Design, fitted: Fitted, theta: Regressions, settings: Settings, least: float
 ) -> dict[str, Any]:
     """The fitted attributes, in the units of X and y."""
-    solution, exact = fitted.solution, design.standard.exact
-    parameters = _in_units(design, theta)
-    excluded = None if fitted.excluded is None else _excluded(design, fitted.excluded, least_mass)
-    records = tuple(
-        StartRecord(r.source, design.log_likelihood(r.objective), r.n_iter, r.converged) for r in fitted.records
-    )
-    note = fitted.note
-    if excluded is not None:
-        note = f"{note} {what_would_admit(excluded, settings.rule.max_sigma_ratio)}".strip()
-    logits = logits_of(theta.weights)
-    return {
-        "coef_": parameters["coef"],
-        "intercept_": parameters["intercept"],
-        "scale_": parameters["scale"],
-        "weights_": parameters["weights"],
-        "gating_coef_": np.zeros((len(logits), 0)),
-        "gating_intercept_": logits,
-        "center_": design.standard.origin[:-1].copy(),
-        "center_fits_": parameters["level"],
-        "standard_errors_": None if exact else standard_errors(design, theta, common=settings.rule.common),
-        "regular_": not fitted.irregular,
-        "irregularity_": of_irregular(fitted.irregular, theta.n_components, settings.response),
-        "is_exact_": exact,
-        "converged_": bool(solution.converged),
-        "n_iter_": int(solution.n_iter),
-        "excluded_": excluded,
-        "optima_": [
-            {"log_likelihood": design.log_likelihood(objective), **_in_units(design, t.taken(t.heaviest_first()))}
+    solution, exact, unit = fitted.solution, design.standard.exact, design.unit
+    excluded = None
+    if fitted.excluded is not None:
+        run = fitted.excluded
+        values, height = _ordered_in_units(design, run.theta), design.log_likelihood(run.objective)
+        excluded = excluded_solution(run, values, height, design.total_weight * unit, least * unit)
+    return fitted_attributes(
+        {**_in_units(design, theta), **_logits_in_units(theta)},
+        settings,
+        center=design.standard.origin[:-1],
+        standard_errors=None if exact else standard_errors(design, theta, common=settings.rule.common),
+        irregular=fitted.irregular,
+        is_exact=exact,
+        converged=solution.converged,
+        n_iter=solution.n_iter,
+        excluded=excluded,
+        optima=[
+            {"log_likelihood": design.log_likelihood(objective), **_ordered_in_units(design, t)}
             for objective, t in fitted.optima
         ],
-        "evidence_": Evidence(records, "log-likelihood", "max", note=note),
-        "trace_": solution.trace.shifted(design.constant).scaled(design.unit),
-    }
+        records=tuple(
+            StartRecord(r.source, design.log_likelihood(r.objective), r.n_iter, r.converged) for r in fitted.records
+        ),
+        note=fitted.note,
+        trace=solution.trace.shifted(design.constant).scaled(unit),
+    )
+
+
+def _logits_in_units(theta: Regressions) -> dict[str, NDArray[np.float64]]:
+    """Of a mixture without gating columns."""
+    logits = logits_of(theta.weights)
+    return {"gating_coef": np.zeros((len(logits), 0)), "gating_intercept": logits}
+
+
+def _ordered_in_units(design: Design, theta: Regressions) -> dict[str, NDArray[np.float64]]:
+    """The heaviest component first."""
+    return _in_units(design, theta.taken(theta.heaviest_first()))
 
 
 def _in_units(design: Design, theta: Regressions) -> dict[str, NDArray[np.float64]]:
@@ -131,18 +127,6 @@ def _in_units(design: Design, theta: Regressions) -> dict[str, NDArray[np.float6
     }
 
 
-def _excluded(design: Design, excluded: Run[Regressions], least_mass: float) -> dict[str, Any]:
-    theta = excluded.theta.taken(excluded.theta.heaviest_first())
-    return {
-        "log_likelihood": design.log_likelihood(excluded.objective),
-        "sigma_ratio": theta.sigma_ratio,
-        "smallest_component": float(theta.weights.min()) * design.total_weight * design.unit,
-        "regular_from": least_mass * design.unit,
-        "reason": excluded.irregular,
-        **_in_units(design, theta),
-    }
-
-
 def _criteria(design: Design, theta: Regressions, settings: Settings) -> dict[str, Any]:
     """Log-likelihood and criteria; on the design, where rows have one order."""
     family = RegressionFamily(theta.n_components, settings.rule)
@@ -154,11 +138,9 @@ def _criteria(design: Design, theta: Regressions, settings: Settings) -> dict[st
     free, entropy = design.data.map_sum(visit)
     log_likelihood = design.log_likelihood(float(free))
     n_parameters = layout_of(design, theta.n_components, common=settings.rule.common).n_free
-    bic = n_parameters * float(np.log(design.total_weight * design.unit)) - 2 * log_likelihood
+    found = criteria(log_likelihood, n_parameters, design.total_weight * design.unit, float(entropy) * design.unit)
     return {
         "log_likelihood_": log_likelihood,
         "n_parameters_": n_parameters,
-        "aic_": 2 * n_parameters - 2 * log_likelihood,
-        "bic_": bic,
-        "icl_": bic + 2 * max(float(entropy), 0.0) * design.unit,
+        **{f"{name}_": value for name, value in found.items()},
     }

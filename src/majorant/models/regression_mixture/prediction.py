@@ -20,6 +20,7 @@ from majorant.engine.latents import entropies
 from majorant.engine.storage import stored_rows
 from majorant.models.formula_estimator import FormulaEstimator, through_formula
 from majorant.models.regression_mixture.experts.extras import Extras, check_extras, check_gating, check_unit_weights
+from majorant.models.regression_mixture.outcome import criteria
 from majorant.models.regression_mixture.settings import response_of
 from majorant.solvers.responses import Response
 
@@ -323,22 +324,20 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     @through_formula
     def aic(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
         """Akaike's criterion on some rows; lower is better. Groups and so on are given as to `log_density`."""
-        return 2 * self.n_parameters_ - 2 * self._scored(X, y, sample_weight, extras)[0]
+        return self._scored(X, y, sample_weight, extras)["aic"]
 
     @through_formula
     def bic(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
         """The Bayesian information criterion on some rows; lower is better. It counts their weights, not groups."""
-        value, n_rows, _ = self._scored(X, y, sample_weight, extras)
-        return self.n_parameters_ * float(np.log(n_rows)) - 2 * value
+        return self._scored(X, y, sample_weight, extras)["bic"]
 
     @through_formula
     def icl(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
         """The integrated completed likelihood: BIC and twice the entropy of the responsibilities; lower is better."""
-        value, n_rows, uncertainty = self._scored(X, y, sample_weight, extras)
-        return self.n_parameters_ * float(np.log(n_rows)) - 2 * value + 2 * uncertainty
+        return self._scored(X, y, sample_weight, extras)["icl"]
 
-    def _scored(self, X: Any, y: Any, sample_weight: Any, given: dict[str, Any]) -> tuple[float, float, float]:
-        """Log-likelihood, summed weight of the rows, and entropy of the responsibilities."""
+    def _scored(self, X: Any, y: Any, sample_weight: Any, given: dict[str, Any]) -> dict[str, float]:
+        """The criteria on some rows."""
         rows, target = self._rows(X, y)
         extras = self._extras(len(target), **given)
         weights = check_sample_weight(sample_weight, len(target))
@@ -351,7 +350,8 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
             of_unit[extras.groups] = w
         counts = of_unit > 0
         value = float(np.sum(of_unit[counts] * densities[counts]))
-        return value, float(w.sum()), float(np.sum(of_unit * np.asarray(entropies(q))))
+        uncertainty = float(np.sum(of_unit * np.asarray(entropies(q))))
+        return criteria(value, self.n_parameters_, float(w.sum()), uncertainty)
 
     @through_formula
     def sample(

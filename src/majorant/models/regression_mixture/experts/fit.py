@@ -17,10 +17,11 @@ from majorant.models.regression_mixture.experts.build import units_of
 from majorant.models.regression_mixture.experts.contest import ExpertContest
 from majorant.models.regression_mixture.experts.em import Problem
 from majorant.models.regression_mixture.experts.extras import Extras, check_unit_weights
-from majorant.models.regression_mixture.experts.outcome import criteria, fit_attributes
+from majorant.models.regression_mixture.experts.outcome import fit_attributes, scores
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
 from majorant.models.regression_mixture.experts.starts import Starts
 from majorant.models.regression_mixture.experts.units import Units
+from majorant.models.regression_mixture.outcome import least_mass
 from majorant.models.regression_mixture.race import Found, Race, Run, entrants, followed
 from majorant.models.regression_mixture.settings import Given, Outcome, Settings
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED
@@ -55,11 +56,11 @@ def fit_general(
     if units.n_units < k:
         raise ValueError(f"{units.n_units} distinct units do not determine n_components={k} components: ask for fewer")
     problem = Problem(response, settings.rule, settings.trim, effective_threads(settings.n_jobs))
-    least_mass = _least_mass(units, response, settings.min_component_size)
-    found = fit_units(units, problem, least_mass, settings)
+    least = _least_mass(units, response, settings.min_component_size)
+    found = fit_units(units, problem, least, settings)
     reorder = isinstance(settings.init, str) and units.labels is None
-    attributes = fit_attributes(units, problem, found, least_mass, reorder=reorder)
-    attributes |= criteria(units, problem, found.best.theta)
+    attributes = fit_attributes(units, problem, found, least, settings, reorder=reorder)
+    attributes |= scores(units, problem, found.best.theta)
     said: list[tuple[str, type[Warning]]] = []
     if units.coordinates.dropped:
         names = [settings.feature_names[j] for j in units.coordinates.dropped]
@@ -95,14 +96,10 @@ def _refuse_plain_settings(settings: Settings) -> None:
 
 
 def _least_mass(units: Units, response: Response, asked: float | None) -> float:
-    """Smallest weight of a regular component, in units of average weight."""
-    if asked is not None:
-        return asked / units.unit
-    if not response.has_dispersion:
+    """Smallest weight of a regular component, in units of average weight; of counts one unit."""
+    if asked is None and not response.has_dispersion:
         return 1.0
-    p, rows_a_unit = units.n_coefficients, units.n_rows / units.n_units
-    least = max((p + 2) / rows_a_unit, 1.0)
-    return float(np.clip(0.05 * units.total_weight, least, 5 * (p + 1)))
+    return least_mass(asked, units.unit, units.total_weight, units.n_coefficients, units.n_rows / units.n_units)
 
 
 def _given(units: Units, init: Given) -> Experts:

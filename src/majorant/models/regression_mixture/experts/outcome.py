@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from majorant.energy import entropy
 from majorant.engine.trace import Trace
-from majorant.evidence.records import Evidence, StartRecord
+from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.experts.em import Problem
 from majorant.models.regression_mixture.experts.information import layout_of, standard_errors
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
@@ -20,9 +20,10 @@ from majorant.models.regression_mixture.experts.statistics import (
     unit_densities,
 )
 from majorant.models.regression_mixture.experts.units import Units
+from majorant.models.regression_mixture.outcome import criteria, excluded_solution, fitted_attributes
 from majorant.models.regression_mixture.parameters import logits_of
-from majorant.models.regression_mixture.race import Found, Run
-from majorant.models.regression_mixture.words import of_irregular, what_would_admit
+from majorant.models.regression_mixture.race import Found
+from majorant.models.regression_mixture.settings import Settings
 
 
 def parameters_in_units(units: Units, theta: Experts) -> dict[str, NDArray[np.float64]]:
@@ -45,7 +46,7 @@ def parameters_in_units(units: Units, theta: Experts) -> dict[str, NDArray[np.fl
     return out
 
 
-def criteria(units: Units, problem: Problem, theta: Experts) -> dict[str, float]:
+def scores(units: Units, problem: Problem, theta: Experts) -> dict[str, float]:
     """Log-likelihood, AIC, BIC and ICL; BIC counts rows, as flexmix does, not groups."""
     batch = stacked([theta])
     densities, q = unit_densities(
@@ -56,19 +57,17 @@ def criteria(units: Units, problem: Problem, theta: Experts) -> dict[str, float]
     share = float(np.sum(w * units.sizes)) / units.row_weight
     value = units.log_likelihood(float(np.sum(w[w > 0] * densities[w > 0, 0])), share)
     n_parameters = layout_of(units, problem, theta.n_components).n_free
-    bic = n_parameters * float(np.log(share * units.row_weight * units.unit)) - 2 * value
     uncertainty = float(np.sum(w * np.asarray(entropy(q[:, 0])))) * units.unit
+    found = criteria(value, n_parameters, share * units.row_weight * units.unit, uncertainty)
     return {
         "log_likelihood_": value,
         "n_parameters_": n_parameters,
-        "aic_": 2 * n_parameters - 2 * value,
-        "bic_": bic,
-        "icl_": bic + 2 * max(uncertainty, 0.0),
+        **{f"{name}_": figure for name, figure in found.items()},
     }
 
 
 def fit_attributes(
-    units: Units, problem: Problem, found: Found[Experts], least_mass: float, *, reorder: bool
+    units: Units, problem: Problem, found: Found[Experts], least: float, settings: Settings, *, reorder: bool
 ) -> dict[str, Any]:
     """The fitted attributes, and ``trim_threshold``, the log density a row below which units were trimmed."""
     share = 1 - problem.trim
@@ -76,53 +75,35 @@ def fit_attributes(
     def ordered(theta: Experts) -> Experts:
         return theta.taken(theta.heaviest_first()) if reorder else theta
 
-    theta = ordered(found.best.theta)
-    values = parameters_in_units(units, theta)
+    def height(objective: float) -> float:
+        return units.log_likelihood(-objective, share)
 
-    def described(run: Run[Experts]) -> dict[str, Any]:
-        return {
-            "log_likelihood": units.log_likelihood(-run.objective, share),
-            **parameters_in_units(units, ordered(run.theta)),
-        }
-
-    excluded = None
+    theta, excluded = ordered(found.best.theta), None
     if found.excluded is not None:
-        run = found.excluded
-        excluded = {
-            **described(run),
-            "sigma_ratio": run.theta.sigma_ratio,
-            "smallest_component": float(run.theta.weights.min()) * share * units.total_weight * units.unit,
-            "reason": run.irregular,
-            "regular_from": least_mass * units.unit,
-        }
-    note = found.note
-    if excluded is not None:
-        note = f"{note} {what_would_admit(excluded, problem.rule.max_sigma_ratio)}".strip()
+        run, total = found.excluded, share * units.total_weight * units.unit
+        values = parameters_in_units(units, ordered(run.theta))
+        excluded = excluded_solution(run, values, height(run.objective), total, least * units.unit)
     trace = Trace([{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in found.best.path])
-    records = tuple(
-        StartRecord(r.source, units.log_likelihood(-r.objective, share), r.n_iter, r.converged) for r in found.records
+    attributes = fitted_attributes(
+        parameters_in_units(units, theta),
+        settings,
+        center=units.coordinates.origin,
+        standard_errors=standard_errors(units, problem, theta),
+        irregular=found.best.irregular,
+        is_exact=units.is_exact,
+        converged=found.best.converged,
+        n_iter=found.best.n_iter,
+        excluded=excluded,
+        optima=[
+            {"log_likelihood": height(run.objective), **parameters_in_units(units, ordered(run.theta))}
+            for run in found.optima
+        ],
+        records=tuple(StartRecord(r.source, height(r.objective), r.n_iter, r.converged) for r in found.records),
+        note=found.note,
+        trace=trace.shifted(-units.constant * share).scaled(units.unit),
     )
-    return {
-        "coef_": values["coef"],
-        "intercept_": values["intercept"],
-        "scale_": values["scale"],
-        "weights_": values["weights"],
-        "gating_coef_": values["gating_coef"],
-        "gating_intercept_": values["gating_intercept"],
-        "center_": units.coordinates.origin.copy(),
-        "center_fits_": values["level"],
-        "standard_errors_": standard_errors(units, problem, theta),
-        "regular_": found.best.is_regular,
-        "irregularity_": of_irregular(found.best.irregular, theta.n_components, problem.response),
-        "is_exact_": units.is_exact,
-        "converged_": found.best.converged,
-        "n_iter_": found.best.n_iter,
-        "excluded_": excluded,
-        "optima_": [described(run) for run in found.optima],
-        "evidence_": Evidence(records, "log-likelihood", "max", note=note),
-        "trace_": trace.shifted(-units.constant * share).scaled(units.unit),
-        "trim_threshold": _trimming_threshold(units, problem, theta) if problem.trim > 0 else -np.inf,
-    }
+    threshold = _trimming_threshold(units, problem, theta) if problem.trim > 0 else -np.inf
+    return {**attributes, "trim_threshold": threshold}
 
 
 def _trimming_threshold(units: Units, problem: Problem, theta: Experts) -> float:
