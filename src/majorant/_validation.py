@@ -182,6 +182,45 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.array([v is None or not isinstance(v == v, bool | np.bool_) or v != v for v in values.tolist()])
 
 
+def check_groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Number of each row's group among the sorted names, and these names.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is not one name a row, of one kind.
+    """
+    values = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.shape != (n,):
+        raise ValueError(f"groups must be one name a row, shape ({n},); got shape {values.shape}")
+    if values.dtype.kind == "T":
+        values = values.astype(object)
+    missing = np.flatnonzero(is_missing(values))
+    if len(missing):
+        raise ValueError(f"groups has no name for row {missing[0]}: it is {values[missing[0]]!r}")
+    if values.dtype.kind == "O":
+        values = _of_one_kind(values)
+    try:
+        names, codes = np.unique(values, return_inverse=True)
+    except TypeError as error:
+        raise TypeError(f"groups cannot be sorted: {error}; use text or numbers") from error
+    return codes.reshape(-1).astype(np.intp), names
+
+
+def _of_one_kind(values: NDArray[np.object_]) -> NDArray[Any]:
+    """Names that came as objects, as numbers or text where they are."""
+    if len({isinstance(v, str) for v in values.tolist()}) > 1:
+        raise TypeError("groups mixes text and numbers: use one kind")
+    if any(isinstance(v, list | tuple | np.ndarray) for v in values.tolist()):
+        raise TypeError("groups must be one name a row; got several in one: join them to a text")
+    plain = np.array(values.tolist())
+    if plain.dtype.kind == "f" and any(a != b for a, b in zip(values.tolist(), plain.tolist(), strict=True)):
+        raise ValueError("groups has whole numbers too large to be told apart: give them as text")
+    return plain
+
+
 def exact_labels(y: Any) -> Any:
     """`y`; a list or a column of a data frame that holds names as an array of just these, where numpy would alter them.
 

@@ -17,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
 from majorant._numbers import counted
-from majorant._validation import check_integer, check_sample_weight, is_missing
+from majorant._validation import check_groups, check_integer, check_sample_weight
 from majorant.formulas import is_table
 from majorant.registry import ModelCard, card_of
 
@@ -194,7 +194,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
             raise ValueError(f"a {card.title} needs y")
         rows["y"] = np.asarray(check_array(y, ensure_2d=False, dtype=np.float64)).ravel()
     for name, value in given.items():
-        rows[name] = _codes(value) if name == "groups" else _each(value, n)
+        rows[name] = check_groups(value, n)[0] if name == "groups" else _each(value, n)
     wrong = next((name for name, value in rows.items() if len(value) != n), None)
     if wrong is not None:
         raise ValueError(f"X has {n} rows and {wrong} has {len(rows[wrong])}")
@@ -208,15 +208,6 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
         rows = {name: np.repeat(value, weights.astype(np.intp), axis=0) for name, value in rows.items()}
     order = np.lexsort(np.column_stack(list(rows.values())).T[::-1])
     return {name: value[order] for name, value in rows.items()}
-
-
-def _codes(groups: Any) -> NDArray[np.intp]:
-    """Numbers of groups: the rows are put in order by them."""
-    values = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
-    missing = np.flatnonzero(is_missing(values.ravel()))
-    if len(missing):
-        raise ValueError(f"groups has no name for row {missing[0]}")
-    return np.unique(values, return_inverse=True)[1].ravel()
 
 
 def _each(value: Any, n: int) -> NDArray[Any]:

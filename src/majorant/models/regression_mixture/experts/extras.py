@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from majorant._validation import is_missing
+from majorant._validation import check_groups
 from majorant.solvers.responses import Response
 
 
@@ -62,7 +62,7 @@ def check_extras(
     ValueError, TypeError
         Says which argument, what was got and what was expected.
     """
-    codes, names = (None, None) if groups is None else _groups(groups, n)
+    codes, names = (None, None) if groups is None else check_groups(groups, n)
     gates = None if gating is None else _gating(gating, n)
     if codes is not None and gates is not None:
         _constant("gating", gates, codes, names)
@@ -98,38 +98,6 @@ def _column(name: str, value: Any, n: int) -> NDArray[np.float64]:
     if column.shape != (n,):
         raise ValueError(f"{name} must be one number a row, shape ({n},); got shape {column.shape}")
     return column
-
-
-def _groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    values = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
-    if values.ndim == 2 and values.shape[1] == 1:
-        values = values[:, 0]
-    if values.shape != (n,):
-        raise ValueError(f"groups must be one name a row, shape ({n},); got shape {values.shape}")
-    if values.dtype.kind == "T":
-        values = values.astype(object)
-    missing = np.flatnonzero(is_missing(values))
-    if len(missing):
-        raise ValueError(f"groups has no name for row {missing[0]}: it is {values[missing[0]]!r}")
-    if values.dtype.kind == "O":
-        values = _of_one_kind(values)
-    try:
-        names, codes = np.unique(values, return_inverse=True)
-    except TypeError as error:
-        raise TypeError(f"groups cannot be sorted: {error}; use text or numbers") from error
-    return codes.reshape(-1).astype(np.intp), names
-
-
-def _of_one_kind(values: NDArray[np.object_]) -> NDArray[Any]:
-    """Names that came as objects, as numbers or text where they are."""
-    if len({isinstance(v, str) for v in values.tolist()}) > 1:
-        raise TypeError("groups mixes text and numbers: use one kind")
-    if any(isinstance(v, list | tuple | np.ndarray) for v in values.tolist()):
-        raise TypeError("groups must be one name a row; got several in one: join them to a text")
-    plain = np.array(values.tolist())
-    if plain.dtype.kind == "f" and any(a != b for a, b in zip(values.tolist(), plain.tolist(), strict=True)):
-        raise ValueError("groups has whole numbers too large to be told apart: give them as text")
-    return plain
 
 
 def _gating(gating: Any, n: int) -> NDArray[np.float64]:
