@@ -128,7 +128,7 @@ PROBLEMS: dict[str, Callable[..., Problem]] = {
 
 PAIRS = PairConstraints(must_link=[[0, 1], [1, 2], [5, 9]], cannot_link=[[0, 5], [3, 4]])
 
-CHAIN = Coherence([[i, i + 1] for i in range(9)])
+CHAIN = Coherence([[i, i + 1] for i in range(9)], method="icm")
 
 POLICIES: dict[str, BoundPolicy] = {
     "Tightest": Tightest(),

@@ -77,6 +77,7 @@ def test_equal_models_give_equal_files(tmp_path: Path) -> None:
         mj.RandomWalk(eta=0.3, n_sweeps=4),
         mj.Biased(mj.Balance(), eta=0.5),
         mj.Biased(mj.PairConstraints([[0, 1]], [[1, 2]])),
+        mj.Biased(mj.Coherence([[0, 1], [1, 2]], [1.0, 0.5], n_units=4, method="icm")),
     ],
     ids=repr,
 )
@@ -86,7 +87,7 @@ def test_bound_policies_are_kept(policy: Any) -> None:
 
 
 def test_only_policies_and_biases_can_be_made_from_a_file() -> None:
-    assert {"GibbsLimit", "Biased", "Balance", "PairConstraints"} <= set(policy_classes())
+    assert {"GibbsLimit", "Biased", "Balance", "PairConstraints", "Coherence"} <= set(policy_classes())
     assert not {"Chunks", "Solution", "minimize", "Trace"} & set(policy_classes())
 
 

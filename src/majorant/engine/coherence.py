@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.sparse.csgraph import connected_components
 
 from majorant._validation import check_choice, check_integer
 from majorant.engine.biases import pairs_of_units
@@ -21,8 +21,11 @@ from majorant.engine.problem import View
 MAX_TRIES = 20
 """Multipliers that are tried for a budget; seldom more than ten are."""
 
-NEARLY_ALL = 1e-3
-"""A bound that leaves no more than this share of the budget is good enough."""
+ROUNDS = 10
+"""Times that soft latents look at their neighbours."""
+
+CLOSE = 1e-2
+"""Good enough: a Potts energy this near to the least possible one, or, for soft latents, this share of budget left."""
 
 
 class Coherence:
@@ -37,8 +40,9 @@ class Coherence:
     by bisection on the multiplier :math:`\lambda` of
     :math:`\sum_i w_i E_i(z_i) + \lambda \sum_{(i,j)} c_{ij} [z_i \ne z_j]`, each of these minimised by graph cuts. What
     the best multiplier leaves of the budget is spent on the connected sets of units that the next one would change.
-    Soft latents (finite inverse temperature) become the posterior under :math:`\lambda` times the votes of each unit's
-    neighbours. Every bound is valid, so a fit's objective means what it meant.
+    For soft latents (finite inverse temperature) both terms are expectations, and mean fields minimise them: the
+    posterior under :math:`\lambda` times the votes of the neighbours. Every bound is valid, so a fit's objective means
+    what it meant.
 
     Parameters
     ----------
@@ -119,6 +123,7 @@ class Coherence:
         self.n_units = n_units
         self.method: Method = method
         self._check_units(n_units)
+        self._graph: PottsGraph | None = None
 
     def __repr__(self) -> str:
         method = "" if self.method == "expansion" else f", method={self.method!r}"
@@ -166,19 +171,12 @@ class Coherence:
 
     def choose(self, view: View, budget: float) -> Latent:
         """The most coherent latent values of all units within a budget; see `label`."""
-        self._check_units(len(view.energies))
-        problem = _Problem(PottsGraph(len(view.energies), self.edges, self.weights), view, self.method)
-        low, high = problem.tightest(), problem.most_coherent()
-        if high.excess <= budget:
-            return high.q
-        for _ in range(MAX_TRIES):
-            if high.potts >= low.potts or budget - low.excess <= NEARLY_ALL * budget:
-                break
-            found = problem.at((high.excess - low.excess) / (low.potts - high.potts), low.z)
-            if not (low.excess < found.excess < high.excess and high.potts < found.potts < low.potts):
-                break
-            low, high = (found, high) if found.excess <= budget else (low, found)
-        return problem.filled(low, high, budget) if low.q.ndim == 1 else low.q
+        n = len(view.energies)
+        self._check_units(n)
+        if self._graph is None or self._graph.n_units != n:
+            self._graph = PottsGraph(n, self.edges, self.weights)
+        problem = _Problem(self._graph, view)
+        return problem.most_coherent_within(budget, self.method).q
 
     def renumbered(self, positions: NDArray[np.intp]) -> Coherence:
         """The same edges where unit `i` is now unit ``positions[i]``.
@@ -196,12 +194,12 @@ class Coherence:
         """Refuse data of another number of units."""
         if n is None:
             return
+        if self.n_units not in (None, n):
+            raise ValueError(f"the edges are those of {self.n_units} units, but there are {n} (rows of X)")
         if len(self.edges) and self.edges.max() >= n:
             raise ValueError(
                 f"an edge names unit {self.edges.max()}, but there are {n} units (rows of X), numbered from 0"
             )
-        if self.n_units not in (None, n):
-            raise ValueError(f"the edges are those of {self.n_units} units, but there are {n} (rows of X)")
 
 
 @dataclass(frozen=True)
@@ -212,6 +210,7 @@ class _Try:
     q: Latent
     excess: float
     potts: float
+    multiplier: float
 
 
 @dataclass(frozen=True)
@@ -220,7 +219,6 @@ class _Problem:
 
     graph: PottsGraph
     view: View
-    method: Method
 
     @cached_property
     def shares(self) -> NDArray[np.float64]:
@@ -236,8 +234,8 @@ class _Problem:
         costs: NDArray[np.float64] = regrets
         return costs
 
-    def _try(self, z: NDArray[np.int32], q: Latent) -> _Try:
-        return _Try(z, q, self.view.excess(q), self.graph.energy(q))
+    def _try(self, z: NDArray[np.int32], q: Latent, multiplier: float = 0.0) -> _Try:
+        return _Try(z, q, self.view.excess(q), self.graph.energy(q), multiplier)
 
     def tightest(self) -> _Try:
         return self._try(self.view.best, self.view.tight)
@@ -245,7 +243,7 @@ class _Problem:
     def most_coherent(self) -> _Try:
         """One state for every connected set of units, unless none is there for all of them."""
         n_states = self.regrets.shape[1]
-        n_sets, sets = connected_components(self.graph.adjacency, directed=False)
+        n_sets, sets = self.graph.components
         totals = np.zeros((n_sets, n_states))
         np.add.at(totals, sets, self.regrets)
         z = totals.argmin(axis=1).astype(np.int32)[sets]
@@ -260,16 +258,55 @@ class _Problem:
         q[linked] = np.eye(n_states)[z[linked]]
         return self._try(z, q)
 
-    def at(self, multiplier: float, start: NDArray[np.int32]) -> _Try:
-        """The labels that pay `multiplier` for a unit of Potts energy; soft latents follow their neighbours' votes."""
-        z = self.graph.minimise(self.regrets, multiplier, start, self.method)
-        if np.isinf(self.view.beta):
-            return self._try(z, z)
-        votes = self.graph.votes(z, self.regrets.shape[1])
-        tilt = multiplier * votes / np.maximum(self.shares, 1e-12 * self.shares.max())[:, None]
-        return self._try(z, tightest(self.view.energies - tilt, self.view.beta)[1])
+    def most_coherent_within(self, budget: float, method: Method) -> _Try:
+        """The best that was found for a budget.
 
-    def filled(self, low: _Try, high: _Try, budget: float) -> NDArray[np.int32]:
+        Each multiplier is the one for which two labelings on both sides of the budget are equally good: either one is
+        found that is better than both and lies between them, or there is none. Where minima are exact, the Potts energy
+        within the budget is at least ``P + (excess - budget) / multiplier`` of each of them.
+        """
+        low, high = self.tightest(), self.most_coherent()
+        if high.excess <= budget:
+            return high
+        if low.potts <= high.potts:
+            return low
+        best, least = low, 0.0
+        multiplier = chord = _exchange(low, high)
+        if method == "expansion" and np.isinf(
+            self.view.beta
+        ):  # single units, which are quickly moved, tell where to begin
+            best = self.most_coherent_within(budget, "icm")
+            multiplier = best.multiplier or chord
+        for _ in range(MAX_TRIES):
+            found = self.at(multiplier, best.z, method)
+            if low.excess < found.excess < high.excess and high.potts < found.potts < low.potts:
+                low, high = (found, high) if found.excess <= budget else (low, found)
+            elif multiplier == chord:
+                break
+            multiplier = chord = _exchange(low, high)
+            if np.isinf(self.view.beta):
+                least = max(least, found.potts + (found.excess - budget) / found.multiplier)
+                best = min(best, low, self.filled(low, high, budget), key=attrgetter("potts"))
+                if best.potts <= (1 + CLOSE) * least:
+                    break
+            else:
+                best = low
+                if budget - low.excess <= CLOSE * budget:
+                    break
+        return best
+
+    def at(self, multiplier: float, start: NDArray[np.int32], method: Method) -> _Try:
+        """Small excess plus `multiplier` times the Potts energy: labels by graph cuts, soft latents by mean fields."""
+        if np.isinf(self.view.beta):
+            z = self.graph.minimise(self.regrets, multiplier, start, method)
+            return self._try(z, z, multiplier)
+        q = self.view.tight
+        pull = multiplier / np.maximum(self.shares, 1e-12 * self.shares.max())[:, None]
+        for _ in range(ROUNDS):
+            q = tightest(self.view.energies - pull * self.graph.votes(q, q.shape[1]), self.view.beta)[1]
+        return self._try(self.view.best, q, multiplier)
+
+    def filled(self, low: _Try, high: _Try, budget: float) -> _Try:
         """What `low` leaves of the budget, spent on sets of units that `high` labels otherwise, best value first."""
         sets, n_sets = self.graph.differences(low.z, high.z)
         rows = np.flatnonzero(sets >= 0)
@@ -282,7 +319,13 @@ class _Problem:
                 taken[k] = True
                 room -= costs[k]
         z = np.where(taken[sets], high.z, low.z)
-        return z if self.view.excess(z) <= budget else low.z
+        filled = self._try(z, z, _exchange(low, high))
+        return filled if filled.excess <= budget else low
+
+
+def _exchange(low: _Try, high: _Try) -> float:
+    """The multiplier for which two labelings are equally good."""
+    return (high.excess - low.excess) / (low.potts - high.potts)
 
 
 def _weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:

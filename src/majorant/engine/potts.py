@@ -52,6 +52,12 @@ class PottsGraph:
         tail, head, weight = self._arcs
         return csr_array((weight, (tail, head)), shape=(self.n_units, self.n_units))
 
+    @cached_property
+    def components(self) -> tuple[int, NDArray[np.int32]]:
+        """Number of the connected sets of units, and the set of each unit."""
+        n_sets, sets = connected_components(self.adjacency, directed=False)
+        return int(n_sets), sets
+
     def energy(self, q: Latent) -> float:
         """``P(q)``."""
         a, b = self.edges.T
@@ -94,30 +100,47 @@ class PottsGraph:
         """
         return (self._expand if method == "expansion" else self._one_by_one)(unary, strength, z)
 
+    @cached_property
+    def degrees(self) -> NDArray[np.float64]:
+        """Summed weight of the edges of every unit."""
+        return np.bincount(self.edges.ravel(), np.repeat(self.weights, 2), self.n_units).astype(np.float64)
+
     def _expand(self, unary: NDArray[np.float64], strength: float, start: NDArray[np.integer]) -> NDArray[np.int32]:
         z: NDArray[np.int32] = start.astype(np.int32)
+        paid = unary[np.arange(self.n_units), z]
+        most = strength * self.degrees
         n_states = unary.shape[1]
-        rows = np.arange(self.n_units)
-        tail, head, weight = self._arcs
         state, unchanged = 0, 0
         while unchanged < n_states:
-            has = z == state
-            differ = z[tail] != z[head]
-            free = ~(has[tail] | has[head])
-            # A pair that may both move: half of what it pays now is each unit's, and what is left is paid if one moves.
-            own = strength * weight * np.where(free, 0.5 * differ, has[head])
-            shared = strength * weight[free] * np.where(differ[free], 0.5, 1.0)
-            cost = unary[:, state] - unary[rows, z] - np.bincount(tail, own, self.n_units)
-            cost[has] = np.inf
-            moves = minimum_cut(cost, tail[free], head[free], shared)
-            cuts = shared[moves[tail[free]] != moves[head[free]]]
-            terms = np.concatenate([cost[moves], 0.5 * cuts])
-            if terms.sum() < -1e-12 * np.abs(terms).sum():  # less is rounding, which must not go in circles
-                z[moves] = state
-                unchanged = 0
-            unchanged += 1
+            costs = unary[:, state] - paid
+            units = np.flatnonzero((costs < most) & (z != state))  # the others have more to lose than to gain
+            moved = units[self._expansion(state, units, costs[units], strength, z)] if len(units) else units
+            z[moved] = state
+            paid[moved] = unary[moved, state]
+            unchanged = 1 if len(moved) else unchanged + 1
             state = (state + 1) % n_states
         return z
+
+    def _expansion(
+        self, state: int, units: NDArray[np.intp], costs: NDArray[np.float64], strength: float, z: NDArray[np.int32]
+    ) -> NDArray[np.bool_]:
+        """Which of some units to move to a state; `costs` are those of each alone."""
+        near = self.adjacency[units]
+        tail, neighbour = np.repeat(np.arange(len(units)), np.diff(near.indptr)), near.indices
+        capacity = strength * near.data
+        number = np.full(self.n_units, -1, dtype=np.intp)
+        number[units] = np.arange(len(units))
+        head = number[neighbour]
+        differ, both = z[units[tail]] != z[neighbour], head >= 0
+        # A pair that may both move: half of what it pays now is each unit's, and what is left is paid if one moves.
+        now, then = np.where(differ, capacity, 0.0), np.where(z[neighbour] == state, 0.0, capacity)
+        own = np.where(both, -0.5 * now, then - now)
+        costs = costs + np.bincount(tail, own, len(units))
+        tail, head, capacity = tail[both], head[both], np.where(differ, 0.5, 1.0)[both] * capacity[both]
+        moves = minimum_cut(costs, tail, head, capacity)
+        terms = np.concatenate([costs[moves], 0.5 * capacity[moves[tail] != moves[head]]])
+        # Less than this is rounding, which must not go in circles.
+        return moves if terms.sum() < -1e-12 * np.abs(terms).sum() else np.zeros_like(moves)
 
     def _one_by_one(self, unary: NDArray[np.float64], strength: float, start: NDArray[np.integer]) -> NDArray[np.int32]:
         """Units that gain more than all of their neighbours move together: the order of units cannot matter."""
@@ -190,6 +213,7 @@ def minimum_cut(
         settled = enters | (open_ & (cost >= reach))
         if not settled.any():
             break
+        fast = 8 * settled.sum() > open_.sum()
         chosen |= enters
         open_ &= ~settled
         edge = open_[tail] & settled[head]
@@ -197,6 +221,8 @@ def minimum_cut(
         cost = cost + np.bincount(tail[edge], pull, n)
         stays = open_[tail] & open_[head]
         tail, head, capacity = tail[stays], head[stays], capacity[stays]
+        if not fast:
+            break
     units = np.flatnonzero(open_)
     if len(units):
         number = np.cumsum(open_) - 1
@@ -210,7 +236,13 @@ def _source_side(
 ) -> NDArray[np.intp]:
     """The minimum cut by a maximum flow: the units that the source still reaches, in ascending order."""
     n = len(cost)
-    scale = LARGEST_CAPACITY / max(np.abs(cost).max(), capacity.max())
+    reach = np.bincount(tail, capacity, n)
+    cost = np.clip(cost, -reach, reach)
+    # An edge that outweighs all else at one of its ends is never cut: it must not cost the others their digits.
+    largest = np.abs(cost).max()
+    most = np.abs(cost) + reach + largest
+    capacity = np.minimum(capacity, np.minimum(most[tail], most[head]) - capacity)
+    scale = LARGEST_CAPACITY / max(largest, capacity.max())
     whole = np.rint(cost * scale).astype(np.int32)
     gains, costs = np.flatnonzero(whole < 0), np.flatnonzero(whole > 0)
     source, sink = n, n + 1

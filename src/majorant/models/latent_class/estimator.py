@@ -365,6 +365,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         scale = design.measure.scale
         penalty = design.penalty_of_df(self.df) if self.alpha is None else float(self.alpha) * scale * scale
         sample = design if not isinstance(init, str) else sampled(design, _most(design), np.random.default_rng(seed))
+        bounds = None if self.bounds is None else self.bounds.renumbered(_positions(design, targets))
         search = Search(
             design,
             sample,
@@ -372,7 +373,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
             penalty,
             float(self.unlabelled_weight),
             float(self.beta),
-            self.bounds,
+            bounds,
             self.max_iter,
             self.tol,
             self.verbose,
@@ -528,3 +529,12 @@ def _most(design: Design) -> int:
     p = max(design.n_features, 1)
     most = 2e9 / p**2
     return int(np.clip(most if most >= p else np.sqrt(2e9 / p), 300, 20_000))
+
+
+def _positions(design: Design, targets: Targets) -> NDArray[np.intp]:
+    """The unit of the fit that each row is: its label, or the likeliest of its labels; -1 where it has none."""
+    positions = np.full(len(design.measure.positions), -1, dtype=np.intp)
+    order = slice(None) if targets.shares is None else np.argsort(targets.shares, kind="stable")
+    positions[targets.rows[order]] = design.entry[order]
+    positions[design.measure.positions < 0] = -1
+    return positions

@@ -130,7 +130,8 @@ class Design:
         Theirs, one on average.
     unit : float
         The average weight.
-    is_stream : bool
+    positions : ndarray of shape (n_rows,), or None
+        The distinct row that each row is, -1 where it has no weight. None: the rows are streamed as they are.
     """
 
     data: Chunks
@@ -139,7 +140,11 @@ class Design:
     y: NDArray[Any]
     weights: NDArray[np.float64]
     unit: float
-    is_stream: bool
+    positions: NDArray[np.intp] | None
+
+    @property
+    def is_stream(self) -> bool:
+        return self.positions is None
 
     def in_features(self) -> tuple[Chunks, NDArray[np.float64], NDArray[np.float64]]:
         r"""The rows (x, y) as moment methods take them, and how their lines are those of z and u.
@@ -202,7 +207,7 @@ def design_in_memory(
     standard = _standard(raw, origin, scale, fit_intercept)
     z, u = (np.ascontiguousarray(column, dtype=X.dtype) for column in standard.apply(points[:, :-1], points[:, -1]))
     data = Chunks(z, u, weights=None if (w == 1.0).all() else w, n_jobs=n_jobs)
-    return Design(data, standard, z, u, w, unit, is_stream=False)
+    return Design(data, standard, z, u, w, unit, measure.positions)
 
 
 def design_streamed(source: StoredRows, y: NDArray[Any], fit_intercept: bool, seed: int, n_jobs: int | None) -> Design:
@@ -246,7 +251,7 @@ def design_streamed(source: StoredRows, y: NDArray[Any], fit_intercept: bool, se
     points = sample.restore(sample.points) - origin
     z, u = (np.ascontiguousarray(c, dtype=source.dtype) for c in standard.apply(points[:, :-1], points[:, -1]))
     data = Chunks(_Mapped(source, standardised), n_jobs=n_jobs)
-    return Design(data, standard, z, u, _on_average_one(sample.weights)[0], unit, is_stream=True)
+    return Design(data, standard, z, u, _on_average_one(sample.weights)[0], unit, None)
 
 
 def _on_average_one(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

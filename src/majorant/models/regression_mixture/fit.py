@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -72,6 +73,8 @@ def fit_lines(
             contest = replace(contest, first_starts=moment_starts(design, n_components, seed))
         return _raced(contest, draws, verbose)
     family = RegressionFamily(n_components, rule, beta, tolerance=tol)
+    if bounds is not None:  # a copy either way: a bias keeps what it prepared
+        bounds = deepcopy(bounds) if design.positions is None else bounds.renumbered(design.positions)
 
     def descend(start: Start) -> Solution[Regressions]:
         if bounds is None and beta == 1.0 and contest.fits_in_one_call:
