@@ -231,12 +231,22 @@ def test_features_that_are_all_zero_are_the_reason_told(form: Any) -> None:
         (5, {}, "The annealed start depends on no guess. A larger n_init adds starts with random regions."),
         (5, {"latent_init": "center"}, "A larger n_init adds starts with random regions."),
         (5, {"n_init": 2}, ""),
-        (1, {"n_init": 2}, "Every sample has one region: the problem is convex, and other starts would end here too."),
+        (1, {"n_init": 2}, "Every sample has one region: the problem is convex."),
     ],
 )
 def test_what_is_said_of_the_starts_is_true(width: int, parameters: dict[str, Any], note: str) -> None:
     X, y, _ = planted(width=width, d=60, signal=6.0)
     assert mj.LatentSVC(0.02, random_state=0, **parameters).fit(X, y).evidence_.note == note
+
+
+def test_with_one_region_a_sample_the_minimum_is_bounded_from_below() -> None:
+    X, y, _ = planted(width=1)
+    rough, fine = (mj.LatentSVC(0.02, tol=tol, random_state=0).fit(X, y) for tol in (0.1, 1e-6))
+    bound = rough.evidence_.lower_bound
+    assert bound is not None and bound == rough.objective_ - rough.gap_ < rough.objective_
+    assert bound <= fine.objective_ <= rough.objective_
+    assert "nothing tells" not in str(rough.summary()) and "Provable bound: no" in str(rough.summary())
+    assert mj.LatentSVC(0.02, random_state=0).fit(planted()[0], y).evidence_.lower_bound is None
 
 
 def test_too_few_bounds_are_told() -> None:

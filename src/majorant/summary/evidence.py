@@ -62,7 +62,8 @@ def best_sentences(evidence: Evidence) -> list[str]:
 def luck_sentence(evidence: Evidence) -> str:
     """Whether a single start would probably have missed the best optimum."""
     if evidence.n_starts == 1:
-        return "Only one start was followed to its end: nothing tells whether another would end better."
+        rest = ": nothing tells whether another would end better" if evidence.lower_bound is None else ""
+        return f"Only one start was followed to its end{rest}."
     if evidence.n_kicks:
         return _kick_sentence(evidence)
     if evidence.n_hits == evidence.n_starts:

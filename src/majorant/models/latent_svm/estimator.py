@@ -366,12 +366,15 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
         self.n_iter_ = solution.n_iter
         self.n_passes_ = found.n_passes
         self.trace_ = solution.trace
-        self.evidence_ = Evidence(found.records, "objective", "min", note=self._note(problem))
+        # of a convex problem: where every sample has one region, the last bound is the objective itself
+        lowest = solution.objective - solution.theta.gap if problem.bags.width == 1 else None
+        note = self._note(problem)
+        self.evidence_ = Evidence(found.records, "objective", "min", lower_bound=lowest, note=note)
 
     def _note(self, problem: BagProblem) -> str:
         """What one start says, and how to get others."""
         if problem.bags.width == 1:
-            return "Every sample has one region: the problem is convex, and other starts would end here too."
+            return "Every sample has one region: the problem is convex."
         if self.n_init > 1:
             return ""
         guess = "The annealed start depends on no guess. " if self._is_annealed else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from majorant._numbers import plural_of
 from majorant.report import numbers
 from majorant.report.charts.labels import Shelf, text_width
 from majorant.report.charts.scales import Linear, round_numbers, tick_labels
@@ -24,7 +25,8 @@ def certificate_section(fit: Fit) -> Section | None:
     if bound is None:
         return None
     size = fit.card.size_parameter
-    parts = counted(1 if size is None else int(fit.params.get(size, 1)), fit.card.part)
+    part = fit.card.part
+    parts = f"these {plural_of(part)}" if size is None else counted(int(fit.params.get(size, 1)), part)
     rounded = numbers.bound_below if evidence.sense == "min" else numbers.bound_above
     name = evidence.objective_name
     label = (
