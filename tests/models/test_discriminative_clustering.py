@@ -159,9 +159,40 @@ def test_finds_stripes_side_by_side() -> None:
         "ball relaxation",
         "k-means",
         "k-means, whitened",
+        "one axis",
+        "direction of two sides",
         "random",
         "discriminant of two clusters",
     }
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_long_groups_in_noise_cost_no_more_than_the_truth(seed: int) -> None:
+    """Two groups 6 apart and 20 long, among 10 dimensions of noise: the widest axis is the wrong one."""
+    random = np.random.default_rng(seed)
+    y = np.arange(100) % 2
+    X = np.column_stack(
+        [6.0 * y + random.normal(size=100), random.uniform(-10, 10, 100), random.normal(size=(100, 10))]
+    )
+    model = mj.DiscriminativeClustering(2, alpha=1e-2, random_state=0).fit(X)
+    from_truth = mj.DiscriminativeClustering(2, alpha=1e-2, init=y).fit(X)
+    assert model.information_ >= from_truth.information_ - 1e-5
+
+
+def test_single_rows_are_moved_while_that_helps(monkeypatch: pytest.MonkeyPatch) -> None:
+    gains = []
+    for seed in range(3):
+        random = np.random.default_rng(seed)
+        X = np.column_stack([random.normal(size=(40, 6)), random.uniform(-3, 3, 40)])
+        information = []
+        for most in (0, 1000):
+            monkeypatch.setattr(search, "MOST_FOR_MOVES", most)
+            model = mj.DiscriminativeClustering(3, alpha=1e-2, random_state=seed).fit(X)
+            information.append(model.information_)
+            moved = [s for s in model.evidence_.starts if s.source == "single rows moved"]
+            assert len(moved) == ("single rows moved" in model.evidence_.note) and len(moved) <= (most > 0)
+        gains.append(information[1] - information[0])
+    assert min(gains) >= 0 and max(gains) > 1e-3
 
 
 @pytest.mark.parametrize("init", ["auto", "random"])
@@ -172,7 +203,8 @@ def test_many_rows_have_their_starts_on_a_sample(init: str, monkeypatch: pytest.
     model = mj.DiscriminativeClustering(3, init=init, n_init=5, random_state=0).fit(X, sample_weight=weights)
     assert same_partition(model.labels_, y)
     assert model.evidence_.best == pytest.approx(model.information_)
-    assert model.evidence_.n_starts == (11 - 2 if init == "auto" else 5)
+    begun = [s for s in model.evidence_.starts if s.source != "single rows moved"]
+    assert len(begun) == (4 + 2 * X.shape[1] + 5 if init == "auto" else 5)
     assert "120 of 600 rows" in model.evidence_.note and "120 of 600 rows" in str(model.summary())
     assert model.certify(X, sample_weight=weights).objective == pytest.approx(model.information_, abs=1e-4)
 

@@ -86,11 +86,13 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     n_clusters : int, default=2
         K, at most; see `n_active_clusters_`.
     init : {"auto", "ball", "relaxation", "random"} or array, default="auto"
-        "auto": short descents from the ball relaxation, from k-means in three coordinates and from random assignments;
-        the best are annealed from larger penalties, regrouped along the directions that separate, and followed to
-        their end. "ball": the ball relaxation of the quadratic approximation, rounded by k-means. "relaxation": the
-        low-rank program over simplices [1]_, both roundings. "random": random soft assignments. An array of labels
-        (n_samples,), whole numbers from 0, or of assignments (n_samples, n_clusters).
+        "auto": short descents from the ball relaxation, from k-means in two metrics, along the widest axes and
+        along directions in which the rows lie on two sides, and from random assignments; the best are annealed from
+        larger penalties, regrouped along the directions that separate, and followed to their end; of up to 1,000 rows
+        those of least margin are then moved singly while that helps. "ball": the ball relaxation of the quadratic
+        approximation, rounded by k-means. "relaxation": the low-rank program over simplices [1]_, both roundings.
+        "random": random soft assignments. An array of labels (n_samples,), whole numbers from 0, or of assignments
+        (n_samples, n_clusters).
     n_init : "auto" or int, default="auto"
         Number of random starts (10; with "auto" 3 beside the others), or of columns of the relaxation (10).
     alpha : "scale" or float, default="scale"

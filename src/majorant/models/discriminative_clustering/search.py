@@ -16,6 +16,7 @@ from majorant.models.discriminative_clustering.em import Problem, Run
 from majorant.starts.ball import SOFTNESS, ball_relaxation, nearest_groups, softened
 from majorant.starts.quadratic import PrincipalAxes, QuadraticApproximation
 from majorant.starts.simplex_program import low_rank_simplex_program, random_assignments
+from majorant.starts.two_sided import two_sided_direction
 
 Array = NDArray[np.float64]
 
@@ -33,6 +34,12 @@ AGREE = 1e-3
 """Nats within which annealed starts count as agreeing: nothing is regrouped then."""
 HOT_TOL = 1e-5
 N_RANDOM = 3
+N_AXES = 4
+"""Widest axes along each of which rows are grouped, and from which directions with two sides are looked for."""
+N_MOVED = 8
+"""Rows of least margin that are tried in another cluster."""
+MOST_FOR_MOVES = 1_000
+"""Rows up to which single ones are moved: of more, none alone weighs on the cost."""
 
 
 @dataclass
@@ -134,7 +141,33 @@ class Search:
             kept = [*(self._regrouped(*pair) for pair in kept[:N_REGROUPED]), *kept[N_REGROUPED:]]
         n_dropped = len(short) - len(kept)
         self.note = f"{n_dropped} starts were dropped after {N_SHORT} iterations; the others were annealed."
-        return self._of_all(kept)
+        return self._moved(self._of_all(kept))
+
+    def _moved(self, best: Run) -> Run:
+        """Rows of least margin go to the next best cluster, one at a time, while that lowers the cost.
+
+        Each try ends at an optimum of its own, which is why a row that EM would never move alone can lead to a better
+        one: it takes others along.
+        """
+        problem, n = self.problem, len(self.problem.shares)
+        n_moves = 0
+        while n <= MOST_FOR_MOVES and n_moves < n:
+            ranked = np.argsort(-best.log_p, axis=1, kind="stable")[:, :2]
+            own, other = np.take_along_axis(best.log_p, ranked, axis=1).T
+            for row in np.argsort(own - other, kind="stable")[:N_MOVED]:
+                labels = best.labels
+                labels[row] = ranked[row, 1]
+                moved = problem.em(softened(labels, problem.n_clusters), max_iter=self.max_iter, tol=self.tol)
+                if moved.loss < best.loss - BETTER:
+                    best, n_moves = moved, n_moves + 1
+                    break
+            else:
+                break
+        if n_moves:
+            self._record("single rows moved", best)
+            end_of_starts(self.verbose)
+            self.note += f" From the best, single rows moved {n_moves} times to a better optimum."
+        return best
 
     def _candidates(self) -> Iterator[tuple[str, Array]]:
         problem, k = self.problem, self.problem.n_clusters
@@ -143,6 +176,10 @@ class Search:
         whitened = (self.axes.scores * np.sqrt(approximation.shrinkage)[:, None]).T
         yield "k-means, whitened", self._grouped(whitened, k)
         yield "k-means", self._grouped(problem.coordinates, k)
+        for axis in range(min(N_AXES, len(self.axes.scores))):
+            yield "one axis", self._grouped(self.axes.scores[axis][:, None], k)
+            two_sided = two_sided_direction(self.axes.scores, problem.shares, axis)
+            yield "direction of two sides", self._grouped(two_sided[:, None], k)
         yield from self._random_starts(N_RANDOM)
         if k > 2:
             two = problem.with_clusters(2)

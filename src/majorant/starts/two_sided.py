@@ -1,0 +1,71 @@
+"""Directions along which rows lie on two sides: where the fourth moment of whitened rows is least."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+N_STEPS = 100
+MOST_AXES = 100
+"""Of the widest axes, how many a direction is made of: more cost time, and many axes of few rows are all two-sided."""
+TOL = 1e-7
+"""A step that lowers the fourth moment by less, as a share of it, is the last."""
+
+
+def two_sided_direction(scores: NDArray[np.float64], shares: NDArray[np.float64], first: int) -> NDArray[np.float64]:
+    r"""Rows along a direction in which they lie on two sides, found by descent from one axis.
+
+    .. math:: \min_u \sum_n \omega_n (u's_n)^4 \quad\text{with}\quad |u| = 1.
+
+    Of unit variance, a projection has a fourth moment of 3 where it is normal, 1.8 where uniform and 1 where it has
+    two values only. Gradient steps along the sphere, halved until the moment falls.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_axes, n_rows)
+        Uncorrelated, of mean zero and unit weighted variance (`PrincipalAxes.scores`).
+    shares : ndarray of shape (n_rows,)
+        Weights of sum one.
+    first : int
+        The axis from which the descent begins.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,)
+        The projection, of mean zero and unit weighted variance.
+
+    References
+    ----------
+    .. [1] D. Peña, F. J. Prieto, "Cluster identification using projections", Journal of the American Statistical
+       Association, 2001: groups of like sizes are where the fourth moment is least.
+
+    Examples
+    --------
+    >>> side, wide = np.array([1.0, -1.0] * 4), np.array([-1.5, -1.5, -0.5, -0.5, 0.5, 0.5, 1.5, 1.5])
+    >>> mixed = np.array([side + wide / wide.std(), side - wide / wide.std()]) / np.sqrt(2)
+    >>> two_sided_direction(mixed, np.full(8, 1 / 8), 0).round(3).tolist()
+    [1.0, -1.0, 1.0, -1.0, 1.0, -1.0, 1.0, -1.0]
+    """
+    scores = scores[: max(MOST_AXES, first + 1)]
+    u = np.zeros(len(scores))
+    u[first] = 1.0
+    along: NDArray[np.float64] = scores[first]
+    step = 0.1
+    moment = float(np.einsum("n,n->", shares, along**4))
+    for _ in range(N_STEPS):
+        slope = 4.0 * np.einsum("rn,n->r", scores, shares * along**3)
+        slope -= np.einsum("r,r->", slope, u) * u
+        while True:
+            moved = u - step * slope
+            moved /= np.sqrt(np.einsum("r,r->", moved, moved))
+            ahead = np.einsum("r,rn->n", moved, scores)
+            fourth = float(np.einsum("n,n->", shares, ahead**4))
+            if fourth < moment or step < 1e-8:
+                break
+            step /= 2.0
+        if fourth >= moment:
+            break
+        gained, u, along, moment, step = moment - fourth, moved, ahead, fourth, 2.0 * step
+        if gained < TOL * moment:
+            break
+    return along
