@@ -135,6 +135,14 @@ def test_nothing_is_printed(name: str) -> None:
     assert not [n.lineno for n in calls if isinstance(n.func, ast.Name) and n.func.id == "print"]
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_warnings_point_at_the_users_line(name: str) -> None:
+    """A fixed depth is right for one way to call a method only: fit or fit_predict, with or without a validator."""
+    calls = [n for n in ast.walk(TREES[name]) if isinstance(n, ast.Call) and ast.unparse(n.func) == "warnings.warn"]
+    depths = {n.lineno: ast.unparse(k.value) for n in calls for k in n.keywords if k.arg == "stacklevel"}
+    assert len(depths) == len(calls) and set(depths.values()) <= {"levels_to_user()"}, depths
+
+
 SOURCES = [
     p for folder in ("src", "tests") for p in sorted((ROOT / folder).rglob("*")) if p.suffix in (".py", ".cpp", ".hpp")
 ]

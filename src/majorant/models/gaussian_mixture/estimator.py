@@ -21,6 +21,7 @@ from majorant._validation import (
     check_real,
     check_sample_weight,
     check_verbose,
+    levels_to_user,
 )
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.rows import Rows, rows_in_memory, rows_streamed, unobserved_message
@@ -373,7 +374,7 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
         if not self.converged_ and self.max_iter > 0:
             said.append(f"The last climb did not converge in max_iter={self.max_iter} iterations: raise it, or tol.")
         for sentence in said:
-            warnings.warn(sentence, ConvergenceWarning, stacklevel=3)
+            warnings.warn(sentence, ConvergenceWarning, stacklevel=levels_to_user())
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.intp]:
         """`fit`, and the component of each row."""

@@ -21,6 +21,7 @@ from majorant._validation import (
     check_integer,
     check_runs,
     check_sample_weight,
+    levels_to_user,
 )
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.measure import safe_scale, square_unit
@@ -244,7 +245,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 f"Number of distinct clusters ({rows.measure.n_points}) found smaller than n_clusters "
                 f"({self.n_clusters}): X has only {rows.measure.n_points} distinct rows with weight",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=levels_to_user(),
             )
 
     def _keep(self, rows: Rows, found: Found, unit: float, *, keeps_order: bool) -> None:

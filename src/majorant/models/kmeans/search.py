@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.utils import check_array
 
 from majorant._progress import report_start
+from majorant._validation import levels_to_user
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.measure import Measure
@@ -146,7 +147,7 @@ class Search:
             warnings.warn(
                 f"Explicit initial center position passed: performing only one init, not n_init={n_init} equal ones",
                 RuntimeWarning,
-                stacklevel=3,
+                stacklevel=levels_to_user(),
             )
             n_init = 1
         seeds = random.randint(2**31, size=n_init)

@@ -23,6 +23,7 @@ from majorant._validation import (
     check_runs,
     check_sample_weight,
     exact_labels,
+    levels_to_user,
     refuse_missing_labels,
     refuse_mixed,
 )
@@ -270,7 +271,7 @@ class LatentPrototypeClassifier(
                 f"n_poses={self.n_poses} is more than some classes can have, which get as many as distinct rows: "
                 f"{shown}{more}",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=levels_to_user(),
             )
 
     def _fitted_to_own(self, found: list[Found], unit: float) -> list[NDArray[np.float64]]:
