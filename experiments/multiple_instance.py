@@ -1,6 +1,6 @@
 """Multiple-instance learning on musk1, elephant and fox: accuracy on fixed folds, the published figure beside ours.
 
-    python experiments/multiple_instance.py --data FOLDER            three sets, 10 folds (about 10 minutes)
+    python experiments/multiple_instance.py --data FOLDER            three sets, 10 folds (about 4 minutes)
     python experiments/multiple_instance.py --data FOLDER --quick    2 folds, two alphas: what CI runs
     python experiments/multiple_instance.py --data FOLDER --only musk1
 

@@ -140,7 +140,8 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Where X was a table with column names.
     evidence_ : Evidence
-        Every start, how many reached the best optimum, how far the second is.
+        Every start, how many reached the best optimum, how far the second is. Where every sample has one region the
+        problem is convex, and its `lower_bound` is proved.
     trace_ : Trace
         Objective and bound of every iteration, and which share of the latent values was not the tightest bound's.
 
