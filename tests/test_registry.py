@@ -1,0 +1,19 @@
+"""What a model's card says of its parts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import majorant as mj
+from majorant.registry import card_of
+
+
+def test_the_number_of_parts_is_a_parameter_or_that_of_the_classes() -> None:
+    assert card_of(mj.KMeans).size_of(mj.KMeans(4)) == 4
+    assert card_of(mj.KMeans).with_size(mj.KMeans(4), 2).n_clusters == 2
+    X = np.random.default_rng(0).normal(size=(30, 2)) + 5 * np.eye(3, 2)[np.arange(30) % 3]
+    fitted = mj.LatentSVC(random_state=0).fit(X, np.arange(30) % 3)
+    assert card_of(fitted).size_of(fitted) == 3
+    with pytest.raises(TypeError, match="the parts of a latent SVM are the classes of its target"):
+        card_of(fitted).with_size(fitted, 2)
