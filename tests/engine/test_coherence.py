@@ -155,7 +155,7 @@ class TestWithinABudget:
         hull = self.vertices(value, potts)
         for share in (0.0, 0.1, 0.3, 0.6, 1.0):
             budget = share * value[hull[-1]] * 1.001
-            z = bias.label(table, budget, weights=weights)
+            z = bias.label(table, budget, sample_weight=weights)
             assert totals(regrets, z) <= budget
             by_multiplier = min(potts[h] for h in hull if value[h] <= budget)
             assert potts[value <= budget].min() - 1e-9 <= graph.energy(z) <= 1.01 * by_multiplier + 1e-9
@@ -248,6 +248,26 @@ class TestWithinABudget:
             assert potts.energy(q) < last
             last = potts.energy(q)
 
+    @pytest.mark.parametrize(
+        ("given", "error", "message"),
+        [
+            ({"budget": -1.0}, ValueError, "budget must be at least 0"),
+            ({"budget": np.nan}, ValueError, "budget"),
+            ({"budget": "all"}, TypeError, "budget must be a number"),
+            ({"beta": 0.0}, ValueError, "beta must be positive"),
+            ({"energies": [0.0, 1.0]}, ValueError, r"shape \(n_units, n_states\); got shape \(2,\)"),
+            ({"energies": [[0.0, np.nan], [0.0, 1.0]]}, ValueError, "energies must be numbers"),
+            ({"energies": [[np.inf, np.inf], [0.0, 1.0]]}, ValueError, "at least one of each row finite"),
+            ({"energies": [[0.0, 1.0]]}, ValueError, "an edge names unit 1, but there are 1 units"),
+            ({"sample_weight": [1.0]}, ValueError, "one number a row"),
+            ({"sample_weight": [1.0, -1.0]}, ValueError, "must not be negative"),
+        ],
+    )
+    def test_what_cannot_be_labelled(self, given: dict[str, Any], error: type[Exception], message: str) -> None:
+        arguments = {"energies": [[0.0, 1.0], [1.0, 0.0]], "budget": 1.0} | given
+        with pytest.raises(error, match=message):
+            Coherence([[0, 1]]).label(**arguments)
+
     def test_no_edges_are_no_preference(self) -> None:
         table = np.random.default_rng(0).exponential(size=(20, 3))
         for edges in ([], np.empty((0, 2), dtype=int), sparse.csr_array((20, 20))):
@@ -263,9 +283,9 @@ class TestWithinABudget:
     def test_units_without_weight_follow_the_others(self) -> None:
         table = np.array([[0.0, 3.0], [5.0, 0.0], [0.0, 3.0]])
         chain, weights = Coherence([[0, 1], [1, 2]]), [1.0, 0.0, 1.0]
-        assert chain.label(table, 1.0, weights=weights).tolist() == [0, 0, 0]
+        assert chain.label(table, 1.0, sample_weight=weights).tolist() == [0, 0, 0]
         assert chain.label(table, 1.0).tolist() == [0, 1, 0]
-        soft = chain.label(table, 1.0, weights=weights, beta=1.0)
+        soft = chain.label(table, 1.0, sample_weight=weights, beta=1.0)
         assert np.isfinite(soft).all() and soft[1, 0] > 0.9
 
 
@@ -431,7 +451,7 @@ class TestEstimators:
         repeated = np.vstack([x, x[[4, 9]]])
         moved = [[80 if i == 4 else i, j] for i, j in pairs]
         one, other = (
-            mj.KMeans(3, init="forgy", n_init=1, bounds=Biased(Coherence(edges)), random_state=0).fit(
+            mj.KMeans(3, init="forgy", n_init=1, bounds=Biased(Coherence(edges), eta=0.5), random_state=0).fit(
                 rows, sample_weight=w
             )
             for rows, edges, w in ((x, pairs, weights), (repeated, moved, None))
@@ -443,8 +463,8 @@ class TestEstimators:
         at = np.random.default_rng(1).permutation(80)
         moved = np.argsort(at)[pairs]
         for make in (
-            lambda bias: mj.KMeans(3, init="forgy", n_init=1, bounds=Biased(bias), random_state=0),
-            lambda bias: mj.GaussianMixture(3, n_init=1, max_iter=500, bounds=Biased(bias), random_state=0),
+            lambda bias: mj.KMeans(3, init="forgy", n_init=1, bounds=Biased(bias, eta=0.5), random_state=0),
+            lambda bias: mj.GaussianMixture(3, n_init=1, max_iter=500, bounds=Biased(bias, eta=0.5), random_state=0),
         ):
             one, other = make(Coherence(pairs)).fit(x), make(Coherence(moved)).fit(x[at])
             np.testing.assert_array_equal(one.predict(x), other.predict(x))
@@ -467,17 +487,29 @@ class TestEstimators:
         y = 3 * x[:, 0] * np.where(np.arange(80) < 40, 1, -1) + np.random.default_rng(2).normal(size=80)
         pairs, at = np.array([[i, i + 1] for i in range(79)]), np.random.default_rng(1).permutation(80)
         one, other = (
-            mj.RegressionMixture(2, init="random", n_init=2, bounds=Biased(Coherence(edges)), random_state=0).fit(
-                x[rows], y[rows]
-            )
+            mj.RegressionMixture(
+                2, init="random", n_init=2, bounds=Biased(Coherence(edges), eta=0.5), random_state=0
+            ).fit(x[rows], y[rows])
             for rows, edges in ((np.arange(80), pairs), (at, np.argsort(at)[pairs]))
         )
         np.testing.assert_array_equal(one.coef_, other.coef_)
+
+    def test_latent_classes_are_those_of_their_rows(self) -> None:
+        x = self.rows()
+        label = (np.arange(80) // 20) % 2
+        pairs, at = np.array([[i, i + 1] for i in range(79)]), np.random.default_rng(1).permutation(80)
+        one, other = (
+            mj.LatentClassClassifier(
+                3, init="random", n_init=1, bounds=Biased(Coherence(edges), eta=0.5), random_state=0
+            ).fit(x[rows], label[rows])
+            for rows, edges in ((np.arange(80), pairs), (at, np.argsort(at)[pairs]))
+        )
+        np.testing.assert_array_equal(one.class_coef_, other.class_coef_)
 
     def test_samples_of_a_latent_svm(self) -> None:
         random = np.random.default_rng(0)
         x, y = random.normal(size=(30, 4, 3)), np.arange(30) % 2
         x[np.arange(30), random.integers(0, 4, 30), 0] += 4 * (2 * y - 1)
         bias = Coherence([[i, i + 2] for i in range(28)])
-        model = mj.LatentSVC(alpha=1e-2, latent_init="random", bounds=Biased(bias), random_state=0).fit(x, y)
+        model = mj.LatentSVC(alpha=1e-2, latent_init="random", bounds=Biased(bias, eta=0.5), random_state=0).fit(x, y)
         assert np.isfinite(model.objective_) and len(model.trace_) > 1

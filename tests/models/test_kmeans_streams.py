@@ -124,7 +124,14 @@ def test_other_number_types_on_disk(dtype: Any, tmp_path: Path, seed: int) -> No
 
 
 @pytest.mark.parametrize(
-    "bounds", [mj.GibbsLimit(eta=0.3), mj.Tempered(eta=0.3), mj.Biased(mj.Balance(), eta=0.3)], ids=repr
+    "bounds",
+    [
+        mj.GibbsLimit(eta=0.3),
+        mj.Tempered(eta=0.3),
+        mj.Biased(mj.Balance(), eta=0.3),
+        mj.Biased(mj.Coherence([[0, 1], [1, 8999]], n_units=9000), eta=0.3),
+    ],
+    ids=repr,
 )
 def test_policies_run_on_streamed_rows(bounds: Any, sampled: bool, tmp_path: Path, seed: int) -> None:
     X = far_blobs(seed, n=9000)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from majorant._validation import check_choice, check_integer
+from majorant._validation import check_choice, check_integer, check_positive, check_real, check_sample_weight
 from majorant.engine.biases import pairs_of_units
 from majorant.engine.chunks import Block
 from majorant.engine.latents import Latent, tightest
@@ -146,7 +146,7 @@ class Coherence:
         budget: float,
         *,
         beta: float = np.inf,
-        weights: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> NDArray[Any]:
         """The most coherent latent values whose excess over the best ones is at most `budget`.
 
@@ -158,15 +158,30 @@ class Coherence:
             In units of the energies, for all units together.
         beta : float, default=inf
             Inverse temperature: infinity for hard labels.
-        weights : array-like of shape (n_units,), optional
+        sample_weight : array-like of shape (n_units,), optional
             Weights of the units.
 
         Returns
         -------
         ndarray of shape (n_units,) of int32, or (n_units, n_states) if `beta` is finite
+
+        Raises
+        ------
+        ValueError, TypeError
+            If energies are no table of numbers, their number of rows does not go with the edges, or another argument is
+            out of range.
         """
+        check_real("budget", budget, low=0.0)
+        check_positive("beta", beta)
         table = np.asarray(energies, dtype=np.float64)
-        share = np.ones(len(table)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if table.ndim != 2 or not len(table):
+            raise ValueError(f"energies must be a table, shape (n_units, n_states); got shape {table.shape}")
+        if not np.isfinite(table.min(axis=1)).all():  # NaN spreads
+            raise ValueError(
+                "energies must be numbers, at least one of each row finite; infinite where a state is absent"
+            )
+        share = check_sample_weight(sample_weight, len(table))
+        share = np.ones(len(table)) if share is None else share
         return self.choose(View(Block(0, (table,), share), table, *tightest(table, beta), beta, 0, 0), budget)
 
     def choose(self, view: View, budget: float) -> Latent:
