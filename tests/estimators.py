@@ -20,7 +20,7 @@ ESTIMATORS: list[type[Any]] = [
 """All but what does not take a table, and therefore has no card."""
 
 
-PENALISED = {mj.LatentSVC}
+PENALISED = {mj.LatentSVC, mj.Harmonium, mj.HarmoniumClassifier, mj.HarmoniumRegressor}
 """Their objective is a mean loss and a penalty on weights: units and origin of X matter, the size of sample weights
 does not, and how many parts they have is no question of the rows."""
 
@@ -55,8 +55,15 @@ def objective(fitted: Any) -> float:
     return float(getattr(fitted, card_of(fitted).objective_attribute))
 
 
+def predicted(fitted: Any, X: Any) -> NDArray[Any]:
+    """What a model says of rows: its prediction, or its representation of them."""
+    return np.asarray(fitted.predict(X) if hasattr(fitted, "predict") else fitted.transform(X))
+
+
 def labels(fitted: Any, X: Any, y: Any = None) -> NDArray[Any]:
-    """The part of every row."""
+    """The part of every row, or where rows have none the side of the first component that it is on."""
+    if isinstance(fitted, mj.Harmonium | mj.HarmoniumRegressor):
+        return fitted.transform(X)[:, 0] > 0
     return np.asarray(fitted.classify(X, y) if hasattr(fitted, "classify") else fitted.predict(X))
 
 

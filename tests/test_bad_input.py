@@ -37,6 +37,7 @@ from .estimators import (
     numbers,
     objective,
     partition,
+    predicted,
     target,
     target_of,
 )
@@ -210,7 +211,7 @@ def test_the_form_of_the_numbers_does_not_matter(model: type[Any], form: str, tm
     X = SAME_NUMBERS[form](tmp_path)
     fitted = fit(model, X)
     assert_same_fit(fitted, reference(model))
-    np.testing.assert_array_equal(fitted.predict(X), reference(model).predict(ROWS))
+    np.testing.assert_array_equal(predicted(fitted, X), predicted(reference(model), ROWS))
 
 
 @pytest.mark.parametrize("form", NEAR_NUMBERS)
@@ -229,7 +230,8 @@ def test_single_precision_and_sparse_rows_are_near(model: type[Any], form: str) 
 
 def test_input_is_never_written_to(model: type[Any]) -> None:
     X, weights = ROWS.copy(), np.linspace(1, 2, N)
-    fit(model, X, **({"sample_weight": weights} if has_fit_parameter(make(model), "sample_weight") else {})).predict(X)
+    fit_params = {"sample_weight": weights} if has_fit_parameter(make(model), "sample_weight") else {}
+    predicted(fit(model, X, **fit_params), X)
     np.testing.assert_array_equal(X, ROWS)
     np.testing.assert_array_equal(weights, np.linspace(1, 2, N))
 
@@ -265,28 +267,28 @@ def test_wrong_rows_are_refused_with_what_was_got(model: type[Any], case: str) -
 def test_wrong_rows_are_refused_by_predict(model: type[Any], case: str) -> None:
     rows, got = WRONG[case]
     if case == "three dimensions" and get_tags(make(model)).input_tags.three_d_array:
-        assert len(reference(model).predict(rows())) == 1
+        assert len(predicted(reference(model), rows())) == 1
         return
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "X has feature names", UserWarning)
         if got == "NaN" and "csr" not in case and get_tags(make(model)).input_tags.allow_nan:
-            assert np.isfinite(reference(model).predict(rows())).all()
+            assert np.isfinite(predicted(reference(model), rows())).all()
             return
         with pytest.raises((ValueError, TypeError), match=refusal(model, case, got)):
-            reference(model).predict(rows())
+            predicted(reference(model), rows())
 
 
 def test_other_columns_are_refused_by_predict(model: type[Any]) -> None:
     with pytest.raises(ValueError, match=r"2 features.*3 features"):
-        reference(model).predict(ROWS[:, :2])
+        predicted(reference(model), ROWS[:, :2])
     fitted = fit(model, pd.DataFrame(ROWS, columns=NAMES))
     with pytest.raises(ValueError, match="feature names"):
-        fitted.predict(pd.DataFrame(ROWS, columns=["a", "b", "z"]))
+        predicted(fitted, pd.DataFrame(ROWS, columns=["a", "b", "z"]))
 
 
 def test_nothing_is_predicted_before_fit(model: type[Any]) -> None:
     with pytest.raises(NotFittedError, match="fit"):
-        make(model).predict(ROWS)
+        predicted(make(model), ROWS)
 
 
 # Degenerate tables and extreme units
@@ -476,7 +478,7 @@ def test_a_fitted_model_comes_back_the_same(model: type[Any], way: str, tmp_path
     assert again.evidence_ == fitted.evidence_
     assert list(again.feature_names_in_) == NAMES
     X = pd.DataFrame(ROWS, columns=NAMES)
-    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    np.testing.assert_array_equal(predicted(again, X), predicted(fitted, X))
 
 
 def test_a_clone_is_unfitted_and_fits_the_same(model: type[Any]) -> None:
@@ -553,7 +555,7 @@ def test_a_failed_refit_leaves_the_fit_before(model: type[Any], failure: str, mo
     assert vars(estimator).keys() == before.keys()
     assert all(value is before[name] or value == before[name] for name, value in vars(estimator).items())
     X = pd.DataFrame(ROWS, columns=NAMES)
-    np.testing.assert_array_equal(estimator.predict(X), reference(model).predict(ROWS))
+    np.testing.assert_array_equal(predicted(estimator, X), predicted(reference(model), ROWS))
 
 
 def test_an_interrupt_on_threads_ends_the_fit(model: type[Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -594,8 +596,8 @@ def test_four_fits_at_once(model: type[Any]) -> None:
 def test_predictions_on_threads_at_once(model: type[Any]) -> None:
     fitted = reference(model)
     with ThreadPoolExecutor(4) as pool:
-        for found in pool.map(fitted.predict, [ROWS] * 8):
-            np.testing.assert_array_equal(found, fitted.predict(ROWS))
+        for found in pool.map(lambda X: predicted(fitted, X), [ROWS] * 8):
+            np.testing.assert_array_equal(found, predicted(fitted, ROWS))
 
 
 def test_a_fit_in_a_spawned_process(model: type[Any]) -> None:

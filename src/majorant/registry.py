@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 Estimator = TypeVar("Estimator", bound=type)
+Value = TypeVar("Value", bound=type)
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class ModelCard:
         The name in prose, lower case ("k-means").
     question : str
         One line: what a person asks it.
-    kind : {"clustering", "mixture", "regression", "classification"}
+    kind : {"clustering", "mixture", "regression", "classification", "representation"}
         Which sections the report has.
     size_parameter : str or None
         The estimator's parameter that ``--k`` sets ("n_clusters"); None where the parts are the classes of the target.
@@ -40,7 +41,7 @@ class ModelCard:
     name: str
     title: str
     question: str
-    kind: Literal["clustering", "mixture", "regression", "classification"]
+    kind: Literal["clustering", "mixture", "regression", "classification", "representation"]
     size_parameter: str | None
     part: str
     objective_name: str
@@ -69,6 +70,8 @@ class ModelCard:
 
 CARDS: dict[str, ModelCard] = {}
 ESTIMATORS: dict[str, type[Any]] = {}
+VALUES: dict[str, type[Any]] = {}
+"""Classes of which a parameter or a fitted attribute may be, beside plain values."""
 
 
 def register(card: ModelCard) -> Callable[[Estimator], Estimator]:
@@ -82,6 +85,12 @@ def register(card: ModelCard) -> Callable[[Estimator], Estimator]:
         return estimator
 
     return add
+
+
+def value_class(cls: Value) -> Value:
+    """Class decorator: saved models may hold such objects, which store their constructor's arguments by name."""
+    VALUES[cls.__name__] = cls
+    return cls
 
 
 def card_of(estimator: Any) -> ModelCard:

@@ -2,6 +2,14 @@
 
 from majorant.models.discriminative_clustering import DiscriminativeClustering
 from majorant.models.gaussian_mixture import GaussianMixture
+from majorant.models.harmonium import (
+    Bernoulli,
+    Categorical,
+    Gaussian,
+    Harmonium,
+    HarmoniumClassifier,
+    HarmoniumRegressor,
+)
 from majorant.models.kmeans import KMeans
 from majorant.models.latent_class import LatentClassClassifier
 from majorant.models.latent_svm import LatentSVC
@@ -10,8 +18,14 @@ from majorant.models.regression_mixture import RegressionMixture
 from majorant.models.structural_svm import LatentStructuralSVM
 
 __all__ = [
+    "Bernoulli",
+    "Categorical",
     "DiscriminativeClustering",
+    "Gaussian",
     "GaussianMixture",
+    "Harmonium",
+    "HarmoniumClassifier",
+    "HarmoniumRegressor",
     "KMeans",
     "LatentClassClassifier",
     "LatentPrototypeClassifier",

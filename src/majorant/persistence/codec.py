@@ -16,6 +16,7 @@ from majorant.evidence import Evidence
 from majorant.formulas import Formula
 from majorant.persistence.archive import ARRAY_KINDS
 from majorant.persistence.errors import SavedModelError, UnsavableError
+from majorant.registry import VALUES
 from majorant.solvers.responses import RESPONSES
 
 _GENERATORS: dict[str, type[Any]] = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
@@ -51,6 +52,8 @@ class Encoder:
             return [self.encode(v, what) for v in value]
         if type(value) is tuple:
             return {"tuple": [self.encode(v, what) for v in value]}
+        if type(value) is slice:
+            return {"slice": [self.encode(v, what) for v in (value.start, value.stop, value.step)]}
         if type(value) is dict:
             return {"dict": [[self.encode(k, what), self.encode(v, what)] for k, v in value.items()]}
         if isinstance(value, np.generic):
@@ -101,6 +104,9 @@ class Encoder:
         if RESPONSE_CLASSES.get(name) is type(value):
             arguments = {k: self.encode(v, what) for k, v in _constructor_arguments(value).items()}
             return {"response": name, "arguments": arguments}
+        if VALUES.get(name) is type(value):
+            arguments = {k: self.encode(v, what) for k, v in _constructor_arguments(value).items()}
+            return {"value": name, "arguments": arguments}
         if callable(value):
             raise UnsavableError(
                 f"{what} is a function ({getattr(value, '__qualname__', name)}), which cannot be saved; "
@@ -135,6 +141,8 @@ class Decoder:
                 return float(text)
             case {"tuple": list(items), **rest} if not rest:
                 return tuple(self.decode(v) for v in items)
+            case {"slice": [start, stop, step], **rest} if not rest:
+                return slice(self.decode(start), self.decode(stop), self.decode(step))
             case {"dict": list(pairs), **rest} if not rest:
                 return {self.decode(k): self.decode(v) for k, v in pairs}
             case {"array": str(name), **rest} if not rest:
@@ -158,6 +166,8 @@ class Decoder:
                 return policy_classes()[name](**{k: self.decode(v) for k, v in state.items()})
             case {"response": str(name), "arguments": dict(state), **rest} if not rest:
                 return RESPONSE_CLASSES[name](**{k: self.decode(v) for k, v in state.items()})
+            case {"value": str(name), "arguments": dict(state), **rest} if not rest:
+                return VALUES[name](**{k: self.decode(v) for k, v in state.items()})
             case {"random_state": list(state), **rest} if not rest:
                 return _twister(*(self.decode(v) for v in state))
             case {"generator": str(kind), "state": state, **rest} if not rest:

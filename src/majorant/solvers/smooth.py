@@ -39,7 +39,16 @@ class SmoothResult:
         return len(self.values) - 1
 
 
-def lbfgs(f: Objective, x: NDArray[np.float64], *, tol: float, max_iter: int) -> SmoothResult:
+def lbfgs(
+    f: Objective,
+    x: NDArray[np.float64],
+    *,
+    tol: float,
+    max_iter: int,
+    gtol: float = 0.0,
+    memory: int = 10,
+    box: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None,
+) -> SmoothResult:
     """Minimise a smooth function from a point.
 
     Parameters
@@ -51,6 +60,12 @@ def lbfgs(f: Objective, x: NDArray[np.float64], *, tol: float, max_iter: int) ->
         Stop when an iteration lowers the value by less than `tol` times the larger of its size and 1.
     max_iter : int
         Largest number of iterations.
+    gtol : float, default=0.0
+        Stop where no entry of the gradient (projected on the box) is larger.
+    memory : int, default=10
+        Steps from which the curvature is estimated.
+    box : pair of ndarray of shape (n,), optional
+        Least and largest value of each coordinate.
 
     Returns
     -------
@@ -79,6 +94,7 @@ def lbfgs(f: Objective, x: NDArray[np.float64], *, tol: float, max_iter: int) ->
             jac=True,
             method="L-BFGS-B",
             callback=lambda _: seen.append(last),  # an iteration ends with the point that it takes
-            options={"maxiter": max_iter, "ftol": tol, "gtol": 0.0, "maxfun": 20 * max_iter},
+            bounds=None if box is None else np.column_stack(box),
+            options={"maxiter": max_iter, "ftol": tol, "gtol": gtol, "maxfun": 20 * max_iter, "maxcor": memory},
         )
     return SmoothResult(np.asarray(found.x), float(found.fun), seen, bool(found.status == 0))

@@ -1,0 +1,7 @@
+"""Multi-view harmoniums: one representation of views of different kinds, certified."""
+
+from majorant.models.harmonium.estimator import Harmonium
+from majorant.models.harmonium.supervised import HarmoniumClassifier, HarmoniumRegressor
+from majorant.models.harmonium.views import Bernoulli, Categorical, Gaussian
+
+__all__ = ["Bernoulli", "Categorical", "Gaussian", "Harmonium", "HarmoniumClassifier", "HarmoniumRegressor"]

@@ -1,0 +1,223 @@
+"""Rows of several views as the weighted empirical measure that a fit sees: distinct, in one order, grouped."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.exceptions import ConvergenceWarning
+
+from majorant._validation import levels_to_user
+from majorant.engine.chunks import BLOCK_BYTES, Chunks
+from majorant.engine.measure import empirical_measure
+from majorant.models.harmonium.layout import Layout, Seen
+from majorant.models.harmonium.pseudo_likelihood import Part
+from majorant.models.harmonium.standard import FittedView, fit_view
+from majorant.models.harmonium.tables import Table
+from majorant.models.harmonium.views import View
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Distinct rows of all views together, in canonical order.
+
+    Attributes
+    ----------
+    tables : dict of Table
+    weights : ndarray of shape (n_points,)
+        In units of the heaviest.
+    y : ndarray of shape (n_points,), or None
+    """
+
+    tables: dict[str, Table]
+    weights: Array
+    y: NDArray[Any] | None
+
+
+def distinct_rows(tables: Mapping[str, Table], weights: Array | None, y: NDArray[Any] | None) -> Distinct:
+    """Rows with weight and at least one view, equal ones merged; by y, then by their views.
+
+    Raises
+    ------
+    ValueError
+        If a view is missing for every row.
+    """
+    n = len(next(iter(tables.values())).missing)
+    w = np.ones(n) if weights is None else weights
+    says = (w > 0) & ~np.logical_and.reduce([table.missing for table in tables.values()])
+    for name, table in tables.items():
+        if table.missing[w > 0].all():
+            raise ValueError(f"view {name!r} is missing (NaN) for every row: leave it out of views")
+    rows = np.flatnonzero(says)
+    codes = [_codes(table, rows) for table in tables.values()]
+    keys = codes if y is None else [np.unique(y[rows], return_inverse=True)[1], *codes]
+    w = w[rows]
+    order = np.lexsort((w, *keys[::-1]))
+    sorted_keys = np.column_stack([key[order] for key in keys])
+    first = np.append(True, (np.diff(sorted_keys, axis=0) != 0).any(axis=1))
+    merged = np.add.reduceat(w[order], np.flatnonzero(first))
+    at = rows[order[first]]
+    taken = {
+        name: Table(table.values[at], table.missing[at], table.names, table.columns) for name, table in tables.items()
+    }
+    return Distinct(taken, merged / merged.max(), None if y is None else y[at])
+
+
+def _codes(table: Table, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """A number for each row, equal for equal ones, ascending in canonical order; -1 where the view is missing."""
+    codes = np.full(len(rows), -1, dtype=np.intp)
+    there = np.flatnonzero(~table.missing[rows])
+    values = table.values[rows[there]] if len(there) < len(table.missing) else table.values
+    if values.dtype == object:
+        numbers = np.zeros(len(there), dtype=np.intp)
+        for j in range(values.shape[1]):
+            column = np.array([str(v) for v in values[:, j].tolist()])
+            numbers = np.unique(
+                np.column_stack([numbers, np.unique(column, return_inverse=True)[1]]), axis=0, return_inverse=True
+            )[1].ravel()
+        codes[there] = numbers
+    else:
+        codes[there] = empirical_measure(values).positions
+    return codes
+
+
+def fit_views(views: Mapping[str, View], rows: Distinct) -> tuple[FittedView, ...]:
+    """Each view in standard units; one that is constant is told of."""
+    fitted = []
+    n_gaussian = sum(view.kind == "gaussian" for view in views.values())
+    for name, view in views.items():
+        found = fit_view(name, view, rows.tables[name], rows.weights, others=n_gaussian > 1)
+        if found.width == 0:
+            warnings.warn(
+                f"view {name!r} is constant, and says nothing"
+                if len(views) > 1
+                else "X is constant: there is nothing to learn",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )
+        fitted.append(found)
+    return tuple(fitted)
+
+
+def layout_of(views: tuple[FittedView, ...], n_scores: int = 0, labels: int = 0, label_weight: float = 1.0) -> Layout:
+    """The variables of views, and of a label with so many levels where there is one."""
+    levels = [size for view in views for size in view.sizes]
+    weights = [1.0] * len(levels)
+    if labels:
+        levels, weights = [*levels, labels], [*weights, label_weight]
+    width = {kind: sum(v.width for v in views if v.kind == kind) for kind in ("gaussian", "bernoulli")}
+    return Layout(width["gaussian"], width["bernoulli"], tuple(levels), tuple(weights), n_scores)
+
+
+def rows_of_views(views: tuple[FittedView, ...]) -> dict[str, slice]:
+    """The rows of W of each view: Gaussian views, then bits, then categories, in the order in which they were named."""
+    found, start = {}, 0
+    for kind in ("gaussian", "bernoulli", "categorical"):
+        for view in views:
+            if view.kind == kind:
+                found[view.name] = slice(start, start + view.width)
+                start += view.width
+    return {view.name: found[view.name] for view in views}
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """Rows with the same views, as the model's variables.
+
+    Attributes
+    ----------
+    seen : Seen
+    rows : ndarray of int
+    columns : tuple
+        Gaussian variables (dense), bits and one-hot categories (CSR).
+    """
+
+    seen: Seen
+    rows: NDArray[np.intp]
+    columns: tuple[Any, Any, Any]
+
+
+def patterns_of(tables: Mapping[str, Table], views: tuple[FittedView, ...], layout: Layout) -> list[Pattern]:
+    """Rows grouped by the views that they have, those that lack nothing first; a view without a table lacks all."""
+    n = len(next(iter(tables.values())).missing)
+    lost = np.column_stack([tables[v.name].missing if v.name in tables else np.ones(n, dtype=bool) for v in views])
+    encoded = {v.name: v.encoded(tables[v.name]) for v in views if v.name in tables}
+    kinds = [np.unique(lost, axis=0)] if n else [np.zeros((1, len(views)), dtype=bool)]
+    found = []
+    for missing in kinds[0]:
+        rows = np.flatnonzero((lost == missing).all(axis=1))
+        there = [v for v, gone in zip(views, missing, strict=True) if not gone]
+        columns = tuple(_stacked(there, kind, encoded, rows, n) for kind in ("gaussian", "bernoulli", "categorical"))
+        found.append(Pattern(seen_of(views, there, layout), rows, columns))
+    return found
+
+
+def seen_of(views: tuple[FittedView, ...], there: list[FittedView], layout: Layout) -> Seen:
+    """What rows with these views have."""
+    at = rows_of_views(views)
+    names = {v.name for v in there}
+
+    def indices(kind: str, present: bool) -> NDArray[np.intp]:
+        parts = [
+            np.arange(at[v.name].start, at[v.name].stop)
+            for v in views
+            if v.kind == kind and (v.name in names) == present
+        ]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+
+    variables: list[int] = []
+    number = 0
+    for view in views:
+        if view.kind == "categorical":
+            variables += range(number, number + len(view.sizes)) if view.name in names else []
+            number += len(view.sizes)
+    return Seen(indices("gaussian", True), indices("bernoulli", True), tuple(variables), indices("gaussian", False))
+
+
+def _stacked(there: list[FittedView], kind: str, encoded: Mapping[str, Any], rows: NDArray[np.intp], n: int) -> Any:
+    tables = [encoded[v.name] for v in there if v.kind == kind]
+    if not tables:
+        return np.empty((len(rows), 0)) if kind == "gaussian" else sparse.csr_matrix((len(rows), 0))
+    if len(tables) == 1:
+        whole = tables[0]
+    else:
+        whole = np.hstack(tables) if kind == "gaussian" else sparse.hstack(tables, format="csr")
+    return whole if len(rows) == n else whole[rows]
+
+
+def parts_of(
+    patterns: list[Pattern],
+    rows: Distinct,
+    layout: Layout,
+    *,
+    label: NDArray[np.intp] | None = None,
+    target: NDArray[Any] | None = None,
+    n_jobs: int | None = None,
+) -> tuple[Part, ...]:
+    """What passes go over: each pattern's rows with weights, with the label as one more variable or with a target."""
+    parts = []
+    size = int(np.clip(BLOCK_BYTES // (8 * max(layout.n_variables, 1)), 64, 8192))
+    for pattern in patterns:
+        z, x, c = pattern.columns
+        seen = pattern.seen
+        if label is not None:
+            n_labels = layout.levels[-1]
+            of_label = sparse.csr_matrix(
+                (np.ones(len(pattern.rows)), label[pattern.rows], np.arange(len(pattern.rows) + 1)),
+                shape=(len(pattern.rows), n_labels),
+            )
+            c = sparse.hstack([c, of_label], format="csr")
+            variables = (*seen.variables, len(layout.levels) - 1)
+            seen = Seen(seen.gaussian, seen.bits, variables, seen.missing_gaussian)
+        w = rows.weights[pattern.rows]
+        extra = () if target is None else (target[pattern.rows],)
+        data = Chunks(z, x, c, *extra, weights=None if (w == 1.0).all() else w, rows=size, n_jobs=n_jobs)
+        parts.append(Part(seen, data))
+    return tuple(parts)

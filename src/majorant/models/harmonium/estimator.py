@@ -1,0 +1,221 @@
+"""An unsupervised harmonium, as scikit-learn's users meet it."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from majorant._validation import check_sample_weight
+from majorant.models.harmonium.data import distinct_rows
+from majorant.models.harmonium.fitting import HarmoniumBase
+from majorant.models.harmonium.tables import n_rows
+from majorant.registry import ModelCard, register
+
+
+@register(
+    ModelCard(
+        name="harmonium",
+        title="multi-view harmonium",
+        question="What do several views of the same things have in common, in a few numbers each?",
+        kind="representation",
+        size_parameter="n_components",
+        part="component",
+        objective_name="log-loss",
+        objective_title="log-loss of every variable given the others, penalised",
+        objective_attribute="objective_",
+    )
+)
+class Harmonium(HarmoniumBase):
+    r"""One representation of rows seen in several views: real numbers, bits and categories, dense or sparse.
+
+    Gaussian latents h tie the views together. With bits x, real columns z (standardised) and s their variances given h,
+
+    .. math:: \log p(x, z, h) = a^\top x + b^\top z - \sum_j \frac{z_j^2}{2 s_j} - \frac{|h|^2}{2}
+              + (x - \mu)^\top W h + z^\top U h + \text{const},
+
+    so that :math:`E[h \mid x, z] = m = W^\top (x - \mu) + U^\top z`: the representation of a row is one product, and
+    that of a row that lacks a Gaussian view is exact, too. Minimised is the penalised block log-pseudo-likelihood
+
+    .. math:: F = -\frac{1}{D} \sum_d \Bigl[ \sum_i \log p(x_{di} \mid \text{rest}) + \log p(z_d \mid x_d) \Bigr]
+              + \frac{\lambda}{2} \Bigl( \sum_i v_i |W_i|^2 + \sum_j |U_j|^2 \Bigr),
+
+    v the variances of the bits (at least 0.01). It is convex in :math:`J = (W; U)(W; U)^\top`, which makes the answer
+    independent of the start and lets it be certified (`certificate_`); the penalty is one on the trace of J, and
+    chooses how many components are used. On Gaussian views alone this is penalised factor analysis.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        The most components there may be; never more than there are variables. `rank_` of them are used, and the
+        certificate tells when the number binds.
+    views : dict of str to view, optional
+        What X holds: ``{"tags": Bernoulli([0, 1, 2]), "colour": Gaussian(slice(3, 9))}`` for columns of one table,
+        ``{"tags": Bernoulli(), "colour": Gaussian()}`` (or just ``"bernoulli"``, ``"gaussian"``) where X is a
+        dictionary of arrays. Columns in no view are not used. By default all columns are one Gaussian view, without
+        missing rows.
+    method : {"pseudo-likelihood"}, default="pseudo-likelihood"
+        What is minimised.
+    l2 : "auto" or float, default="auto"
+        :math:`\lambda`. "auto": of ten values, each half the one before, from half of `largest_l2_` down, the one with
+        the best pseudo-likelihood of held-out rows (each fifth distinct row in canonical order; of at most 20000).
+    grow : bool, default=False
+        Whether components are added, along the directions that the certificate finds, until it finds none.
+    init : {"svd", "random"}, default="svd"
+        Where a fit begins: at the principal axes of all views together, or at random weights.
+    n_init : "auto" or int, default="auto"
+        Number of starts, those after the first at random weights; "auto" is one.
+    max_iter : int, default=1000
+        Largest number of iterations of L-BFGS.
+    tol : float, default=1e-9
+        Stop where an iteration lowers the objective by less than this share of it, or where no entry of its gradient is
+        larger than a tenth of the root of it.
+    verbose : int, default=0
+        1 shows the starts as they end, on stderr.
+    random_state : int, RandomState instance or None, default=None
+        Seed of random weights; the start at the principal axes draws nothing.
+    n_jobs : int, optional
+        Threads that work on blocks of rows at a time; -1 for all processors. The result does not depend on it.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components_, n_variables)
+        (W; U) transposed: real columns first, then bits, then levels of categories. Components are in principal axes:
+        the expected latents of the rows are uncorrelated, with falling variance, and each one's largest weight is
+        positive.
+    intercept_ : ndarray of shape (n_variables,)
+        b and a.
+    noise_variance_ : ndarray of shape (n_real_columns,)
+        s, at least 0.05.
+    n_components_ : int
+        Components that are kept, at least one.
+    rank_ : int
+        Components that are not zero: those of at least a hundredth of the size of the largest.
+    l2_, largest_l2_ : float
+        :math:`\lambda`, and the value from which on no component is used.
+    l2_path_ : ndarray of shape (n_tried, 2)
+        The values that were tried, and the held-out loss a row of each.
+    certificate_ : GlobalCertificate
+        ``eigenvalue``, ``tolerance``, ``is_global``, ``binds``, and the verdict as a ``sentence``.
+    objective_ : float
+        F, in nats a row.
+    views_ : tuple of FittedView
+        Means, scales and whitening of each view, and its columns that vary.
+    n_iter_ : int
+    n_samples_ : int
+        Rows with weight.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X had column names.
+    evidence_ : Evidence
+        Every start, and where the certificate holds a bound that no harmonium with this penalty can pass.
+    trace_ : Trace
+        The objective after every iteration of the start that was kept.
+
+    See Also
+    --------
+    HarmoniumClassifier, HarmoniumRegressor : The same with a target.
+    sklearn.decomposition.FactorAnalysis : One Gaussian view, without penalty.
+
+    References
+    ----------
+    .. [1] E. Xing, R. Yan, A. Hauptmann, "Mining associated text and images with dual-wing harmoniums", UAI 2005.
+    .. [2] N. Chen, J. Zhu, F. Sun, E. Xing, "Large-margin predictive latent subspace learning for multiview data
+       analysis", IEEE TPAMI, 2012.
+
+    Examples
+    --------
+    Ten tags and two measurements that two hidden causes drive; then the tags of rows without tags.
+
+    >>> import numpy as np
+    >>> import majorant as mj
+    >>> g = np.random.default_rng(0)
+    >>> h = g.normal(size=(400, 2))
+    >>> tags = (h @ g.normal(size=(2, 10)) > 0).astype(float)
+    >>> sizes = h + 0.3 * g.normal(size=(400, 2))
+    >>> X = {"tags": tags, "sizes": sizes}
+    >>> model = mj.Harmonium(5, views={"tags": mj.Bernoulli(), "sizes": mj.Gaussian()}).fit(X)
+    >>> model.certificate_.is_global
+    True
+    >>> guess = model.annotate({"sizes": sizes}, "tags") > 0.5
+    >>> bool((guess == tags).mean() > 0.85)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        views: Any = None,
+        method: str = "pseudo-likelihood",
+        l2: float | str = "auto",
+        grow: bool = False,
+        init: str = "svd",
+        n_init: int | str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-9,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.method = method
+        self.l2 = l2
+        self.grow = grow
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Find the components.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or dict of arrays
+            One table with a row a sample, or one a view. Where `views` are named a row may lack some of them: it then
+            holds NaN in all columns of the view.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights, not all zero.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data, weights or parameters cannot be used; the message says what to change.
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            views, tables = self._read(X, reset=True)
+            self._fit(views, tables, None, sample_weight)
+        return self
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """Mean log-pseudo-likelihood of rows, in nats: of every variable given the others, without penalty.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or dict of arrays
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+            Of standardised variables.
+        """
+        check_is_fitted(self)
+        tables = self._read(X, reset=False)[1]
+        weights = check_sample_weight(sample_weight, n_rows(tables))
+        with threadpool_limits(limits=1, user_api="blas"):
+            problem = self._fitted_problem(distinct_rows(tables, weights, None))
+            return problem.gain(self._fitted().parameters)[0] / problem.total_weight

@@ -1,0 +1,401 @@
+"""From rows to the parameters that are kept: the penalty by hold-out, L-BFGS, the certificate, principal axes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant._progress import end_of_starts, report_start
+from majorant.engine.chunks import Block
+from majorant.evidence.records import StartRecord
+from majorant.models.harmonium.certificate import Curvature
+from majorant.models.harmonium.layout import Parameters
+from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.models.harmonium.start import base_rates, random_start, svd_start
+from majorant.models.harmonium.views import LEAST_VARIANCE, MOST_VARIANCE
+from majorant.solvers.smooth import SmoothResult, lbfgs
+
+Array = NDArray[np.float64]
+
+LARGEST_INTERCEPT = 30.0
+"""Bound on linear terms, in their own units: that of a probability of 1e-13."""
+MEMORY = 20
+RANK = 1e-2
+"""Components of less than this share of the size of the first are none."""
+NOTHING = 1e-3
+"""Size of a component, in units of the scale, that L-BFGS may leave of none."""
+STEPS = 10
+"""Penalties that are tried, each half the one before, from half the largest that leaves anything."""
+PATIENCE = 2
+"""Penalties in a row without a gain after which the path ends."""
+EVERY = 5
+"""Every so many-th row is held out."""
+FEWEST_ROWS = 20
+MOST_ROWS = 20_000
+"""Rows from which the penalty is chosen."""
+UNCHOSEN = 0.25
+"""Share of the largest penalty where rows are too few to hold some out."""
+ROUGH = 1e-6
+
+
+@dataclass(frozen=True)
+class Penalised:
+    """What is minimised: minus the mean log pseudo-likelihood, plus the weighted loss, plus the penalty.
+
+    .. math:: F = -\\frac{1}{D} \\sum_d \\log PL_d + \\frac{C}{D} \\sum_d \\ell_d + \\frac{\\lambda}{2} \\sum_i
+              \\frac{|W_i|^2}{\\mathrm{scale}_i^2}
+
+    Attributes
+    ----------
+    problem : PseudoLikelihood
+    scale : ndarray of shape (n_rows,)
+        Units of W, V and intercepts in which L-BFGS works, and in which the penalty is the same for all.
+    l2 : float
+    variance : ndarray of shape (n_gaussian,)
+        NaN where it is learnt.
+    """
+
+    problem: PseudoLikelihood
+    scale: Array
+    l2: float
+    variance: Array
+
+    def inward(self, at: Parameters) -> Array:
+        """Parameters as coordinates of L-BFGS."""
+        weights, intercept = at.weights / self.scale[:, None], at.intercept / self.scale
+        return Parameters(weights, intercept, at.log_variance).packed()
+
+    def outward(self, flat: Array) -> Parameters:
+        """The inverse of `inward`."""
+        at = Parameters.unpacked(flat, self.problem.layout)
+        return Parameters(at.weights * self.scale[:, None], at.intercept * self.scale, at.log_variance)
+
+    def penalty(self, at: Parameters) -> float:
+        """Its value."""
+        scaled = at.weights / self.scale[:, None]
+        return self.l2 / 2 * float(np.einsum("ik,ik->", scaled, scaled))
+
+    def value(self, at: Parameters) -> float:
+        """The objective."""
+        gain, loss = self.problem.gain(at)
+        return (self.problem.loss_weight * loss - gain) / self.problem.total_weight + self.penalty(at)
+
+    def box(self, k: int) -> tuple[Array, Array]:
+        """Least and largest value of each coordinate."""
+        layout = self.problem.layout
+        free = np.full(layout.n_rows * k, np.inf)
+        most = LARGEST_INTERCEPT / self.scale
+        known = ~np.isnan(self.variance)
+        low = np.log(np.where(known, self.variance, LEAST_VARIANCE))
+        high = np.log(np.where(known, self.variance, MOST_VARIANCE))
+        return np.concatenate([-free, -most, low]), np.concatenate([free, most, high])
+
+    def minimise(self, start: Parameters, *, tol: float, max_iter: int) -> tuple[Parameters, SmoothResult]:
+        """L-BFGS from a start; beyond the edge where the model is improper the objective counts as large."""
+        total, scale = self.problem.total_weight, self.scale
+        last = 0.0
+
+        def f(flat: Array) -> tuple[float, Array]:
+            nonlocal last
+            at = self.outward(flat)
+            try:
+                value, gradient = self.problem.value_and_gradient(at)
+            except np.linalg.LinAlgError:
+                return last + 10 * (1 + abs(last)), np.zeros_like(flat)
+            weights = -gradient.weights * scale[:, None] / total + self.l2 * at.weights / scale[:, None]
+            slope = Parameters(weights, -gradient.intercept * scale / total, -gradient.log_variance / total)
+            last = self.penalty(at) - value / total
+            return last, slope.packed()
+
+        first = self.inward(start)
+        if not len(first):
+            value = f(first)[0]
+            return start, SmoothResult(first, value, [value], True)
+        low, high = self.box(start.n_components)
+        found = lbfgs(
+            f, np.clip(first, low, high), tol=tol, gtol=tol**0.5 / 10, memory=MEMORY, max_iter=max_iter, box=(low, high)
+        )
+        return self.outward(found.x), found
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """What the certificate's matrix says of a fit.
+
+    Attributes
+    ----------
+    eigenvalue : float
+        The smallest of Q; where it is not negative no fit of any number of components is better.
+    tolerance : float
+        What of it may be left from stopping: follows how far from stationary the fit is.
+    lower_bound : float
+        No parameters whatever have an objective below it.
+    directions : ndarray of shape (n_rows, q)
+        Unit vectors of the most negative eigenvalues, in units of the scale.
+    """
+
+    eigenvalue: float
+    tolerance: float
+    lower_bound: float
+    directions: Array
+
+    @property
+    def is_global(self) -> bool:
+        """Whether the fit is the best of all."""
+        return self.eigenvalue >= -self.tolerance
+
+
+TOLERANCE = 1e-3
+
+
+def optimality(cost: Penalised, at: Parameters, most: int = 1) -> Optimality | None:
+    """The certificate of a fit; None where rows lack views, for which the objective is not convex in J."""
+    problem = cost.problem
+    if len(problem.parts) > 1 or len(problem.parts[0].seen.missing_gaussian):
+        return None
+    seen = problem.parts[0].seen
+    if len(seen.columns(problem.layout)) < problem.layout.n_variables:
+        return None
+    if problem.layout.n_rows == 0:
+        return Optimality(1.0, 0.0, cost.value(at), np.empty((0, 0)))
+    curvature = Curvature(problem, at, cost.scale)
+    values, vectors = curvature.largest(most)
+    eigenvalues = 1 - values / cost.l2
+    scaled = at.weights / cost.scale[:, None]
+    away = scaled - curvature.times(scaled) / cost.l2
+    sizes = np.sqrt(np.einsum("ik,ik->k", scaled, scaled))
+    stationary = float(np.linalg.norm(away)) / max(float(np.linalg.norm(sizes)), 0.1)
+    bound = _lower_bound(cost, at, float(eigenvalues[0]), float(np.einsum("ik,ik->", away, scaled)))
+    negative = int(np.sum(eigenvalues < -TOLERANCE))
+    return Optimality(
+        float(eigenvalues[0]), TOLERANCE + 2 * stationary, bound, np.ascontiguousarray(vectors[:, :negative])
+    )
+
+
+def _lower_bound(cost: Penalised, at: Parameters, eigenvalue: float, along: float) -> float:
+    """What no parameters can go below: the tangent of a convex function, over all that could be better.
+
+    In J the tangent is least along the smallest eigenvalue, and no better J has a larger trace than leaves the
+    objective where it is; linear terms and 1 / s lie in their box.
+    """
+    problem, scale = cost.problem, cost.scale
+    value, gradient = problem.value_and_gradient(at)
+    total = problem.total_weight
+    objective = cost.penalty(at) - value / total
+    of_intercept = -gradient.intercept / total
+    low, high = np.full(len(scale), -LARGEST_INTERCEPT), np.full(len(scale), LARGEST_INTERCEPT)
+    slack = _least(of_intercept, at.intercept, low, high)
+    learnt = np.isnan(cost.variance)
+    s = at.variance[learnt]
+    slack += _least(gradient.log_variance[learnt] / total / s * s * s, 1 / s, 1 / MOST_VARIANCE, 1 / LEAST_VARIANCE)
+    least = 0.5 * float(np.log(2 * np.pi * np.where(learnt, LEAST_VARIANCE, cost.variance)).sum())
+    trace = max(2 * (objective - least) / cost.l2, 0.0)
+    return objective + slack - cost.l2 / 2 * along + cost.l2 / 2 * min(eigenvalue, 0.0) * trace
+
+
+def _least(slope: Array, at: Array, low: Array | float, high: Array | float) -> float:
+    """The least of a linear function in a box, from where it is: at most zero."""
+    return float(np.minimum(slope * (low - at), slope * (high - at)).sum())
+
+
+@dataclass(frozen=True)
+class Search:
+    """How a fit is found; see `Harmonium` for the parameters.
+
+    Attributes
+    ----------
+    problem : PseudoLikelihood
+    scale, variance : ndarray
+        See `Penalised`.
+    positions : tuple of ndarray
+        Where the rows of each part are among all.
+    """
+
+    problem: PseudoLikelihood
+    scale: Array
+    variance: Array
+    positions: tuple[NDArray[np.intp], ...]
+    n_components: int
+    l2: float | str
+    grow: bool
+    init: str
+    n_init: int
+    max_iter: int
+    tol: float
+    verbose: int
+    random: np.random.Generator
+
+    def find(self) -> Found:
+        """The fit that is kept."""
+        path: list[dict[str, float]] = []
+        begun = None
+        largest = self.largest_penalty()
+        if isinstance(self.l2, str):
+            l2, begun, path = self.chosen(largest)
+        else:
+            l2 = float(self.l2)
+        cost = Penalised(self.problem, self.scale, l2, self.variance)
+        records: list[StartRecord] = []
+        best: tuple[Parameters, SmoothResult] | None = None
+        for number in range(self.n_init):
+            source = "SVD of the views" if self.init == "svd" and number == 0 else "random weights"
+            start = self.begin(number)
+            if number == 0 and begun is not None:
+                start = renewed(begun, start)
+            at, result = cost.minimise(start, tol=self.tol, max_iter=self.max_iter)
+            records.append(StartRecord(source, result.value, result.n_iter, result.converged))
+            report_start(len(records), source, result.value, f"{result.n_iter} iterations", self.verbose)
+            if best is None or result.value < best[1].value:
+                best = at, result
+        end_of_starts(self.verbose)
+        assert best is not None
+        at, result = best
+        values = list(result.values)
+        at, optimal, n_grown, more = self.grown(cost, at)
+        values += more
+        at = self.pruned(cost, at)
+        return Found(at, cost.value(at), l2, largest, tuple(records), values, optimal, n_grown, path)
+
+    def begin(self, number: int) -> Parameters:
+        """The start with this number: the first one draws nothing, unless asked to."""
+        variance = np.where(np.isnan(self.variance), 1.0, self.variance)
+        if self.init == "svd" and number == 0:
+            return svd_start(self.problem, self.scale, self.n_components, variance)
+        return random_start(self.problem, self.scale, self.n_components, variance, self.random)
+
+    def largest_penalty(self) -> float:
+        """The penalty from which on W = 0 is the optimum, of the views alone."""
+        problem = self.problem.alone()
+        layout = problem.layout
+        complete = [p for p in problem.parts if len(p.seen.columns(layout)) == layout.n_variables]
+        if not complete or not layout.n_variables:
+            return 1.0
+        whole = replace(problem, parts=tuple(complete))
+        n = layout.n_rows
+        variance = np.where(np.isnan(self.variance), 1.0, self.variance)
+        nothing = Parameters(np.zeros((n, 1)), base_rates(problem), np.log(variance))
+        values, _ = Curvature(whole, nothing, self.scale).largest(1)
+        return max(float(values[0]), 1e-3)
+
+    def chosen(self, largest: float) -> tuple[float, Parameters | None, list[dict[str, float]]]:
+        """The penalty by hold-out: from the largest down, each fit beginning at the one before."""
+        n = sum(len(p) for p in self.positions)
+        if n < FEWEST_ROWS:
+            return UNCHOSEN * largest, None, []
+        stride = -(-n // MOST_ROWS)
+        used = [positions % stride == 0 for positions in self.positions]
+        held = [(positions // stride) % EVERY == EVERY // 2 for positions in self.positions]
+        training = self.problem.of([u & ~h for u, h in zip(used, held, strict=True)])
+        testing = self.problem.of([u & h for u, h in zip(used, held, strict=True)])
+        if not training.parts or not testing.parts:
+            return UNCHOSEN * largest, None, []
+        search = replace(self, problem=training)
+        fresh = search.begin(0)
+        best, at, since = (np.inf, UNCHOSEN * largest, fresh), fresh, 0
+        path = []
+        for step in range(STEPS):
+            l2 = largest * 0.5 ** (step + 1)
+            at, _ = Penalised(training, self.scale, l2, self.variance).minimise(
+                at if step == 0 else renewed(at, fresh), tol=ROUGH, max_iter=min(self.max_iter, 200)
+            )
+            gain, loss = testing.gain(at)
+            score = (-gain if self.problem.loss is None else loss) / testing.total_weight
+            path.append({"l2": l2, "held_out": score})
+            since = since + 1
+            if not path[1:] or score < best[0] - 1e-4 * abs(best[0]):
+                best, since = (score, l2, at), 0
+            if since >= PATIENCE:
+                break
+        return best[1], best[2], path
+
+    def grown(self, cost: Penalised, at: Parameters) -> tuple[Parameters, Optimality | None, int, list[float]]:
+        """Components added along the certificate's directions until it finds none, where asked; and the certificate."""
+        values: list[float] = []
+        n_grown = 0
+        while True:
+            optimal = optimality(cost, at, most=max(1, at.n_components // 2) if self.grow else 1)
+            if optimal is None or optimal.is_global or not self.grow or at.n_components >= len(cost.scale):
+                return at, optimal, n_grown, values
+            wider = widened(cost, at, optimal.directions)
+            n_grown += wider.n_components - at.n_components
+            at, result = cost.minimise(wider, tol=self.tol, max_iter=self.max_iter)
+            values += result.values[1:]
+
+    def pruned(self, cost: Penalised, at: Parameters) -> Parameters:
+        """The same model in its principal axes, without components that are none."""
+        return principal_axes(cost, at)
+
+
+def renewed(at: Parameters, fresh: Parameters) -> Parameters:
+    """A point with a little of the start: where all of a component is zero the gradient is, too."""
+    if at.n_components != fresh.n_components:
+        return at
+    return Parameters(at.weights + 0.1 * fresh.weights, at.intercept, at.log_variance)
+
+
+def widened(cost: Penalised, at: Parameters, directions: Array) -> Parameters:
+    """A component more along each direction, as long as lowers the objective."""
+    room = len(cost.scale) - at.n_components
+    directions = directions[:, :room] * cost.scale[:, None]
+    now, size = cost.value(at), 0.5
+    while size > 1e-4:
+        weights = np.concatenate([at.weights, size * directions], axis=1)
+        wider = Parameters(weights, at.intercept, at.log_variance)
+        try:
+            if cost.value(wider) < now:
+                break
+        except np.linalg.LinAlgError:
+            pass
+        size /= 2
+    return wider
+
+
+def principal_axes(cost: Penalised, at: Parameters) -> Parameters:
+    """Components rotated so that the expected latents are uncorrelated, by falling variance; zero ones are dropped.
+
+    The largest weight of each component, in units of the scale, is positive.
+    """
+    scaled = at.weights / cost.scale[:, None]
+    k = at.n_components
+    if not scaled.size:
+        return Parameters(np.zeros((len(scaled), 1)), at.intercept, at.log_variance)
+    _, sizes, turn = np.linalg.svd(scaled, full_matrices=False)
+    if sizes[0] < NOTHING:
+        return Parameters(np.zeros((len(scaled), 1)), at.intercept, at.log_variance)
+    rank = int(np.sum(sizes > RANK * sizes[0]))
+    at = Parameters(at.weights @ turn[:rank].T, at.intercept, at.log_variance)
+    k = rank
+    moments = np.zeros((k + 1, k + 1))
+    for part, view in cost.problem.views(at):
+        r = np.eye(k) if view.marginal.turn is None else view.marginal.turn
+
+        def visit(block: Block, view: Any = view, r: Array = r) -> Array:
+            h = np.column_stack([view.latents(block) @ r.T, np.ones(len(block))])
+            return np.asarray((h if block.weights is None else h * block.weights[:, None]).T @ h)
+
+        moments += part.data.map_sum(visit)
+    mean = moments[:k, k] / moments[k, k]
+    _, axes = np.linalg.eigh(moments[:k, :k] / moments[k, k] - np.outer(mean, mean))
+    weights = at.weights @ axes[:, ::-1]
+    scaled = weights / cost.scale[:, None]
+    largest = scaled[np.abs(scaled).argmax(axis=0), np.arange(k)]
+    weights = weights * np.where(largest < 0, -1.0, 1.0)
+    return Parameters(np.ascontiguousarray(weights), at.intercept, at.log_variance)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A fit in the units of the model's variables, and how it was found."""
+
+    parameters: Parameters
+    objective: float
+    l2: float
+    largest_l2: float
+    records: tuple[StartRecord, ...]
+    values: list[float]
+    optimality: Optimality | None
+    n_grown: int
+    path: list[dict[str, float]]

@@ -1,0 +1,444 @@
+"""What the estimators of this folder have in common: from rows to fitted attributes, and from rows to inferences."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from majorant._validation import (
+    check_choice,
+    check_integer,
+    check_positive,
+    check_runs,
+    check_sample_weight,
+    levels_to_user,
+)
+from majorant.engine.chunks import effective_threads
+from majorant.engine.trace import Trace
+from majorant.evidence import Certificate, Evidence
+from majorant.models.base import LatentVariableModel
+from majorant.models.harmonium.certificate_words import GlobalCertificate
+from majorant.models.harmonium.data import distinct_rows, fit_views, layout_of, parts_of, patterns_of, rows_of_views
+from majorant.models.harmonium.fit import Found, Penalised, Search, optimality
+from majorant.models.harmonium.inference import FittedHarmonium
+from majorant.models.harmonium.layout import Layout, Parameters
+from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.models.harmonium.standard import LEAST_SPREAD, FittedView
+from majorant.models.harmonium.summary import harmonium_summary
+from majorant.models.harmonium.supervision import Loss
+from majorant.models.harmonium.tables import Table, n_rows, read_tables
+from majorant.models.harmonium.views import View, check_views
+from majorant.summary import Summary
+
+Array = NDArray[np.float64]
+
+OBJECTIVE = "log-loss"
+INITS = ("svd", "random")
+METHODS = ("pseudo-likelihood",)
+
+
+class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVariableModel):  # type: ignore[misc]
+    """What harmoniums share, with or without a target."""
+
+    components_: Array
+    intercept_: Array
+    noise_variance_: Array
+    label_components_: Array
+    label_intercept_: Array
+    views_: tuple[FittedView, ...]
+    n_components_: int
+    l2_: float
+
+    # What is predicted
+
+    def _loss(self) -> Loss | None:
+        """The loss of scores, where there is one."""
+        return None
+
+    def _n_labels(self) -> int:
+        """Levels of a label that is modelled as a variable; 0 where there is none."""
+        return 0
+
+    def _weight(self) -> float:
+        """Of the loss, or of the label."""
+        return 0.0
+
+    # Fitting
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.views is not None
+        tags.input_tags.allow_nan = self.views is not None
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_integer("n_components", self.n_components, low=1)
+        check_choice("method", self.method, METHODS)
+        if isinstance(self.l2, str):
+            check_choice("l2", self.l2, ["auto"], or_else=" or a positive number")
+        else:
+            check_positive("l2", self.l2, finite=True)
+        if not isinstance(self.grow, bool | np.bool_):
+            raise TypeError(f"grow must be True or False; got {self.grow!r}")
+        check_choice("init", self.init, INITS)
+        check_runs(self)
+        effective_threads(self.n_jobs)
+
+    def _read(self, X: Any, *, reset: bool) -> tuple[dict[str, View], dict[str, Table]]:
+        self._refuse_chunks(X)
+        views = check_views(self.views)
+        if not reset:
+            check_is_fitted(self)
+        return views, read_tables(self, X, views, reset=reset)
+
+    def _fit(
+        self, views: dict[str, View], tables: dict[str, Table], y: NDArray[Any] | None, sample_weight: Any
+    ) -> None:
+        """Fitted attributes from checked rows."""
+        if n_rows(tables) < 2:
+            raise ValueError("n_samples=1: there is nothing to tell apart in one row; give at least two")
+        weights = check_sample_weight(sample_weight, n_rows(tables))
+        random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+        # The sums of BLAS depend on how many threads it may use.
+        with threadpool_limits(limits=1, user_api="blas"):
+            rows = distinct_rows(tables, weights, y)
+            self.views_ = fit_views(views, rows)
+            problem, positions = self._problem(rows)
+            layout = problem.layout
+            variance = np.full(layout.n_gaussian, np.nan)
+            for fitted, at in zip(self.views_, rows_of_views(self.views_).values(), strict=True):
+                given = getattr(views[fitted.name], "variance", None)
+                if given is not None:
+                    variance[at] = float(given)
+            search = Search(
+                problem,
+                self._scale(layout, problem.centre),
+                variance,
+                positions,
+                min(self.n_components, max(layout.n_rows, 1)),
+                self.l2,
+                bool(self.grow),
+                self.init,
+                1 if isinstance(self.n_init, str) else self.n_init,
+                self.max_iter,
+                self.tol,
+                self.verbose,
+                random,
+            )
+            found = search.find()
+        self._keep(found, layout, search.n_components)
+        self.n_samples_ = len(next(iter(tables.values())).missing) if weights is None else int(np.sum(weights > 0))
+
+    def _problem(self, rows: Any) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
+        """Distinct rows as the pseudo-likelihood takes them, and where each part's rows are among them."""
+        loss, labels = self._loss(), self._n_labels()
+        layout = layout_of(self.views_, 0 if loss is None else loss.n_scores, labels, self._weight())
+        patterns = patterns_of(rows.tables, self.views_, layout)
+        label = rows.y if labels else None
+        target = rows.y if loss is not None else None
+        parts = parts_of(patterns, rows, layout, label=label, target=target, n_jobs=self.n_jobs)
+        centre = self._centre()
+        if labels:
+            shares = np.bincount(rows.y, weights=rows.weights, minlength=labels) / rows.weights.sum()
+            self.label_shares_ = np.asarray(shares)
+            centre = np.concatenate([centre, shares])
+        return PseudoLikelihood(layout, centre, parts, loss, self._weight()), tuple(p.rows for p in patterns)
+
+    def _centre(self) -> Array:
+        order = [v for kind in ("gaussian", "bernoulli", "categorical") for v in self.views_ if v.kind == kind]
+        return np.concatenate([np.zeros(0), *(v.centre for v in order)])
+
+    def _scale(self, layout: Layout, centre: Array) -> Array:
+        """Units of the rows of W and V: an inverse standard deviation, as the penalty counts it."""
+        g, n = layout.n_gaussian, layout.n_variables
+        p = centre[g:]
+        spread = np.sqrt(np.maximum(p * (1 - p), LEAST_SPREAD))
+        return np.concatenate([np.ones(g), 1 / spread, np.ones(layout.n_rows - n)])
+
+    def _keep(self, found: Found, layout: Layout, n_components: int) -> None:
+        at = found.parameters
+        n = layout.n_variables - self._n_labels()
+        self.components_ = np.ascontiguousarray(at.weights[:n].T)
+        self.intercept_, self.noise_variance_ = at.intercept[:n].copy(), at.variance
+        for name in ("label_components_", "label_intercept_"):
+            self.__dict__.pop(name, None)
+        if layout.n_rows > n:
+            self.label_components_, self.label_intercept_ = at.weights[n:].copy(), at.intercept[n:].copy()
+        size = np.abs(at.weights).max(initial=0.0)
+        self.n_components_ = at.n_components
+        self.rank_ = at.n_components if size > 0 else 0
+        self.l2_, self.largest_l2_ = found.l2, found.largest_l2
+        self.l2_path_ = np.array([[row["l2"], row["held_out"]] for row in found.path]).reshape(-1, 2)
+        self.objective_ = found.objective
+        self.n_iter_ = max(len(found.values) - 1, 0)
+        optimal = found.optimality
+        self.certificate_eigenvalue_ = None if optimal is None else optimal.eigenvalue
+        self.certificate_tolerance_ = None if optimal is None else optimal.tolerance
+        self.n_allowed_ = n_components + found.n_grown
+        self.evidence_ = Evidence(
+            found.records,
+            OBJECTIVE,
+            "min",
+            lower_bound=optimal.lower_bound if optimal is not None and optimal.is_global else None,
+            note=self.certificate_.sentence,
+            bound_on="harmonium with this penalty",
+        )
+        self.trace_ = Trace([{"objective": float(v), "exploring": 0.0} for v in found.values])
+        if not all(r.converged for r in found.records):
+            warnings.warn(
+                f"L-BFGS stopped at max_iter={self.max_iter} before it had converged: raise it, or tol",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )
+
+    # What was found
+
+    @property
+    def certificate_(self) -> GlobalCertificate:
+        """Whether the fit is a global optimum: smallest eigenvalue, tolerance, and the verdict as a sentence."""
+        check_is_fitted(self)
+        return GlobalCertificate(self.certificate_eigenvalue_, self.certificate_tolerance_, self.rank_, self.n_allowed_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components_
+
+    def _fitted(self) -> FittedHarmonium:
+        loss, labels = self._loss(), self._n_labels()
+        layout = layout_of(self.views_, 0 if loss is None else loss.n_scores, labels, self._weight())
+        weights, intercept = self.components_.T, self.intercept_
+        if hasattr(self, "label_components_"):
+            weights = np.concatenate([weights, self.label_components_])
+            intercept = np.concatenate([intercept, self.label_intercept_])
+        centre = self._centre()
+        if labels:
+            centre = np.concatenate([centre, self.label_shares_])
+        parameters = Parameters(weights, intercept, np.log(self.noise_variance_))
+        return FittedHarmonium(self.views_, layout, centre, parameters, labels > 0)
+
+    def loadings(self, view: str) -> Array:
+        """The weights of a view's columns: how each speaks for each component.
+
+        Parameters
+        ----------
+        view : str
+            Its name.
+
+        Returns
+        -------
+        ndarray of shape (n_columns, n_components_)
+            Of standardised columns of a Gaussian view (before whitening), of bits, or of all levels of its categories
+            in order; zero where a column is constant.
+        """
+        check_is_fitted(self)
+        fitted = self._view(view)
+        at = rows_of_views(self.views_)[view]
+        weights = self.components_.T[at]
+        width = len(fitted.mean)
+        out = np.zeros((width, weights.shape[1]))
+        out[fitted.kept] = weights if fitted.whitener is None else fitted.whitener @ weights
+        return out
+
+    def _view(self, name: str) -> FittedView:
+        found = {view.name: view for view in self.views_}
+        check_choice("view", name, list(found))
+        return found[name]
+
+    # Inference
+
+    def transform(self, X: Any) -> Array:
+        """The expected latents of each row: its representation.
+
+        Rows may lack views, whole. A missing Gaussian view is integrated out exactly; missing bits and categories are
+        found by collapsed mean field.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or dict of arrays
+            A dictionary may lack views, for all rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components_)
+        """
+        check_is_fitted(self)
+        return self._fitted().infer(self._read(X, reset=False)[1], n_jobs=self.n_jobs)[0]
+
+    def annotate(
+        self, X: Any, view: str, *, method: str = "mean-field", n_sweeps: int = 200, random_state: Any = None
+    ) -> Array:
+        """What is expected of one view given the others: p(view | the rest).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or dict of arrays
+            What it holds of the view itself is not looked at.
+        view : str
+            Its name.
+        method : {"mean-field", "gibbs"}, default="mean-field"
+            How bits and categories that are missing are found. A Gaussian view that alone is missing is exact.
+        n_sweeps : int, default=200
+            Of Gibbs sampling.
+        random_state : int, RandomState instance or None
+            Of Gibbs sampling.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_columns)
+            Expected values of a Gaussian view in its own units, probabilities of ones, or probabilities of the levels
+            of all columns side by side.
+
+        Raises
+        ------
+        ValueError
+            If there is no such view, or no other.
+        """
+        check_is_fitted(self)
+        fitted = self._view(view)
+        if len(self.views_) == 1:
+            raise ValueError(f"view {view!r} is the only one: there is no rest to annotate it from")
+        check_choice("method", method, ("mean-field", "gibbs"))
+        check_integer("n_sweeps", n_sweeps, low=1)
+        tables = self._without(X, view)
+        tables = {name: table for name, table in tables.items() if name != view}
+        if not tables:
+            raise ValueError(f"X holds only the view {view!r}: give at least one other")
+        random = None
+        if method == "gibbs":
+            random = np.random.default_rng(int(check_random_state(random_state).randint(2**31)))
+        model = self._fitted()
+        latents, expected = model.infer(
+            tables, n_jobs=None if random is not None else self.n_jobs, sweeps=n_sweeps, random=random
+        )
+        return model.completed(fitted, latents, expected)
+
+    def _without(self, X: Any, view: str) -> dict[str, Table]:
+        """The tables of X; of a dictionary without one view."""
+        if isinstance(X, dict):
+            X = {name: values for name, values in X.items() if name != view}
+            if not X:
+                raise ValueError(f"X holds only the view {view!r}: give at least one other")
+        return self._read(X, reset=False)[1]
+
+    def sample(self, n_samples: int = 1, *, n_sweeps: int = 200, random_state: Any = None) -> Any:
+        """Rows drawn from the model, by Gibbs sampling between latents and views: for checking the model.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+        n_sweeps : int, default=200
+            Steps of each row's chain.
+        random_state : int, RandomState instance or None
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features), or dict of arrays
+            By view, where the model has named views. Bits are CSR, categories their levels.
+        """
+        check_is_fitted(self)
+        check_integer("n_samples", n_samples, low=1)
+        check_integer("n_sweeps", n_sweeps, low=1)
+        random = np.random.default_rng(int(check_random_state(random_state).randint(2**31)))
+        model = self._fitted()
+        with threadpool_limits(limits=1, user_api="blas"):
+            drawn = model.sample(n_samples, n_sweeps, random)
+        found = {view.name: _in_units(view, drawn[view.name]) for view in self.views_}
+        return found if self.views is not None else next(iter(found.values()))
+
+    def certify(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Certificate:
+        """How far the fit can be from the best harmonium with its penalty, of any number of components: a proved bound.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or dict of arrays
+            Usually the rows of the fit.
+        y : array-like of shape (n_samples,), optional
+            Where the model has a target.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        Certificate
+            ``bound``, ``difference`` in nats a row, ``proved`` and, in words, ``sentence``.
+
+        Raises
+        ------
+        ValueError
+            If rows lack a view: the problem is then not convex.
+        """
+        check_is_fitted(self)
+        tables = self._read(X, reset=False)[1]
+        weights = check_sample_weight(sample_weight, n_rows(tables))
+        with threadpool_limits(limits=1, user_api="blas"):
+            rows = distinct_rows(tables, weights, self._target(y, n_rows(tables)))
+            problem = self._fitted_problem(rows)
+            layout = problem.layout
+            views = check_views(self.views)
+            variance = np.full(layout.n_gaussian, np.nan)
+            for name, at in rows_of_views(self.views_).items():
+                given = getattr(views[name], "variance", None)
+                if given is not None:
+                    variance[at] = float(given)
+            cost = Penalised(problem, self._scale(layout, problem.centre), self.l2_, variance)
+            fitted = self._fitted().parameters
+            found = optimality(cost, fitted)
+            if found is None:
+                raise ValueError("rows of X lack a view: the problem is then not convex, and no bound is known")
+            return Certificate(
+                found.lower_bound,
+                cost.value(fitted),
+                "tangent of a function that is convex in J = W W'",
+                OBJECTIVE,
+                "min",
+                solution="harmonium with this penalty",
+                unit="nats",
+            )
+
+    def _target(self, y: Any, n: int) -> NDArray[Any] | None:
+        """y as fits take it."""
+        return None
+
+    def _fitted_problem(self, rows: Any) -> PseudoLikelihood:
+        """The problem of other rows in the fit's coordinates."""
+        fitted = self._fitted()
+        patterns = patterns_of(rows.tables, self.views_, fitted.layout)
+        loss = self._loss()
+        parts = parts_of(
+            patterns,
+            rows,
+            fitted.layout,
+            label=rows.y if fitted.has_label else None,
+            target=rows.y if loss is not None else None,
+            n_jobs=self.n_jobs,
+        )
+        return PseudoLikelihood(fitted.layout, fitted.centre, parts, loss, self._weight())
+
+    def _summary(self) -> Summary:
+        return harmonium_summary(self)
+
+
+def _in_units(view: FittedView, drawn: Array) -> Any:
+    """Drawn variables as the view's columns."""
+    if view.kind == "gaussian":
+        return view.restored(drawn)
+    if view.kind == "bernoulli":
+        out = np.tile(np.round(view.mean), (len(drawn), 1))
+        out[:, view.kept] = drawn
+        return sparse.csr_matrix(out)
+    columns, start = [], 0
+    for levels in view.levels:
+        if len(levels) == 1:
+            columns.append(np.repeat(levels, len(drawn)))
+        else:
+            columns.append(levels[drawn[:, start : start + len(levels)].argmax(axis=1)])
+            start += len(levels)
+    return np.column_stack(columns)

@@ -1,0 +1,218 @@
+"""What a fitted harmonium says of rows: expected latents, views that are missing, samples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, log_softmax, softmax
+from threadpoolctl import threadpool_limits
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.models.harmonium.data import Pattern, patterns_of, rows_of_views
+from majorant.models.harmonium.layout import Layout, Parameters
+from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
+from majorant.models.harmonium.standard import FittedView
+from majorant.models.harmonium.tables import Table
+
+Array = NDArray[np.float64]
+
+SWEEPS = 500
+SETTLED = 1e-9
+DAMPING = 0.5
+BURN_IN = 30
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """The discrete variables that rows of a pattern lack, in the pattern's coordinates.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Rows of W: bits, then levels.
+    groups : tuple of slice
+        Positions in `rows`: one for the bits, then one for each categorical variable.
+    weights, intercept, centre : ndarray
+    """
+
+    rows: NDArray[np.intp]
+    groups: tuple[slice, ...]
+    weights: Array
+    intercept: Array
+    centre: Array
+
+    def given(self, eta: Array) -> Array:
+        """Probabilities from natural parameters."""
+        p = np.empty_like(eta)
+        for number, at in enumerate(self.groups):
+            p[:, at] = expit(eta[:, at]) if number == 0 else softmax(eta[:, at], axis=1)
+        return p
+
+    def mean_field(self, m: Array) -> tuple[Array, Array]:
+        r"""Probabilities and the latents' expectation by collapsed mean field, where m is what is seen adds.
+
+        Each bit's probability solves :math:`p_i = \sigma(a_i + W_i^\top m + |W_i|^2 (1/2 - p_i))`, m with all expected
+        values in it: the latents are integrated out, and a bit does not act upon itself.
+        """
+        q = np.einsum("ik,ik->i", self.weights, self.weights)
+        p = np.tile(self.centre, (len(m), 1))
+        for _ in range(SWEEPS):
+            latents = m + (p - self.centre) @ self.weights
+            eta = latents @ self.weights.T + self.intercept + q / 2
+            eta[:, self.groups[0]] -= q[self.groups[0]] * p[:, self.groups[0]]
+            for at in self.groups[1:]:
+                eta[:, at] -= p[:, at] @ (self.weights[at] @ self.weights[at].T)
+            change = self.given(eta) - p
+            p += (1 - DAMPING) * change
+            if np.abs(change).max(initial=0.0) < SETTLED:
+                break
+        return p, m + (p - self.centre) @ self.weights
+
+    def gibbs(self, m: Array, sweeps: int, random: np.random.Generator) -> tuple[Array, Array]:
+        """The same as averages over samples that alternate between the latents and the variables."""
+        x = np.tile(self.centre, (len(m), 1))
+        mean, latents = np.zeros_like(x), np.zeros_like(m)
+        for sweep in range(BURN_IN + sweeps):
+            expected = m + (x - self.centre) @ self.weights
+            h = expected + random.normal(size=m.shape)
+            p = self.given(h @ self.weights.T + self.intercept)
+            x = self.drawn(p, random)
+            if sweep >= BURN_IN:
+                mean += p / sweeps
+                latents += expected / sweeps
+        return mean, latents
+
+    def drawn(self, p: Array, random: np.random.Generator) -> Array:
+        """Values drawn from probabilities, by inverse CDF."""
+        x = np.empty_like(p)
+        for number, at in enumerate(self.groups):
+            if number == 0:
+                x[:, at] = random.random((len(p), at.stop - at.start)) < p[:, at]
+            else:
+                code = (random.random((len(p), 1)) > np.cumsum(p[:, at], axis=1)[:, :-1]).sum(axis=1)
+                x[:, at] = np.eye(at.stop - at.start)[code]
+        return x
+
+
+@dataclass(frozen=True)
+class FittedHarmonium:
+    """A model with its parameters.
+
+    Attributes
+    ----------
+    views : tuple of FittedView
+    layout : Layout
+        Of the views; a label that is modelled is its last categorical variable.
+    centre : ndarray of shape (n_variables,)
+    parameters : Parameters
+    has_label : bool
+    """
+
+    views: tuple[FittedView, ...]
+    layout: Layout
+    centre: Array
+    parameters: Parameters
+    has_label: bool = False
+
+    @property
+    def label(self) -> slice:
+        """The label's rows of W."""
+        return self.layout.of_variables[-1]
+
+    def unseen(self, seen_variables: tuple[int, ...], bits: NDArray[np.intp], theta: Parameters) -> Unseen:
+        """The bits and categorical variables that are not there."""
+        g, b = self.layout.n_gaussian, self.layout.n_bits
+        lost_bits = np.setdiff1d(np.arange(g, g + b), bits)
+        groups, rows, start = [slice(0, len(lost_bits))], [lost_bits], len(lost_bits)
+        for number, at in enumerate(self.layout.of_variables):
+            if number not in seen_variables:
+                rows.append(np.arange(at.start, at.stop))
+                groups.append(slice(start, start + at.stop - at.start))
+                start = groups[-1].stop
+        at_rows = np.concatenate(rows)
+        return Unseen(at_rows, tuple(groups), theta.weights[at_rows], theta.intercept[at_rows], self.centre[at_rows])
+
+    def infer(
+        self,
+        tables: Mapping[str, Table],
+        *,
+        n_jobs: int | None = None,
+        sweeps: int = 0,
+        random: np.random.Generator | None = None,
+    ) -> tuple[Array, Array]:
+        """Expected latents (n, n_components), and probabilities (n, n_rows) of the discrete variables that are missing.
+
+        Where all that is missing is Gaussian, or is the label, they are exact; missing bits and categories are found by
+        mean field, or by Gibbs sampling where `sweeps` is positive.
+        """
+        n = len(next(iter(tables.values())).missing)
+        k, width = self.parameters.n_components, self.layout.n_rows
+        latents, expected = np.empty((n, k)), np.full((n, width), np.nan)
+        problem = PseudoLikelihood(self.layout, self.centre, ())
+        with threadpool_limits(limits=1, user_api="blas"):
+            for pattern in patterns_of(tables, self.views, self.layout):
+                at = Part(pattern.seen, _chunks(pattern, n_jobs))
+                (_, view), *_ = PseudoLikelihood(problem.layout, self.centre, (at,)).views(self.parameters)
+                turn = view.marginal.turn
+                unseen = self.unseen(pattern.seen.variables, pattern.seen.bits, view.theta)
+
+                def visit(block: Block, view: Any = view, turn: Any = turn, unseen: Unseen = unseen) -> Array:
+                    m = view.latents(block)
+                    p = np.empty((len(m), len(unseen.rows)))
+                    if self._only_label(unseen):
+                        p, m = self._with_label(m, unseen)
+                    elif len(unseen.rows):
+                        p, m = unseen.gibbs(m, sweeps, random) if random is not None else unseen.mean_field(m)
+                    return np.concatenate([m if turn is None else m @ turn.T, p], axis=1)
+
+                out = at.data.map_rows(visit, (k + len(unseen.rows),))
+                latents[pattern.rows] = out[:, :k]
+                expected[np.ix_(pattern.rows, unseen.rows)] = out[:, k:]
+        return latents, expected
+
+    def _only_label(self, unseen: Unseen) -> bool:
+        return self.has_label and len(unseen.rows) == self.layout.levels[-1]
+
+    def _with_label(self, m: Array, unseen: Unseen) -> tuple[Array, Array]:
+        """Exact: each label's probability with the latents integrated out, and the latents' mean over the labels."""
+        rest = m - unseen.centre @ unseen.weights
+        p = np.exp(log_softmax(self.label_logits(rest, unseen), axis=1))
+        return p, rest + p @ unseen.weights
+
+    def label_logits(self, rest: Array, unseen: Unseen) -> Array:
+        """Of p(y | x, z), where `rest` is the latents' mean without the label."""
+        q = np.einsum("lk,lk->l", unseen.weights, unseen.weights)
+        return np.asarray(rest @ unseen.weights.T + unseen.intercept + q / 2)
+
+    def completed(self, view: FittedView, latents: Array, expected: Array) -> Array:
+        """What is expected of a view that is missing, in its own units: values, or probabilities."""
+        at = rows_of_views(self.views)[view.name]
+        if view.kind == "gaussian":
+            theta = self.parameters
+            s, b = theta.variance[at], theta.intercept[at]
+            return view.restored(s * (latents @ theta.weights[at].T + b))
+        out = np.tile(view.mean, (len(latents), 1))
+        out[:, view.kept] = expected[:, at]
+        return out
+
+    def sample(self, n: int, sweeps: int, random: np.random.Generator) -> dict[str, Array]:
+        """Rows drawn by Gibbs sampling between latents and variables, as the model's variables by view."""
+        theta, layout = self.parameters, self.layout
+        g = layout.n_gaussian
+        u, s, b = theta.weights[:g], theta.variance, theta.intercept[:g]
+        unseen = self.unseen((), np.empty(0, dtype=np.intp), theta)
+        h = random.normal(size=(n, theta.n_components))
+        for _ in range(sweeps):
+            z = s * (h @ u.T + b) + np.sqrt(s) * random.normal(size=(n, g))
+            x = unseen.drawn(unseen.given(h @ unseen.weights.T + unseen.intercept), random)
+            h = z @ u + (x - unseen.centre) @ unseen.weights + random.normal(size=h.shape)
+        every = np.concatenate([z, x], axis=1)
+        return {name: every[:, at] for name, at in rows_of_views(self.views).items()}
+
+
+def _chunks(pattern: Pattern, n_jobs: int | None) -> Chunks:
+    return Chunks(*pattern.columns, n_jobs=n_jobs, rows=1024)

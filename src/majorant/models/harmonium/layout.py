@@ -1,0 +1,193 @@
+"""Which variables a harmonium has, its parameters, and what of them a row without some views meets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The variables of all views in one order: Gaussian ones, bits, then the levels of each categorical variable.
+
+    Attributes
+    ----------
+    n_gaussian, n_bits : int
+    levels : tuple of int
+        Number of levels of each categorical variable; a label that is modelled comes last.
+    level_weights : tuple of float
+        What the conditional of each categorical variable counts for.
+    n_scores : int
+        Rows that follow the variables: the coefficients of what is predicted from the latents.
+    """
+
+    n_gaussian: int
+    n_bits: int
+    levels: tuple[int, ...] = ()
+    level_weights: tuple[float, ...] = ()
+    n_scores: int = 0
+
+    @property
+    def n_variables(self) -> int:
+        """Rows of W."""
+        return self.n_gaussian + self.n_bits + sum(self.levels)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of W and of V below it."""
+        return self.n_variables + self.n_scores
+
+    @property
+    def of_variables(self) -> tuple[slice, ...]:
+        """The rows of each categorical variable."""
+        edges = self.n_gaussian + self.n_bits + np.cumsum([0, *self.levels])
+        return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Parameters of a harmonium, or a gradient in them.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_rows, n_components)
+        W, and below it V.
+    intercept : ndarray of shape (n_rows,)
+        Linear terms a, b and c of the variables, then intercepts of the scores.
+    log_variance : ndarray of shape (n_gaussian,)
+        log s.
+    """
+
+    weights: Array
+    intercept: Array
+    log_variance: Array
+
+    def packed(self) -> Array:
+        """All of them in one vector."""
+        return np.concatenate([self.weights.ravel(), self.intercept, self.log_variance])
+
+    @classmethod
+    def unpacked(cls, flat: Array, layout: Layout) -> Self:
+        """The inverse of `packed`."""
+        n, g = layout.n_rows, layout.n_gaussian
+        size = len(flat) - n - g
+        return cls(flat[:size].reshape(n, size // max(n, 1)), flat[size : size + n], flat[size + n :])
+
+    @property
+    def n_components(self) -> int:
+        return int(self.weights.shape[1])
+
+    @property
+    def variance(self) -> Array:
+        """s: the variance of each Gaussian variable given the latents."""
+        return np.exp(self.log_variance)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The variables that some rows have.
+
+    Attributes
+    ----------
+    gaussian, bits : ndarray of int
+        Rows of W.
+    variables : tuple of int
+        Categorical variables, by number.
+    missing_gaussian : ndarray of int
+    """
+
+    gaussian: NDArray[np.intp]
+    bits: NDArray[np.intp]
+    variables: tuple[int, ...]
+    missing_gaussian: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+
+    @classmethod
+    def everything(cls, layout: Layout) -> Self:
+        """Rows that lack nothing."""
+        g, b = layout.n_gaussian, layout.n_bits
+        return cls(np.arange(g), np.arange(g, g + b), tuple(range(len(layout.levels))))
+
+    def levels(self, layout: Layout) -> NDArray[np.intp]:
+        """Rows of W of the levels of the categorical variables."""
+        slices = layout.of_variables
+        parts = [np.arange(slices[v].start, slices[v].stop) for v in self.variables]
+        return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+
+    def columns(self, layout: Layout) -> NDArray[np.intp]:
+        """Rows of W of all variables that are there."""
+        return np.concatenate([self.gaussian, self.bits, self.levels(layout)])
+
+
+@dataclass(frozen=True)
+class Marginal:
+    r"""A harmonium with some Gaussian variables integrated out: a harmonium again, in other coordinates of its latents.
+
+    With U, b and S = diag(s) those of the variables that are missing, the latents have precision
+    :math:`A = I - U^\top S U` and a linear term :math:`\beta = U^\top S b`. In coordinates in which A is the identity,
+    :math:`h = R h'` with :math:`R R^\top = A^{-1}`, the weights are W R and a constant :math:`R^\top \beta` is added
+    to their sum.
+
+    Attributes
+    ----------
+    parameters : Parameters
+        W R and V R; all else as before.
+    shift : ndarray of shape (n_components,)
+    turn : ndarray of shape (n_components, n_components), or None
+        R; None where nothing is missing.
+    """
+
+    parameters: Parameters
+    shift: Array
+    whole: Parameters
+    missing: NDArray[np.intp]
+    turn: Array | None = None
+
+    @classmethod
+    def of(cls, parameters: Parameters, missing: NDArray[np.intp]) -> Self:
+        """Integrate out the Gaussian variables `missing`.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the model is not proper.
+        """
+        k = parameters.n_components
+        if not len(missing):
+            return cls(parameters, np.zeros(k), parameters, missing)
+        u, s, b = _of(parameters, missing)
+        factor = np.linalg.cholesky(np.eye(k) - (u.T * s) @ u)
+        turn = solve_triangular(factor, np.eye(k), lower=True).T
+        turned = Parameters(parameters.weights @ turn, parameters.intercept, parameters.log_variance)
+        return cls(turned, turn.T @ (u.T @ (s * b)), parameters, missing, turn)
+
+    def pulled_back(self, gradient: Parameters, of_shift: Array) -> Parameters:
+        """The gradient in the parameters of the whole model, from that in these parameters and in the shift."""
+        if self.turn is None:
+            return gradient
+        turn, missing = self.turn, self.missing
+        u, s, b = _of(self.whole, missing)
+        beta = u.T @ (s * b)
+        of_turn = self.whole.weights.T @ gradient.weights + np.outer(beta, of_shift)
+        inverse = turn @ turn.T
+        half = np.linalg.solve(turn.T, of_turn.T).T / 2
+        h = inverse @ ((half + half.T) / 2) @ inverse
+        of_beta = turn @ of_shift
+        along = u @ of_beta
+        weights = gradient.weights @ turn.T
+        weights[missing] += s[:, None] * (2 * u @ h + np.outer(b, of_beta))
+        intercept, log_variance = gradient.intercept.copy(), gradient.log_variance.copy()
+        intercept[missing] += s * along
+        log_variance[missing] += s * (np.einsum("jk,jk->j", u @ h, u) + b * along)
+        return Parameters(weights, intercept, log_variance)
+
+
+def _of(parameters: Parameters, gaussian: NDArray[np.intp]) -> tuple[Array, Array, Array]:
+    """U, s and b of some Gaussian variables."""
+    return parameters.weights[gaussian], parameters.variance[gaussian], parameters.intercept[gaussian]

@@ -1,0 +1,332 @@
+r"""The block pseudo-likelihood of a harmonium: its value, gradient and residuals, in passes over blocks of rows.
+
+With the latents integrated out, :math:`\log p(x, z) = a^\top x + b^\top z - \sum_j z_j^2 / 2 s_j + |m|^2 / 2` plus a
+constant, :math:`m = \sum_i (x_i - \mu_i) W_i + \sum_j z_j U_j`, so each of these conditionals is exact and cheap: of a
+bit given all else, of a categorical variable given all else, and of all Gaussian variables together given all discrete
+ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from majorant.engine.chunks import Block, Chunks
+from majorant.models.harmonium.layout import Layout, Marginal, Parameters, Seen
+from majorant.models.harmonium.supervision import Loss
+
+Array = NDArray[np.float64]
+
+PRODUCT = 512
+"""Numbers of [1, 2] whose product cannot overflow: one logarithm is then enough for all."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that have the same views.
+
+    Attributes
+    ----------
+    seen : Seen
+    data : Chunks
+        Columns: the Gaussian variables (dense), the bits (CSR of ones), the categorical variables (CSR, one-hot) and,
+        where something is predicted, y.
+    """
+
+    seen: Seen
+    data: Chunks
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """Derivatives of the log-likelihood of a block of rows in the natural parameters of each variable that is there.
+
+    Attributes
+    ----------
+    bits, levels : ndarray of shape (n_rows, ...)
+        Value minus expectation, times the weight of the row.
+    means : ndarray of shape (n_rows, n_gaussian_seen)
+        Expectation of the Gaussian variables given the discrete ones.
+    slopes : ndarray of shape (n_rows, n_scores)
+        Derivative of the loss in the scores, times the weight of the row.
+    """
+
+    bits: Array
+    levels: Array
+    means: Array
+    slopes: Array
+
+
+@dataclass(frozen=True)
+class PseudoLikelihood:
+    """Log pseudo-likelihood of rows, minus the loss of what is predicted.
+
+    Attributes
+    ----------
+    layout : Layout
+    centre : ndarray of shape (n_variables,)
+        mu: the mean of each variable; it is what a missing discrete variable counts as.
+    parts : tuple of Part
+    loss : Loss, optional
+    loss_weight : float
+    """
+
+    layout: Layout
+    centre: Array
+    parts: tuple[Part, ...]
+    loss: Loss | None = None
+    loss_weight: float = 0.0
+
+    @property
+    def total_weight(self) -> float:
+        """Of all rows."""
+        return sum(part.data.total_weight for part in self.parts)
+
+    def alone(self) -> PseudoLikelihood:
+        """The same without what is predicted."""
+        return replace(self, loss=None)
+
+    def of(self, masks: list[NDArray[np.bool_]]) -> PseudoLikelihood:
+        """Those rows of each part that its mask names."""
+        parts = (Part(p.seen, p.data.part(mask)) for p, mask in zip(self.parts, masks, strict=True) if mask.any())
+        return replace(self, parts=tuple(parts))
+
+    def gain(self, at: Parameters) -> tuple[float, float]:
+        """Log pseudo-likelihood, and the loss: sums over rows.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the model is not proper.
+        """
+        total = np.zeros(2)
+        for part in self.parts:
+            view = _BlockView(self, part.seen, at)
+            total += part.data.map_sum(lambda block, view=view: np.array(view.values(block)))  # type: ignore[misc]
+        return float(total[0]), float(total[1])
+
+    def value_and_gradient(self, at: Parameters) -> tuple[float, Parameters]:
+        """Log pseudo-likelihood minus weighted loss, a sum over rows, and its gradient.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the model is not proper.
+        """
+        value, flat = 0.0, np.zeros(len(at.packed()))
+        for part in self.parts:
+            view = _BlockView(self, part.seen, at)
+            sums = part.data.map_sum(view.sums)
+            k = at.n_components
+            gradient = Parameters.unpacked(sums[1 + k :], self.layout)
+            value += float(sums[0])
+            flat += view.marginal.pulled_back(gradient, sums[1 : 1 + k]).packed()
+        return value, Parameters.unpacked(flat, self.layout)
+
+    def views(self, at: Parameters) -> Iterator[tuple[Part, _BlockView]]:
+        """Each part with the model as its rows meet it."""
+        for part in self.parts:
+            yield part, _BlockView(self, part.seen, at)
+
+
+class _BlockView:
+    """A model as rows of one pattern of views meet it."""
+
+    def __init__(self, problem: PseudoLikelihood, seen: Seen, at: Parameters) -> None:
+        self.problem, self.seen, self.layout = problem, seen, problem.layout
+        self.marginal = Marginal.of(at, seen.missing_gaussian)
+        theta = self.marginal.parameters
+        self.theta = theta
+        self.levels = seen.levels(self.layout)
+        self.k = theta.n_components
+        self.u, self.s = theta.weights[seen.gaussian], theta.variance[seen.gaussian]
+        self.b = theta.intercept[seen.gaussian]
+        self.wb, self.wc = theta.weights[seen.bits], theta.weights[self.levels]
+        self.v, self.c0 = theta.weights[self.layout.n_variables :], theta.intercept[self.layout.n_variables :]
+        precision = np.eye(self.k) - (self.u.T * self.s) @ self.u
+        factor = np.linalg.cholesky(precision)
+        self.log_det = 2 * float(np.log(np.diag(factor)).sum())
+        self.inverse = np.linalg.inv(precision)
+        self.beta = self.u.T @ (self.s * self.b)
+        centre = problem.centre
+        self.shift = self.marginal.shift - centre[seen.bits] @ self.wb - centre[self.levels] @ self.wc
+
+    def latents(self, block: Block) -> Array:
+        """m: the expectation of the latents, in this pattern's coordinates."""
+        z, x, c = block.columns[:3]
+        m = z @ self.u
+        m += self.shift
+        m += x @ self.wb
+        m += c @ self.wc
+        return np.asarray(m)
+
+    def values(self, block: Block) -> tuple[float, float]:
+        """Log pseudo-likelihood and loss of a block."""
+        m = self.latents(block)
+        value = self._bits(block, m)[0] + self._variables(block, m)[0] + self._gaussians(block, m)[0]
+        return value, self._supervised(block, m)[0]
+
+    def residuals(self, block: Block) -> Residuals:
+        """See `Residuals`."""
+        m = self.latents(block)
+        e = self._bits(block, m)[1]
+        levels = [e for _, e, _ in self._variables(block, m)[1]]
+        t = self._gaussians(block, m)[1]
+        stacked = np.concatenate(levels, axis=1) if levels else np.empty((len(block), 0))
+        return Residuals(e, stacked, t * self.s, self._supervised(block, m)[1])
+
+    def _bits(self, block: Block, m: Array) -> tuple[float, Array]:
+        """Log-likelihood of each bit given all else, and value minus expectation, weighted."""
+        x = block.columns[1]
+        n, p = x.shape
+        if p == 0:
+            return 0.0, np.empty((n, 0))
+        q = np.einsum("ik,ik->i", self.wb, self.wb)
+        eta = m @ self.wb.T
+        eta += self.theta.intercept[self.seen.bits] + q / 2
+        flat = _positions(x)
+        on = eta.ravel()[flat] - q[x.indices]
+        eta.ravel()[flat] = on
+        softplus, e = _softplus_and_minus_sigmoid(eta)
+        e.ravel()[flat] += 1.0
+        if block.weights is None:
+            return float(on.sum() - softplus.sum()), e
+        e *= block.weights[:, None]
+        return float(np.repeat(block.weights, np.diff(x.indptr)) @ on - block.weights @ softplus), e
+
+    def _variables(self, block: Block, m: Array) -> tuple[float, list[tuple[slice, Array, Array]]]:
+        """The same of each categorical variable, with m without what the variable itself adds."""
+        c = block.columns[2]
+        n_variables = len(self.seen.variables)
+        if n_variables == 0:
+            return 0.0, []
+        codes = c.indices.reshape(len(block), n_variables)
+        value, found, start = 0.0, [], 0
+        rows = np.arange(len(block))
+        for number, variable in enumerate(self.seen.variables):
+            at = slice(start, start + self.layout.levels[variable])
+            start = at.stop
+            w = self.wc[at]
+            code = codes[:, number] - at.start
+            rest = m - w[code]
+            logits = rest @ w.T + (self.theta.intercept[self.levels[at]] + np.einsum("lk,lk->l", w, w) / 2)
+            logits -= logsumexp(logits, axis=1, keepdims=True)
+            weight = self.layout.level_weights[variable]
+            value += weight * block.total(logits[rows, code])
+            e = -np.exp(logits)
+            e[rows, code] += 1.0
+            e *= weight if block.weights is None else weight * block.weights[:, None]
+            found.append((at, e, rest))
+        return value, found
+
+    def _gaussians(self, block: Block, m: Array) -> tuple[float, Array, Array]:
+        """Log density of all Gaussian variables given the discrete ones, their natural means, and the latents' mean."""
+        z = block.columns[0]
+        if z.shape[1] == 0:
+            return 0.0, np.empty((len(block), 0)), np.zeros_like(m)
+        linear = m - z @ self.u + self.beta
+        g = linear @ self.inverse
+        t = g @ self.u.T + self.b
+        rows = z @ self.b - np.einsum("ij,ij,j->i", z, z, 0.5 / self.s)
+        rows += (np.einsum("ik,ik->i", m, m) - np.einsum("ik,ik->i", g, linear)) / 2
+        constant = (self.b * self.s) @ self.b + np.log(2 * np.pi * self.s).sum() - self.log_det
+        return block.total(rows) - block.weight * float(constant) / 2, t, g
+
+    def _supervised(self, block: Block, m: Array) -> tuple[float, Array]:
+        """Loss, and its derivative in the scores, weighted."""
+        loss = self.problem.loss
+        if loss is None:
+            return 0.0, np.zeros((len(block), self.layout.n_scores))
+        rows, slope = loss.value_and_slope(m @ self.v.T + self.c0, block.columns[3])
+        return block.total(rows), slope if block.weights is None else slope * block.weights[:, None]
+
+    def sums(self, block: Block) -> Array:
+        """Value, gradient in the shift and in all parameters of the pattern: what a pass adds up."""
+        z, x, c = block.columns[:3]
+        theta, layout, seen = self.theta, self.layout, self.seen
+        m = self.latents(block)
+        weights = np.zeros_like(theta.weights)
+        intercept = np.zeros(layout.n_rows)
+        log_variance = np.zeros(layout.n_gaussian)
+        of_m = np.zeros_like(m)
+        w = 1.0 if block.weights is None else block.weights[:, None]
+
+        value, e = self._bits(block, m)
+        if len(seen.bits):
+            total = e.sum(axis=0)
+            on = np.bincount(x.indices, weights=e.ravel()[_positions(x)], minlength=x.shape[1])
+            intercept[seen.bits] = total
+            weights[seen.bits] = e.T @ m + self.wb * (total - 2 * on)[:, None]
+            of_m += e @ self.wb
+
+        more, variables = self._variables(block, m)
+        value += more
+        if variables:
+            own = np.zeros((len(block), self.k))
+            of_levels = np.empty_like(self.wc)
+            for at, e, rest in variables:
+                total = e.sum(axis=0)
+                intercept[self.levels[at]] = total
+                back = e @ self.wc[at]
+                of_levels[at] = e.T @ rest + self.wc[at] * total[:, None] - c[:, at].T @ back
+                own += back
+            weights[self.levels] = of_levels
+            of_m += own
+
+        loss, slope = self._supervised(block, m)
+        if self.problem.loss is not None:
+            scale = self.problem.loss_weight
+            value -= scale * loss
+            weights[layout.n_variables :] = -scale * (slope.T @ m)
+            intercept[layout.n_variables :] = -scale * slope.sum(axis=0)
+            of_m -= scale * (slope @ self.v)
+
+        if len(seen.gaussian):
+            more, t, g = self._gaussians(block, m)
+            value += more
+            total_weight = block.weight
+            gw, tw = g * w, t * w
+            spread = self.u @ self.inverse
+            of_m += m * w
+            intercept[seen.gaussian] = (z * w).sum(axis=0) - self.s * tw.sum(axis=0)
+            weights[seen.gaussian] = z.T @ of_m - self.s[:, None] * (t.T @ gw + total_weight * spread)
+            squares = np.einsum("ij,ij->j", z * w, z) / (2 * self.s) - self.s * np.einsum("ij,ij->j", tw, t) / 2
+            log_variance[seen.gaussian] = squares - total_weight / 2 * (
+                1 + self.s * np.einsum("jk,jk->j", spread, self.u)
+            )
+            of_m -= gw
+        of_shift = of_m.sum(axis=0)
+        centre = self.problem.centre
+        for rows, columns in ((seen.bits, x), (self.levels, c)):
+            if len(rows):
+                weights[rows] += columns.T @ of_m - np.outer(centre[rows], of_shift)
+        # The centre's part of the shift is a function of the weights and has been counted; what is left is the
+        # marginal's.
+        gradient = Parameters(weights, intercept, log_variance)
+        return np.concatenate([[value], of_shift, gradient.packed()])
+
+
+def _positions(x: Any) -> NDArray[np.intp]:
+    """Where the entries of a CSR matrix lie in the table that it stands for."""
+    return np.asarray(np.repeat(np.arange(x.shape[0]) * x.shape[1], np.diff(x.indptr)) + x.indices)
+
+
+def _softplus_and_minus_sigmoid(eta: Array) -> tuple[Array, Array]:
+    """Row sums of log(1 + exp(eta)), and -1 / (1 + exp(-eta)); `eta` is used up."""
+    t = np.abs(eta)
+    np.negative(t, out=t)
+    np.exp(t, out=t)
+    positive = eta > 0
+    np.maximum(eta, 0, out=eta)
+    softplus = eta.sum(axis=1)
+    one = np.add(t, 1.0, out=eta)
+    softplus += np.log(np.multiply.reduceat(one, np.arange(0, one.shape[1], PRODUCT), axis=1)).sum(axis=1)
+    np.putmask(t, positive, 1.0)
+    t /= one
+    np.negative(t, out=t)
+    return softplus, t

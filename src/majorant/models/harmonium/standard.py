@@ -1,0 +1,243 @@
+"""From the numbers of a view to the variables of the model: standard units, whitening, bits that vary, levels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from majorant.engine.chunks import Chunks
+from majorant.models.harmonium.tables import Table
+from majorant.models.harmonium.views import MOST_WHITENED, Gaussian, View
+from majorant.registry import value_class
+
+Array = NDArray[np.float64]
+
+LEAST_SPREAD = 0.01
+"""The penalty of a bit is at least that of one with this variance."""
+FARTHEST = 1e100
+"""Standardised values beyond are brought to it, so that their squares stay numbers."""
+
+
+@value_class
+@dataclass(frozen=True)
+class FittedView:
+    """A view as a fit met it.
+
+    Attributes
+    ----------
+    name, kind : str
+    columns : ndarray of int, or None
+        Columns of X; None where X was a dictionary of arrays.
+    names : list of str
+        Of the columns.
+    mean : ndarray of shape (n_columns,), or (n_levels,) for categories
+        Mean of each column, of each bit or of each level.
+    scale : ndarray of shape (n_columns,)
+        Standard deviation of each column of a Gaussian view; 1 for other kinds.
+    kept : ndarray of int
+        The columns that vary: those that the model knows of. Of categories, the levels that do.
+    whitener : ndarray of shape (n_kept, n_kept), or None
+        Standardised rows times it are the variables of the model.
+    levels : list of ndarray
+        The categories of each column of a categorical view, in sorted order.
+    """
+
+    name: str
+    kind: str
+    columns: Any
+    names: list[str]
+    mean: Array
+    scale: Array
+    kept: NDArray[np.intp]
+    whitener: Any
+    levels: list[Any]
+
+    @property
+    def width(self) -> int:
+        """Variables of the model."""
+        return len(self.kept)
+
+    @property
+    def centre(self) -> Array:
+        """Mean of each variable of the model."""
+        return np.zeros(self.width) if self.kind == "gaussian" else self.mean[self.kept]
+
+    @property
+    def spread(self) -> Array:
+        """Standard deviation of each variable: the unit of its weights in the penalty."""
+        p = self.centre
+        return np.ones(self.width) if self.kind == "gaussian" else np.sqrt(np.maximum(p * (1 - p), LEAST_SPREAD))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Levels of each categorical variable that varies."""
+        return tuple(len(levels) for levels in self.levels if len(levels) > 1)
+
+    def encoded(self, table: Table) -> Any:
+        """The variables of the model, dense or CSR; a missing row is zero."""
+        if self.kind == "bernoulli":
+            values = table.values
+            return values if len(self.kept) == values.shape[1] else values[:, self.kept]
+        if self.kind == "categorical":
+            return self._one_hot(table)
+        z = standardised(table.values, self.mean, self.scale, self.kept)
+        z[table.missing] = 0.0
+        return z if self.whitener is None else _by_block(z, self.whitener)
+
+    def _one_hot(self, table: Table) -> Any:
+        codes, start, there = [], 0, np.flatnonzero(~table.missing)
+        for j, levels in enumerate(self.levels):
+            if len(levels) > 1:
+                codes.append(
+                    start + _codes(table.values[there, j], levels, f"column {self.names[j]!r} of {self.name!r}")
+                )
+                start += len(levels)
+        indptr = np.zeros(len(table.missing) + 1, dtype=np.intp)
+        indptr[1:] = np.cumsum(~table.missing) * len(codes)
+        indices = np.column_stack(codes).ravel() if codes else np.empty(0, dtype=np.intp)
+        return sparse.csr_matrix((np.ones(len(indices)), indices, indptr), shape=(len(table.missing), start))
+
+    def restored(self, z: Array) -> Array:
+        """Values of a Gaussian view's columns from variables of the model."""
+        out = np.tile(self.mean, (len(z), 1))
+        if self.width:
+            inner = z if self.whitener is None else np.linalg.solve(self.whitener.T, z.T).T
+            out[:, self.kept] += inner * self.scale[self.kept]
+        return out
+
+
+def standardised(values: NDArray[Any], mean: Array, scale: Array, kept: NDArray[np.intp]) -> Array:
+    """Deviations from the mean in units of the scale; halves of numbers, whose differences cannot overflow."""
+    z = np.array(values if len(kept) == values.shape[1] else values[:, kept], dtype=np.float64)
+    half = 0.5 if np.nanmax(np.abs(z), initial=0.0) > 1e300 else 1.0
+    with np.errstate(over="ignore"):
+        if half != 1.0:
+            z *= half
+        z -= half * mean[kept]
+        z /= half * scale[kept]
+    if not np.abs(z, where=~np.isnan(z), out=np.zeros_like(z)).max(initial=0.0) <= FARTHEST:
+        np.clip(z, -FARTHEST, FARTHEST, out=z)
+    return z
+
+
+def fit_view(name: str, view: View, table: Table, weights: Array, *, others: bool) -> FittedView:
+    """The means, scales and levels of weighted rows in canonical order.
+
+    Parameters
+    ----------
+    others : bool
+        Whether there is another Gaussian view: it is then whitened unless the view says otherwise.
+    """
+    there = ~table.missing
+    values, w = table.values[there], weights[there] / weights[there].sum()
+    width = values.shape[1]
+    ones = np.ones(width)
+    if view.kind == "bernoulli":
+        mean = np.asarray(values.T @ w)
+        varies = np.bincount(values.indices, minlength=width)
+        kept = np.flatnonzero((varies > 0) & (varies < values.shape[0]))
+        least = 0.5 / (1 + len(w))
+        mean = np.where((varies > 0) & (varies < values.shape[0]), mean, np.clip(np.round(mean), least, 1 - least))
+        return FittedView(name, view.kind, table.columns, table.names, mean, ones, kept, None, [])
+    if view.kind == "categorical":
+        return _fit_categories(name, table, values, w)
+    mean, scale, kept = _moments(values.astype(np.float64, copy=False), w)
+    fitted = FittedView(name, view.kind, table.columns, table.names, mean, scale, kept, None, [])
+    assert isinstance(view, Gaussian)
+    whiten = (others and len(kept) <= MOST_WHITENED) if isinstance(view.whiten, str) else bool(view.whiten)
+    if not whiten or not len(kept):
+        return fitted
+    whitener = _whitener(standardised(values, mean, scale, kept), w, float(weights[there].sum()))
+    return FittedView(name, view.kind, table.columns, table.names, mean, scale, kept, whitener, [])
+
+
+def _fit_categories(name: str, table: Table, values: NDArray[Any], w: Array) -> FittedView:
+    levels: list[NDArray[Any]] = []
+    means: list[Array] = []
+    kept: list[NDArray[np.bool_]] = []
+    for j in range(values.shape[1]):
+        found = _levels(values[:, j], name, table.names[j])
+        codes = _codes(values[:, j], found, table.names[j])
+        means.append(np.asarray(np.bincount(codes, weights=w, minlength=len(found)), dtype=np.float64))
+        kept.append(np.full(len(found), len(found) > 1))
+        levels.append(found)
+    mean = np.concatenate(means)
+    at = np.flatnonzero(np.concatenate(kept))
+    return FittedView(name, "categorical", table.columns, table.names, mean, np.ones(values.shape[1]), at, None, levels)
+
+
+def _levels(values: NDArray[Any], view: str, column: str) -> NDArray[Any]:
+    try:
+        levels = np.array(sorted(set(values.tolist())))
+    except TypeError as error:
+        raise TypeError(f"column {column!r} of view {view!r} mixes numbers and texts: write all as texts") from error
+    return levels.astype(object) if levels.dtype.kind in "US" else levels
+
+
+def _codes(values: NDArray[Any], levels: NDArray[Any], where: str) -> NDArray[np.intp]:
+    number = {level: i for i, level in enumerate(levels.tolist())}
+    try:
+        return np.array([number[v] for v in values.tolist()], dtype=np.intp)
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"{where} has a category that the fit did not: {error}; known are {list(number)[:10]}"
+        ) from error
+
+
+def _moments(values: Array, w: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+    """Mean and standard deviation of each column, and the columns that vary beyond rounding."""
+    low, high = values.min(axis=0), values.max(axis=0)
+    half = high / 2 - low / 2
+    size = np.maximum(np.abs(low), np.abs(high))
+    kept = np.flatnonzero((half > 1e-14 * size) & (half > 1e-290))
+    unit, origin = half[kept], low[kept] / 2 + high[kept] / 2
+    u = values if len(kept) == values.shape[1] else values[:, kept]
+    safe = 0.5 if size.max(initial=0.0) > 1e300 else 1.0
+    u = (safe * u - safe * origin) / unit  # in [-1, 1] or half of it
+    middle = np.einsum("i,ij->j", w, u)
+    u -= middle
+    deviation = np.sqrt(np.einsum("i,ij,ij->j", w, u, u)) / safe
+    mean, scale = low / 2 + high / 2, np.ones(values.shape[1])
+    mean[kept] = origin + middle / safe * unit
+    scale[kept] = np.maximum(deviation, 1e-10) * unit
+    return mean, scale, kept
+
+
+def _whitener(z: Array, w: Array, n: float) -> Array:
+    """The symmetric root of the inverse of a covariance that is shrunk towards a multiple of the identity.
+
+    References
+    ----------
+    .. [1] O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices", Journal of
+       Multivariate Analysis, 2004.
+    """
+    p = z.shape[1]
+    sums = Chunks(z, weights=w).map_sum(
+        lambda block: np.append(
+            ((block.columns[0] * _column(block.weights)).T @ block.columns[0]).ravel(),
+            block.total(np.einsum("ij,ij->i", block.columns[0], block.columns[0]) ** 2),
+        )
+    )
+    covariance, fourth = sums[:-1].reshape(p, p), float(sums[-1])
+    mean = float(np.trace(covariance)) / p
+    squares = float(np.einsum("ij,ij->", covariance, covariance))
+    away = squares - p * mean**2
+    noise = max(fourth - squares, 0.0) / max(n, 1.0)
+    shrink = 1.0 if noise >= away else noise / away
+    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
+    values = (1 - shrink) * np.maximum(values, 0) + shrink * mean
+    values = np.maximum(values, 1e-10 * values.max())
+    return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
+
+
+def _column(weights: Array | None) -> Array:
+    assert weights is not None
+    return weights[:, None]
+
+
+def _by_block(z: Array, matrix: Array) -> Array:
+    return Chunks(z).map_rows(lambda block: block.columns[0] @ matrix, (matrix.shape[1],))

@@ -1,0 +1,139 @@
+"""Where a fit of a harmonium begins: the principal axes of all views together, which draw nothing at random."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.chunks import Block
+from majorant.models.harmonium.layout import Parameters
+from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.models.harmonium.supervision import Hinge
+
+Array = NDArray[np.float64]
+
+SIZE = 0.45
+"""Share of the maximum-likelihood size of a factor that its weights begin at: the optimum is penalised."""
+RADIUS = 0.95
+"""Largest eigenvalue of U'SU that a start may have; at 1 the model is improper."""
+SWEEPS = 7
+SPARE = 10
+"""Axes beyond those asked for, that make the asked ones settle sooner."""
+RIDGE = 0.01
+
+
+def spectrum(problem: PseudoLikelihood, scale: Array, k: int) -> tuple[Array, Array]:
+    """The largest k eigenvalues of the correlation of all variables, and their axes (n_variables, k).
+
+    Rows that lack a view count there as the mean. Subspace iteration from a fixed start.
+    """
+    n = problem.layout.n_variables
+    width = min(k + SPARE, n)
+    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(n, width)))[0]
+    for _ in range(SWEEPS):
+        axes = np.linalg.qr(_correlation_times(problem, scale, axes))[0]
+    small = axes.T @ _correlation_times(problem, scale, axes)
+    values, turn = np.linalg.eigh((small + small.T) / 2)
+    order = np.argsort(-values, kind="stable")[:k]
+    vectors = axes @ turn[:, order]
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(order))]
+    return values[order], vectors * np.where(largest < 0, -1.0, 1.0)
+
+
+def _correlation_times(problem: PseudoLikelihood, scale: Array, axes: Array) -> Array:
+    layout, total = problem.layout, np.zeros_like(axes)
+    for part in problem.parts:
+        columns = part.seen.columns(layout)
+        v = (scale[: layout.n_variables, None] * axes)[columns]
+        centre = problem.centre[columns]
+        shift = centre @ v
+        g, b = len(part.seen.gaussian), len(part.seen.bits)
+
+        def visit(block: Block, v: Array = v, g: int = g, b: int = b, shift: Array = shift) -> Array:
+            z, x, c = block.columns[:3]
+            y = z @ v[:g]
+            y += x @ v[g : g + b]
+            y += c @ v[g + b :]
+            y -= shift
+            if block.weights is not None:
+                y *= block.weights[:, None]
+            return np.concatenate([z.T @ y, x.T @ y, c.T @ y, y.sum(axis=0)[None]])
+
+        sums = part.data.map_sum(visit)
+        total[columns] += scale[columns, None] * (sums[:-1] - np.outer(centre, sums[-1]))
+    return total / problem.total_weight
+
+
+def base_rates(problem: PseudoLikelihood) -> Array:
+    """Linear terms at which every variable has its own frequency and nothing depends on anything."""
+    layout = problem.layout
+    intercept = np.zeros(layout.n_rows)
+    p = problem.centre
+    bits = slice(layout.n_gaussian, layout.n_gaussian + layout.n_bits)
+    intercept[bits] = np.log(p[bits]) - np.log1p(-p[bits])
+    intercept[bits.stop : layout.n_variables] = np.log(p[bits.stop :])
+    return intercept
+
+
+def svd_start(problem: PseudoLikelihood, scale: Array, k: int, variance: Array) -> Parameters:
+    """W along the principal axes, of somewhat less than their maximum-likelihood sizes; V by ridge regression on them.
+
+    A factor whose axis has the variance c^2 in standardised rows is of size :math:`\\sqrt{1 - 1 / c^2}`.
+    """
+    layout = problem.layout
+    n, g = layout.n_variables, layout.n_gaussian
+    values, axes = spectrum(problem, scale, min(k, n)) if n else (np.zeros(0), np.zeros((0, 0)))
+    sizes = np.sqrt(np.maximum(1 - 1 / np.maximum(values, 1.0001), 1e-4))
+    weights = np.zeros((layout.n_rows, k))
+    weights[:n, : len(sizes)] = scale[:n, None] * axes * (SIZE * sizes)
+    start = Parameters(weights, base_rates(problem), np.log(variance))
+    return with_scores(problem, proper(start, g))
+
+
+def random_start(
+    problem: PseudoLikelihood, scale: Array, k: int, variance: Array, random: np.random.Generator
+) -> Parameters:
+    """W of independent normal numbers."""
+    layout = problem.layout
+    weights = np.zeros((layout.n_rows, k))
+    n = layout.n_variables
+    weights[:n] = scale[:n, None] * random.normal(size=(n, k)) * (0.3 / np.sqrt(max(n, 1)))
+    start = Parameters(weights, base_rates(problem), np.log(variance))
+    return with_scores(problem, proper(start, layout.n_gaussian))
+
+
+def proper(parameters: Parameters, n_gaussian: int) -> Parameters:
+    """The same with W so much smaller that the model is proper by some margin."""
+    u = parameters.weights[:n_gaussian]
+    radius = float(np.linalg.eigvalsh((u.T * parameters.variance) @ u).max(initial=0.0)) if n_gaussian else 0.0
+    if radius <= RADIUS:
+        return parameters
+    weights = parameters.weights * np.sqrt(RADIUS / radius)
+    return Parameters(weights, parameters.intercept, parameters.log_variance)
+
+
+def with_scores(problem: PseudoLikelihood, at: Parameters) -> Parameters:
+    """The same with V from a ridge regression of the target on the latents."""
+    layout = problem.layout
+    if problem.loss is None:
+        return at
+    k = at.n_components
+    moments = np.zeros((k, k + layout.n_scores))
+    for part, view in problem.views(at):
+
+        def visit(block: Block, view=view) -> Array:  # type: ignore[no-untyped-def]
+            m = view.latents(block)
+            y = block.columns[3]
+            if isinstance(problem.loss, Hinge):
+                target = np.full((len(m), layout.n_scores), -1 / layout.n_scores)
+                target[np.arange(len(m)), y] += 1
+            else:
+                target = y[:, None]
+            wm = m if block.weights is None else m * block.weights[:, None]
+            return np.concatenate([wm.T @ m, wm.T @ target], axis=1)
+
+        moments += part.data.map_sum(visit)
+    ridge = RIDGE * problem.total_weight * np.eye(k)
+    weights = at.weights.copy()
+    weights[layout.n_variables :] = np.linalg.solve(moments[:, :k] + ridge, moments[:, k:]).T
+    return Parameters(weights, at.intercept, at.log_variance)

@@ -1,0 +1,67 @@
+"""What a fitted harmonium says on one page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+
+MOST_COMPONENTS = 20
+MOST_FEATURES = 3
+
+
+def harmonium_summary(model: Any) -> Summary:
+    """Evidence, fit, views, and each component by the columns that speak most for it."""
+    facts = Facts(
+        "fit",
+        [Fact("log-loss", model.objective_, 5), Fact("l2", model.l2_, 4), Fact("largest l2", model.largest_l2_, 4)],
+        [Fact("rows", model.n_samples_), Fact("components", model.rank_), Fact("allowed", model.n_allowed_)],
+    )
+    blocks = [
+        evidence_block(model.evidence_),
+        Block("FIT", f"L-BFGS, {counted(model.n_iter_, 'iteration')}", [facts]),
+        Block("VIEWS", "", [_views(model)]),
+        Block("COMPONENTS", "", _components(model)),
+    ]
+    title = f"harmonium, {counted(len(model.views_), 'view')}, {counted(model.rank_, 'component')}"
+    shape = f"{counted(model.n_samples_, 'row')}, {counted(model.n_features_in_, 'feature')}"
+    return Summary(title, shape, blocks)
+
+
+def _views(model: Any) -> Table:
+    rows = [
+        (view.name, view.kind, str(len(view.names)), str(view.width), "yes" if view.whitener is not None else "no")
+        for view in model.views_
+    ]
+    return Table("views", [Column(c) for c in ("view", "kind", "columns", "variables", "whitened")], rows)
+
+
+def _components(model: Any) -> list[Table | str]:
+    if model.rank_ == 0:
+        return ["No component: with this penalty the columns are best taken to be independent."]
+    shown = min(model.rank_, MOST_COMPONENTS)
+    columns = [Column("component"), *(Column(view.name) for view in model.views_)]
+    tops = [top_features(model, view.name, MOST_FEATURES) for view in model.views_]
+    rows = [(str(k + 1), *(", ".join(top[k]) for top in tops)) for k in range(shown)]
+    content: list[Table | str] = [Table("components", columns, rows)]
+    if model.rank_ > shown:
+        content.append(f"{model.rank_ - shown} more components.")
+    return content
+
+
+def top_features(model: Any, view: str, most: int) -> list[list[str]]:
+    """The columns (or levels) of a view with the largest weights in each component, with their signs."""
+    weights = model.loadings(view)
+    fitted = next(v for v in model.views_ if v.name == view)
+    names = fitted.names
+    if fitted.kind == "categorical":
+        names = [
+            f"{name}={level}" for name, levels in zip(names, fitted.levels, strict=True) for level in levels.tolist()
+        ]
+    found = []
+    for k in range(weights.shape[1]):
+        order = np.argsort(-np.abs(weights[:, k]), kind="stable")[:most]
+        found.append([f"{'+' if weights[j, k] > 0 else '-'}{names[j]}" for j in order if weights[j, k] != 0])
+    return found

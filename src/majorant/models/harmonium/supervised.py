@@ -1,0 +1,457 @@
+"""Harmoniums with a target, as scikit-learn's users meet them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, RegressorMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_array, check_consistent_length, column_or_1d
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from majorant._validation import check_choice, check_positive, check_real, check_sample_weight, levels_to_user
+from majorant.models.harmonium.fitting import HarmoniumBase
+from majorant.models.harmonium.supervision import EpsilonInsensitive, Hinge, Loss, Squared
+from majorant.models.harmonium.tables import Table, n_rows
+from majorant.registry import ModelCard, register
+
+Array = NDArray[np.float64]
+
+
+def _has_probabilities(model: Any) -> bool:
+    if model.loss != "log":
+        raise AttributeError(f"loss={model.loss!r} gives no probabilities: fit with loss='log'")
+    return True
+
+
+class _SupervisedBase(HarmoniumBase):
+    """What both have in common."""
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_positive("loss_weight", self.loss_weight, finite=True)
+
+    def _weight(self) -> float:
+        return float(self.loss_weight)
+
+    def _checked_target(self, y: Any, tables: dict[str, Table], **options: Any) -> NDArray[Any]:
+        if y is None:
+            raise ValueError(f"This {type(self).__name__} requires y to be passed, but the target y is None")
+        y = column_or_1d(check_array(y, ensure_2d=False, input_name="y", **options), warn=True)
+        check_consistent_length(next(iter(tables.values())).missing, y)
+        return np.asarray(y)
+
+
+@register(
+    ModelCard(
+        name="harmonium-classifier",
+        title="multi-view harmonium classification",
+        question="Which few numbers, common to several views, tell the labels apart?",
+        kind="classification",
+        size_parameter="n_components",
+        part="component",
+        objective_name="log-loss",
+        objective_title="log-loss of every variable given the others and loss of the labels, penalised",
+        objective_attribute="objective_",
+        needs_target=True,
+    )
+)
+class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[misc]
+    r"""Labels from a representation that several views share, learnt with the labels in view.
+
+    The model is that of `Harmonium`. With ``loss="hinge"`` scores :math:`s_y = V_y^\top m + c_y` of the expected
+    latents m are asked to be larger by a margin for the right label, and
+
+    .. math:: \frac{C}{D} \sum_d \max_y (1[y \ne y_d] + s_y - s_{y_d}) + \frac{\lambda}{2} |V|^2
+
+    is added to its objective, with the maximum smoothed (by :math:`0.1 \log \sum \exp(\cdot / 0.1)`): still convex in
+    J, of which V m is a block. With ``loss="log"`` the label is one more categorical view that counts C times, and
+    :math:`p(y \mid x, z)` is a softmax in closed form.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        See `Harmonium`.
+    views : dict of str to view, optional
+        See `Harmonium`.
+    loss : {"hinge", "log"}, default="hinge"
+        Large margin, or likelihood of the label.
+    loss_weight : float, default=100.0
+        C, on the scale of the log-likelihood of a row.
+    method, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
+        See `Harmonium`.
+    l2 : "auto" or float, default="auto"
+        :math:`\lambda`. "auto": see `Harmonium`; chosen by the loss of the labels of held-out rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_labels,)
+        Labels, in sorted order.
+    label_components_ : ndarray of shape (n_labels, n_components_)
+        V.
+    label_intercept_ : ndarray of shape (n_labels,)
+        c.
+    label_shares_ : ndarray of shape (n_labels,)
+        With ``loss="log"``: how frequent each label is.
+    components_, intercept_, noise_variance_, n_components_, rank_, l2_, largest_l2_, l2_path_
+        See `Harmonium`.
+    certificate_, objective_, views_, n_iter_, n_samples_, evidence_, trace_
+        See `Harmonium`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X had column names.
+
+    See Also
+    --------
+    Harmonium, HarmoniumRegressor
+
+    References
+    ----------
+    .. [1] N. Chen, J. Zhu, F. Sun, E. Xing, "Large-margin predictive latent subspace learning for multiview data
+       analysis", IEEE TPAMI, 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import majorant as mj
+    >>> g = np.random.default_rng(0)
+    >>> y = g.integers(0, 3, 300)
+    >>> bits = g.random((300, 12)) < np.where(np.arange(12) % 3 == y[:, None], 0.7, 0.2)
+    >>> sizes = y[:, None] + g.normal(size=(300, 2))
+    >>> views = {"bits": mj.Bernoulli(), "sizes": mj.Gaussian()}
+    >>> model = mj.HarmoniumClassifier(4, views=views, loss="log").fit({"bits": bits, "sizes": sizes}, y)
+    >>> bool(model.score({"bits": bits, "sizes": sizes}, y) > 0.85)
+    True
+    >>> model.predict_proba({"sizes": sizes[:1]}).shape
+    (1, 3)
+    """
+
+    label_shares_: Array
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        views: Any = None,
+        loss: str = "hinge",
+        loss_weight: float = 100.0,
+        method: str = "pseudo-likelihood",
+        l2: float | str = "auto",
+        grow: bool = False,
+        init: str = "svd",
+        n_init: int | str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-9,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.loss = loss
+        self.loss_weight = loss_weight
+        self.method = method
+        self.l2 = l2
+        self.grow = grow
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("loss", self.loss, ("hinge", "log"))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.n_components < 2  # one direction cannot tell three labels apart
+        return tags
+
+    def _loss(self) -> Loss | None:
+        return Hinge(len(self.classes_)) if self.loss == "hinge" else None
+
+    def _n_labels(self) -> int:
+        return len(self.classes_) if self.loss == "log" else 0
+
+    def _target(self, y: Any, n: int) -> NDArray[Any] | None:
+        y = column_or_1d(y)
+        at = np.searchsorted(self.classes_, y)
+        if not np.array_equal(self.classes_[np.minimum(at, len(self.classes_) - 1)], y):
+            raise ValueError(f"y has labels that the fit did not; known are {self.classes_}")
+        return np.asarray(at)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find components that tell the views and the labels.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or dict of arrays
+            See `Harmonium.fit`.
+        y : array-like of shape (n_samples,)
+            Labels, numbers or text. One whose rows have no weight is not learnt.
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights, not all zero.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data, labels, weights or parameters cannot be used; the message says what to change.
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            views, tables = self._read(X, reset=True)
+            y = self._checked_target(y, tables, dtype=None)
+            check_classification_targets(y)
+            weights = check_sample_weight(sample_weight, len(y))
+            self.classes_, counts = np.unique(y if weights is None else y[weights > 0], return_counts=True)
+            if (counts == 1).any() and len(y) > 2 * len(counts):
+                warnings.warn(
+                    f"label {self.classes_[counts.argmin()]!r} is that of one row only: it is hardly learnt",
+                    ConvergenceWarning,
+                    stacklevel=levels_to_user(),
+                )
+            codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
+            self.__dict__.pop("label_shares_", None)
+            self._fit(views, tables, codes, sample_weight)
+        return self
+
+    def _scores(self, X: Any) -> Array:
+        tables = self._read(X, reset=False)[1]
+        model = self._fitted()
+        latents, expected = model.infer(tables, n_jobs=self.n_jobs)
+        if self.loss == "log":
+            with np.errstate(divide="ignore"):
+                return np.asarray(np.log(expected[:, model.label]))
+        return np.asarray(np.einsum("nk,tk->nt", latents, self.label_components_) + self.label_intercept_)
+
+    def decision_function(self, X: Any) -> Array:
+        """Scores of the labels; with ``loss="log"`` the logarithms of their probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or dict of arrays
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels), or (n_samples,)
+            Of two labels: the score of the second minus that of the first.
+        """
+        check_is_fitted(self)
+        scores = self._scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The label with the largest score.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or dict of arrays
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Array:
+        """The probability of each label given the views, exact where no discrete view is missing (``loss="log"``).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or dict of arrays
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+        """
+        check_is_fitted(self)
+        return np.exp(self._scores(X))
+
+
+@register(
+    ModelCard(
+        name="harmonium-regressor",
+        title="multi-view harmonium regression",
+        question="Which few numbers, common to several views, tell a rating?",
+        kind="representation",
+        size_parameter="n_components",
+        part="component",
+        objective_name="log-loss",
+        objective_title="log-loss of every variable given the others and loss of the target, penalised",
+        objective_attribute="objective_",
+        needs_target=True,
+    )
+)
+class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
+    r"""A number from a representation that several views share, learnt with the number in view.
+
+    The model is that of `Harmonium`. With r the residual of :math:`V^\top m + c`, m the expected latents, from the
+    standardised target,
+
+    .. math:: \frac{C}{D} \sum_d \ell(r_d) + \frac{\lambda}{2} |V|^2, \qquad
+              \ell(r) = \max(|r| - \epsilon, 0) \text{ with smoothed corners, or } r^2 / 2,
+
+    is added to its objective, which stays convex in J.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        See `Harmonium`.
+    views : dict of str to view, optional
+        See `Harmonium`.
+    loss : {"epsilon_insensitive", "squared"}, default="epsilon_insensitive"
+        Of support vector regression, or of least squares.
+    epsilon : float, default=0.1
+        Residuals up to this many standard deviations of y cost nothing (``loss="epsilon_insensitive"``).
+    loss_weight : float, default=100.0
+        C, on the scale of the log-likelihood of a row.
+    method, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
+        See `Harmonium`.
+    l2 : "auto" or float, default="auto"
+        :math:`\lambda`. "auto": see `Harmonium`; chosen by the loss of the target of held-out rows.
+
+    Attributes
+    ----------
+    y_mean_, y_scale_ : float
+        Of the target.
+    label_components_ : ndarray of shape (1, n_components_)
+        V, for the standardised target.
+    label_intercept_ : ndarray of shape (1,)
+    components_, intercept_, noise_variance_, n_components_, rank_, l2_, largest_l2_, l2_path_
+        See `Harmonium`.
+    certificate_, objective_, views_, n_iter_, n_samples_, evidence_, trace_
+        See `Harmonium`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X had column names.
+
+    See Also
+    --------
+    Harmonium, HarmoniumClassifier
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import majorant as mj
+    >>> g = np.random.default_rng(0)
+    >>> h = g.normal(size=(300, 1))
+    >>> X = np.column_stack([h + 0.3 * g.normal(size=(300, 4)), h + g.normal(size=(300, 4)) > 0])
+    >>> views = {"sizes": mj.Gaussian(slice(0, 4)), "bits": mj.Bernoulli(slice(4, 8))}
+    >>> model = mj.HarmoniumRegressor(3, views=views).fit(X, 10 + 2 * h[:, 0])
+    >>> bool(model.score(X, 10 + 2 * h[:, 0]) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        views: Any = None,
+        loss: str = "epsilon_insensitive",
+        epsilon: float = 0.1,
+        loss_weight: float = 100.0,
+        method: str = "pseudo-likelihood",
+        l2: float | str = "auto",
+        grow: bool = False,
+        init: str = "svd",
+        n_init: int | str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-9,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.views = views
+        self.loss = loss
+        self.epsilon = epsilon
+        self.loss_weight = loss_weight
+        self.method = method
+        self.l2 = l2
+        self.grow = grow
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_choice("loss", self.loss, ("epsilon_insensitive", "squared"))
+        check_real("epsilon", self.epsilon, low=0.0, high=1e6)
+
+    def _loss(self) -> Loss | None:
+        return Squared() if self.loss == "squared" else EpsilonInsensitive(float(self.epsilon))
+
+    def _target(self, y: Any, n: int) -> NDArray[Any] | None:
+        return (np.asarray(y, dtype=np.float64) - self.y_mean_) / self.y_scale_
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Find components that tell the views and the target.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or dict of arrays
+            See `Harmonium.fit`.
+        y : array-like of shape (n_samples,)
+            Numbers.
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights, not all zero.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data, target, weights or parameters cannot be used; the message says what to change.
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            views, tables = self._read(X, reset=True)
+            y = self._checked_target(y, tables, dtype=np.float64)
+            w = check_sample_weight(sample_weight, n_rows(tables))
+            there = slice(None) if w is None else w > 0
+            values, where = np.unique(y[there], return_inverse=True)
+            shares = np.bincount(where, weights=None if w is None else w[there])
+            shares = shares / shares.sum()
+            half = np.max(np.abs(values)) or 1.0
+            mean = float(np.sum(shares * (values / half)))
+            spread = float(np.sqrt(np.sum(shares * (values / half - mean) ** 2)))
+            self.y_mean_ = mean * half
+            self.y_scale_ = spread * half if spread > 1e-14 else 1.0
+            self._fit(views, tables, self._target(y, len(y)), sample_weight)
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The expected target of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or dict of arrays
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        latents = self._fitted().infer(self._read(X, reset=False)[1], n_jobs=self.n_jobs)[0]
+        scores = np.einsum("nk,k->n", latents, self.label_components_[0]) + self.label_intercept_[0]
+        return np.asarray(self.y_mean_ + self.y_scale_ * scores)

@@ -1,0 +1,197 @@
+"""Rows as they are given: one table a view, out of columns of X or a dictionary, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.validation import check_array, validate_data
+
+from majorant._validation import check_csr, is_missing
+from majorant.models.harmonium.views import Bernoulli, View, resolve_columns
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Table:
+    """The rows of one view.
+
+    Attributes
+    ----------
+    values : ndarray or CSR matrix of shape (n_rows, n_columns)
+        Real numbers; zeros and ones as CSR; or objects. What stands in a row that is missing means nothing.
+    missing : ndarray of bool of shape (n_rows,)
+    names : list of str
+        Of the columns.
+    columns : ndarray of int, or None
+        Of X, where X is one table.
+    """
+
+    values: Any
+    missing: NDArray[np.bool_]
+    names: list[str]
+    columns: NDArray[np.intp] | None = None
+
+
+def read_tables(model: Any, X: Any, views: Mapping[str, View], *, reset: bool) -> dict[str, Table]:
+    """The tables of the views of X; at prediction a dictionary may lack some.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If X does not hold what the views say; the message names the view.
+    """
+    if isinstance(X, Mapping):
+        return _of_mapping(model, X, views, reset=reset)
+    if not reset and model.n_features_in_ and model.views_[0].columns is None:
+        raise TypeError(
+            f"{type(model).__name__} was fitted to a dictionary of arrays: give the same, with the views that there are"
+        )
+    only_real = all(view.kind == "gaussian" for view in views.values())
+    mixed = any(view.kind == "categorical" for view in views.values())
+    X = validate_data(
+        model,
+        X,
+        reset=reset,
+        accept_sparse=False if model.views is None or mixed else "csr",
+        dtype=object if mixed else [np.float64, np.float32] if only_real else None,
+        ensure_all_finite=True if model.views is None else False if mixed else "allow-nan",
+        order=None if mixed else "C",
+    )
+    check_csr(X)
+    names = getattr(model, "feature_names_in_", None)
+    columns = resolve_columns(views, X.shape[1], None if names is None else [str(n) for n in names])
+    texts = model._feature_names()
+    tables = {}
+    for name, view in views.items():
+        at = columns[name]
+        whole = len(at) == X.shape[1] and bool((at == np.arange(len(at))).all())
+        tables[name] = _table(view, name, X if whole else X[:, at], [texts[i] for i in at], at)
+    return tables
+
+
+def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, reset: bool) -> dict[str, Table]:
+    if model.views is None:
+        raise TypeError(
+            f"X is a dict of arrays, and views=... must say what each of {list(X)} is: "
+            "Gaussian(), Bernoulli() or Categorical()"
+        )
+    unknown = [name for name in X if name not in views]
+    if unknown:
+        raise ValueError(f"X has a view {unknown[0]!r}, which views=... does not name; it names {list(views)}")
+    absent = [name for name in views if name not in X or X[name] is None]
+    if (reset and absent) or len(absent) == len(views):
+        raise ValueError(f"X has no view {absent[0]!r}; it has {list(X)}")
+    if not reset and any(view.columns is not None for view in model.views_):
+        raise TypeError(f"{type(model).__name__} was fitted to one table: give X as one table too")
+    tables = {}
+    for name, view in views.items():
+        if name not in absent:
+            values = X[name]
+            labels = getattr(values, "columns", None)
+            values = _checked(values, view, name)
+            width = values.shape[1]
+            texts = [str(c) for c in labels] if labels is not None else [f"{name}{j + 1}" for j in range(width)]
+            tables[name] = _table(view, name, values, texts, None)
+    lengths = {name: len(table.missing) for name, table in tables.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"the views of X have different numbers of rows: {lengths}")
+    if reset:
+        model.n_features_in_ = sum(len(table.names) for table in tables.values())
+        model.__dict__.pop("feature_names_in_", None)
+    else:
+        for fitted in model.views_:
+            if fitted.name in tables and len(tables[fitted.name].names) != len(fitted.names):
+                raise ValueError(
+                    f"view {fitted.name!r} of X has {len(tables[fitted.name].names)} features, but "
+                    f"{type(model).__name__} was fitted to {len(fitted.names)}"
+                )
+    return tables
+
+
+def _checked(values: Any, view: View, name: str) -> Any:
+    mixed = view.kind == "categorical"
+    return check_array(
+        values,
+        accept_sparse="csr" if view.kind == "bernoulli" else False,
+        dtype=object if mixed else np.float64 if view.kind == "gaussian" else None,
+        ensure_all_finite=False if mixed else "allow-nan",
+        input_name=f"view {name!r}",
+    )
+
+
+def _table(view: View, name: str, values: Any, names: list[str], columns: NDArray[np.intp] | None) -> Table:
+    if view.kind == "categorical":
+        lost = np.column_stack([is_missing(values[:, j]) for j in range(values.shape[1])])
+        return Table(values, _whole_rows(lost, name), names, columns)
+    if sparse.issparse(values) and view.kind == "gaussian":
+        values = values.toarray()
+    if not sparse.issparse(values):
+        values = _numbers(values, name)
+        lost = np.asarray(np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool))
+        missing = _whole_rows(lost, name)
+    else:
+        if np.isnan(values.data.astype(np.float64, copy=False)).any():
+            raise ValueError(f"view {name!r} holds NaN in a sparse matrix: a sparse view has no missing rows")
+        missing = np.zeros(values.shape[0], dtype=bool)
+    if isinstance(view, Bernoulli):
+        values = _bits(values, missing, view, name)
+    return Table(values, missing, names, columns)
+
+
+def _numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
+    if values.dtype.kind not in "biuf":
+        try:
+            values = values.astype(np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"view {name!r} must hold numbers: {error}") from error
+        if np.isinf(values).any():
+            raise ValueError(f"view {name!r} contains infinity")
+    return values
+
+
+def _whole_rows(lost: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
+    """Rows that lack a view; NaN in some columns of a view only is refused."""
+    missing = np.asarray(lost.all(axis=1))
+    partly = lost.any(axis=1) & ~missing
+    if partly.any():
+        row = int(np.flatnonzero(partly)[0])
+        raise ValueError(
+            f"view {name!r} contains NaN in column {int(np.flatnonzero(lost[row])[0])} of row {row}, but not in all of "
+            "the row: a row has a view or lacks it whole. Fill such entries in, or leave the row's view out (all NaN)"
+        )
+    return missing
+
+
+def _bits(values: Any, missing: NDArray[np.bool_], view: Bernoulli, name: str) -> Any:
+    """CSR of ones."""
+    if not sparse.issparse(values) and missing.any():
+        values = np.where(missing[:, None], 0, values)
+    bits = sparse.csr_matrix(values)
+    if bits is values or sparse.issparse(values):
+        bits = sparse.csr_matrix(values, copy=True)
+        bits.sum_duplicates()
+    if view.binarize is not None:
+        bits.data = (bits.data > view.binarize).astype(np.float64)
+    bits.eliminate_zeros()
+    bits.sort_indices()
+    wrong = np.flatnonzero(bits.data != 1)
+    if len(wrong):
+        row = int(np.searchsorted(bits.indptr, wrong[0], side="right")) - 1
+        raise ValueError(
+            f"view {name!r} must hold zeros and ones; it has {bits.data[wrong[0]]:g} in row {row}, column "
+            f"{bits.indices[wrong[0]]}. Counts have no proper model with Gaussian latents: take Bernoulli(binarize=0), "
+            "present or not, or a Gaussian view of their logarithms"
+        )
+    bits.data = np.ones(len(bits.data))
+    return bits
+
+
+def n_rows(tables: Mapping[str, Table]) -> int:
+    """Number of rows."""
+    return len(next(iter(tables.values())).missing)

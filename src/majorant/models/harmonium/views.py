@@ -1,0 +1,222 @@
+"""What the views are: which columns, and what kind of numbers they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant._validation import check_positive, check_real, did_you_mean
+from majorant.registry import value_class
+
+Array = NDArray[np.float64]
+
+
+@value_class
+@dataclass(frozen=True)
+class Gaussian:
+    """A view of real numbers; each column is brought to mean 0 and variance 1.
+
+    A row may lack the whole view: it then holds NaN in all of its columns.
+
+    Parameters
+    ----------
+    columns : list of int or str, slice, optional
+        Which columns of X, by number or name. By default all: for a single view, or where X is a dictionary of arrays.
+    whiten : bool or "auto", default="auto"
+        Whether correlations within the view are removed first (by a covariance shrunk as Ledoit and Wolf do), so that
+        the latents tell what the view shares with others. "auto": where there is another Gaussian view, and the view
+        has at most 2000 columns.
+    variance : float, optional
+        Variance of the columns given the latents, where it is known, in units of their variances (or of 1 where
+        whitened). By default it is learnt, column by column.
+
+    Examples
+    --------
+    >>> Gaussian(columns=[0, 1, 2]).columns
+    [0, 1, 2]
+    """
+
+    columns: Any = None
+    whiten: Any = "auto"
+    variance: float | None = None
+
+    kind = "gaussian"
+
+    def check(self, name: str) -> None:
+        """Refuse parameters that cannot be used.
+
+        Raises
+        ------
+        TypeError, ValueError
+        """
+        if not isinstance(self.whiten, bool | np.bool_) and not (
+            isinstance(self.whiten, str) and self.whiten == "auto"
+        ):
+            raise ValueError(f"view {name!r}: whiten must be True, False or 'auto'; got {self.whiten!r}")
+        if self.variance is not None:
+            check_positive(f"view {name!r}: variance", self.variance, finite=True)
+            check_real(f"view {name!r}: variance", self.variance, low=LEAST_VARIANCE, high=MOST_VARIANCE)
+
+
+@value_class
+@dataclass(frozen=True)
+class Bernoulli:
+    """A view of zeros and ones, dense or sparse: tags, words that occur, answers.
+
+    Parameters
+    ----------
+    columns : list of int or str, slice, optional
+        See `Gaussian`.
+    binarize : float, optional
+        Counts become bits: whether they are larger than this, at least 0. By default entries must be 0 or 1. (There is
+        no model of counts here: with Gaussian latents its probabilities cannot be normalised.)
+
+    Examples
+    --------
+    >>> Bernoulli(binarize=0)
+    Bernoulli(columns=None, binarize=0)
+    """
+
+    columns: Any = None
+    binarize: float | None = None
+
+    kind = "bernoulli"
+
+    def check(self, name: str) -> None:
+        """Refuse parameters that cannot be used.
+
+        Raises
+        ------
+        TypeError, ValueError
+        """
+        if self.binarize is not None:
+            check_real(f"view {name!r}: binarize", self.binarize, low=0.0)
+
+
+@value_class
+@dataclass(frozen=True)
+class Categorical:
+    """A view of categories: each column holds one of some numbers or texts.
+
+    Parameters
+    ----------
+    columns : list of int or str, slice, optional
+        See `Gaussian`.
+
+    Examples
+    --------
+    >>> Categorical(columns=["colour"]).kind
+    'categorical'
+    """
+
+    columns: Any = None
+
+    kind = "categorical"
+
+    def check(self, name: str) -> None:
+        """There is nothing to check beyond the columns."""
+
+
+View = Gaussian | Bernoulli | Categorical
+KINDS: dict[str, type[Any]] = {cls.kind: cls for cls in (Gaussian, Bernoulli, Categorical)}
+
+LEAST_VARIANCE = 0.05
+"""Floor of what is left of a variance given the latents: below it a variable would be explained by itself."""
+MOST_VARIANCE = 4.0
+MOST_WHITENED = 2000
+"""Columns up to which a view is whitened unless asked otherwise."""
+
+
+def check_views(views: Any) -> dict[str, View]:
+    """The parameter `views` by name; None is one Gaussian view of all columns.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no dictionary of views.
+    """
+    if views is None:
+        return {"x": Gaussian()}
+    if not isinstance(views, Mapping):
+        raise TypeError(
+            f"views must be a dictionary of names and views, such as {{'tags': Bernoulli()}}; got {views!r}"
+        )
+    if not views:
+        raise ValueError("views is empty: name at least one view, or leave it out for one Gaussian view of all columns")
+    found = {}
+    for name, view in views.items():
+        if not isinstance(name, str):
+            raise TypeError(f"views must have texts as names; got {name!r}")
+        if isinstance(view, str):
+            if view.lower() not in KINDS:
+                raise ValueError(
+                    f"view {name!r} must be Gaussian, Bernoulli or Categorical, or one of "
+                    f"{', '.join(map(repr, KINDS))}; got {view!r}.{did_you_mean(view.lower(), list(KINDS))}"
+                )
+            view = KINDS[view.lower()]()
+        if not isinstance(view, View):
+            raise TypeError(
+                f"view {name!r} must be Gaussian(...), Bernoulli(...) or Categorical(...); got {view!r}: "
+                "a list of columns goes inside, as in Gaussian([0, 1])"
+            )
+        view.check(name)
+        found[name] = view
+    return found
+
+
+def resolve_columns(views: Mapping[str, View], n_columns: int, names: list[str] | None) -> dict[str, NDArray[np.intp]]:
+    """The columns of X that each view has, by number.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a column does not exist, is in two views, or a view has none.
+    """
+    found: dict[str, NDArray[np.intp]] = {}
+    owner: dict[int, str] = {}
+    for name, view in views.items():
+        if view.columns is None:
+            if len(views) > 1:
+                raise ValueError(
+                    f"view {name!r} does not say which columns of X it has: give columns=[...], or X as a dictionary "
+                    "with one array a view"
+                )
+            found[name] = np.arange(n_columns)
+            continue
+        found[name] = np.array([_column(c, name, n_columns, names) for c in _listed(view.columns, n_columns, name)])
+        for column in found[name].tolist():
+            if column in owner:
+                where = f"view {name!r} twice" if owner[column] == name else f"views {owner[column]!r} and {name!r}"
+                raise ValueError(f"column {column} of X is in {where}: a column belongs to one view")
+            owner[column] = name
+        if not len(found[name]):
+            raise ValueError(f"view {name!r} has no columns")
+    return found
+
+
+def _listed(columns: Any, n_columns: int, name: str) -> list[Any]:
+    if isinstance(columns, slice):
+        return list(range(*columns.indices(n_columns)))
+    if isinstance(columns, str):
+        return [columns]
+    if np.ndim(columns) != 1:
+        raise TypeError(f"view {name!r}: columns must be a list of numbers or names, or a slice; got {columns!r}")
+    return list(columns)
+
+
+def _column(column: Any, view: str, n_columns: int, names: list[str] | None) -> int:
+    if isinstance(column, str):
+        if names is None:
+            raise ValueError(f"view {view!r} names column {column!r}, but X has no column names: give numbers")
+        if column not in names:
+            raise ValueError(f"view {view!r}: X has no column {column!r}.{did_you_mean(column, names)}")
+        return names.index(column)
+    if isinstance(column, bool | np.bool_) or not isinstance(column, int | np.integer):
+        raise TypeError(f"view {view!r}: a column is a number or a name; got {column!r}")
+    if not -n_columns <= column < n_columns:
+        raise ValueError(f"view {view!r}: X has {n_columns} columns, and none is number {column}")
+    return int(column) % n_columns
