@@ -28,6 +28,7 @@ POLICIES = [
     mj.GrowingSubset(),
     mj.Tempered(),
     mj.Biased(mj.MultiFold(3)),
+    mj.Biased(mj.Coherence([[0, 1], [1, 2], [3, 4]])),
 ]
 
 

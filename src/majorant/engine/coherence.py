@@ -140,6 +140,9 @@ class Coherence:
     def __hash__(self) -> int:
         return hash((self.edges.tobytes(), self.weights.tobytes(), self.n_units, self.method))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_graph": None}
+
     def label(
         self,
         energies: ArrayLike,
@@ -285,41 +288,44 @@ class _Problem:
             return high
         if low.potts <= high.potts:
             return low
-        best, least = low, 0.0
-        multiplier = chord = _exchange(low, high)
-        if method == "expansion" and np.isinf(
-            self.view.beta
-        ):  # single units, which are quickly moved, tell where to begin
+        chord = _exchange(low, high)
+        if not np.isinf(self.view.beta):
+            return self.soft_within(budget, low, chord)
+        best, least, multiplier = low, 0.0, chord
+        if method == "expansion":  # single units, which are quickly moved, tell where to begin
             best = self.most_coherent_within(budget, "icm")
             multiplier = best.multiplier or chord
         for _ in range(MAX_TRIES):
-            found = self.at(multiplier, best.z, method)
+            z = self.graph.minimise(self.regrets, multiplier, best.z, method)
+            found = self._try(z, z, multiplier)
             if low.excess < found.excess < high.excess and high.potts < found.potts < low.potts:
                 low, high = (found, high) if found.excess <= budget else (low, found)
             elif multiplier == chord:
                 break
             multiplier = chord = _exchange(low, high)
-            if np.isinf(self.view.beta):
-                least = max(least, found.potts + (found.excess - budget) / found.multiplier)
-                best = min(best, low, self.filled(low, high, budget), key=attrgetter("potts"))
-                if best.potts <= (1 + CLOSE) * least:
-                    break
-            else:
-                best = low
-                if budget - low.excess <= CLOSE * budget:
-                    break
+            least = max(least, found.potts + (found.excess - budget) / found.multiplier)
+            best = min(best, low, self.filled(low, high, budget), key=attrgetter("potts"))
+            if best.potts <= (1 + CLOSE) * least:
+                break
         return best
 
-    def at(self, multiplier: float, start: NDArray[np.int32], method: Method) -> _Try:
-        """Small excess plus `multiplier` times the Potts energy: labels by graph cuts, soft latents by mean fields."""
-        if np.isinf(self.view.beta):
-            z = self.graph.minimise(self.regrets, multiplier, start, method)
-            return self._try(z, z, multiplier)
-        q = self.view.tight
-        pull = multiplier / np.maximum(self.shares, 1e-12 * self.shares.max())[:, None]
-        for _ in range(ROUNDS):
-            q = tightest(self.view.energies - pull * self.graph.votes(q, q.shape[1]), self.view.beta)[1]
-        return self._try(self.view.best, q, multiplier)
+    def soft_within(self, budget: float, tight: _Try, multiplier: float) -> _Try:
+        """The same for soft latents, by mean fields: their excess grows about as the square of the multiplier."""
+        best = tight
+        pull = 1 / np.maximum(self.shares, 1e-12 * self.shares.max())[:, None]
+        for _ in range(MAX_TRIES):
+            q = self.view.tight
+            for _ in range(ROUNDS):
+                votes = self.graph.votes(q, q.shape[1])
+                q = tightest(self.view.energies - multiplier * pull * votes, self.view.beta)[1]
+            found = self._try(self.view.best, q, multiplier)
+            if found.excess <= budget:
+                gain = best.potts - found.potts
+                best = found if gain > 0 else best
+                if gain <= CLOSE * (tight.potts - found.potts) or found.excess >= (1 - CLOSE) * budget:
+                    break
+            multiplier *= np.sqrt(np.clip((1 - CLOSE / 2) * budget / max(found.excess, 1e-300), 0.01, 100.0))
+        return best
 
     def filled(self, low: _Try, high: _Try, budget: float) -> _Try:
         """What `low` leaves of the budget, spent on sets of units that `high` labels otherwise, best value first."""
