@@ -31,4 +31,5 @@ const majorant::Kernels* chosen();  // the kernels of the instruction set in use
 void bind_bags(nb::module_& m);
 void bind_box_searches(nb::module_& m);
 void bind_chains(nb::module_& m);
+void bind_grids(nb::module_& m);
 void bind_softmax(nb::module_& m);

@@ -10,6 +10,7 @@
 #include "bags_interface.hpp"
 #include "chains_interface.hpp"
 #include "gauss_interface.hpp"
+#include "grids_interface.hpp"
 #include "regression.hpp"
 #include "swap_interface.hpp"
 
@@ -184,6 +185,8 @@ struct Kernels {
     Chains chains;
     BagKernels<float> bags_f32;
     BagKernels<double> bags_f64;
+    GridKernels<float> grids_f32;
+    GridKernels<double> grids_f64;
 };
 
 namespace baseline { extern const Kernels kernels; }

@@ -7,6 +7,7 @@
 #include "gauss.hpp"
 #include "gauss_em.hpp"
 #include "gauss_step.hpp"
+#include "grids.hpp"
 #include "isa.hpp"
 #include "kernels.hpp"
 #include "latents.hpp"
@@ -28,11 +29,15 @@ constexpr Table<T> table{assign<T>, moments<T>, distances<T>, row_minimum<T>, dr
 template <class T>
 constexpr BagKernels<T> bags{bag_scores<T>, bag_pooled<T>, bag_sweep<T>, bag_mixture<T>};
 
+template <class T>
+constexpr GridKernels<T> grids{grid_infer<T>, grid_pooled<T>, grid_sweep<T>, grid_mixture<T>};
+
 #define MAJORANT_NAME(x) #x
 #define MAJORANT_STRING(x) MAJORANT_NAME(x)
 extern const Kernels kernels;
 const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
                       {bump_search, bump_climb}, {line_search, line_climb}, gauss_step, gauss_factor, regression_step,
-                      {chain_sums, chain_best, chain_draw}, bags<float>, bags<double>};
+                      {chain_sums, chain_best, chain_draw}, bags<float>, bags<double>,
+                      grids<float>, grids<double>};
 
 }  // namespace majorant::MAJORANT_ISA

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
         LatentPrototypeClassifier,
         LatentStructuralSVM,
         LatentSVC,
+        ReconfigurableBagOfWords,
         RegressionMixture,
     )
     from majorant.persistence import load
@@ -76,6 +77,7 @@ _HOMES = {
     "MultiFold": "engine",
     "PairConstraints": "engine",
     "RandomWalk": "engine",
+    "ReconfigurableBagOfWords": "models",
     "RegressionMixture": "models",
     "Selection": "evidence.selection",
     "Solution": "engine",
@@ -119,6 +121,7 @@ __all__ = [
     "MultiFold",
     "PairConstraints",
     "RandomWalk",
+    "ReconfigurableBagOfWords",
     "RegressionMixture",
     "Selection",
     "Solution",

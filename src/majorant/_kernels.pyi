@@ -228,3 +228,50 @@ def bags(
     classes: int,
     first: int,
 ) -> Bags: ...
+
+class Grids:
+    def infer(
+        self,
+        begin: int,
+        end: int,
+        w: Array,
+        cost: Array,
+        is_given: bool,
+        best: Array,
+        label: Array,
+        map: Array,
+        own: Array | None = None,
+    ) -> None: ...
+    def pooled(
+        self, begin: int, end: int, w: Array, shares: Array, cost: Array, beta: float, tau: float, gradient: Array
+    ) -> float: ...
+    def sweep(
+        self,
+        shares: Array,
+        cost: Array,
+        alpha: float,
+        new_label: Array | None,
+        new_map: Array | None,
+        online: bool,
+        most_steps: int,
+        order: Array,
+        label: Array,
+        map: Array,
+        share: Array,
+        used: Array,
+        w: Array,
+    ) -> tuple[float, int]: ...
+    def mixture(
+        self,
+        begin: int,
+        end: int,
+        shares: Array,
+        cost: Array,
+        label: Array,
+        map: Array,
+        share: Array,
+        used: Array,
+        features: Array,
+    ) -> float: ...
+
+def grids(x: Array, starts: Array, regions: int, codes: Array, classes: int, parts: int, scale: float) -> Grids: ...

@@ -50,7 +50,7 @@ def answers() -> dict[str, NDArray[Any]]:
             seeds = np.empty(k, dtype=np.int64)
             _kernels.plus_plus(x, None, random.random((k, 3)), seeds)
             out |= {f"exact order {at}": order, f"exact news {at}": is_new, f"exact seeds {at}": seeds}
-    return out | chain_answers(random) | bag_answers(random)
+    return out | chain_answers(random) | bag_answers(random) | grid_answers(random)
 
 
 def chain_answers(random: np.random.Generator) -> dict[str, NDArray[Any]]:
@@ -114,6 +114,46 @@ def bag_answers(random: np.random.Generator) -> dict[str, NDArray[Any]]:
                 out |= {f"exact labels of planes {at}": label, f"exact rows of planes {at}": row}
                 out |= {f"steps {at}": steps, f"left {at}": np.array(left), f"shares {at}": share}
                 out[f"mixture {at}"] = np.append(gradient, loss)
+    return out
+
+
+def grid_answers(random: np.random.Generator) -> dict[str, NDArray[Any]]:
+    """Answers of the kernels for grids of regions, under names as in `answers`."""
+    out: dict[str, NDArray[Any]] = {}
+    for name, dtype in DTYPES.items():
+        for d, regions, classes, parts in ((3, 4, 3, 2), (16, 9, 2, 8), (21, 5, 4, 17), (70, 2, 3, 33)):
+            starts = random.permutation(13) * (regions + 1)
+            codes = random.integers(0, classes, 13).astype(np.int32)
+            # Choices on whole numbers are exact; steps are taken on others, which have no ties.
+            whole = random.integers(-1, 2, (13 * (regions + 1), d))
+            rows = {"whole": whole, "real": whole * random.normal(size=whole.shape)}
+            shares, cost = random.random(13), 1.0 - np.eye(classes)
+            w = random.integers(-3, 4, parts * (d + classes * regions)).astype(np.float64)
+            at = f"{name} {d} {parts}"
+            of = {
+                key: _kernels.grids(x.astype(dtype), starts, regions, codes, classes, parts, 0.5)
+                for key, x in rows.items()
+            }
+            best, label = np.empty((13, classes)), np.empty(13, dtype=np.int32)
+            chosen, own = np.empty((13, regions), dtype=np.int32), np.empty((13 * regions, parts))
+            of["whole"].infer(0, 13, w, cost, False, best, label, chosen, own)
+            out |= {f"exact scores {at}": best, f"exact label {at}": label, f"exact parts {at}": chosen}
+            out[f"exact terms {at}"] = own
+            gradient = np.empty_like(w)
+            for beta in (0.0, 2.0):
+                value = of["real"].pooled(0, 13, w, shares, cost, beta, 8.0, gradient)
+                out[f"pooled grids {at} {beta}"] = np.append(gradient, value)
+            labels, maps = np.zeros((13, 6), dtype=np.int32), np.zeros((13, 6, regions), dtype=np.int32)
+            share, used = np.zeros((13, 6)), np.zeros(13, dtype=np.int32)
+            planes, left = (labels, maps, share, used), []
+            for online in (True, True, False):
+                # After a step two planes are equal but for rounding: one step an image, and other weights then.
+                steps = random.normal(size=w.shape)
+                left += of["real"].sweep(shares, cost, 2.0, None, None, online, 1, np.arange(13), *planes, steps)
+            loss = of["real"].mixture(0, 13, shares, cost, *planes, gradient)
+            out |= {f"exact labels of images {at}": labels, f"exact maps {at}": maps}
+            out |= {f"grid steps {at}": steps, f"grid left {at}": np.array(left), f"grid shares {at}": share}
+            out[f"grid mixture {at}"] = np.append(gradient, loss)
     return out
 
 

@@ -159,7 +159,7 @@ def test_sweeps_are_those_of_planes_in_python(
 ) -> None:
     # After a step two planes are equal but for rounding: one step a bag, and other weights before the next one. With
     # one feature the planes of other bags are then equal too.
-    for room in ("bags", "descent"):
+    for room in ("planes", "descent"):
         monkeypatch.setattr(f"majorant.solvers.structural_svm.{room}.MOST_STEPS", 1)
     at = case(d, classes, first, dtype, is_sparse)
     quick, slow = at.problem.dual_planes(), PlaneCache(at.problem)

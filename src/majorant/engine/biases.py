@@ -236,8 +236,10 @@ class MultiFold:
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
         """The fits without each fold, by passes over the other units."""
         if self._fits is None or self._fits.data is not data:
-            n_folds = min(self.n_folds, data.n_units)
-            deal = np.random.default_rng(self.random_state).permutation(data.n_units) % n_folds
+            together = int(getattr(family, "together", 1))
+            n = data.n_units // together
+            n_folds = min(self.n_folds, n)
+            deal = np.repeat(np.random.default_rng(self.random_state).permutation(n) % n_folds, together)
             self._fits = _FoldFits(family, data, deal, n_folds)
         self._fits.renew(theta)
 

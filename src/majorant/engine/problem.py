@@ -30,6 +30,7 @@ class Family(Protocol[Theta]):
     place of the loop's `tol`, with the tightest bound at `new`; and ``slack``, what rounding may add to an objective
     beyond a billionth of it. Where it knows units by their numbers, it offers ``restricted(mask) -> Family``, the same
     family for which only the units that a mask names count: else a part of the units is given to it as other blocks.
+    ``together`` is how many consecutive units, blocks holding them whole, are of one sample, which folds do not part.
     """
 
     beta: float

@@ -1,5 +1,6 @@
 """What is minimised?"""
 
+from majorant.models.bag_of_words import ReconfigurableBagOfWords
 from majorant.models.discriminative_clustering import DiscriminativeClustering
 from majorant.models.gaussian_mixture import GaussianMixture
 from majorant.models.harmonium import (
@@ -31,5 +32,6 @@ __all__ = [
     "LatentPrototypeClassifier",
     "LatentSVC",
     "LatentStructuralSVM",
+    "ReconfigurableBagOfWords",
     "RegressionMixture",
 ]

@@ -23,7 +23,13 @@ PooledLoss = Callable[[NDArray[np.float64], float, float], tuple[float, NDArray[
 
 
 def annealed_pooling(
-    loss: PooledLoss, dim: int, *, alpha: float, mean_square: float, unit: float = 1.0
+    loss: PooledLoss,
+    dim: int,
+    *,
+    alpha: float,
+    mean_square: float,
+    unit: float = 1.0,
+    nudge: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], int]:
     r"""Weights at the end of a path of temperatures along which the best latent value replaces the mean of all.
 
@@ -46,6 +52,9 @@ def annealed_pooling(
         Mean of :math:`|\phi|^2`.
     unit : float, default=1.0
         Size of the costs: inverse temperatures are measured in it.
+    nudge : ndarray of shape (dim,), optional
+        Added to the weights before every temperature, where latent values may be interchanged: with weights that are
+        equal for all of them the path would stay at such weights for ever.
 
     Returns
     -------
@@ -69,5 +78,5 @@ def annealed_pooling(
             value, gradient = loss(at, beta / unit, TAU / unit)
             return (value + strength / 2 * float(np.sum(at * at))) / unit, (gradient + strength * at) / unit
 
-        w = lbfgs(f, w, tol=1e-6, max_iter=STEPS).x
+        w = lbfgs(f, w if nudge is None else w + nudge, tol=1e-6, max_iter=STEPS).x
     return w, n_passes

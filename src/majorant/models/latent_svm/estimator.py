@@ -32,9 +32,9 @@ from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.latent_svm.bags import Samples, canonical_order, read_samples
-from majorant.models.latent_svm.family import Weights
 from majorant.models.latent_svm.search import NAMED, Found, LatentSVMSearch, own_regions
 from majorant.models.latent_svm.summary import latent_svm_summary
+from majorant.models.margin import Weights, code_of_each, label_costs, learnt_classes
 from majorant.registry import ModelCard, register
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
@@ -257,7 +257,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
             assert_all_finite(labels, input_name="y")
             check_classification_targets(labels)
             weights = self._weights(samples, sample_weight)
-            self.classes_, codes = _classes(labels, weights)
+            self.classes_, codes = learnt_classes(labels, weights)
             cost = self._cost(labels)
             given = self._given_latents(samples)
             unit = weights.max()  # equal weights are then exactly equal to none, however large they are
@@ -311,21 +311,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
                 f'form="shared" is for two classes, a sample belonging to the second one or not; got {n}. '
                 'Use form="class-specific"'
             )
-        if self.label_cost is None:
-            return 1.0 - np.eye(n)
-        names = np.unique(labels)
-        cost = np.asarray(self.label_cost, dtype=np.float64)
-        if cost.shape != (len(names), len(names)):
-            raise ValueError(
-                f"label_cost must have a row and a column for each of the {len(names)} labels of y, in sorted order "
-                f"({_some(names)}); got shape {cost.shape}"
-            )
-        if not np.isfinite(cost).all() or (cost < 0).any() or np.diag(cost).any():
-            raise ValueError("label_cost must be finite and not negative, and zero on its diagonal")
-        cost = cost[np.ix_(np.isin(names, self.classes_), np.isin(names, self.classes_))]
-        if not 1e-6 <= cost.max() <= 1e6:
-            raise ValueError(f"the largest entry of label_cost must lie between 1e-6 and 1e6; got {cost.max():g}")
-        return cost
+        return label_costs(self.label_cost, labels, self.classes_)
 
     def _given_latents(self, samples: Samples) -> NDArray[np.int32] | None:
         if isinstance(self.latent_init, str):
@@ -516,11 +502,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
         codes = best.argmax(axis=1)
         if y is not None:
             labels = samples.one_each(y, "y")
-            matches = self.classes_ == np.asarray(labels)[:, None]
-            if not matches.any(axis=1).all():
-                unknown = labels[int(np.flatnonzero(~matches.any(axis=1))[0])]
-                raise ValueError(f"y holds a label that the fit did not see: {unknown}")
-            codes = matches.argmax(axis=1)
+            codes = code_of_each(self.classes_, labels)
         return np.asarray(where[np.arange(len(samples)), self._region_class(codes)], dtype=np.intp)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
@@ -545,19 +527,3 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
 
     def _summary(self) -> Summary:
         return latent_svm_summary(self)
-
-
-def _classes(labels: NDArray[Any], weights: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Labels that have weight, and the number of each sample's, -1 where it has none."""
-    classes = np.unique(labels[weights > 0])
-    if len(classes) < 2:
-        where = "" if (weights > 0).all() else ", among the samples with weight"
-        raise ValueError(f"y holds one class only, {classes[0]!s}{where}: a classifier needs at least two classes")
-    codes = np.searchsorted(classes, labels)
-    codes = np.where(codes < len(classes), codes, 0)
-    return classes, np.where(classes[codes] == labels, codes, -1).astype(np.int32)
-
-
-def _some(names: NDArray[Any]) -> str:
-    shown = ", ".join(map(str, names[:5]))
-    return shown if len(names) <= 5 else f"{shown}, ..."

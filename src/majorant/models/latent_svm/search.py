@@ -15,7 +15,8 @@ from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, GibbsLimit
 from majorant.engine.problem import Family, FirstLatent
 from majorant.evidence.records import StartRecord
-from majorant.models.latent_svm.family import LatentSVMFamily, Weights
+from majorant.models.latent_svm.family import LatentSVMFamily
+from majorant.models.margin import Weights
 from majorant.solvers.nearest import row_squares
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet

@@ -23,6 +23,15 @@ def latent_svm_summary(model: Any) -> Summary:
         [Fact("objective", model.objective_, 4), Fact("duality gap", model.gap_, 5), Fact("alpha", model.alpha, 4)],
         [Fact("samples", n), Fact("right on the fit", right, 3), Fact("regions changed", model.changed_, 3)],
     )
+    how = f"{counted(model.n_iter_, 'bound')}, {counted(model.n_passes_, 'pass', 'passes')} over the samples"
+    blocks = [evidence_block(model.evidence_), Block("FIT", how, [facts]), *class_blocks(model)]
+    size = f"{counted(n, 'sample')} of {counted(model.n_regions_, 'region')}, {counted(d, 'feature')}"
+    return Summary(f"latent SVM, {counted(len(labels), 'class', 'classes')}", size, blocks)
+
+
+def class_blocks(model: Any) -> list[Block]:
+    """The classes, and which of them are taken for which."""
+    labels = [str(label) for label in model.classes_]
     weights = model.confusion_.sum(axis=1)
     rights = np.diag(model.confusion_) / weights
     columns = [Column("class"), Column("weight", 0), Column("right", 3)]
@@ -30,12 +39,7 @@ def latent_svm_summary(model: Any) -> Summary:
     content: list[Table | str] = [Table("classes", columns, rows)]
     if len(labels) > MOST_CLASSES:
         content.append(f"{len(labels) - MOST_CLASSES} more classes.")
-    how = f"{counted(model.n_iter_, 'bound')}, {counted(model.n_passes_, 'pass', 'passes')} over the samples"
-    blocks = [
-        evidence_block(model.evidence_),
-        Block("FIT", how, [facts]),
-        Block("CLASSES", "", content),
-    ]
+    blocks = [Block("CLASSES", "", content)]
     if len(labels) <= MOST_IN_CONFUSION:
         table = Table(
             "confusion",
@@ -43,5 +47,4 @@ def latent_svm_summary(model: Any) -> Summary:
             [(a, *map(float, row)) for a, row in zip(labels, model.confusion_, strict=True)],
         )
         blocks.append(Block("CONFUSION", "weight of each class by what it is predicted as", [table]))
-    size = f"{counted(n, 'sample')} of {counted(model.n_regions_, 'region')}, {counted(d, 'feature')}"
-    return Summary(f"latent SVM, {counted(len(labels), 'class', 'classes')}", size, blocks)
+    return blocks

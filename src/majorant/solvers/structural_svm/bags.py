@@ -11,13 +11,8 @@ from scipy import sparse
 
 from majorant import _kernels
 from majorant.engine.chunks import Block, Chunks, block_rows
+from majorant.solvers.structural_svm.planes import NativePlanes
 from majorant.solvers.structural_svm.problem import Cut, Plane, Vector
-
-PLANES = 24
-"""Places for planes of a bag, to begin with."""
-
-MOST_STEPS = 4
-"""Pairwise steps on a bag at a time, at most."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +161,13 @@ class BagProblem:
     def dim(self) -> int:
         return int(np.prod(self.bags.shape))
 
+    @property
+    def native(self) -> Any:
+        return self.bags.native
+
+    def weights(self, w: Vector) -> NDArray[np.float64]:
+        return w.reshape(self.bags.shape)
+
     def augmented(self, i: int, w: Vector) -> Plane:
         best, where, _ = self.bags.scores(slice(i, i + 1), w)
         code = int(self.bags.codes[i])
@@ -205,8 +207,8 @@ class BagProblem:
         found = self._data.map_sum(visit)
         return Cut(float(found[-2]), found[:-2], float(found[-1]))
 
-    def dual_planes(self) -> BagPlanes:
-        return BagPlanes(self, self._data)
+    def dual_planes(self) -> NativePlanes:
+        return NativePlanes(self, self._data)
 
     def pooled(self, w: Vector, shares: Vector, beta: float, tau: float) -> tuple[float, Vector]:
         r"""A smooth stand-in for the objective, and its gradient: one pass.
@@ -225,71 +227,3 @@ class BagProblem:
 
         found = self._data.map_sum(visit)
         return float(found[-1]), found[:-1]
-
-
-class BagPlanes:
-    """Planes of every bag with their shares; the native counterpart of `PlaneCache`."""
-
-    def __init__(self, problem: BagProblem, data: Chunks) -> None:
-        n = problem.n_samples
-        self._problem = problem
-        self._data = data
-        self._label, self._row = (np.zeros((n, PLANES), dtype=np.int32) for _ in range(2))
-        self._share = np.zeros((n, PLANES))
-        self._used = np.zeros(n, dtype=np.int32)
-        self._found: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
-
-    def collect(self, w: Vector, shares: Vector) -> float:
-        """The planes that are found come in with the next sweep, but the first one of a bag at once."""
-        n = self._problem.n_samples
-        label, row = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.int32)
-
-        def visit(block: Block) -> float:
-            found = self._problem.highest(block, w)
-            label[block.at], row[block.at] = found.label, found.row
-            return float(np.sum(shares[block.at] * found.height))
-
-        value = self._data.map_sum(visit)
-        new = (self._used == 0) & (shares > 0)
-        self._label[new, 0], self._row[new, 0], self._share[new, 0], self._used[new] = label[new], row[new], 1.0, 1
-        self._found = (label, row)
-        return value
-
-    def covers(self, shares: Vector) -> bool:
-        return bool(self._used[shares > 0].all())
-
-    def mixture(self, shares: Vector) -> tuple[Vector, float]:
-        bags = self._problem.bags
-        features = np.empty(bags.shape)
-        loss = bags.native.mixture(
-            0, len(bags), shares, self._problem.cost, self._label, self._row, self._share, self._used, features
-        )
-        return features.ravel(), loss
-
-    def sweep(self, w: Vector, shares: Vector, order: NDArray[np.intp], alpha: float, *, online: bool) -> float:
-        found, self._found = self._found, None
-        label, row = (None, None) if found is None else found
-        left, lost = self._problem.bags.native.sweep(
-            shares,
-            self._problem.cost,
-            alpha,
-            label,
-            row,
-            online,
-            MOST_STEPS,
-            order,
-            self._label,
-            self._row,
-            self._share,
-            self._used,
-            w.reshape(self._problem.bags.shape),
-        )
-        if lost:
-            self._label, self._row = _doubled(self._label), _doubled(self._row)
-            self._share = _doubled(self._share)
-        return float(left)
-
-
-def _doubled(table: NDArray[Any]) -> NDArray[Any]:
-    """The same with as many places again."""
-    return np.pad(table, ((0, 0), (0, table.shape[1])))

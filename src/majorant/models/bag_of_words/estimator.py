@@ -1,0 +1,460 @@
+"""Reconfigurable bags of words, as scikit-learn's users meet them."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite, check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+
+from majorant._validation import (
+    check_choice,
+    check_integer,
+    check_positive,
+    check_real,
+    check_runs,
+    check_sample_weight,
+    levels_to_user,
+    refuse_missing_labels,
+    refuse_mixed,
+)
+from majorant.engine.chunks import Block
+from majorant.engine.loop import Solution
+from majorant.engine.policies import BoundPolicy, check_bounds
+from majorant.evidence.records import Evidence
+from majorant.models.bag_of_words.images import Images, on_every_image, read_images, unit_positions
+from majorant.models.bag_of_words.search import BagOfWordsSearch, Found, is_zero
+from majorant.models.bag_of_words.starts import NAMED, own_parts
+from majorant.models.bag_of_words.summary import bag_of_words_summary
+from majorant.models.base import LatentVariableModel
+from majorant.models.latent_svm.bags import canonical_order
+from majorant.models.margin import Weights, code_of_each, label_costs, learnt_classes
+from majorant.registry import ModelCard, register
+from majorant.solvers.structural_svm.grids import GridProblem, GridSet
+from majorant.summary import Summary
+
+
+@register(
+    ModelCard(
+        name="bag-of-words",
+        title="reconfigurable bag of words",
+        question="Which class is each image, and which part does each of its regions show?",
+        kind="classification",
+        size_parameter=None,
+        part="class",
+        objective_name="objective",
+        objective_title="mean latent hinge loss and penalty",
+        objective_attribute="objective_",
+        needs_target=True,
+    )
+)
+class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
+    r"""Classification of images cut into a grid of regions: which part each region shows is never observed.
+
+    Parts are filters :math:`A_p` that all classes share. A class says, in a table :math:`B`, which parts it expects in
+    which region, and scores an image :math:`x_i` with regions :math:`x_{ir}` by
+
+    .. math:: s_y(x_i) = \sum_r \max_p \bigl( \langle A_p, x_{ir} \rangle + t B_{yrp} \bigr).
+
+    The weights minimise
+
+    .. math:: F(A, B) = \frac{\alpha}{2} \bigl(|A|^2 + |B|^2\bigr) + \sum_i c_i \Bigl[ \max_y \bigl(s_y(x_i) +
+              \Delta(y_i, y)\bigr) - s_{y_i}(x_i) \Bigr],
+
+    where :math:`c_i` are the sample weights divided by their sum. Fixing the parts in the last term gives a convex
+    upper bound, which is solved to a known duality gap; the bound policy says how they are chosen from one bound to the
+    next (the tightest bound: the concave-convex procedure).
+
+    Parameters
+    ----------
+    n_parts : int, default=16
+        Parts that a region may show. Those that are of no use are left aside.
+    alpha : float, default=0.01
+        Strength of the penalty. Weights grow as it falls. A score is a sum over regions: for images of `R` regions,
+        values of about ``R`` times those for one region do the same.
+    latent_init : {"annealed", "kmeans", "random"} or array of shape (n_images, rows, columns), default="annealed"
+        Parts with which the first bound begins. "annealed": a region is first scored by the mean over parts, which
+        turns into the maximum along a path of temperatures. "kmeans": clusters of the regions. "random": any part
+        (where no class can be told by such parts and all weights vanish, the random part whose mean is nearest). An
+        array: those given, from 0 on.
+    label_cost : array-like of shape (n_classes, n_classes), optional
+        :math:`\Delta`, what a prediction (second axis) costs where another class is right (first axis), classes in
+        sorted order; not negative, and zero on the diagonal. By default 1 for every mistake.
+    bounds : bound policy, optional
+        Such as ``mj.GibbsLimit()``. By default the tightest bounds after an annealed start, ``mj.GibbsLimit()`` after
+        other starts. Units are regions: those of the first image, row by row, then those of the next.
+        ``mj.Biased(mj.Coherence(edges))`` prefers equal parts in neighbouring regions; edges between the regions of
+        one image hold in every image.
+    table_scaling : float, default=1.0
+        :math:`t`: the larger it is, the less the table is penalised.
+    n_init : int, default=1
+        Starts, of which the best is kept.
+    max_iter : int, default=100
+        Largest number of bounds, exploring and then descending.
+    tol : float, default=1e-3
+        The fit ends when the objective falls by less than this share of itself. Each bound is solved to a duality gap
+        of half of that.
+    verbose : int, default=0
+        1 shows the starts as they end, on stderr.
+    random_state : int, RandomState instance or None, default=None
+        Seed of starts, of the policy's draws and of the order in which the solver visits images.
+    n_jobs : int, optional
+        Threads of a pass over the images; -1 for all processors. The result does not depend on it.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels that have images with weight, in sorted order.
+    part_filters_ : ndarray of shape (n_parts, n_features)
+        :math:`A`.
+    table_ : ndarray of shape (n_classes, rows, columns, n_parts)
+        :math:`t B`: what a part adds to the score of a class in a region. Its middle axes are those of X.
+    latent_ : ndarray of shape (n_images, rows, columns)
+        The part of each region for its image's own class; -1 where that class has no weight. The shape of X without
+        its last axis.
+    objective_ : float
+        :math:`F(A, B)`.
+    gap_ : float
+        The last convex bound may be this far above its minimum, at most.
+    changed_ : float
+        Share of the regions whose part is another one than at the start.
+    confusion_ : ndarray of shape (n_classes, n_classes)
+        Weight of the images of each class (first axis) that are predicted as each (second axis).
+    n_iter_ : int
+        Bounds that were minimised.
+    n_passes_ : int
+        Passes over the images in all: of the start, of the solver and of the bounds.
+    n_features_in_ : int
+        Features of a region.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Where X was a table with column names.
+    evidence_ : Evidence
+        Every start, how many reached the best optimum, how far the second is.
+    trace_ : Trace
+        Objective and bound of every iteration, and which share of the regions did not have the tightest bound's part.
+
+    See Also
+    --------
+    majorant.LatentSVC : One region of each sample shows its class.
+    majorant.Coherence : Preference for equal parts in neighbouring regions.
+
+    Notes
+    -----
+    Memory grows linearly with the images: their regions, and some 24 part maps of each.
+
+    References
+    ----------
+    .. [1] S. N. Parizi, J. Oberlin, P. Felzenszwalb, "Reconfigurable models for scene recognition", CVPR 2012.
+    .. [2] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 5.3.
+
+    Examples
+    --------
+    Sky is above sand on a beach and below the trees in a forest: two classes of images of 2 x 2 regions.
+
+    >>> import numpy as np, majorant as mj
+    >>> random = np.random.default_rng(0)
+    >>> look = np.array([[3.0, 0.0], [0.0, 3.0], [-3.0, -3.0]])  # of sky, sand and trees
+    >>> layouts = np.array([[[0, 0], [1, 1]], [[2, 2], [0, 0]]])
+    >>> y = np.arange(40) % 2
+    >>> X = look[layouts[y]] + random.normal(size=(40, 2, 2, 2))
+    >>> model = mj.ReconfigurableBagOfWords(n_parts=3, random_state=0).fit(X, y)
+    >>> model.score(X, y)
+    1.0
+    >>> model.latent_.shape
+    (40, 2, 2)
+    """
+
+    def __init__(
+        self,
+        n_parts: int = 16,
+        alpha: float = 0.01,
+        *,
+        latent_init: Literal["annealed", "kmeans", "random"] | Any = "annealed",
+        label_cost: Any = None,
+        bounds: BoundPolicy | None = None,
+        table_scaling: float = 1.0,
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        verbose: int = 0,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_parts = n_parts
+        self.alpha = alpha
+        self.latent_init = latent_init
+        self.label_cost = label_cost
+        self.bounds = bounds
+        self.table_scaling = table_scaling
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.verbose = verbose
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
+        """Find the weights.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_images, rows, columns, n_features)
+            Features of the regions of each image. Also (n_images, regions, n_features), where the regions are no grid,
+            and (n_images, n_features), a table of images of one region.
+        y : array-like of shape (n_images,)
+            Labels: numbers or text.
+        sample_weight : array-like of shape (n_images,), optional
+            Nonnegative weights, not all zero. A label whose images have no weight is not learnt.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data, labels, weights or parameters cannot be used; the message says what to change.
+        """
+        with self._all_or_nothing():
+            self._check_parameters()
+            random = check_random_state(self.random_state)
+            images = read_images(self, X, reset=True)
+            if y is None:
+                raise ValueError("ReconfigurableBagOfWords requires y to be passed, but the target y is None")
+            if len(images) == 1:
+                raise ValueError("n_samples=1: a classifier needs images of at least two classes")
+            labels = images.samples.one_each(y, "y")
+            refuse_missing_labels(labels, "image")
+            refuse_mixed("y", labels, "image")
+            assert_all_finite(labels, input_name="y")
+            check_classification_targets(labels)
+            weights = check_sample_weight(sample_weight, len(images))
+            weights = np.ones(len(images)) if weights is None else weights
+            self.classes_, codes = learnt_classes(labels, weights)
+            cost = label_costs(self.label_cost, labels, self.classes_)
+            given = self._given_parts(images)
+            which = None if given is None else np.unique(given, axis=0, return_inverse=True)[1].ravel().astype(np.int32)
+            unit = weights.max()  # equal weights are then exactly equal to none, however large they are
+            order, merged, positions = canonical_order(images.samples, codes, weights / unit, which)
+            problem = GridProblem(self._grid_set(images, codes, order), cost, self.n_jobs)
+            search = BagOfWordsSearch(
+                self.alpha,
+                self.latent_init,
+                self._bounds(images, positions),
+                self.n_init,
+                self.max_iter,
+                self.tol,
+                self.verbose,
+                self.n_jobs,
+            )
+            shares = merged / merged.sum()
+            found = search.find(problem, shares, None if given is None else given[order], int(random.randint(2**31)))
+            self._keep(problem, images, found)
+            self._keep_images(problem, images, codes, unit * merged, positions, found)
+            self._warn(images, found.solution)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_integer("n_parts", self.n_parts, low=1)
+        check_real("alpha", check_positive("alpha", self.alpha), low=1e-12, high=1e12)
+        if isinstance(self.latent_init, str):
+            check_choice("latent_init", self.latent_init, NAMED, or_else=", or an array")
+        check_bounds(self.bounds)
+        check_real("table_scaling", check_positive("table_scaling", self.table_scaling), low=1e-6, high=1e6)
+        check_integer("n_init", self.n_init, low=1)
+        check_runs(self)
+
+    def _bounds(self, images: Images, positions: NDArray[np.intp]) -> BoundPolicy | None:
+        """The policy, which names regions as they are given, on the regions of the fit."""
+        if self.bounds is None:
+            return None
+        return on_every_image(self.bounds, images).renumbered(unit_positions(positions, images.n_regions))
+
+    def _given_parts(self, images: Images) -> NDArray[np.int32] | None:
+        if isinstance(self.latent_init, str):
+            return None
+        given = np.asarray(self.latent_init)
+        shape = (len(images), *images.shape)
+        if given.shape != shape or given.dtype.kind not in "iu":
+            got = f"shape {given.shape} of {given.dtype}" if given.ndim else repr(self.latent_init)
+            raise ValueError(
+                f"latent_init must be one of {', '.join(map(repr, NAMED))}, or a whole number for every region, shape "
+                f"{shape}; got {got}"
+            )
+        outside = (given < 0) | (given >= self.n_parts)
+        if outside.any():
+            at = tuple(int(i) for i in np.argwhere(outside)[0])
+            raise ValueError(
+                f"latent_init names part {given[at]} for image {at[0]}, but there are {self.n_parts} (counted from 0)"
+            )
+        return given.reshape(len(images), -1).astype(np.int32)
+
+    def _grid_set(self, images: Images, codes: NDArray[np.int32], order: NDArray[np.intp]) -> GridSet:
+        samples = images.samples
+        return GridSet(
+            samples.rows,
+            samples.starts[order],
+            images.n_regions,
+            codes[order],
+            len(self.classes_),
+            self.n_parts,
+            float(self.table_scaling),
+        )
+
+    def _keep(self, problem: GridProblem, images: Images, found: Found) -> None:
+        solution = found.solution
+        filters, table = problem.grids.split(solution.theta.w)
+        self.part_filters_ = filters.copy()
+        self.table_ = problem.grids.scale * table.reshape(len(self.classes_), *images.shape, self.n_parts)
+        self.objective_ = solution.objective
+        self.gap_ = solution.theta.gap
+        self.n_iter_ = solution.n_iter
+        self.n_passes_ = found.n_passes
+        self.trace_ = solution.trace
+        note = "" if self.n_init > 1 else "A larger n_init adds starts."
+        self.evidence_ = Evidence(found.records, "objective", "min", note=note)
+
+    def _keep_images(
+        self,
+        problem: GridProblem,
+        images: Images,
+        codes: NDArray[np.int32],
+        merged: NDArray[np.float64],
+        positions: NDArray[np.intp],
+        found: Found,
+    ) -> None:
+        """Parts of the images, and which class they are predicted as, counted along the canonical images."""
+        best, _, parts = self._scores(images, np.maximum(codes, 0))
+        parts[codes < 0] = -1
+        self.latent_ = parts.reshape(len(images), *images.shape).astype(np.intp)
+        has_weight = positions >= 0
+        predicted = np.zeros(len(merged), dtype=np.intp)
+        predicted[positions[has_weight]] = best.argmax(axis=1)[has_weight]
+        n = len(self.classes_)
+        self.confusion_ = np.zeros((n, n))
+        np.add.at(self.confusion_, (problem.grids.codes, predicted), merged)
+        end = own_parts(problem, found.solution.theta.w, self.n_jobs)
+        self.changed_ = float(np.sum(merged * (end != found.first).mean(axis=1)) / merged.sum())
+
+    def _warn(self, images: Images, solution: Solution[Weights]) -> None:
+        if self.n_parts > 1 and is_zero(self.alpha, solution):
+            if not images.samples.rows.any():
+                advice = "X holds nothing but zeros, which tell no class from another"
+            else:
+                is_annealed = isinstance(self.latent_init, str) and self.latent_init == "annealed"
+                other = "" if is_annealed else ', or use latent_init="annealed"'
+                advice = f"Lower alpha (now {self.alpha:g}){other}"
+            warnings.warn(
+                "the fit is stuck at zero: all weights vanish, so that every part scores alike and no bound leads "
+                f"away. {advice}",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )
+        if not solution.converged:
+            warnings.warn(
+                f"ReconfigurableBagOfWords did not converge: {solution.result}. Raise max_iter (now {self.max_iter}) "
+                "or tol",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )
+
+    # Predictions
+
+    def _scores(
+        self, images: Images, codes: NDArray[np.int32] | None = None
+    ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
+        """Score of every class, (n_images, n_classes); the best label; the parts under it or under given ones."""
+        n, k = len(images), len(self.classes_)
+        grids = self._grid_set(images, np.zeros(n, dtype=np.int32), np.arange(n))
+        w = np.concatenate([self.part_filters_.ravel(), self.table_.ravel() / grids.scale])
+        best, label = np.empty((n, k)), np.empty(n, dtype=np.int32)
+        parts, no_cost = np.empty((n, images.n_regions), dtype=np.int32), np.zeros((k, k))
+
+        def visit(block: Block) -> int:
+            given = None if codes is None else codes[block.at]
+            best[block.at], label[block.at], parts[block.at], _ = grids.infer(block.at, w, no_cost, given)
+            return 0
+
+        grids.chunks(self.n_jobs).map_sum(visit)
+        return best, label, parts
+
+    def _read(self, X: Any) -> Images:
+        check_is_fitted(self)
+        images = read_images(self, X, reset=False)
+        if images.shape != self.table_.shape[1:-1]:
+            raise ValueError(
+                f"images must be cut into regions as those of the fit, {self.table_.shape[1:-1]}; got {images.shape}"
+            )
+        return images
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Score of each class.
+
+        Parameters
+        ----------
+        X
+            See `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_images, n_classes), or (n_images,) for two classes
+            For two classes by how much the second one scores higher.
+        """
+        best, _, _ = self._scores(self._read(X))
+        return best if len(self.classes_) > 2 else np.asarray(best[:, 1] - best[:, 0])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of highest score of each image.
+
+        Parameters
+        ----------
+        X
+            See `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_images,)
+        """
+        best, _, _ = self._scores(self._read(X))
+        return np.asarray(self.classes_[best.argmax(axis=1)])
+
+    def predict_latent(self, X: Any, y: Any = None) -> NDArray[np.intp]:
+        """The part map of each image.
+
+        Parameters
+        ----------
+        X
+            See `fit`.
+        y : array-like of shape (n_images,), optional
+            Class of each image, if it is known; otherwise it is the predicted one.
+
+        Returns
+        -------
+        ndarray of shape (n_images, rows, columns)
+            The part of every region: the shape of X without its last axis.
+
+        Raises
+        ------
+        ValueError
+            If a label is none of `classes_`, or there is not one for each image.
+        """
+        images = self._read(X)
+        codes = None
+        if y is not None:
+            codes = code_of_each(self.classes_, images.samples.one_each(y, "y")).astype(np.int32)
+        parts = self._scores(images, codes)[2]
+        return parts.reshape(len(images), *images.shape).astype(np.intp)
+
+    def _summary(self) -> Summary:
+        return bag_of_words_summary(self)

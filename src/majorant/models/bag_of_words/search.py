@@ -1,0 +1,138 @@
+"""The way of a reconfigurable bag of words from its starts to its weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.loop import Solution, minimize
+from majorant.engine.policies import BoundPolicy, GibbsLimit
+from majorant.evidence.records import StartRecord
+from majorant.models.bag_of_words.family import BagOfWordsFamily
+from majorant.models.bag_of_words.starts import ANNEALED, ONLY, RANDOM, FirstParts, first_parts, nearest_means
+from majorant.models.margin import Weights
+from majorant.solvers.structural_svm import SOLVERS
+from majorant.solvers.structural_svm.grids import GridProblem
+from majorant.starts.restarts import Start, best_of
+
+STUCK = 1e-9
+"""A penalty below this share of the objective is that of weights that are zero."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search ends with.
+
+    Attributes
+    ----------
+    solution : Solution
+    records : tuple of StartRecord
+    first : ndarray of shape (n_images, n_regions)
+        Parts with which the best start began.
+    n_passes : int
+        Passes over the data, those of the start among them.
+    """
+
+    solution: Solution[Weights]
+    records: tuple[StartRecord, ...]
+    first: NDArray[np.int32]
+    n_passes: int
+
+
+@dataclass(frozen=True)
+class BagOfWordsSearch:
+    """How `ReconfigurableBagOfWords` finds its weights; the attributes are its parameters."""
+
+    alpha: float
+    latent_init: Any
+    bounds: BoundPolicy | None
+    n_init: int
+    max_iter: int
+    tol: float
+    verbose: int
+    n_jobs: int | None
+
+    def find(
+        self, problem: GridProblem, shares: NDArray[np.float64], given: NDArray[np.int32] | None, seed: int
+    ) -> Found:
+        """Weights of least objective over the starts.
+
+        Parameters
+        ----------
+        problem : GridProblem
+        shares : ndarray of shape (n_images,)
+            Weights of the images; they sum to one.
+        given : ndarray of shape (n_images, n_regions), optional
+            Parts to begin with, where `latent_init` is an array.
+        seed : int
+        """
+        grids = problem.grids
+        family = BagOfWordsFamily(
+            problem, shares, self.alpha, SOLVERS["dcd"], 0.5 * self.tol, seed, self._slack(problem)
+        )
+        data = grids.regions(shares, self.n_jobs)
+        starts: list[FirstParts] = []
+
+        def begun() -> Iterator[Start]:
+            for first in first_parts(
+                problem,
+                shares,
+                self.latent_init,
+                given,
+                alpha=self.alpha,
+                n_init=self.n_init,
+                seed=seed,
+                n_jobs=self.n_jobs,
+            ):
+                starts.append(first)
+                yield Start(first.source, seed=seed + len(starts) - 1)
+
+        n_passes = 0
+
+        def run(parts: NDArray[np.int32], policy: BoundPolicy | None, seed: int) -> Solution[Weights]:
+            nonlocal n_passes
+            flat = parts.ravel()
+            found: Solution[Weights] = minimize(
+                family,
+                data,
+                policy,
+                latent=lambda block: flat[block.at],
+                tol=self.tol,
+                max_iter=self.max_iter,
+                seed=seed,
+            )
+            n_passes += found.n_passes
+            return found
+
+        def descend(start: Start) -> Solution[Weights]:
+            first = starts[-1]
+            policy = self.bounds
+            if policy is None and first.source not in (ANNEALED, ONLY):
+                policy = GibbsLimit()
+            found = run(first.parts, policy, start.seed)
+            if first.source == RANDOM and is_zero(self.alpha, found):
+                starts[-1] = replace(first, parts=nearest_means(grids, shares, first.parts))
+                found = run(starts[-1].parts, policy, start.seed)
+            return found
+
+        solution, records = best_of(begun(), descend, verbose=self.verbose)
+        best = int(np.argmin([r.objective for r in records]))
+        return Found(solution, records, starts[best].parts, n_passes + sum(first.n_passes for first in starts))
+
+    def _slack(self, problem: GridProblem) -> float:
+        """What rounding may add: a share of the largest score that weights below the objective at zero can give."""
+        grids, largest = problem.grids, float(problem.cost.max())
+        rows = grids.rows
+        longest = float(np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64).max(initial=0.0)))
+        size = grids.n_regions * np.hypot(longest, grids.scale)
+        reach = np.sqrt(2 * largest / self.alpha) * max(size, 1e-150)
+        return float(16 * np.finfo(rows.dtype).eps * (reach + largest))
+
+
+def is_zero(alpha: float, solution: Solution[Weights]) -> bool:
+    """Whether all weights vanish, where a latent SVM stays whatever bound is drawn: every part scores alike."""
+    return alpha / 2 * float(np.sum(solution.theta.w**2)) <= STUCK * solution.objective

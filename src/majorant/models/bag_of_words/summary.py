@@ -1,0 +1,45 @@
+"""What a fit of a reconfigurable bag of words says on one page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from majorant.models.latent_svm.summary import class_blocks
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+
+MOST_PARTS = 30
+
+
+def bag_of_words_summary(model: Any) -> Summary:
+    """Evidence, fit, the parts and where they are, the classes, and which of them are taken for which."""
+    n, shape = len(model.latent_), model.latent_.shape[1:]
+    n_regions = int(np.prod(shape, dtype=int))
+    total = float(model.confusion_.sum())
+    right = float(np.trace(model.confusion_)) / total
+    facts = Facts(
+        "fit",
+        [Fact("objective", model.objective_, 4), Fact("duality gap", model.gap_, 5), Fact("alpha", model.alpha, 4)],
+        [Fact("images", n), Fact("right on the fit", right, 3), Fact("regions changed", model.changed_, 3)],
+    )
+    how = f"{counted(model.n_iter_, 'bound')}, {counted(model.n_passes_, 'pass', 'passes')} over the images"
+    parts = model.latent_[model.latent_ >= 0]
+    regions = np.bincount(parts, minlength=model.n_parts)
+    used = np.flatnonzero(regions)
+    columns = [Column("part"), Column("regions", 0), Column("share", 3), Column("length of filter", 3)]
+    lengths = np.sqrt((model.part_filters_**2).sum(axis=1))
+    rows = [(int(p), int(regions[p]), float(regions[p] / len(parts)), float(lengths[p])) for p in used[:MOST_PARTS]]
+    content: list[Table | str] = [Table("parts", columns, rows)]
+    if len(used) > MOST_PARTS:
+        content.append(f"{len(used) - MOST_PARTS} more parts.")
+    blocks = [
+        evidence_block(model.evidence_),
+        Block("FIT", how, [facts]),
+        Block("PARTS", f"{len(used)} of {model.n_parts} are some region's", content),
+        *class_blocks(model),
+    ]
+    grid = " x ".join(map(str, shape)) if len(shape) == 2 else str(n_regions)
+    size = f"{counted(n, 'image')} of {grid} regions, {counted(model.n_features_in_, 'feature')}"
+    k = len(model.classes_)
+    return Summary(f"reconfigurable bag of words, {counted(k, 'class', 'classes')}", size, blocks)
