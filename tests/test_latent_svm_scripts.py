@@ -88,3 +88,39 @@ def test_much_data(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
     text = capsys.readouterr().out
     assert "90 samples, 5 regions, 4 features, 3 classes" in text
     assert "proposal over a pass of scores" in text and "of the features (asked: below 2)" in text
+
+
+def test_scene_recognition(
+    handwritten: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = script("scene_recognition", monkeypatch)
+    starts = ["random", "lambda 1", "annealed"]
+    arguments = ["--data", str(handwritten), "--out", str(tmp_path / "out"), "--quick", "--starts", *starts]
+    records = module.main(arguments)
+    text = capsys.readouterr().out
+    assert text.strip() == (tmp_path / "out" / "results.md").read_text().strip()
+    for (start, method), paper in module.PAPER.items():
+        assert start not in starts or (f"| {start} | {method} |" in text and paper in text)
+    assert {(r.start, r.method) for r in records} == {(s, m) for s in starts for m in module.METHODS}
+    reached = {(r.start, r.method): r for r in records}
+    for start in starts[:2]:
+        assert reached[start, "biased"].potts < reached[start, "CCP"].potts
+        assert reached["annealed", "CCP"].objective < reached[start, "CCP"].objective
+    assert all(0 < r.objective < 1 for r in records)  # the objective of weights of zero is one
+    with (tmp_path / "out" / "results.csv").open() as file:
+        assert len(list(csv.DictReader(file))) == len(records)
+
+
+def test_its_mosaics(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = script("scene_recognition", monkeypatch)
+    digit = np.arange(400) % 10
+    features, pool = np.random.default_rng(0).normal(size=(400, 32)), np.arange(200, 400)
+    plans = module.layouts(4, 0)
+    assert (plans == plans[:, ::2, ::2].repeat(2, axis=1).repeat(2, axis=2)).all(), "squares of one digit"
+    images = module.draw_mosaics(features, digit, pool, plans, 30, 0)
+    np.testing.assert_array_equal(digit[images.tiles], images.digits)
+    np.testing.assert_array_equal(features[images.tiles], images.X)
+    assert images.tiles.min() >= 200
+    moved = [np.roll(plans, (a, b), (1, 2)) for a in (-1, 0, 1) for b in (-1, 0, 1)]
+    kept = np.max([np.mean(images.digits == m[images.y], axis=(1, 2)) for m in moved], axis=0)
+    assert 0.8 < kept.mean() < 0.95

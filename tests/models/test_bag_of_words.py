@@ -14,6 +14,7 @@ from sklearn.feature_extraction.image import grid_to_graph
 
 import majorant as mj
 from majorant.models.bag_of_words.family import BagOfWordsFamily
+from majorant.models.bag_of_words.starts import coherent, discover
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
 
@@ -230,6 +231,22 @@ def test_coherence_makes_maps_smoother_than_tightest_bounds() -> None:
     assert sum(found["coherent"]) < 0.95 * sum(found["tightest"])
 
 
+def test_a_coherent_start_is_smoother_the_stronger() -> None:
+    X, y, _ = planted(noise=1.0)
+    starts = []
+    for coherence in (0.0, 0.3):
+        fitted = model(0.5, latent_init="kmeans", coherence=coherence, bounds=mj.Tightest(), max_iter=1000).fit(X, y)
+        starts.append(fitted.evidence_.starts[0].source)
+    assert starts == ["k-means", "coherent k-means"]
+    m = SIDE * SIDE
+    grids = GridSet(X.reshape(N * m, D), np.arange(N, dtype=np.int64) * m, m, y.astype(np.int32), 3, P)
+    found = discover(grids, np.full(N, 1 / N), 0, None)
+    maps = [coherent(grids, found, (SIDE, SIDE), strength).reshape(N, SIDE, SIDE) for strength in (0.0, 0.3, 1.0, 1e3)]
+    breaks = [(z[:, 1:] != z[:, :-1]).sum() + (z[:, :, 1:] != z[:, :, :-1]).sum() for z in maps]
+    np.testing.assert_array_equal(maps[0].reshape(N, m), found.parts)
+    assert breaks[0] > breaks[1] > breaks[2] > breaks[3] == 0
+
+
 def test_edges_among_the_regions_of_one_image_hold_in_all() -> None:
     X, y, _ = planted(noise=0.8)
     m = SIDE * SIDE
@@ -360,6 +377,7 @@ def test_wrong_images_are_named(case: str) -> None:
         ({"n_parts": 2.0}, "n_parts"),
         ({"alpha": 0.0}, "alpha"),
         ({"table_scaling": 0.0}, "table_scaling"),
+        ({"coherence": -1.0}, "coherence"),
         ({"latent_init": "k-means"}, "Did you mean 'kmeans'"),
         ({"latent_init": [0, 1]}, r"shape \(36, 3, 3\)"),
         ({"latent_init": np.full((N, SIDE, SIDE), 9)}, "part 9 for image 0, but there are 4"),
@@ -371,6 +389,12 @@ def test_wrong_settings_are_refused(setting: dict[str, Any], message: str) -> No
     X, y, _ = planted()
     with pytest.raises((ValueError, TypeError), match=message):
         model().set_params(**setting).fit(X, y)
+
+
+def test_coherence_needs_a_grid() -> None:
+    X, y, _ = planted()
+    with pytest.raises(ValueError, match="got 3 axes"):
+        model(latent_init="kmeans", coherence=0.5).fit(X.reshape(N, -1, D), y)
 
 
 def test_predictions_check_their_input() -> None:

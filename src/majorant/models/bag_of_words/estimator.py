@@ -28,7 +28,7 @@ from majorant.engine.chunks import Block
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.evidence.records import Evidence
-from majorant.models.bag_of_words.images import Images, on_every_image, read_images, unit_positions
+from majorant.models.bag_of_words.images import Images, coherent_everywhere, read_images, unit_positions
 from majorant.models.bag_of_words.search import BagOfWordsSearch, Found, is_zero
 from majorant.models.bag_of_words.starts import NAMED, own_parts
 from majorant.models.bag_of_words.summary import bag_of_words_summary
@@ -83,6 +83,9 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
         turns into the maximum along a path of temperatures. "kmeans": clusters of the regions. "random": any part
         (where no class can be told by such parts and all weights vanish, the random part whose mean is nearest). An
         array: those given, from 0 on.
+    coherence : float, default=0.0
+        With "kmeans": what neighbouring regions of different parts pay when the first parts are chosen, in units of
+        the mean squared distance of a region from the nearest cluster. Needs images that are grids.
     label_cost : array-like of shape (n_classes, n_classes), optional
         :math:`\Delta`, what a prediction (second axis) costs where another class is right (first axis), classes in
         sorted order; not negative, and zero on the diagonal. By default 1 for every mistake.
@@ -176,6 +179,7 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
         alpha: float = 0.01,
         *,
         latent_init: Literal["annealed", "kmeans", "random"] | Any = "annealed",
+        coherence: float = 0.0,
         label_cost: Any = None,
         bounds: BoundPolicy | None = None,
         table_scaling: float = 1.0,
@@ -189,6 +193,7 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
         self.n_parts = n_parts
         self.alpha = alpha
         self.latent_init = latent_init
+        self.coherence = coherence
         self.label_cost = label_cost
         self.bounds = bounds
         self.table_scaling = table_scaling
@@ -230,6 +235,11 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
             self._check_parameters()
             random = check_random_state(self.random_state)
             images = read_images(self, X, reset=True)
+            if self.coherence and len(images.shape) != 2:
+                raise ValueError(
+                    f"coherence={self.coherence!r} needs images that are grids, X of shape (images, rows, columns, "
+                    f"features); got {len(images.shape) + 2} axes"
+                )
             if y is None:
                 raise ValueError("ReconfigurableBagOfWords requires y to be passed, but the target y is None")
             if len(images) == 1:
@@ -251,6 +261,7 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
             search = BagOfWordsSearch(
                 self.alpha,
                 self.latent_init,
+                float(self.coherence),
                 self._bounds(images, positions),
                 self.n_init,
                 self.max_iter,
@@ -259,7 +270,8 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
                 self.n_jobs,
             )
             shares = merged / merged.sum()
-            found = search.find(problem, shares, None if given is None else given[order], int(random.randint(2**31)))
+            first = None if given is None else given[order]
+            found = search.find(problem, shares, first, images.shape, int(random.randint(2**31)))
             self._keep(problem, images, found)
             self._keep_images(problem, images, codes, unit * merged, positions, found)
             self._warn(images, found.solution)
@@ -270,6 +282,7 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
         check_real("alpha", check_positive("alpha", self.alpha), low=1e-12, high=1e12)
         if isinstance(self.latent_init, str):
             check_choice("latent_init", self.latent_init, NAMED, or_else=", or an array")
+        check_real("coherence", self.coherence, low=0.0, high=1e6)
         check_bounds(self.bounds)
         check_real("table_scaling", check_positive("table_scaling", self.table_scaling), low=1e-6, high=1e6)
         check_integer("n_init", self.n_init, low=1)
@@ -279,7 +292,7 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
         """The policy, which names regions as they are given, on the regions of the fit."""
         if self.bounds is None:
             return None
-        return on_every_image(self.bounds, images).renumbered(unit_positions(positions, images.n_regions))
+        return coherent_everywhere(self.bounds, images).renumbered(unit_positions(positions, images.n_regions))
 
     def _given_parts(self, images: Images) -> NDArray[np.int32] | None:
         if isinstance(self.latent_init, str):

@@ -49,6 +49,7 @@ class BagOfWordsSearch:
 
     alpha: float
     latent_init: Any
+    coherence: float
     bounds: BoundPolicy | None
     n_init: int
     max_iter: int
@@ -57,7 +58,12 @@ class BagOfWordsSearch:
     n_jobs: int | None
 
     def find(
-        self, problem: GridProblem, shares: NDArray[np.float64], given: NDArray[np.int32] | None, seed: int
+        self,
+        problem: GridProblem,
+        shares: NDArray[np.float64],
+        given: NDArray[np.int32] | None,
+        shape: tuple[int, ...],
+        seed: int,
     ) -> Found:
         """Weights of least objective over the starts.
 
@@ -68,6 +74,8 @@ class BagOfWordsSearch:
             Weights of the images; they sum to one.
         given : ndarray of shape (n_images, n_regions), optional
             Parts to begin with, where `latent_init` is an array.
+        shape : tuple of int
+            (rows, columns) of the grid.
         seed : int
         """
         grids = problem.grids
@@ -83,6 +91,8 @@ class BagOfWordsSearch:
                 shares,
                 self.latent_init,
                 given,
+                shape=shape,
+                coherence=self.coherence,
                 alpha=self.alpha,
                 n_init=self.n_init,
                 seed=seed,

@@ -8,9 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.feature_extraction.image import grid_to_graph
 
 from majorant.engine.latents import collect
 from majorant.engine.measure import empirical_measure
+from majorant.engine.potts import PottsGraph
+from majorant.models.bag_of_words.images import on_every_image
 from majorant.models.kmeans import KMeans
 from majorant.solvers.nearest import squared_distances
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
@@ -101,12 +104,30 @@ def discover(grids: GridSet, shares: NDArray[np.float64], seed: int, n_jobs: int
     return Discovered(centres, clusters.labels_.astype(np.int32).reshape(-1, grids.n_regions), mean)
 
 
+def coherent(grids: GridSet, found: Discovered, shape: tuple[int, ...], strength: float) -> NDArray[np.int32]:
+    """Parts near their regions and alike in neighbouring ones, by graph cuts.
+
+    A pair of neighbours of different parts pays `strength`, in units of the mean squared distance of a region from the
+    nearest part.
+    """
+    rows = grids.rows[(grids.starts[:, None] + np.arange(grids.n_regions)).ravel()].astype(np.float64)
+    distances = squared_distances(rows, found.centres)
+    scale = float(distances.min(axis=1).mean())
+    neighbours = grid_to_graph(*shape).tocoo()
+    once = neighbours.row < neighbours.col
+    edges = on_every_image(np.column_stack([neighbours.row[once], neighbours.col[once]]), len(grids), grids.n_regions)
+    graph = PottsGraph(len(rows), edges, np.ones(len(edges)))
+    return graph.minimise(distances, strength * scale, found.parts.ravel()).reshape(found.parts.shape)
+
+
 def first_parts(
     problem: GridProblem,
     shares: NDArray[np.float64],
     init: Any,
     given: NDArray[np.int32] | None,
     *,
+    shape: tuple[int, ...],
+    coherence: float,
     alpha: float,
     n_init: int,
     seed: int,
@@ -121,6 +142,10 @@ def first_parts(
     init : {"annealed", "kmeans", "random"} or anything else
     given : ndarray of shape (n_images, n_regions), optional
         Parts of the first start, where `init` is none of the names; further ones are annealed.
+    shape : tuple of int
+        (rows, columns) of the grid.
+    coherence : float
+        Potts strength of parts by k-means, see `coherent`.
     alpha : float
         Strength of the penalty.
     n_init : int
@@ -129,18 +154,22 @@ def first_parts(
     n_jobs : int, optional
     """
     grids = problem.grids
-    shape = len(grids), grids.n_regions
+    size = len(grids), grids.n_regions
     if grids.n_parts == 1:
-        yield FirstParts(ONLY, np.zeros(shape, dtype=np.int32))
+        yield FirstParts(ONLY, np.zeros(size, dtype=np.int32))
         return
     for k in range(n_init):
         if given is not None and k == 0:
             yield FirstParts("given parts", given)
         elif init == "random":
-            drawn = np.random.default_rng([seed, k]).random(shape) * grids.n_parts
+            drawn = np.random.default_rng([seed, k]).random(size) * grids.n_parts
             yield FirstParts(RANDOM, drawn.astype(np.int32))
         elif init == "kmeans":
-            yield FirstParts("k-means", discover(grids, shares, seed + k, n_jobs).parts)
+            found = discover(grids, shares, seed + k, n_jobs)
+            if coherence:
+                yield FirstParts("coherent k-means", coherent(grids, found, shape, coherence))
+            else:
+                yield FirstParts("k-means", found.parts)
         else:
             yield annealed_parts(problem, shares, alpha, k, n_jobs)
 
