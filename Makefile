@@ -32,7 +32,7 @@ ANYWHERE := $(addprefix --ignore=tests/,formulas test_estimator_checks.py test_e
 # All that computes, again for every other instruction set that this machine has.
 test-isa: $(VENV)/installed-test
 	set -e; for isa in $$($(BIN)/python -c "from majorant import _kernels as k; print(*[i for i in k.isas() if i != k.isa()])"); do \
-	    echo "MAJORANT_ISA=$$isa"; MAJORANT_ISA=$$isa $(PYTEST) $(COMPUTES) $(ANYWHERE) --ignore=tests/test_bad_input.py; done
+	    echo "MAJORANT_ISA=$$isa"; MAJORANT_ISA=$$isa $(PYTEST) $(COMPUTES) $(ANYWHERE) --ignore=tests/test_bad_input.py --ignore=tests/test_lifecycle.py; done
 
 # And with the kernels under AddressSanitizer and UndefinedBehaviorSanitizer; an allocation that is too large fails as it does without them.
 test-sanitizers: $(VENV)-sanitizers/installed

@@ -89,3 +89,29 @@ def assert_finite(fitted: Any) -> None:
     """No NaN and no infinity in any public attribute."""
     for name, value in numbers(fitted).items():
         assert np.isfinite(value).all(), name
+
+
+NAMES = ["a", "b", "c"]
+
+
+def three_groups() -> NDArray[np.float64]:
+    """Whole numbers from 0 to 100 in three groups far apart: exact in every number type, and of one best partition."""
+    random = np.random.default_rng(7)
+    centres = np.array([[10, 20, 80], [60, 90, 15], [90, 20, 30]])
+    rows = np.repeat(centres, 15, axis=0) + random.integers(-8, 9, (45, 3))
+    return random.permutation(rows).astype(np.float64)
+
+
+ROWS = three_groups()
+N = len(ROWS)
+
+
+def reference(cls: type[Any]) -> Any:
+    return fit(cls, ROWS)
+
+
+def assert_same_fit(fitted: Any, expected: Any) -> None:
+    """Bitwise, in all public attributes but the names of the columns."""
+    assert numbers(fitted).keys() == numbers(expected).keys()
+    for name, value in numbers(expected).items():
+        np.testing.assert_array_equal(getattr(fitted, name), value, err_msg=name)
