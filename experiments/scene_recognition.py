@@ -43,7 +43,7 @@ import majorant as mj
 
 Numbers = NDArray[np.float64]
 
-SIDE, N_FEATURES, N_PARTS = 6, 32, 30
+SIDE, N_FEATURES = 6, 32
 COMMON, REPLACED = 0.6, 0.15
 """Share of a layout that all classes have, and of the tiles of an image that show any digit."""
 
@@ -172,18 +172,20 @@ def potts(maps: NDArray[np.intp]) -> float:
 
 
 def purity(maps: NDArray[np.intp], digits: NDArray[np.intp]) -> float:
-    together = np.zeros((N_PARTS, 10))
+    together = np.zeros((int(maps.max()) + 1, 10))
     np.add.at(together, (maps.ravel(), digits.ravel()), 1)
     return float(together.max(axis=1).sum() / maps.size)
 
 
-def fits(train: Mosaics, test: Mosaics, draw: int, alpha: float, pairs: Sequence[tuple[str, str]]) -> Iterator[Record]:
+def fits(
+    train: Mosaics, test: Mosaics, draw: int, n_parts: int, alpha: float, pairs: Sequence[tuple[str, str]]
+) -> Iterator[Record]:
     """Every start with every method."""
     for start, method in pairs:
         begun = time.process_time()
         settings = STARTS[start] or {"latent_init": train.digits}
         model = mj.ReconfigurableBagOfWords(
-            N_PARTS, alpha, bounds=METHODS[method], random_state=draw, max_iter=300, **settings
+            n_parts, alpha, bounds=METHODS[method], random_state=draw, max_iter=300, **settings
         )
         model.fit(train.X, train.y)
         seconds = time.process_time() - begun
@@ -249,11 +251,14 @@ def main(arguments: Sequence[str] | None = None) -> list[Record]:
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     parser.add_argument("--quick", action="store_true", help="one draw of 3 classes x 8 images")
     parser.add_argument("--draws", type=int, default=10, help="times that layouts and images are drawn")
+    parser.add_argument("--classes", type=int, default=10)
+    parser.add_argument("--each", type=int, default=50, help="images of a class to learn from, and to test on")
+    parser.add_argument("--parts", type=int, default=30)
     parser.add_argument("--alpha", type=float, default=0.3, help="strength of the penalty")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--starts", nargs="+", choices=STARTS, default=list(STARTS))
     chosen = parser.parse_args(arguments)
-    n_classes, each, n_draws = (3, 8, 1) if chosen.quick else (10, 50, chosen.draws)
+    n_classes, each, n_draws = (3, 8, 1) if chosen.quick else (chosen.classes, chosen.each, chosen.draws)
     alpha = 10.0 if chosen.quick else chosen.alpha  # of few images the penalty alone is quickly minimised
     with np.load(chosen.data) as file:
         pictures, digit = file["X"] / 255.0, file["y"].astype(np.intp)
@@ -270,7 +275,7 @@ def main(arguments: Sequence[str] | None = None) -> list[Record]:
             train, test = (
                 draw_mosaics(features, digit, half, plans, each, 2 * draw + k) for k, half in enumerate(halves)
             )
-            for record in fits(train, test, draw, alpha, pairs):
+            for record in fits(train, test, draw, chosen.parts, alpha, pairs):
                 records.append(record)
                 writer.writerow(asdict(record))
                 file.flush()  # a long run that is stopped leaves what it has
