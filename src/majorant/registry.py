@@ -36,6 +36,8 @@ class ModelCard:
         Fitted attribute that holds it ("inertia_").
     needs_target : bool
         Whether ``fit`` takes y.
+    by_target : tuple of (str, str) or None
+        Of a model without target: the names of those for a target of classes and of numbers.
     """
 
     name: str
@@ -48,6 +50,7 @@ class ModelCard:
     objective_title: str
     objective_attribute: str
     needs_target: bool = False
+    by_target: tuple[str, str] | None = None
 
     def size_of(self, estimator: Any) -> Any:
         """The number of parts that an estimator has or was asked for."""

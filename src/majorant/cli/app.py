@@ -115,6 +115,10 @@ def fit(
         str | None,
         typer.Option(metavar="COLUMN", help="Rows that are regions of one sample, for models that take it."),
     ] = None,
+    views: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file that says which columns are which view, for models that take it."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the model; repeat it."),
@@ -149,6 +153,7 @@ def fit(
             standardise=standardise,
             weights=weights,
             bag=bag,
+            views=views,
             settings=tuple(settings or ()),
             random_state=random_state,
             drop_missing=drop_missing,

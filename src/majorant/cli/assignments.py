@@ -15,11 +15,6 @@ MOST_PROBABILITIES = 50
 """Parts up to which each has a column of its own."""
 
 
-def feature_frame(features: tuple[str, ...], values: NDArray[np.float64]) -> pl.DataFrame:
-    """The features as a data frame, so that the estimator knows their names."""
-    return pl.DataFrame({name: values[:, i] for i, name in enumerate(features)})
-
-
 def assigned(
     estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_new: bool, bags: NDArray[Any] | None = None
 ) -> dict[str, NDArray[Any]]:
@@ -47,6 +42,9 @@ def assigned(
         return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame)))}
     if card.kind == "classification":
         return {"row": rows, **_by_class(card.part, estimator, frame)}
+    if card.kind == "representation":
+        target = {"prediction": np.asarray(estimator.predict(frame))} if card.needs_target else {}
+        return {"row": rows, **target, **_latents(card.part, estimator, frame)}
     if card.kind == "regression":
         found = (
             _by_line(card.part, estimator, frame) if is_new else _by_probability(card.part, estimator.responsibilities_)
@@ -90,7 +88,15 @@ def _by_class(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArr
         columns[part] = np.asarray(estimator.class_proba(frame)).argmax(axis=1).astype(np.int64) + 1
     if probabilities is not None and len(estimator.classes_) <= MOST_PROBABILITIES:
         columns |= {f"probability_{_written(label)}": probabilities[:, c] for c, label in enumerate(estimator.classes_)}
+    if hasattr(estimator, "loadings"):
+        columns |= _latents(part, estimator, frame)
     return columns
+
+
+def _latents(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
+    """The representation of each row."""
+    latents = np.asarray(estimator.transform(frame))
+    return {f"{part}_{k + 1}": latents[:, k] for k in range(latents.shape[1])}
 
 
 def _written(label: Any) -> str:

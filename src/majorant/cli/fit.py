@@ -14,14 +14,23 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from majorant.cli.assignments import feature_frame
 from majorant.cli.bags import check_bags
 from majorant.cli.errors import CommandError, did_you_mean, listed
 from majorant.cli.formulas import check_options, formula_text, used_rows, wants_formula
-from majorant.cli.matrix import Array, Columns, Matrix, Standardisation, build_matrix, choose_features
+from majorant.cli.matrix import (
+    Columns,
+    Matrix,
+    Standardisation,
+    build_matrix,
+    check_column,
+    check_there,
+    choose_features,
+    is_numeric,
+)
 from majorant.cli.request import FitRequest
-from majorant.cli.settings import allows_missing, build_estimator, parsed_lists
+from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable, read_table
+from majorant.cli.views import columns_of, read_views, view_matrix
 from majorant.evidence.selection import CRITERIA, Selection, has_criterion, models_with, select
 from majorant.formulas import Formula
 from majorant.registry import ModelCard
@@ -47,9 +56,14 @@ class FittedRun:
     selection: Selection | None = None
 
     @property
-    def seen(self) -> Array:
+    def frame(self) -> pl.DataFrame:
         """The features as the model saw them."""
-        return self.matrix.values if self.standardisation is None else self.standardisation.apply(self.matrix.values)
+        return self.matrix.as_seen(self.columns, self.standardisation)
+
+    @property
+    def views(self) -> dict[str, Any] | None:
+        """The views that the table was read by."""
+        return None if self.request.views is None else self.estimator.views
 
     @property
     def size(self) -> int:
@@ -59,7 +73,7 @@ class FittedRun:
     @property
     def ignored(self) -> list[str]:
         """Columns that were left out because they are not numeric; none when the features were named."""
-        if self.request.features or self.request.formula:
+        if self.request.features or self.request.formula or self.request.views:
             return []
         formula = getattr(self.estimator, "formula_", None)
         used = self.columns.all if formula is None else (*formula.columns, self.request.weights)
@@ -97,20 +111,25 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     check_options(request, card)
     if card.needs_target and request.target is None and request.formula is None:
         raise CommandError(f"{card.title} predicts a column: name it with --target.")
-    if request.target is not None and not card.needs_target:
+    if request.target is not None and not card.needs_target and card.by_target is None:
         raise CommandError(f"{card.title} has no target: leave --target out, or leave the column out with --features.")
+    if request.target is not None and card.by_target is not None:
+        table = read_table(request.table)
+        card = _card_by_target(card, table, request.target)
+    else:
+        table = None
     size = request.k.start if isinstance(request.k, range) else request.k
     settings = [*request.settings, *([] if request.family is None else [f"family={request.family}"])]
     estimator = build_estimator(card, size, settings, request.random_state)
     _check_comparison(request, card, estimator)
-    table = read_table(request.table)
+    table = read_table(request.table) if table is None else table
     units = None
     if wants_formula(request):
         given, columns, matrix = _by_formula(request, table)
     else:
         columns, matrix = _by_columns(request, card, table, estimator)
         units = Standardisation.of(matrix.values, matrix.weights) if request.standardise else None
-        frame = feature_frame(columns.features, matrix.values if units is None else units.apply(matrix.values))
+        frame = matrix.as_seen(columns, units)
         keywords = {"sample_weight": matrix.weights, "bags": matrix.bags}
         given = Given(frame, matrix.target, {name: value for name, value in keywords.items() if value is not None})
     _check_size(card, estimator, matrix, request)
@@ -131,6 +150,12 @@ def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estima
     """The columns of the table that are features, and their rows."""
     others = [name for name in (request.target, request.weights, request.bag) if name is not None]
     has_labels = card.kind == "classification"
+    if request.views is not None:
+        _check_others(table, request, has_labels)
+        views = read_views(request.views, table, others)
+        estimator.set_params(views=views)
+        columns = Columns(columns_of(views, table), request.target, request.weights)
+        return columns, view_matrix(table, columns, views, request.drop_missing, has_labels)
     labels = (request.target if has_labels else None, request.bag)
     columns = Columns(
         choose_features(table, request.features, others, labels), request.target, request.weights, request.bag
@@ -139,6 +164,22 @@ def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estima
     matrix = build_matrix(table, columns, keeps_missing, request.drop_missing, has_labels)
     check_bags(table, columns, matrix)
     return columns, matrix
+
+
+def _card_by_target(card: ModelCard, table: SourceTable, target: str) -> ModelCard:
+    """The card of the model for a target of numbers, or for one of text or truth values."""
+    check_there(table, target)
+    assert card.by_target is not None
+    for_classes, for_numbers = card.by_target
+    column = table.frame[target]
+    return find_model(for_numbers if is_numeric(column) and column.dtype != pl.Boolean else for_classes)
+
+
+def _check_others(table: SourceTable, request: FitRequest, has_labels: bool) -> None:
+    """Refuse a target or weights that cannot be used."""
+    for name, may_be_text in ((request.target, has_labels), (request.weights, False)):
+        if name is not None:
+            check_there(table, name) if may_be_text else check_column(table, name)
 
 
 def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix]:
@@ -238,7 +279,7 @@ def _asks_for_more(certify: Callable[..., Any], n_given: int) -> bool:
 
 def _check_size(card: ModelCard, estimator: Any, matrix: Matrix, request: FitRequest) -> None:
     """Refuse more parts than the table can fill."""
-    size = None if card.size_parameter is None else card.size_of(estimator)
+    size = None if card.size_parameter is None or card.kind == "representation" else card.size_of(estimator)
     if not isinstance(size, int) or isinstance(size, bool):
         return
     rows = len(matrix.values)
@@ -255,7 +296,7 @@ def _check_size(card: ModelCard, estimator: Any, matrix: Matrix, request: FitReq
         )
 
 
-def _has_distinct_rows(values: Array, number: int) -> bool:
+def _has_distinct_rows(values: NDArray[np.float64], number: int) -> bool:
     """Whether there are so many different rows; looks at the first ones first."""
     n_seen = max(1000, 2 * number)
     while True:

@@ -68,7 +68,13 @@ def wants_formula(request: FitRequest) -> bool:
 
 def check_options(request: FitRequest, card: ModelCard) -> None:
     """Refuse options that the model does not take."""
-    asked = {"formula": request.formula, "family": request.family, **request.roles, "bag": request.bag}
+    asked = {
+        "formula": request.formula,
+        "family": request.family,
+        **request.roles,
+        "bag": request.bag,
+        "views": request.views,
+    }
     for name, given in asked.items():
         if given is not None and not _takes(ESTIMATORS[card.name], name):
             able = [other for other in known_models() if _takes(ESTIMATORS[other], name)]
@@ -79,6 +85,10 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
         for option, value in (("--target", request.target), ("--features", request.features)):
             if value:
                 raise CommandError(f"--formula names the columns: leave {option} out.")
+    if request.views is not None:
+        for option, is_given in (("--features", bool(request.features)), ("--standardise", request.standardise)):
+            if is_given:
+                raise CommandError(f"--views names the columns, and brings numbers to one scale: leave {option} out.")
     if request.standardise and wants_formula(request):
         raise CommandError("--standardise changes features, not terms.", 'Write scale() in --formula: "y ~ scale(x)".')
 
@@ -144,4 +154,4 @@ def _takes(cls: type[Any], option: str) -> bool:
     if option == "formula":
         return hasattr(cls, "fit_formula")
     name = "bags" if option == "bag" else option
-    return name in signature(cls if option == "family" else cls.fit).parameters
+    return name in signature(cls if option in ("family", "views") else cls.fit).parameters

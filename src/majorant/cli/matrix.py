@@ -44,6 +44,11 @@ class Columns:
         return (*self.features, *(name for name in (self.target, self.weights, self.bag) if name is not None))
 
 
+def feature_frame(features: tuple[str, ...], values: Array) -> pl.DataFrame:
+    """The features as a data frame, so that the estimator knows their names."""
+    return pl.DataFrame({name: values[:, i] for i, name in enumerate(features)})
+
+
 @dataclass(frozen=True)
 class Matrix:
     """The used rows of a table, in the table's own units.
@@ -62,6 +67,8 @@ class Matrix:
         Rows with missing values that were left out.
     bags : array of shape (n,) or None
         Of which sample each row is a region.
+    frame : polars.DataFrame or None
+        The features as the model takes them, where they are not all numbers; `values` are then codes in part.
     """
 
     values: Array
@@ -70,11 +77,18 @@ class Matrix:
     rows: NDArray[np.int64]
     n_left_out: int
     bags: NDArray[Any] | None = None
+    frame: pl.DataFrame | None = None
 
     @property
     def n_bags(self) -> int | None:
         """Number of samples, where rows are regions of them."""
         return None if self.bags is None else len(np.unique(self.bags))
+
+    def as_seen(self, columns: Columns, units: Standardisation | None) -> pl.DataFrame:
+        """The features as the estimator takes them."""
+        if self.frame is not None:
+            return self.frame
+        return feature_frame(columns.features, self.values if units is None else units.apply(self.values))
 
 
 @dataclass(frozen=True)
@@ -213,7 +227,7 @@ def build_matrix(
     missing = {name: np.isnan(values[name]) for name in complete}
     kept: dict[str, NDArray[Any]] = dict(values)
     for name in labels:
-        kept[name], missing[name] = _labels(table, name)
+        kept[name], missing[name] = labels_of(table, name)
     incomplete = incomplete_rows(table, missing, drop_missing, optional)
     kept = {name: column[~incomplete] for name, column in kept.items()}
     if columns.weights is not None:
@@ -264,7 +278,7 @@ def _quoted(names: Sequence[str]) -> str:
     return listed([f'"{name}"' for name in names])
 
 
-def _labels(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def labels_of(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The names of classes or bags, whole numbers as such, and where there is none."""
     check_there(table, name)
     column = table.frame[name]

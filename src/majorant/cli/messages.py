@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from majorant.cli.errors import listed
 from majorant.evidence import Evidence
 from majorant.evidence.selection import CAPTION, Selection
 from majorant.summary import Block, Table, best_sentences, bound_sentence, counted
@@ -59,6 +61,19 @@ def model_lines(title: str, chosen: str, n_features: int, standardised: bool) ->
     return labelled("Model", text + (", standardised" if standardised else ""))
 
 
+def view_lines(views: Sequence[Any], in_none: Sequence[str] | None) -> list[str]:
+    """The block "Views": what each holds, and what is in none; None where no file named them."""
+    if in_none is None:
+        columns = counted(len(views[0].names), "column")
+        return labelled("Views", f"one of all {columns}, as real numbers; --views FILE names several, of several kinds")
+    lines: list[str] = []
+    for view in views:
+        lines += labelled("" if lines else "Views", f"{view.name}: {counted(len(view.names), 'column')}, {view.kind}")
+    if in_none:
+        lines += labelled("", f"in no view: {listed(in_none)}")
+    return lines
+
+
 def selection_lines(selection: Selection, seconds: float) -> list[str]:
     """The block "Compare"."""
     return labelled("Compare", f"{counted(len(selection.candidates), 'fit')} by {selection.name} in {seconds:.1f} s")
@@ -84,11 +99,12 @@ def starts_lines(evidence: Evidence, seconds: float | None) -> list[str]:
     return labelled("Starts", f"{n} of {n}{time}, {optima}")
 
 
-def result_lines(evidence: Evidence) -> list[str]:
-    """The sentences about the best optimum, the second, and what is proved."""
+def result_lines(evidence: Evidence, verdict: str = "") -> list[str]:
+    """The sentences about the best optimum, the second, and what is proved; then the verdict of a certificate."""
     sentences = best_sentences(evidence)
     if evidence.lower_bound is not None:
         sentences.append(bound_sentence(evidence))
+    sentences += [verdict] if verdict else []
     return [line for sentence in sentences for line in wrapped(sentence, WIDTH)]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import majorant
 from majorant._numbers import plural_of
 from majorant.cli import messages
-from majorant.cli.assignments import assigned, feature_frame
+from majorant.cli.assignments import assigned
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
 from majorant.cli.matrix import has_decimal_commas, row_number_columns
@@ -23,6 +23,7 @@ from majorant.cli.request import FitRequest
 from majorant.cli.runs import ASSIGNMENTS, MODEL, REPORT, SUMMARY, Recipe, Writer, check_free, write_run
 from majorant.cli.settings import find_model
 from majorant.cli.tables import is_same_file, write_table
+from majorant.cli.views import described
 from majorant.persistence import UnsavableError, save
 from majorant.summary import counted
 
@@ -68,13 +69,18 @@ def screen(run: FittedRun) -> list[str]:
     lines = use.lines()
     selection = run.selection
     chosen = counted(run.size, run.card.part) if selection is None else selection.describe(selection.best)
+    if run.card.kind == "representation" or run.views is not None:
+        chosen = f"{run.estimator.rank_} of at most {chosen}"
     lines += messages.model_lines(run.card.title, chosen, len(run.columns.features), standardised)
+    if hasattr(run.estimator, "views_"):
+        lines += messages.view_lines(run.estimator.views_, _in_no_view(run))
     if selection is not None:
         lines += messages.selection_lines(selection, run.seconds)
     lines += messages.starts_lines(evidence, run.seconds if selection is None else None)
     if selection is not None:
         lines += messages.matrix_lines(selection)
-    lines += ["", *messages.result_lines(evidence)]
+    certificate = getattr(run.estimator, "certificate_", None)
+    lines += ["", *messages.result_lines(evidence, "" if certificate is None else certificate.sentence)]
     parts = run.summary.block_of(plural_of(run.card.part))
     if parts is not None:
         lines += messages.parts_lines(parts, standardised)
@@ -87,6 +93,13 @@ def screen(run: FittedRun) -> list[str]:
     return lines
 
 
+def _in_no_view(run: FittedRun) -> list[str] | None:
+    """Columns that the file of views leaves out; None without such a file."""
+    if run.views is None:
+        return None
+    return [name for name in run.table.frame.columns if name not in run.columns.all]
+
+
 def _writers(run: FittedRun) -> Mapping[str, Writer]:
     """How each file of the run is written."""
     recipe = _recipe(run)
@@ -95,7 +108,7 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
         ASSIGNMENTS: lambda path: write_table(
             assigned(
                 run.estimator,
-                feature_frame(run.columns.features, run.seen),
+                run.frame,
                 run.matrix.rows,
                 is_new=False,
                 bags=run.matrix.bags,
@@ -159,6 +172,7 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             run.card.size_parameter or plural_of(run.card.part): run.size,
         },
         "features": list(run.columns.features),
+        **({} if run.views is None else {"views": described(run.views)}),
         "standardisation": None if units is None else {"means": units.means.tolist(), "scales": units.scales.tolist()},
         "seconds": run.seconds,
         "evidence": {

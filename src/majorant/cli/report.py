@@ -11,6 +11,7 @@ from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Matrix, build_matrix
 from majorant.cli.runs import REPORT, Recipe, read_run
 from majorant.cli.tables import SourceTable, read_table
+from majorant.cli.views import view_matrix
 from majorant.persistence import replacing
 from majorant.registry import card_of
 from majorant.report import Run, html_report
@@ -26,13 +27,18 @@ def rewrite_report(folder: Path) -> Path:
         needed = [*formula.columns, *([] if weights is None else [weights])]
         matrix = complete_rows(table, needed, drop_missing=True).matrix(formula, weights)
     else:
-        matrix = build_matrix(
-            table,
-            recipe.columns,
-            allows_missing=not recipe.drop_missing,
-            drop_missing=True,
-            has_labels=card_of(estimator).kind == "classification",
-        )
+        has_labels = card_of(estimator).kind == "classification"
+        views = getattr(estimator, "views", None)
+        if views is not None:
+            matrix = view_matrix(table, recipe.columns, views, recipe.drop_missing, has_labels)
+        else:
+            matrix = build_matrix(
+                table,
+                recipe.columns,
+                allows_missing=not recipe.drop_missing,
+                drop_missing=True,
+                has_labels=has_labels,
+            )
     path = folder / REPORT
     try:
         write_report(path, estimator, recipe, matrix)
@@ -60,6 +66,7 @@ def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> 
         y=matrix.target,
         bags=matrix.bags,
         target_name=recipe.columns.target or "y",
+        frame=matrix.frame,
     )
     page = html_report(run)
     with replacing(path) as stream:

@@ -31,6 +31,7 @@ class FitRequest:
     standardise: bool = False
     weights: str | None = None
     bag: str | None = None
+    views: Path | None = None
     settings: tuple[str, ...] = ()
     random_state: int = 0
     drop_missing: bool = False
@@ -63,6 +64,7 @@ class FitRequest:
         options += [("--standardise",)] if self.standardise else []
         options += [("--weights", self.weights)] if self.weights else []
         options += [("--bag", self.bag)] if self.bag else []
+        options += [("--views", str(self.views))] if self.views else []
         options += [("--set", setting) for setting in self.settings]
         options += [("--drop-missing",)] if self.drop_missing else []
         options += [("--random-state", str(self.random_state))]

@@ -78,6 +78,8 @@ class Fit:
     @cached_property
     def as_fitted(self) -> Any:
         """The rows as the estimator takes them: with their names, if it was fitted with names."""
+        if self.run.frame is not None:
+            return self.run.frame
         if not hasattr(self.run.estimator, "feature_names_in_"):
             return self.run.X
         return data_frame({name: self.run.X[:, j] for j, name in enumerate(self.run.feature_names)})

@@ -17,6 +17,7 @@ from majorant.report.measures.clustering import Clustering, measure_clustering
 from majorant.report.measures.memberships import Memberships
 from majorant.report.measures.mixture import Mixture, measure_mixture
 from majorant.report.measures.regression import Regression, measure_regression
+from majorant.report.measures.representation import Representation, measure_representation
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.sections.certificate import certificate_section
@@ -36,6 +37,13 @@ from majorant.report.sections.pair import pair_section
 from majorant.report.sections.profiles import profiles_section
 from majorant.report.sections.prototypes import prototypes_section
 from majorant.report.sections.regularity import regularity_section
+from majorant.report.sections.representation import (
+    class_profiles_section,
+    embedding_section,
+    optimality_section,
+    topics_section,
+    views_section,
+)
 from majorant.report.sections.reproduce import reproduce_section
 from majorant.report.sections.residuals import residuals_section
 from majorant.report.sections.silhouettes import silhouettes_section
@@ -46,6 +54,7 @@ from majorant.report.words import clustering as clustering_words
 from majorant.report.words import mixture as mixture_words
 from majorant.report.words import partition as partition_words
 from majorant.report.words import regression as regression_words
+from majorant.report.words import representation as representation_words
 
 Measured = TypeVar("Measured", bound=Fit)
 
@@ -168,6 +177,24 @@ def classification_header(classification: Classification) -> Header:
     )
 
 
+def representation_header(representation: Representation) -> Header:
+    """Title, lede and five facts of a representation."""
+    model, name = representation.model, representation.evidence.objective_name
+    facts = (
+        _shape(representation),
+        ("Views", numbers.integer(len(representation.views)), ""),
+        ("Components", numbers.integer(representation.rank), f"of {numbers.integer(model.n_allowed_)} at most"),
+        (escaped(name).capitalize(), numbers.objective(representation.objective, name), "nats a row"),
+        _hits(representation.evidence),
+    )
+    return Header(
+        representation_words.plain_title(representation),
+        representation_words.title(representation),
+        representation_words.lede(representation),
+        facts,
+    )
+
+
 KINDS: dict[str, Kind[Any]] = {
     "classification": Kind(
         measure_classification,
@@ -175,10 +202,15 @@ KINDS: dict[str, Kind[Any]] = {
         (
             evidence_section,
             certificate_section,
+            optimality_section,
             latent_classes_section,
             confusion_section,
             classes_section,
             prototypes_section,
+            topics_section,
+            views_section,
+            class_profiles_section,
+            embedding_section,
             convergence_section,
             reproduce_section,
         ),
@@ -211,6 +243,20 @@ KINDS: dict[str, Kind[Any]] = {
             uncertainty_section,
             profiles_section,
             criteria_section,
+            convergence_section,
+            reproduce_section,
+        ),
+    ),
+    "representation": Kind(
+        measure_representation,
+        representation_header,
+        (
+            evidence_section,
+            certificate_section,
+            optimality_section,
+            topics_section,
+            views_section,
+            embedding_section,
             convergence_section,
             reproduce_section,
         ),

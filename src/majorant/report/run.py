@@ -55,6 +55,8 @@ class Run:
         What `y` is called.
     bags : array of shape (n,) or None
         The sample of each row, where rows are regions of samples; `y` is then the same in all rows of one.
+    frame : data frame or None
+        The rows as the estimator takes them, where they are not all numbers; `X` then holds codes in part.
     """
 
     estimator: Any
@@ -73,6 +75,7 @@ class Run:
     y: NDArray[Any] | None = None
     target_name: str = "y"
     bags: NDArray[Any] | None = None
+    frame: Any = None
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2:

@@ -25,6 +25,7 @@ from majorant.registry import ModelCard, register
         objective_name="log-loss",
         objective_title="log-loss of every variable given the others, penalised",
         objective_attribute="objective_",
+        by_target=("harmonium-classifier", "harmonium-regressor"),
     )
 )
 class Harmonium(HarmoniumBase):

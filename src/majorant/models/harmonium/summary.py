@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
+from majorant.models.harmonium.reading import top_features, view_weights
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
 
 MOST_COMPONENTS = 20
@@ -24,6 +23,7 @@ def harmonium_summary(model: Any) -> Summary:
         Block("FIT", f"L-BFGS, {counted(model.n_iter_, 'iteration')}", [facts]),
         Block("VIEWS", "", [_views(model)]),
         Block("COMPONENTS", "", _components(model)),
+        *([Block("WEIGHTS", "", _weights(model))] if len(model.views_) > 1 and model.rank_ else []),
     ]
     title = f"harmonium, {counted(len(model.views_), 'view')}, {counted(model.rank_, 'component')}"
     shape = f"{counted(model.n_samples_, 'row')}, {counted(model.n_features_in_, 'feature')}"
@@ -38,6 +38,15 @@ def _views(model: Any) -> Table:
     return Table("views", [Column(c) for c in ("view", "kind", "columns", "variables", "whitened")], rows)
 
 
+def _weights(model: Any) -> list[Table | str]:
+    """What part of each component each view has."""
+    weights = view_weights(model)[:, : min(model.rank_, MOST_COMPONENTS)]
+    shares = weights / weights.sum(axis=0)
+    columns = [Column("component"), *(Column(view.name) for view in model.views_)]
+    rows = [(str(k + 1), *(f"{100 * share:.0f} %" for share in of_one)) for k, of_one in enumerate(shares.T)]
+    return [Table("weights", columns, rows), "Shares of views in each component, by their squared weights."]
+
+
 def _components(model: Any) -> list[Table | str]:
     if model.rank_ == 0:
         return ["No component: with this penalty the columns are best taken to be independent."]
@@ -49,19 +58,3 @@ def _components(model: Any) -> list[Table | str]:
     if model.rank_ > shown:
         content.append(f"{model.rank_ - shown} more components.")
     return content
-
-
-def top_features(model: Any, view: str, most: int) -> list[list[str]]:
-    """The columns (or levels) of a view with the largest weights in each component, with their signs."""
-    weights = model.loadings(view)
-    fitted = next(v for v in model.views_ if v.name == view)
-    names = fitted.names
-    if fitted.kind == "categorical":
-        names = [
-            f"{name}={level}" for name, levels in zip(names, fitted.levels, strict=True) for level in levels.tolist()
-        ]
-    found = []
-    for k in range(weights.shape[1]):
-        order = np.argsort(-np.abs(weights[:, k]), kind="stable")[:most]
-        found.append([f"{'+' if weights[j, k] > 0 else '-'}{names[j]}" for j in order if weights[j, k] != 0])
-    return found

@@ -1,0 +1,123 @@
+"""What a fitted harmonium says: features of a component, views behind it, and how far apart classes lie."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from majorant.models.harmonium.data import rows_of_views
+
+Array = NDArray[np.float64]
+
+
+def top_features(model: Any, view: str, most: int) -> list[list[str]]:
+    """The columns (or levels) of a view with the largest weights in each component, with their signs."""
+    weights = model.loadings(view)
+    fitted = next(v for v in model.views_ if v.name == view)
+    names = fitted.names
+    if fitted.kind == "categorical":
+        names = [
+            f"{name}={level}" for name, levels in zip(names, fitted.levels, strict=True) for level in levels.tolist()
+        ]
+    found = []
+    for k in range(weights.shape[1]):
+        order = np.argsort(-np.abs(weights[:, k]), kind="stable")[:most]
+        found.append([f"{'+' if weights[j, k] > 0 else '-'}{names[j]}" for j in order if weights[j, k] != 0])
+    return found
+
+
+def view_weights(model: Any) -> Array:
+    r"""How much each view says of each component.
+
+    Parameters
+    ----------
+    model : Harmonium, HarmoniumClassifier or HarmoniumRegressor
+        Fitted.
+
+    Returns
+    -------
+    ndarray of shape (n_views, n_components_)
+        :math:`\sum_i v_i W_{ik}^2` over the variables of a view, v their variances (1 of standardised columns): the
+        variance of its part of :math:`E[h_k]`, were its variables uncorrelated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import majorant as mj
+    >>> g = np.random.default_rng(0)
+    >>> h = g.normal(size=(200, 1))
+    >>> X = {"near": h + 0.1 * g.normal(size=(200, 3)), "far": h + 3 * g.normal(size=(200, 3))}
+    >>> model = mj.Harmonium(2, views={"near": mj.Gaussian(whiten=False), "far": mj.Gaussian(whiten=False)}).fit(X)
+    >>> near, far = view_weights(model)[:, 0]
+    >>> bool(near > 10 * far)
+    True
+    """
+    places = rows_of_views(model.views_)
+    sizes = [np.einsum("ki,i->k", model.components_[:, places[v.name]] ** 2, v.spread**2) for v in model.views_]
+    return np.array(sizes)
+
+
+def class_profiles(latents: Array, y: Any) -> tuple[NDArray[Any], Array]:
+    """The mean representation of each class.
+
+    Parameters
+    ----------
+    latents : ndarray of shape (n_samples, n_components_)
+        From ``transform``.
+    y : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    profiles : ndarray of shape (n_classes, n_components_)
+    """
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    return classes, _means(np.asarray(latents), codes, len(classes))
+
+
+def mean_pairwise_kl(latents: Array, y: Any) -> float:
+    r"""How far apart classes lie in a representation: the average divergence of their distributions over components.
+
+    Each row's latents are made a distribution over components by softmax; these are averaged within each class, and
+    :math:`(KL(p, q) + KL(q, p)) / 2` is averaged over all pairs of classes [1]_.
+
+    Parameters
+    ----------
+    latents : ndarray of shape (n_samples, n_components_)
+        From ``transform``, of any model.
+    y : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    float
+        In nats; 0 for one class.
+
+    References
+    ----------
+    .. [1] N. Chen, J. Zhu, F. Sun, E. Xing, "Large-margin predictive latent subspace learning for multiview data
+       analysis", IEEE TPAMI, 2012, section 6.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(mean_pairwise_kl(np.log([[0.9, 0.1], [0.1, 0.9]]), ["a", "b"]), 3)
+    1.758
+    """
+    p = class_profiles(softmax(np.asarray(latents, dtype=np.float64), axis=1), y)[1]
+    n = len(p)
+    if n < 2:
+        return 0.0
+    p = np.maximum(p, np.finfo(float).tiny)
+    cross = np.einsum("ck,dk->cd", p, np.log(p))
+    own = np.diag(cross)
+    return float((own[:, None] - cross).sum() / (n * (n - 1)))
+
+
+def _means(values: Array, codes: NDArray[np.intp], n: int) -> Array:
+    sums = np.zeros((n, values.shape[1]))
+    np.add.at(sums, codes, values)
+    return np.asarray(sums / np.bincount(codes, minlength=n)[:, None])

@@ -1,0 +1,143 @@
+"""What a representation allows to be said."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from majorant.report import numbers
+from majorant.report.html import escaped, shortened
+from majorant.report.measures.representation import Representation
+from majorant.report.words import evidence as evidence_words
+from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
+from majorant.report.words.table import rows_of
+
+LONGEST_VIEW = 28
+CARRIES = 0.8
+"""The share of a component from which on one view is said to carry it."""
+
+
+def view_name(representation: Representation, number: int) -> str:
+    """A view's name in prose, as markup."""
+    return f"<i>{escaped(shortened(representation.views[number], LONGEST_VIEW))}</i>"
+
+
+def title(representation: Representation) -> str:
+    """The title of the page, as markup."""
+    rows = rows_of(representation.n_rows, representation.run.table_name)
+    return f"{rows} in {counted(representation.rank, 'component')}"
+
+
+def plain_title(representation: Representation) -> str:
+    """The title of the window."""
+    rows = counted(representation.n_rows, "row", words=False)
+    parts = counted(representation.rank, "component")
+    return f"{rows} of {representation.run.table_name} in {parts}: {representation.card.title}"
+
+
+def lede(representation: Representation) -> str:
+    """What ties together what, and how sure the fit is."""
+    n = len(representation.views)
+    views = "one view" if n == 1 else f"{in_prose(n)} views"
+    used = f"{opening(representation.rank)} {verb(representation.rank, 'component says', 'components say')}"
+    what = "what the columns have in common" if n == 1 else f"what {views} have in common"
+    agreement = evidence_words.agreement(representation.evidence)
+    if representation.model.certificate_.is_global:
+        agreement = "The fit is certified: with this penalty no harmonium is better."
+    if representation.rank == 0:
+        return f"With this penalty the columns of {views} are best taken to be independent. {agreement}"
+    return f"{used} {what}. {agreement}"
+
+
+def optimality_headline(representation: Representation) -> str:
+    """The certificate in one sentence."""
+    certificate = representation.model.certificate_
+    used = capital(counted(certificate.rank, "component"))
+    if certificate.is_global:
+        return f"{used} {verb(certificate.rank, 'is', 'are')} enough: no harmonium with this penalty is better."
+    if certificate.binds:
+        return f"All {counted(certificate.n_components, 'component')} are used, and one more would be."
+    if certificate.eigenvalue is None:
+        return f"{used} {verb(certificate.rank, 'is', 'are')} used; no certificate holds where rows lack a view."
+    return f"{used} {verb(certificate.rank, 'is', 'are')} used; a better harmonium is not ruled out."
+
+
+def optimality_notes(representation: Representation) -> list[str]:
+    """The certificate in full, and how the penalty was chosen."""
+    certificate = representation.model.certificate_
+    texts = [escaped(certificate.sentence)]
+    if certificate.binds:
+        texts.append("<b>What to do:</b> allow more components, if the number is not wanted for itself.")
+    if len(representation.model.l2_path_):
+        texts.append(
+            "<b>The penalty</b> that is kept, in bold type, has the smallest loss on rows that were held out; larger "
+            "ones leave fewer components."
+        )
+    return texts
+
+
+def topics_headline(representation: Representation) -> str:
+    """How much the largest component weighs."""
+    share = numbers.percent(float(representation.sizes[0]), 0)
+    if representation.rank == 1:
+        return "One component is used."
+    return f"{opening(representation.rank)} components are used; the first has {share} of all weight."
+
+
+def topics_notes(representation: Representation, n_shown: int) -> list[str]:
+    """How to read the table."""
+    texts = [
+        "<b>One line a component</b>, by falling variance of its expected value, with the features of each view that "
+        "speak most for it (+) and against it (\u2212). <b>Weight</b> is its share of all squared weights."
+    ]
+    if n_shown < representation.rank:
+        texts.append(f"The first {in_prose(n_shown)} of {in_prose(representation.rank)} are shown.")
+    return texts
+
+
+def views_headline(representation: Representation) -> str:
+    """Whether components are shared by views."""
+    alone = np.flatnonzero(representation.shares.max(axis=0) >= CARRIES)
+    if not len(alone):
+        return "No component belongs to one view alone."
+    first = int(alone[0])
+    view = view_name(representation, int(representation.shares[:, first].argmax()))
+    if len(alone) == 1:
+        return f"Component {first + 1} is nearly that of one view, {view}."
+    return f"{opening(len(alone))} of {in_prose(representation.rank)} components belong nearly to one view alone."
+
+
+def views_notes() -> list[str]:
+    """How to read the table."""
+    return [
+        "<b>Shares of the views in each component</b>, by their squared weights in units of the variables\u2019 "
+        "variances. A component of several views is what they have in common; one of a single view is its own."
+    ]
+
+
+def profiles_headline(representation: Representation) -> str:
+    """How far apart the classes lie."""
+    return f"Classes lie {numbers.distance(representation.divergence)} nats apart on average."
+
+
+def profiles_notes(representation: Representation) -> list[str]:
+    """What is averaged."""
+    return [
+        "<b>Mean of each component in each class.</b> For the divergence each row\u2019s components are made a "
+        "distribution by softmax and averaged within each class; it is the mean of (KL(p, q) + KL(q, p)) / 2 over all "
+        "pairs of classes. These are rows of the fit."
+    ]
+
+
+def embedding_headline(representation: Representation) -> str:
+    """What is drawn."""
+    return "Rows by their first two components."
+
+
+def embedding_notes(representation: Representation, n_drawn: int) -> list[str]:
+    """How to read the picture."""
+    texts = ["<b>Each mark is a row</b> at its expected values of the first two components."]
+    if representation.classes is not None:
+        texts[0] += " Colours or panels are the classes of the target."
+    if n_drawn < representation.n_rows:
+        texts.append(f"{numbers.integer(n_drawn)} rows are drawn, equally spaced.")
+    return texts

@@ -1,0 +1,201 @@
+"""Several views on the command line: which columns are which, fits with and without a target, views that are lost."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import majorant as mj
+
+Majorant = Callable[..., Any]
+VIEWS = """[sizes]
+kind = "gaussian"
+columns = "x1:x3"
+
+[tags]
+kind = "Bernoulli"
+columns = ["tag_*"]
+
+[look]
+kind = "categorical"
+columns = ["colour", "grade"]
+"""
+FIT = ["fit", "harmonium", "t.csv", "--views", "views.toml", "--k", "5", "--set", "l2=0.3"]
+RUN = ["--out", "run"]
+COLUMNS = ["x1", "x2", "x3", "tag_a", "tag_b", "tag_c", "colour", "grade"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> pl.DataFrame:
+    """Sixty rows that two causes drive: three sizes, three tags, two categories, a class and a rating."""
+    g = np.random.default_rng(0)
+    h = g.normal(size=(60, 2))
+    sizes = h @ g.normal(size=(2, 3)) + 0.3 * g.normal(size=(60, 3))
+    tags = h @ g.normal(size=(2, 3)) + 0.3 * g.normal(size=(60, 3)) > 0
+    frame = pl.DataFrame(
+        {
+            "id": [f"n{i}" for i in range(60)],
+            **{f"x{i + 1}": sizes[:, i].round(3) for i in range(3)},
+            "species": np.where(h[:, 0] > 0, "a", "b"),
+            **{f"tag_{'abc'[i]}": tags[:, i].astype(int) for i in range(3)},
+            "colour": np.array(["red", "green", "blue"])[np.digitize(h[:, 1], [-0.5, 0.5])],
+            "grade": np.digitize(h[:, 0], [-0.5, 0.5]) + 9,
+            "rating": h.sum(axis=1).round(3),
+            "w": 1 + np.arange(60) % 2,
+        }
+    )
+    frame.write_csv(tmp_path / "t.csv")
+    (tmp_path / "views.toml").write_text(VIEWS, encoding="utf-8")
+    return frame
+
+
+def views() -> dict[str, Any]:
+    return {
+        "sizes": mj.Gaussian(["x1", "x2", "x3"]),
+        "tags": mj.Bernoulli(["tag_a", "tag_b", "tag_c"]),
+        "look": mj.Categorical(["colour", "grade"]),
+    }
+
+
+def seen(table: pl.DataFrame) -> pl.DataFrame:
+    return table.select(COLUMNS).with_columns(pl.col("grade").cast(pl.String))
+
+
+def test_a_run_of_three_views(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*FIT, *RUN)
+    assert (answer.status, answer.err) == (0, "")
+    for words in (
+        "multi-view harmonium, 3 of at most 5 components, 8 features",
+        "Views    sizes: 3 columns, gaussian\n         tags: 3 columns, bernoulli\n         look: 2 columns, cat",
+        "in no view: id, species, rating, w",
+        "A global optimum",
+    ):
+        assert words in answer.out
+    model = mj.load("run/model.majorant")
+    expected = mj.Harmonium(5, views=views(), l2=0.3, random_state=0).fit(seen(table))
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    assigned = pl.read_csv("run/assignments.csv")
+    assert assigned.columns == ["row", "component_1", "component_2", "component_3"]
+    np.testing.assert_allclose(assigned.drop("row"), expected.transform(seen(table)), rtol=1e-12)
+    told = json.loads(Path("run/summary.json").read_text())["views"]
+    assert told["look"] == {"kind": "categorical", "columns": ["colour", "grade"]}
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert "60 rows of <i>t</i> in three components" in page and "--views views.toml" in page
+    Path("run/report.html").unlink()
+    assert majorant("report", "run").status == 0
+    assert Path("run/report.html").read_text(encoding="utf-8") == page
+
+
+def test_a_target_of_text_is_classified_and_one_of_numbers_is_predicted(
+    majorant: Majorant, table: pl.DataFrame
+) -> None:
+    answer = majorant(*FIT, "--target", "species", "--set", "loss=log", "--weights", "w", *RUN)
+    assert (answer.status, answer.err) == (0, "") and "multi-view harmonium classification" in answer.out
+    model = mj.load("run/model.majorant")
+    expected = mj.HarmoniumClassifier(5, views=views(), l2=0.3, loss="log", random_state=0)
+    expected.fit(seen(table), table["species"].to_numpy(), sample_weight=table["w"].to_numpy())
+    np.testing.assert_array_equal(model.components_, expected.components_)
+    assert majorant("predict", "run", "t.csv", "--out", "p.csv").status == 0
+    found = pl.read_csv("p.csv")
+    assert found.columns[:5] == ["row", "prediction", "probability", "probability_a", "probability_b"]
+    assert found.columns[5:] == [f"component_{k + 1}" for k in range(model.n_components_)]
+    np.testing.assert_allclose(found["probability_a"], expected.predict_proba(seen(table))[:, 0], rtol=1e-12)
+    answer = majorant(*FIT, "--target", "rating", "--no-report", *RUN, "--force")
+    assert "multi-view harmonium regression" in answer.out
+    assert majorant("predict", "run", "t.csv", "--out", "p.csv", "--force").status == 0
+    found = pl.read_csv("p.csv")
+    assert found.columns[:3] == ["row", "prediction", "component_1"]
+    assert np.corrcoef(found["prediction"], table["rating"])[0, 1] > 0.8
+
+
+def test_all_numeric_columns_are_one_view_by_default(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant("fit", "harmonium", "t.csv", "--set", "l2=0.3", *RUN)
+    assert answer.status == 0 and "Views    one of all 9 columns, as real numbers; --views FILE names" in answer.out
+    assert mj.load("run/model.majorant").views is None
+    assert "<section" in Path("run/report.html").read_text(encoding="utf-8")
+
+
+def test_views_that_rows_or_a_whole_table_lack(majorant: Majorant, table: pl.DataFrame) -> None:
+    first = pl.int_range(60) < 5
+    gaps = table.with_columns(pl.when(first).then(None).otherwise(c).alias(c) for c in ("colour", "grade", "x1"))
+    gaps.write_csv("t.csv")
+    answer = majorant(*FIT, *RUN)
+    assert answer.status == 2
+    assert 'row 1 of t.csv lacks "x1", but has other columns of the view "sizes": a row has a view' in answer.words
+    answer = majorant(*FIT, *RUN, "--drop-missing")
+    assert answer.status == 0 and "55 rows used, 5 left out" in answer.out
+    table.with_columns(pl.when(first).then(None).otherwise(c).alias(c) for c in ("colour", "grade")).write_csv("t.csv")
+    answer = majorant(*FIT, *RUN, "--force")
+    assert answer.status == 0 and "10 of 480 cells are empty" in answer.out and "No certificate" in answer.out
+    assert majorant("report", "run").status == 0
+    table.select("x1", "x2", "x3", "colour", "grade").write_csv("new.csv")
+    answer = majorant("predict", "run", "new.csv", "--out", "p.csv")
+    assert answer.status == 0 and "60 rows, 0 left out, without the view tags" in answer.out
+    model, lost = mj.load("run/model.majorant"), pl.lit(None, dtype=pl.Float64)
+    expected = model.transform(seen(table).with_columns(tag_a=lost, tag_b=lost, tag_c=lost))
+    np.testing.assert_allclose(pl.read_csv("p.csv").drop("row"), expected, rtol=1e-12)
+    table.select("id").write_csv("new.csv")
+    assert "lacks 8 of the 8 columns" in majorant("predict", "run", "new.csv", "--out", "q.csv").words
+
+
+def test_other_settings_of_views(majorant: Majorant, table: pl.DataFrame) -> None:
+    counts = table.with_columns(tag_a=pl.col("tag_a") * 3)
+    counts.write_csv("t.csv")
+    text = VIEWS.replace('["tag_*"]', '["tag_[ab]", "tag_c"]\nbinarize = 0').replace('"x1:x3"', '"x?"\nwhiten = true')
+    Path("views.toml").write_text(text, encoding="utf-8")
+    assert majorant(*FIT, "--no-report", *RUN).status == 0
+    model = mj.load("run/model.majorant")
+    assert model.views["tags"] == mj.Bernoulli(["tag_a", "tag_b", "tag_c"], binarize=0)
+    assert model.views["sizes"] == mj.Gaussian(["x1", "x2", "x3"], whiten=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        ('["tag_*"]', '["tag_*"', "views.toml is not TOML: Unclosed array (at line 9, column 1)."),
+        ("[tags]\n", "[tags\n", "line 5"),
+        ('"x1:x3"', '"x1:x9"', 'no column "x1:x9" in t.csv, as view "sizes" of views.toml has it.'),
+        ('"x1:x3"', '"x3:x1"', '"x3" comes after "x1" in t.csv: write "x1:x3".'),
+        ('"colour"', '"color"', 'no column "color" in t.csv, as view "look" of views.toml has it. Did you mean "colou'),
+        ('"tag_*"', '"tags_*"', 'no column of t.csv matches "tags_*"'),
+        ('"tag_*"', '"tag_*", "x2"', 'column "x2" is in the views "sizes" and "tags" of views.toml.'),
+        ('"x1:x3"', "[]", 'view "sizes" of views.toml has no columns.'),
+        ('columns = "x1:x3"', "", 'view "sizes" of views.toml has no columns.'),
+        ('"x1:x3"', '["x1", "colour"]', 'text such as "'),
+        ('kind = "gaussian"', 'kind = "gausian"', 'has the kind "gausian". Did you mean "gaussian"?'),
+        ('kind = "gaussian"', 'kind = "counts"', "binarize = 0 (present or not)"),
+        ('kind = "gaussian"', "", 'view "sizes" of views.toml has no kind. Kinds: gaussian, bernoulli, categorical.'),
+        ('kind = "gaussian"', 'kind = "gaussian"\nwiten = 1', 'no setting "witen". Did you mean "whiten"?'),
+        ('kind = "gaussian"', 'kind = "gaussian"\nvariance = -1', "views.toml: view 'sizes': variance"),
+        ('"x1:x3"', '["x1", "species"]', '"species" is the target or the weights, and cannot be in the view "sizes"'),
+        (VIEWS, "", "views.toml names no view."),
+        ("[sizes]", "", '"kind" of views.toml stands in no view.'),
+    ],
+)
+def test_mistakes_in_the_file(majorant: Majorant, table: pl.DataFrame, before: str, after: str, words: str) -> None:
+    Path("views.toml").write_text(VIEWS.replace(before, after, 1), encoding="utf-8")
+    target = ["--target", "species"] if "species" in after else []
+    answer = majorant(*FIT, *target, *RUN)
+    assert answer.status == 2 and words in answer.words and not Path("run").exists()
+
+
+def test_mistakes_elsewhere(majorant: Majorant, table: pl.DataFrame) -> None:
+    def told(*arguments: str) -> str:
+        answer = majorant(*arguments, *RUN)
+        assert answer.status == 2
+        return str(answer.words)
+
+    assert "--views names the columns" in told(*FIT, "--features", "x1")
+    assert "leave --standardise out" in told(*FIT, "--standardise")
+    assert "k-means takes no --views. Models that do: harmonium" in told("fit", "kmeans", *FIT[2:])
+    assert "there is no file other.toml." in told(*FIT[:4], "other.toml")
+    assert 'no column "specie" in t.csv. Did you mean "species"?' in told(*FIT, "--target", "specie")
+    assert 'column "id" of t.csv is not numeric' in told(*FIT, "--weights", "id")
+    table.with_columns(tag_b=pl.int_range(60)).write_csv("t.csv")
+    assert 'column "tag_b" of t.csv has 2 in row 3, but the bernoulli view "tags" holds 0 and 1. Counts' in told(*FIT)
