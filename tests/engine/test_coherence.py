@@ -211,7 +211,9 @@ class TestWithinABudget:
             np.testing.assert_array_equal(loads(dumps(bias)).label(energies, 10.0, beta=beta), soft)
 
     @settings(max_examples=20, deadline=None)
-    @given(st.integers(0, 10**6), st.sampled_from([1e-12, 1.0, 1e12]), st.sampled_from([1e-9, 1.0, 1e9]))
+    @given(
+        st.integers(0, 10**6), st.sampled_from([1e-150, 1e-12, 1.0, 1e150]), st.sampled_from([1e-300, 1e-9, 1.0, 1e300])
+    )
     def test_units_of_energy_and_of_weights_cannot_matter(self, seed: int, unit: float, scale: float) -> None:
         random = np.random.default_rng(seed)
         graph, table = random_graph(random, 12, 20), random.exponential(size=(12, 3))
@@ -219,6 +221,15 @@ class TestWithinABudget:
         other = Coherence(graph.edges, graph.weights * scale).label(table * unit, 1.5 * unit)
         assert graph.energy(other) == pytest.approx(graph.energy(z), rel=0.02)
         assert totals(table, other) - table.min(axis=1).sum() <= 1.5 * (1 + 1e-9)
+
+    @pytest.mark.parametrize("beta", [np.inf, 2.0])
+    def test_edges_of_hardly_any_weight_beside_heavy_ones(self, beta: float) -> None:
+        table = np.random.default_rng(0).exponential(size=(12, 3))
+        table[np.arange(12), np.arange(12) % 3] = np.inf
+        pairs = np.column_stack([np.arange(11), np.arange(1, 12)])
+        weights = np.where(np.arange(11) % 2, 1e-200, 1e200)
+        q = Coherence(pairs, weights).label(table, 20.0, beta=beta)
+        np.testing.assert_array_equal(q, Coherence(pairs[::2]).label(table, 20.0, beta=beta))
 
     def test_absent_states_are_never_taken(self, seed: int) -> None:
         random = np.random.default_rng(seed)
@@ -259,6 +270,10 @@ class TestWithinABudget:
             ({"energies": [[0.0, np.nan], [0.0, 1.0]]}, ValueError, "energies must be numbers"),
             ({"energies": [[np.inf, np.inf], [0.0, 1.0]]}, ValueError, "at least one of each row finite"),
             ({"energies": [[0.0, 1.0]]}, ValueError, "an edge names unit 1, but there are 1 units"),
+            ({"energies": np.empty((2, 0))}, ValueError, r"shape \(n_units, n_states\); got shape \(2, 0\)"),
+            ({"energies": [["a", "b"], ["c", "d"]]}, TypeError, "energies must be an array of numbers"),
+            ({"energies": [[1j, 0], [0, 1]]}, TypeError, "got an array of complex128"),
+            ({"energies": sparse.csr_array(np.eye(2))}, TypeError, "got a sparse matrix: call its toarray"),
             ({"sample_weight": [1.0]}, ValueError, "one number a row"),
             ({"sample_weight": [1.0, -1.0]}, ValueError, "must not be negative"),
         ],
@@ -395,25 +410,45 @@ class TestEdges:
     @pytest.mark.parametrize(
         ("edges", "options", "message"),
         [
-            ([[0, 1, 2]], {}, r"edges must be pairs of unit numbers, shape \(n_pairs, 2\)"),
+            ([[0, 1, 2]], {}, r"edges must be pairs of unit numbers, an array of integers of shape \(n_pairs, 2\)"),
             ([[0.0, 1.0]], {}, "edges must be pairs"),
             ([[-1, 1]], {}, "edges must be pairs"),
             ([[0, 1], [2, 2]], {}, "edges link unit 2 with itself"),
-            ([[0, 1]], {"weights": [-1.0]}, "finite and not negative; got np.float64"),
+            ([[0, 1]], {"weights": [-1.0]}, "finite and not negative; got -1$"),
             ([[0, 1]], {"weights": [np.nan]}, "finite and not negative"),
             ([[0, 1]], {"weights": [np.inf]}, "finite and not negative"),
             ([[0, 1]], {"weights": [1.0, 2.0]}, r"one number an edge, shape \(1,\); got shape \(2,\)"),
             ([[0, 1]], {"method": "cuts"}, "method"),
+            ([[0, 1], [2]], {}, "got rows of different lengths"),
+            (np.zeros((9, 9)), {}, r"got shape \(9, 9\) of float64"),
+            (np.array([[0, 2**63]], dtype=np.uint64), {}, "from 0 upwards; got 9223372036854775808"),
+            ([[0, 1], [1, 0]], {"weights": [1e308, 1e308]}, "too large to be summed"),
             ([[0, 5]], {"n_units": 5}, "names unit 5, but there are 5 units"),
             (sparse.csr_array((2, 3)), {}, "must be square"),
             (sparse.csr_array(np.array([[0, 1], [0, 0]])), {}, "must be symmetric"),
             (sparse.csr_array(np.array([[0, -1], [-1, 0]])), {}, "finite and not negative"),
+            (sparse.csr_array(np.array([[0, 1], [np.nan, 0]])), {}, "finite and not negative; got nan"),
+            (sparse.csr_array(np.array([[0, 1], [np.inf, 0]])), {}, "finite and not negative; got inf"),
             (sparse.csr_array((2, 2)), {"weights": [1.0]}, "brings its own weights"),
             (sparse.csr_array((2, 2)), {"n_units": 3}, "n_units=3, but the adjacency matrix is of 2 units"),
         ],
     )
     def test_what_are_no_edges(self, edges: Any, options: dict[str, Any], message: str) -> None:
         with pytest.raises(ValueError, match=message):
+            Coherence(edges, **options)
+
+    @pytest.mark.parametrize(
+        ("edges", "options", "message"),
+        [
+            ([[0, 1]], {"weights": ["a"]}, "weights of edges must be an array of numbers"),
+            ([[0, 1]], {"weights": [1j]}, "got an array of complex128"),
+            ([[0, 1]], {"n_units": 2.0}, "n_units must be a whole number"),
+            (sparse.csr_array((2, 2)), {"n_units": 2.0}, "n_units must be a whole number"),
+            (sparse.csr_array(np.eye(2) * 1j), {}, "must hold real numbers; got complex128"),
+        ],
+    )
+    def test_what_are_no_numbers(self, edges: Any, options: dict[str, Any], message: str) -> None:
+        with pytest.raises(TypeError, match=message):
             Coherence(edges, **options)
 
     def test_rows_are_renumbered(self) -> None:

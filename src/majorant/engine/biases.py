@@ -312,9 +312,19 @@ def pairs_of_units(pairs: ArrayLike | Sequence[Any], name: str) -> NDArray[np.in
     ------
     ValueError
     """
-    array = np.asarray(pairs)
+    wanted = f"{name} must be pairs of unit numbers, an array of integers of shape (n_pairs, 2), from 0 upwards"
+    try:
+        array = np.asarray(pairs)
+    except ValueError as error:
+        raise ValueError(f"{wanted}; got rows of different lengths") from error
     if array.size == 0:
         return np.empty((0, 2), dtype=np.intp)
-    if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer) or array.min() < 0:
-        raise ValueError(f"{name} must be pairs of unit numbers, shape (n_pairs, 2), from 0 upwards; got {array!r}")
+    if array.ndim != 2 or array.shape[1] != 2 or not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"{wanted}; got {array!r}" if array.size < 10 else f"{wanted}; got {_in_words(array)}")
+    if array.min() < 0 or array.max() > np.iinfo(np.intp).max:
+        raise ValueError(f"{wanted}; got {array.min() if array.min() < 0 else array.max()}")
     return array.astype(np.intp)
+
+
+def _in_words(array: NDArray[Any]) -> str:
+    return f"shape {array.shape} of {array.dtype}"

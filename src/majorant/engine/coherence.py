@@ -24,6 +24,9 @@ MAX_TRIES = 20
 ROUNDS = 10
 """Times that soft latents look at their neighbours."""
 
+LIGHTEST = 1e-100
+"""Edges of less than this share of the heaviest one's weight say nothing, and multipliers stay numbers."""
+
 CLOSE = 1e-2
 """Good enough: a Potts energy this near to the least possible one, or, for soft latents, this share of budget left."""
 
@@ -107,15 +110,14 @@ class Coherence:
         if sparse.issparse(edges):
             if weights is not None:
                 raise ValueError("an adjacency matrix brings its own weights: leave weights out")
-            if n_units not in (None, edges.shape[0]):
-                raise ValueError(f"n_units={n_units!r}, but the adjacency matrix is of {edges.shape[0]} units")
             pairs, values = _from_matrix(edges)
+            if n_units is not None and check_integer("n_units", n_units, low=0) != edges.shape[0]:
+                raise ValueError(f"n_units={n_units!r}, but the adjacency matrix is of {edges.shape[0]} units")
             n_units = int(edges.shape[0])
         else:
             pairs = pairs_of_units(edges, "edges")
             values = _weights(weights, len(pairs))
-        if n_units is not None:
-            check_integer("n_units", n_units, low=0)
+        n_units = None if n_units is None else check_integer("n_units", n_units, low=0)
         loops = np.flatnonzero(pairs[:, 0] == pairs[:, 1])
         if len(loops):
             raise ValueError(f"edges link unit {pairs[loops[0], 0]} with itself, which says nothing: drop this pair")
@@ -176,8 +178,8 @@ class Coherence:
         """
         check_real("budget", budget, low=0.0)
         check_positive("beta", beta)
-        table = np.asarray(energies, dtype=np.float64)
-        if table.ndim != 2 or not len(table):
+        table = _numbers(energies, "energies")
+        if table.ndim != 2 or not table.size:
             raise ValueError(f"energies must be a table, shape (n_units, n_states); got shape {table.shape}")
         if not np.isfinite(table.min(axis=1)).all():  # NaN spreads
             raise ValueError(
@@ -191,9 +193,12 @@ class Coherence:
         """The most coherent latent values of all units within a budget; see `label`."""
         n = len(view.energies)
         self._check_units(n)
-        if self._graph is None or self._graph.n_units != n:
-            self._graph = PottsGraph(n, self.edges, self.weights)
-        problem = _Problem(self._graph, view)
+        graph = self._graph
+        if graph is None or graph.n_units != n:
+            share = self.weights / self.weights.max(initial=0.0)
+            kept = share >= LIGHTEST
+            graph = self._graph = PottsGraph(n, self.edges[kept], share[kept])
+        problem = _Problem(graph, view)
         return problem.most_coherent_within(budget, self.method).q
 
     def renumbered(self, positions: NDArray[np.intp]) -> Coherence:
@@ -352,16 +357,29 @@ def _exchange(low: _Try, high: _Try) -> float:
 def _weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
     if weights is None:
         return np.ones(n)
-    values = np.asarray(weights, dtype=np.float64)
+    values = _numbers(weights, "weights of edges")
     if values.shape != (n,):
         raise ValueError(f"weights must be one number an edge, shape ({n},); got shape {values.shape}")
     return _checked(values)
 
 
+def _numbers(values: Any, name: str) -> NDArray[np.float64]:
+    """`values` as an array of float64."""
+    if sparse.issparse(values):
+        raise TypeError(f"{name} must be a dense array; got a sparse matrix: call its toarray()")
+    try:
+        raw = np.asarray(values)
+        if raw.dtype.kind not in "biufO":
+            raise TypeError(f"got an array of {raw.dtype}")
+        return raw.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be an array of numbers: {error}") from error
+
+
 def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
     wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0)))
     if len(wrong):
-        raise ValueError(f"weights of edges must be finite and not negative; got {values[wrong[0]]!r}")
+        raise ValueError(f"weights of edges must be finite and not negative; got {values[wrong[0]]:g}")
     return values
 
 
@@ -369,15 +387,22 @@ def _from_matrix(matrix: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """The pairs of a symmetric adjacency matrix and their weights."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"an adjacency matrix must be square, a row a unit; got shape {matrix.shape}")
+    if matrix.dtype.kind not in "biuf":
+        raise TypeError(f"an adjacency matrix must hold real numbers; got {matrix.dtype}")
     entries = sparse.csr_array(matrix).astype(np.float64)
-    if abs(entries - entries.T).sum() > 0:
-        raise ValueError("an adjacency matrix must be symmetric: add its transpose, or give pairs of units")
     upper = sparse.triu(entries, k=1).tocoo()
-    return np.column_stack(upper.coords).astype(np.intp), _checked(upper.data)
+    lower = sparse.tril(entries, k=-1).tocoo()
+    _checked(lower.data)
+    values = _checked(upper.data)
+    if (upper - lower.T).count_nonzero():
+        raise ValueError("an adjacency matrix must be symmetric: add its transpose, or give pairs of units")
+    return np.column_stack(upper.coords).astype(np.intp), values
 
 
 def _merged(pairs: NDArray[np.intp], values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Each pair once, in order, with the sum of its weights; those without weight dropped."""
     unique, which = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
     total = np.bincount(which.ravel(), values, len(unique)).astype(np.float64)
+    if not np.isfinite(total).all():
+        raise ValueError(f"weights of edges are too large to be summed: the largest is {values.max():g}; scale them")
     return unique[total > 0], total[total > 0]
