@@ -9,13 +9,17 @@ could be added to J lowers the objective. In units in which P is the identity th
 
 from __future__ import annotations
 
+from itertools import pairwise
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from majorant.engine.chunks import Block
 from majorant.models.harmonium.layout import Parameters
-from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, Residuals, positions
 
 Array = NDArray[np.float64]
 
@@ -50,73 +54,88 @@ class Curvature:
 
     def times(self, vectors: Array) -> Array:
         """Products with columns of `vectors` (n_rows, q)."""
-        layout = self.problem.layout
         v = self.scale[:, None] * vectors
-        n, g, q = layout.n_variables, layout.n_gaussian, v.shape[1]
-        bits, levels = slice(g, g + layout.n_bits), slice(g + layout.n_bits, n)
-        centre = self.problem.centre
-        shift = centre @ v[:n]
 
         def visit(block: Block) -> Array:
-            z, x, c = block.columns[:3]
             found = self.view.residuals(block)
-            weights = np.ones(len(block)) if block.weights is None else block.weights
-            w = weights[:, None]
-            zv = z @ v[:g]
-            discrete = x @ v[bits]
-            discrete += c @ v[levels]
-            discrete -= shift
-            every = discrete + zv
-            slope = -self.problem.loss_weight * found.slopes
-            # E V: the residual of each variable times what its natural parameter is linear in
-            out = np.zeros((layout.n_rows, q))
-            out[bits] = found.bits.T @ every
-            out[levels] = found.levels.T @ every
-            out[n:] = slope.T @ every
-            away = (z - found.means) * w
-            mv = found.means @ v[:g]
-            out[:g] = away.T @ discrete + (z * w).T @ (zv / 2) - (found.means * w).T @ (mv / 2)
-            # E' V
-            back = found.bits @ v[bits]
-            back += found.levels @ v[levels]
-            back += slope @ v[n:]
-            out[:g] += z.T @ back + (z * w).T @ (zv / 2) - (found.means * w).T @ (mv / 2)
-            back_discrete = back + away @ v[:g]
-            total = back_discrete.sum(axis=0)
-            out[bits] += x.T @ back_discrete - np.outer(centre[bits], total)
-            out[levels] += c.T @ back_discrete - np.outer(centre[levels], total)
-            out[bits] += (found.bits.sum(axis=0) - 2 * (x.multiply(found.bits)).sum(axis=0).A1)[:, None] * v[bits]
-            self._own(block, found.levels, v[levels], out[levels])
-            return out
+            return self._forward(block, found, v) + self._backward(block, found, v)
 
-        out = self.part.data.map_sum(visit)
-        if g:
-            covariance = self.variance[:, None] * v[:g] + self.covariance_root @ (
-                self.inverse @ (self.covariance_root.T @ v[:g])
-            )
-            out[:g] -= self.total * covariance
+        out = self.part.data.map_sum(visit) - 2 * self._covariance_times(v)
         return np.asarray(self.scale[:, None] * out / self.total)
 
-    def _own(self, block: Block, residuals: Array, v: Array, out: Array) -> None:
-        """What a categorical variable must not say of itself, beyond its squared weight: taken off `out`."""
-        c = block.columns[2]
-        start = 0
-        for size in self.problem.layout.levels:
-            at = slice(start, start + size)
-            start += size
-            own, r = c[:, at], residuals[:, at]
-            out[at] += r.sum(axis=0)[:, None] * v[at] - r.T @ (own @ v[at]) - own.T @ (r @ v[at])
+    def matrix(self) -> Array:
+        """The whole, symmetric."""
+        v = np.diag(self.scale)
+        half = self.part.data.map_sum(lambda block: self._forward(block, self.view.residuals(block), v))
+        half -= self._covariance_times(v)
+        half *= self.scale[:, None] / self.total
+        return np.asarray(half + half.T)
+
+    def _covariance_times(self, v: Array) -> Array:
+        """Half the sum over rows of the Gaussian variables' covariance given the discrete ones, times `v`."""
+        out, g = np.zeros_like(v), self.problem.layout.n_gaussian
+        root = self.covariance_root
+        out[:g] = self.total / 2 * (self.variance[:, None] * v[:g] + root @ (self.inverse @ (root.T @ v[:g])))
+        return out
+
+    def _forward(self, block: Block, found: Residuals, v: Array) -> Array:
+        """E V, E the residual of each variable times what its natural parameter is linear in."""
+        layout, centre = self.problem.layout, self.problem.centre
+        n, g = layout.n_variables, layout.n_gaussian
+        bits, levels = slice(g, g + layout.n_bits), slice(g + layout.n_bits, n)
+        z, x, c = block.columns[:3]
+        w = _column(block)
+        zv, mv = z @ v[:g], found.means @ v[:g]
+        discrete = x @ v[bits]
+        discrete += c @ v[levels]
+        discrete -= centre @ v[:n]
+        out = np.empty((layout.n_rows, v.shape[1]))
+        out[:g] = ((z - found.means) * w).T @ discrete + ((z * w).T @ zv - (found.means * w).T @ mv) / 2
+        discrete += zv
+        out[bits] = found.bits.T @ discrete + self._own_bits(x, found.bits)[:, None] * v[bits]
+        out[levels] = found.levels.T @ discrete
+        for at in self._groups():
+            own, r, vl = c[:, at], found.levels[:, at], v[levels][at]
+            out[levels][at] += r.sum(axis=0)[:, None] * vl / 2 - r.T @ (own @ vl)
+        out[n:] = -self.problem.loss_weight * (found.slopes.T @ discrete)
+        return out
+
+    def _backward(self, block: Block, found: Residuals, v: Array) -> Array:
+        """E' V."""
+        layout, centre = self.problem.layout, self.problem.centre
+        n, g = layout.n_variables, layout.n_gaussian
+        bits, levels = slice(g, g + layout.n_bits), slice(g + layout.n_bits, n)
+        z, x, c = block.columns[:3]
+        w = _column(block)
+        back = found.bits @ v[bits]
+        back += found.levels @ v[levels]
+        back -= self.problem.loss_weight * (found.slopes @ v[n:])
+        out = np.zeros((layout.n_rows, v.shape[1]))
+        out[:g] = z.T @ back + ((z * w).T @ (z @ v[:g]) - (found.means * w).T @ (found.means @ v[:g])) / 2
+        back += ((z - found.means) * w) @ v[:g]
+        total = back.sum(axis=0)
+        out[bits] = x.T @ back - np.outer(centre[bits], total) + self._own_bits(x, found.bits)[:, None] * v[bits]
+        out[levels] = c.T @ back - np.outer(centre[levels], total)
+        for at in self._groups():
+            own, r, vl = c[:, at], found.levels[:, at], v[levels][at]
+            out[levels][at] += r.sum(axis=0)[:, None] * vl / 2 - own.T @ (r @ vl)
+        return out
+
+    def _own_bits(self, x: Any, residuals: Array) -> Array:
+        """The diagonal that makes a bit say nothing of itself."""
+        on = np.bincount(x.indices, weights=residuals.ravel()[positions(x)], minlength=x.shape[1])
+        return np.asarray(residuals.sum(axis=0) / 2 - on)
+
+    def _groups(self) -> list[slice]:
+        """The levels of each categorical variable, among all levels."""
+        edges = np.cumsum([0, *self.problem.layout.levels]).tolist()
+        return [slice(a, b) for a, b in pairwise(edges)]
 
     def largest(self, k: int) -> tuple[Array, Array]:
         """The k largest eigenvalues, descending, and their vectors (n_rows, k)."""
         n, k = self.size, min(k, self.size)
         if n <= MOST_DENSE:
-            matrix = np.empty((n, n))
-            for a in range(0, n, 256):
-                columns = np.zeros((n, min(256, n - a)))
-                columns[np.arange(a, a + columns.shape[1]), np.arange(columns.shape[1])] = 1.0
-                matrix[:, a : a + columns.shape[1]] = self.times(columns)
-            values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
+            values, vectors = eigh(self.matrix(), subset_by_index=[n - k, n - 1], overwrite_a=True)
         else:
             operator = LinearOperator(
                 (n, n), matvec=lambda v: self.times(np.reshape(v, (n, 1)))[:, 0], dtype=np.float64
@@ -125,3 +144,7 @@ class Curvature:
             values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=1e-6)
         order = np.argsort(-values, kind="stable")[:k]
         return values[order], vectors[:, order]
+
+
+def _column(block: Block) -> Array | float:
+    return 1.0 if block.weights is None else block.weights[:, None]

@@ -144,11 +144,16 @@ class Pattern:
     columns: tuple[Any, Any, Any]
 
 
-def patterns_of(tables: Mapping[str, Table], views: tuple[FittedView, ...], layout: Layout) -> list[Pattern]:
-    """Rows grouped by the views that they have, those that lack nothing first; a view without a table lacks all."""
+def patterns_of(
+    tables: Mapping[str, Table], views: tuple[FittedView, ...], layout: Layout, *, reuse: bool = False
+) -> list[Pattern]:
+    """Rows grouped by the views that they have, those that lack nothing first; a view without a table lacks all.
+
+    `reuse`: the tables may be used up.
+    """
     n = len(next(iter(tables.values())).missing)
     lost = np.column_stack([tables[v.name].missing if v.name in tables else np.ones(n, dtype=bool) for v in views])
-    encoded = {v.name: v.encoded(tables[v.name]) for v in views if v.name in tables}
+    encoded = {v.name: v.encoded(tables[v.name], reuse=reuse) for v in views if v.name in tables}
     kinds = [np.unique(lost, axis=0)] if n else [np.zeros((1, len(views)), dtype=bool)]
     found = []
     for missing in kinds[0]:

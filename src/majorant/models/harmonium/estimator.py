@@ -60,7 +60,7 @@ class Harmonium(HarmoniumBase):
         What is minimised.
     l2 : "auto" or float, default="auto"
         :math:`\lambda`. "auto": of ten values, each half the one before, from half of `largest_l2_` down, the one with
-        the best pseudo-likelihood of held-out rows (each fifth distinct row in canonical order; of at most 20000).
+        the best pseudo-likelihood of held-out rows (each fifth distinct row in canonical order; of at most 10000).
     grow : bool, default=False
         Whether components are added, along the directions that the certificate finds, until it finds none.
     init : {"svd", "random"}, default="svd"
@@ -94,7 +94,7 @@ class Harmonium(HarmoniumBase):
     rank_ : int
         Components that are not zero: those of at least a hundredth of the size of the largest.
     l2_, largest_l2_ : float
-        :math:`\lambda`, and the value from which on no component is used.
+        :math:`\lambda`, and the value from which on no component is used (by at most 10000 of the rows).
     l2_path_ : ndarray of shape (n_tried, 2)
         The values that were tried, and the held-out loss a row of each.
     certificate_ : GlobalCertificate

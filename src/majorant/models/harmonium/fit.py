@@ -34,7 +34,7 @@ PATIENCE = 2
 EVERY = 5
 """Every so many-th row is held out."""
 FEWEST_ROWS = 20
-MOST_ROWS = 20_000
+MOST_ROWS = 10_000
 """Rows from which the penalty is chosen."""
 UNCHOSEN = 0.25
 """Share of the largest penalty where rows are too few to hold some out."""
@@ -274,6 +274,9 @@ class Search:
         if not complete or not layout.n_variables:
             return 1.0
         whole = replace(problem, parts=tuple(complete))
+        n_rows = complete[0].data.n_units
+        if n_rows > MOST_ROWS:
+            whole = whole.of([np.arange(n_rows) % -(-n_rows // MOST_ROWS) == 0])
         n = layout.n_rows
         variance = np.where(np.isnan(self.variance), 1.0, self.variance)
         nothing = Parameters(np.zeros((n, 1)), base_rates(problem), np.log(variance))

@@ -113,6 +113,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
             rows = distinct_rows(tables, weights, y)
             self.views_ = fit_views(views, rows)
             problem, positions = self._problem(rows)
+            del rows
             layout = problem.layout
             variance = np.full(layout.n_gaussian, np.nan)
             for fitted, at in zip(self.views_, rows_of_views(self.views_).values(), strict=True):
@@ -142,7 +143,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         """Distinct rows as the pseudo-likelihood takes them, and where each part's rows are among them."""
         loss, labels = self._loss(), self._n_labels()
         layout = layout_of(self.views_, 0 if loss is None else loss.n_scores, labels, self._weight())
-        patterns = patterns_of(rows.tables, self.views_, layout)
+        patterns = patterns_of(rows.tables, self.views_, layout, reuse=True)
         label = rows.y if labels else None
         target = rows.y if loss is not None else None
         parts = parts_of(patterns, rows, layout, label=label, target=target, n_jobs=self.n_jobs)

@@ -187,9 +187,9 @@ class _BlockView:
         if p == 0:
             return 0.0, np.empty((n, 0))
         q = np.einsum("ik,ik->i", self.wb, self.wb)
-        eta = m @ self.wb.T
-        eta += self.theta.intercept[self.seen.bits] + q / 2
-        flat = _positions(x)
+        linear = np.column_stack([self.wb, self.theta.intercept[self.seen.bits] + q / 2])
+        eta = np.column_stack([m, np.ones(n)]) @ linear.T
+        flat = positions(x)
         on = eta.ravel()[flat] - q[x.indices]
         eta.ravel()[flat] = on
         softplus, e = _softplus_and_minus_sigmoid(eta)
@@ -258,10 +258,11 @@ class _BlockView:
 
         value, e = self._bits(block, m)
         if len(seen.bits):
-            total = e.sum(axis=0)
-            on = np.bincount(x.indices, weights=e.ravel()[_positions(x)], minlength=x.shape[1])
+            moments = np.column_stack([m, np.ones(len(m))]).T @ e
+            total = moments[-1]
+            on = np.bincount(x.indices, weights=e.ravel()[positions(x)], minlength=x.shape[1])
             intercept[seen.bits] = total
-            weights[seen.bits] = e.T @ m + self.wb * (total - 2 * on)[:, None]
+            weights[seen.bits] = moments[:-1].T + self.wb * (total - 2 * on)[:, None]
             of_m += e @ self.wb
 
         more, variables = self._variables(block, m)
@@ -311,22 +312,20 @@ class _BlockView:
         return np.concatenate([[value], of_shift, gradient.packed()])
 
 
-def _positions(x: Any) -> NDArray[np.intp]:
+def positions(x: Any) -> NDArray[np.intp]:
     """Where the entries of a CSR matrix lie in the table that it stands for."""
     return np.asarray(np.repeat(np.arange(x.shape[0]) * x.shape[1], np.diff(x.indptr)) + x.indices)
 
 
 def _softplus_and_minus_sigmoid(eta: Array) -> tuple[Array, Array]:
     """Row sums of log(1 + exp(eta)), and -1 / (1 + exp(-eta)); `eta` is used up."""
-    t = np.abs(eta)
-    np.negative(t, out=t)
-    np.exp(t, out=t)
+    t = np.copysign(eta, -1.0)
+    softplus = (eta.sum(axis=1) - t.sum(axis=1)) / 2
     positive = eta > 0
-    np.maximum(eta, 0, out=eta)
-    softplus = eta.sum(axis=1)
+    np.exp(t, out=t)
     one = np.add(t, 1.0, out=eta)
     softplus += np.log(np.multiply.reduceat(one, np.arange(0, one.shape[1], PRODUCT), axis=1)).sum(axis=1)
-    np.putmask(t, positive, 1.0)
+    np.copyto(t, 1.0, where=positive)
+    np.negative(one, out=one)
     t /= one
-    np.negative(t, out=t)
     return softplus, t

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant.engine.chunks import Chunks
+from majorant.engine.chunks import Block, Chunks
 from majorant.models.harmonium.tables import Table
 from majorant.models.harmonium.views import MOST_WHITENED, Gaussian, View
 from majorant.registry import value_class
@@ -18,6 +18,8 @@ Array = NDArray[np.float64]
 
 LEAST_SPREAD = 0.01
 """The penalty of a bit is at least that of one with this variance."""
+ROWS = 4096
+"""Rows that are standardised at a time."""
 FARTHEST = 1e100
 """Standardised values beyond are brought to it, so that their squares stay numbers."""
 
@@ -77,14 +79,14 @@ class FittedView:
         """Levels of each categorical variable that varies."""
         return tuple(len(levels) for levels in self.levels if len(levels) > 1)
 
-    def encoded(self, table: Table) -> Any:
-        """The variables of the model, dense or CSR; a missing row is zero."""
+    def encoded(self, table: Table, *, reuse: bool = False) -> Any:
+        """The variables of the model, dense or CSR; a missing row is zero. `reuse`: the table may be used up."""
         if self.kind == "bernoulli":
             values = table.values
             return values if len(self.kept) == values.shape[1] else values[:, self.kept]
         if self.kind == "categorical":
             return self._one_hot(table)
-        z = standardised(table.values, self.mean, self.scale, self.kept)
+        z = standardised(table.values, self.mean, self.scale, self.kept, reuse=reuse)
         z[table.missing] = 0.0
         return z if self.whitener is None else _by_block(z, self.whitener)
 
@@ -110,17 +112,25 @@ class FittedView:
         return out
 
 
-def standardised(values: NDArray[Any], mean: Array, scale: Array, kept: NDArray[np.intp]) -> Array:
-    """Deviations from the mean in units of the scale; halves of numbers, whose differences cannot overflow."""
-    z = np.array(values if len(kept) == values.shape[1] else values[:, kept], dtype=np.float64)
-    half = 0.5 if np.nanmax(np.abs(z), initial=0.0) > 1e300 else 1.0
-    with np.errstate(over="ignore"):
-        if half != 1.0:
-            z *= half
-        z -= half * mean[kept]
-        z /= half * scale[kept]
-    if not np.abs(z, where=~np.isnan(z), out=np.zeros_like(z)).max(initial=0.0) <= FARTHEST:
-        np.clip(z, -FARTHEST, FARTHEST, out=z)
+def standardised(
+    values: NDArray[Any], mean: Array, scale: Array, kept: NDArray[np.intp], *, reuse: bool = False
+) -> Array:
+    """Deviations from the mean in units of the scale, in the memory of `values` where that may be used up."""
+    whole = len(kept) == values.shape[1]
+    z: Array
+    if reuse and whole and values.dtype == np.float64 and values.flags.writeable:
+        z = values
+    else:
+        z = np.array(values if whole else values[:, kept], dtype=np.float64)
+    mean, scale = mean[kept], scale[kept]
+    for a in range(0, len(z), ROWS):
+        part = z[a : a + ROWS]
+        half = 0.5 if np.abs(np.nan_to_num(part)).max(initial=0.0) > 1e300 else 1.0  # halves' differences stay numbers
+        with np.errstate(over="ignore"):
+            part *= half
+            part -= half * mean
+            part /= half * scale
+        np.clip(part, -FARTHEST, FARTHEST, out=part)
     return z
 
 
@@ -133,7 +143,7 @@ def fit_view(name: str, view: View, table: Table, weights: Array, *, others: boo
         Whether there is another Gaussian view: it is then whitened unless the view says otherwise.
     """
     there = ~table.missing
-    values, w = table.values[there], weights[there] / weights[there].sum()
+    values, w = table.values if there.all() else table.values[there], weights[there] / weights[there].sum()
     width = values.shape[1]
     ones = np.ones(width)
     if view.kind == "bernoulli":
@@ -145,7 +155,7 @@ def fit_view(name: str, view: View, table: Table, weights: Array, *, others: boo
         return FittedView(name, view.kind, table.columns, table.names, mean, ones, kept, None, [])
     if view.kind == "categorical":
         return _fit_categories(name, table, values, w)
-    mean, scale, kept = _moments(values.astype(np.float64, copy=False), w)
+    mean, scale, kept = _moments(values, w)
     fitted = FittedView(name, view.kind, table.columns, table.names, mean, scale, kept, None, [])
     assert isinstance(view, Gaussian)
     whiten = (others and len(kept) <= MOST_WHITENED) if isinstance(view.whiten, str) else bool(view.whiten)
@@ -188,22 +198,24 @@ def _codes(values: NDArray[Any], levels: NDArray[Any], where: str) -> NDArray[np
         ) from error
 
 
-def _moments(values: Array, w: Array) -> tuple[Array, Array, NDArray[np.intp]]:
+def _moments(values: NDArray[Any], w: Array) -> tuple[Array, Array, NDArray[np.intp]]:
     """Mean and standard deviation of each column, and the columns that vary beyond rounding."""
-    low, high = values.min(axis=0), values.max(axis=0)
+    low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
     half = high / 2 - low / 2
     size = np.maximum(np.abs(low), np.abs(high))
     kept = np.flatnonzero((half > 1e-14 * size) & (half > 1e-290))
-    unit, origin = half[kept], low[kept] / 2 + high[kept] / 2
-    u = values if len(kept) == values.shape[1] else values[:, kept]
+    unit, origin = np.where(half > 0, half, 1.0), low / 2 + high / 2
+    data = Chunks(values, weights=w)
     safe = 0.5 if size.max(initial=0.0) > 1e300 else 1.0
-    u = (safe * u - safe * origin) / unit  # in [-1, 1] or half of it
-    middle = np.einsum("i,ij->j", w, u)
-    u -= middle
-    deviation = np.sqrt(np.einsum("i,ij,ij->j", w, u, u)) / safe
-    mean, scale = low / 2 + high / 2, np.ones(values.shape[1])
-    mean[kept] = origin + middle / safe * unit
-    scale[kept] = np.maximum(deviation, 1e-10) * unit
+
+    def in_units(block: Block) -> Array:  # in [-1, 1] or half of it
+        return np.asarray((safe * block.columns[0].astype(np.float64) - safe * origin) / unit)
+
+    middle = data.map_sum(lambda block: _column(block.weights)[:, 0] @ in_units(block))
+    deviation = np.sqrt(data.map_sum(lambda block: _column(block.weights)[:, 0] @ (in_units(block) - middle) ** 2))
+    mean, scale = origin.copy(), np.ones(values.shape[1])
+    mean[kept] = (origin + middle / safe * unit)[kept]
+    scale[kept] = np.maximum(deviation / safe, 1e-10)[kept] * unit[kept]
     return mean, scale, kept
 
 
