@@ -112,3 +112,14 @@ def test_its_problems(monkeypatch: pytest.MonkeyPatch) -> None:
         from sklearn.linear_model import LogisticRegression
 
         assert LogisticRegression(C=100.0, max_iter=5000).fit(x, y).score(x, y) > 0.98
+
+
+def test_multiview(shared_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("MAJORANT_SHARED_DATA", str(shared_data))
+    module = script("multiview", monkeypatch)
+    module.main(["--quick"])
+    lines = capsys.readouterr().out.splitlines()
+    for method in ("flat linear SVM", "PCA + SVM", "PLS-DA + SVM", "harmonium + SVM", "harmonium, hinge"):
+        (line,) = (line for line in lines if method in line)
+        accuracy = float(line.split(method)[1].split()[0])
+        assert 0.6 < accuracy <= 1

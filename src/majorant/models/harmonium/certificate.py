@@ -25,6 +25,8 @@ Array = NDArray[np.float64]
 
 MOST_DENSE = 2000
 """Variables up to which all eigenvalues are computed."""
+WIDTH = 256
+"""Columns of the matrix that a pass makes."""
 
 
 class Curvature:
@@ -65,9 +67,17 @@ class Curvature:
 
     def matrix(self) -> Array:
         """The whole, symmetric."""
-        v = np.diag(self.scale)
-        half = self.part.data.map_sum(lambda block: self._forward(block, self.view.residuals(block), v))
-        half -= self._covariance_times(v)
+        n = self.size
+        half = np.empty((n, n))
+        for a in range(0, n, WIDTH):  # a slice at a time: sums over blocks hold three of what they add up
+            at = slice(a, min(a + WIDTH, n))
+            v = np.zeros((n, at.stop - a))
+            v[np.arange(a, at.stop), np.arange(at.stop - a)] = self.scale[at]
+
+            def visit(block: Block, v: Array = v) -> Array:
+                return self._forward(block, self.view.residuals(block), v)
+
+            half[:, at] = self.part.data.map_sum(visit) - self._covariance_times(v)
         half *= self.scale[:, None] / self.total
         return np.asarray(half + half.T)
 

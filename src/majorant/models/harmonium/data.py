@@ -113,7 +113,7 @@ def layout_of(views: tuple[FittedView, ...], n_scores: int = 0, labels: int = 0,
     if labels:
         levels, weights = [*levels, labels], [*weights, label_weight]
     width = {kind: sum(v.width for v in views if v.kind == kind) for kind in ("gaussian", "bernoulli")}
-    return Layout(width["gaussian"], width["bernoulli"], tuple(levels), tuple(weights), n_scores)
+    return Layout(width["gaussian"], width["bernoulli"], tuple(levels), tuple(weights), n_scores, labels > 0)
 
 
 def rows_of_views(views: tuple[FittedView, ...]) -> dict[str, slice]:

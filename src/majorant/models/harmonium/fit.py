@@ -267,8 +267,8 @@ class Search:
         return random_start(self.problem, self.scale, self.n_components, variance, self.random)
 
     def largest_penalty(self) -> float:
-        """The penalty from which on W = 0 is the optimum, of the views alone."""
-        problem = self.problem.alone()
+        """The penalty from which on W = 0 and V = 0 are the optimum, to the extent that no score has an intercept."""
+        problem = self.problem
         layout = problem.layout
         complete = [p for p in problem.parts if len(p.seen.columns(layout)) == layout.n_variables]
         if not complete or not layout.n_variables:
@@ -284,7 +284,11 @@ class Search:
         return max(float(values[0]), 1e-3)
 
     def chosen(self, largest: float) -> tuple[float, Parameters | None, list[dict[str, float]]]:
-        """The penalty by hold-out: from the largest down, each fit beginning at the one before."""
+        """The penalty by hold-out: from the largest down, each fit beginning at the one before.
+
+        Of a target, whose loss on a few rows is noisy, the largest penalty whose loss is within one standard error of
+        the least; otherwise the one with the best pseudo-likelihood.
+        """
         n = sum(len(p) for p in self.positions)
         if n < FEWEST_ROWS:
             return UNCHOSEN * largest, None, []
@@ -297,22 +301,28 @@ class Search:
             return UNCHOSEN * largest, None, []
         search = replace(self, problem=training)
         fresh = search.begin(0)
-        best, at, since = (np.inf, UNCHOSEN * largest, fresh), fresh, 0
-        path = []
+        at, since, lowest, error = fresh, 0, np.inf, 0.0
+        path: list[dict[str, float]] = []
+        fits: list[Parameters] = []
+        has_target = self.problem.loss is not None or self.problem.layout.has_label
         for step in range(STEPS):
             l2 = largest * 0.5 ** (step + 1)
             at, _ = Penalised(training, self.scale, l2, self.variance).minimise(
                 at if step == 0 else renewed(at, fresh), tol=ROUGH, max_iter=min(self.max_iter, 200)
             )
-            gain, loss = testing.gain(at)
-            score = (-gain if self.problem.loss is None else loss) / testing.total_weight
+            if has_target:
+                score, noise = testing.target_loss(at)
+            else:
+                score, noise = -testing.gain(at)[0] / testing.total_weight, 0.0
+            fits.append(at)
             path.append({"l2": l2, "held_out": score})
-            since = since + 1
-            if not path[1:] or score < best[0] - 1e-4 * abs(best[0]):
-                best, since = (score, l2, at), 0
+            since += 1
+            if not path[1:] or score < lowest - 1e-4 * abs(lowest):
+                lowest, error, since = score, noise, 0
             if since >= PATIENCE:
                 break
-        return best[1], best[2], path
+        taken = next(i for i, row in enumerate(path) if row["held_out"] <= lowest + error)
+        return path[taken]["l2"], fits[taken], path
 
     def grown(self, cost: Penalised, at: Parameters) -> tuple[Parameters, Optimality | None, int, list[float]]:
         """Components added along the certificate's directions until it finds none, where asked; and the certificate."""

@@ -104,13 +104,15 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         self, views: dict[str, View], tables: dict[str, Table], y: NDArray[Any] | None, sample_weight: Any
     ) -> None:
         """Fitted attributes from checked rows."""
-        if n_rows(tables) < 2:
+        n = n_rows(tables)
+        if n < 2:
             raise ValueError("n_samples=1: there is nothing to tell apart in one row; give at least two")
-        weights = check_sample_weight(sample_weight, n_rows(tables))
+        weights = check_sample_weight(sample_weight, n)
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         # The sums of BLAS depend on how many threads it may use.
         with threadpool_limits(limits=1, user_api="blas"):
             rows = distinct_rows(tables, weights, y)
+            tables.clear()  # what follows needs no more than the distinct rows
             self.views_ = fit_views(views, rows)
             problem, positions = self._problem(rows)
             del rows
@@ -137,7 +139,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
             )
             found = search.find()
         self._keep(found, layout, search.n_components)
-        self.n_samples_ = len(next(iter(tables.values())).missing) if weights is None else int(np.sum(weights > 0))
+        self.n_samples_ = n if weights is None else int(np.sum(weights > 0))
 
     def _problem(self, rows: Any) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
         """Distinct rows as the pseudo-likelihood takes them, and where each part's rows are among them."""

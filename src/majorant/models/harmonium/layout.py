@@ -26,6 +26,8 @@ class Layout:
         What the conditional of each categorical variable counts for.
     n_scores : int
         Rows that follow the variables: the coefficients of what is predicted from the latents.
+    has_label : bool
+        Whether the last categorical variable is a label.
     """
 
     n_gaussian: int
@@ -33,6 +35,7 @@ class Layout:
     levels: tuple[int, ...] = ()
     level_weights: tuple[float, ...] = ()
     n_scores: int = 0
+    has_label: bool = False
 
     @property
     def n_variables(self) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -87,14 +88,25 @@ class PseudoLikelihood:
         """Of all rows."""
         return sum(part.data.total_weight for part in self.parts)
 
-    def alone(self) -> PseudoLikelihood:
-        """The same without what is predicted."""
-        return replace(self, loss=None)
-
     def of(self, masks: list[NDArray[np.bool_]]) -> PseudoLikelihood:
         """Those rows of each part that its mask names."""
         parts = (Part(p.seen, p.data.part(mask)) for p, mask in zip(self.parts, masks, strict=True) if mask.any())
         return replace(self, parts=tuple(parts))
+
+    def target_loss(self, at: Parameters) -> tuple[float, float]:
+        """The mean loss of what is predicted, or of the label's conditional, and its standard error.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the model is not proper.
+        """
+        sums = np.zeros(2)
+        for part in self.parts:
+            view = _BlockView(self, part.seen, at)
+            sums += part.data.map_sum(partial(_two_moments, view))
+        mean, square = sums / self.total_weight
+        return float(mean), float(np.sqrt(max(square - mean**2, 0.0) / sum(p.data.n_units for p in self.parts)))
 
     def gain(self, at: Parameters) -> tuple[float, float]:
         """Log pseudo-likelihood, and the loss: sums over rows.
@@ -171,6 +183,17 @@ class _BlockView:
         value = self._bits(block, m)[0] + self._variables(block, m)[0] + self._gaussians(block, m)[0]
         return value, self._supervised(block, m)[0]
 
+    def losses(self, block: Block) -> Array:
+        """The loss of each row, or minus the logarithm of its label's probability."""
+        m = self.latents(block)
+        if self.problem.loss is not None:
+            return self.problem.loss.value_and_slope(m @ self.v.T + self.c0, block.columns[3])[0]
+        at = self.layout.of_variables[-1]
+        w, code = self.theta.weights[at], block.columns[2].indices.reshape(len(block), -1)[:, -1]
+        code = code - (len(self.levels) - len(w))
+        logits = (m - w[code]) @ w.T + self.theta.intercept[at] + np.einsum("lk,lk->l", w, w) / 2
+        return np.asarray(logsumexp(logits, axis=1) - logits[np.arange(len(block)), code])
+
     def residuals(self, block: Block) -> Residuals:
         """See `Residuals`."""
         m = self.latents(block)
@@ -190,7 +213,7 @@ class _BlockView:
         linear = np.column_stack([self.wb, self.theta.intercept[self.seen.bits] + q / 2])
         eta = np.column_stack([m, np.ones(n)]) @ linear.T
         flat = positions(x)
-        on = eta.ravel()[flat] - q[x.indices]
+        on = np.take(eta, flat) - q[x.indices]
         eta.ravel()[flat] = on
         softplus, e = _softplus_and_minus_sigmoid(eta)
         e.ravel()[flat] += 1.0
@@ -310,6 +333,12 @@ class _BlockView:
         # marginal's.
         gradient = Parameters(weights, intercept, log_variance)
         return np.concatenate([[value], of_shift, gradient.packed()])
+
+
+def _two_moments(view: _BlockView, block: Block) -> Array:
+    """Sums of the losses of a block and of their squares."""
+    values = view.losses(block)
+    return np.array([block.total(values), block.total(values**2)])
 
 
 def positions(x: Any) -> NDArray[np.intp]:

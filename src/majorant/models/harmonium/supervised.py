@@ -81,12 +81,13 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         See `Harmonium`.
     loss : {"hinge", "log"}, default="hinge"
         Large margin, or likelihood of the label.
-    loss_weight : float, default=100.0
-        C, on the scale of the log-likelihood of a row.
+    loss_weight : float, default=1000.0
+        C. Of little influence once the loss outweighs the log-likelihood of a row.
     method, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
         See `Harmonium`.
     l2 : "auto" or float, default="auto"
-        :math:`\lambda`. "auto": see `Harmonium`; chosen by the loss of the labels of held-out rows.
+        :math:`\lambda`. "auto": see `Harmonium`; the largest value for which the loss of the labels of held-out
+        rows is within one standard error of the least.
 
     Attributes
     ----------
@@ -139,7 +140,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         *,
         views: Any = None,
         loss: str = "hinge",
-        loss_weight: float = 100.0,
+        loss_weight: float = 1000.0,
         method: str = "pseudo-likelihood",
         l2: float | str = "auto",
         grow: bool = False,
@@ -317,12 +318,13 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         Of support vector regression, or of least squares.
     epsilon : float, default=0.1
         Residuals up to this many standard deviations of y cost nothing (``loss="epsilon_insensitive"``).
-    loss_weight : float, default=100.0
-        C, on the scale of the log-likelihood of a row.
+    loss_weight : float, default=1000.0
+        C. Of little influence once the loss outweighs the log-likelihood of a row.
     method, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
         See `Harmonium`.
     l2 : "auto" or float, default="auto"
-        :math:`\lambda`. "auto": see `Harmonium`; chosen by the loss of the target of held-out rows.
+        :math:`\lambda`. "auto": see `Harmonium`; the largest value for which the loss of the target of held-out
+        rows is within one standard error of the least.
 
     Attributes
     ----------
@@ -363,7 +365,7 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         views: Any = None,
         loss: str = "epsilon_insensitive",
         epsilon: float = 0.1,
-        loss_weight: float = 100.0,
+        loss_weight: float = 1000.0,
         method: str = "pseudo-likelihood",
         l2: float | str = "auto",
         grow: bool = False,
