@@ -2,7 +2,7 @@
 
 S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 5.3.
 
-    python experiments/scene_recognition.py --data PATH --out FOLDER            10 draws (about 40 minutes)
+    python experiments/scene_recognition.py --data PATH --out FOLDER            10 draws of 21 fits (hours)
     python experiments/scene_recognition.py --data PATH --out FOLDER --quick    one draw, 3 classes x 8: what CI runs
     python experiments/scene_recognition.py --data PATH --out FOLDER --starts random annealed --draws 1
 
