@@ -17,6 +17,7 @@ from .test_mixture_page import run_of as mixture_of
 from .test_mixture_page import selection
 from .test_page import run_of
 from .test_regression_page import run_of as regression_of
+from .test_representation_page import run_of as representation_of
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 FLAGS = (
@@ -38,6 +39,8 @@ CASES = {
     "a classification": classification_of,
     "a mixture of regressions": lambda: regression_of("left out"),
     "latent classes": lambda: latent_classes_of("long names"),
+    "a representation": representation_of,
+    "a representation of four classes": lambda: representation_of("four classes"),
     "a classification of odd names": lambda: classification_of("odd names"),
     "a classification of 20 classes": lambda: classification_of("20 classes"),
     "400 rows in 12 by 30": lambda: run_of("400 rows in 12 by 30"),

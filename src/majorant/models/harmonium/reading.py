@@ -49,8 +49,9 @@ def view_weights(model: Any) -> Array:
     >>> import majorant as mj
     >>> g = np.random.default_rng(0)
     >>> h = g.normal(size=(200, 1))
-    >>> X = {"near": h + 0.1 * g.normal(size=(200, 3)), "far": h + 3 * g.normal(size=(200, 3))}
-    >>> model = mj.Harmonium(2, views={"near": mj.Gaussian(whiten=False), "far": mj.Gaussian(whiten=False)}).fit(X)
+    >>> X = {"near": h + 0.5 * g.normal(size=(200, 3)), "far": h + 3 * g.normal(size=(200, 3))}
+    >>> views = {"near": mj.Gaussian(whiten=False), "far": mj.Gaussian(whiten=False)}
+    >>> model = mj.Harmonium(2, views=views, l2=0.1).fit(X)
     >>> near, far = view_weights(model)[:, 0]
     >>> bool(near > 10 * far)
     True

@@ -55,7 +55,9 @@ def optimality_headline(representation: Representation) -> str:
     if certificate.is_global:
         return f"{used} {verb(certificate.rank, 'is', 'are')} enough: no harmonium with this penalty is better."
     if certificate.binds:
-        return f"All {counted(certificate.n_components, 'component')} are used, and one more would be."
+        n = certificate.n_components
+        all_of = "The one component that may be is used" if n == 1 else f"All {counted(n, 'component')} are used"
+        return f"{all_of}, and one more would be."
     if certificate.eigenvalue is None:
         return f"{used} {verb(certificate.rank, 'is', 'are')} used; no certificate holds where rows lack a view."
     return f"{used} {verb(certificate.rank, 'is', 'are')} used; a better harmonium is not ruled out."

@@ -1,0 +1,82 @@
+"""The report of a harmonium: a sound page with or without classes, views and components."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import majorant as mj
+from majorant.models.harmonium import mean_pairwise_kl
+from majorant.report import Run, html_report
+
+from .markup import check_page
+from .test_page import ODD_NAMES
+
+
+def run_of(case: str = "usual") -> Run:
+    g = np.random.default_rng(0)
+    h = g.normal(size=(60, 2))
+    scale = 1e9 if case == "huge" else 1.0
+    numbers = scale * (h @ g.normal(size=(2, 4)) + 0.3 * g.normal(size=(60, 4)))
+    bits = h @ g.normal(size=(2, 3)) + 0.5 * g.normal(size=(60, 3)) > 0
+    names = [f"{name} {i}" for i, name in enumerate((ODD_NAMES * 3)[:7])]
+    y = np.array(["<b>low", "a & b", "high", "top"])[np.digitize(h[:, 0], [-0.5, 0.2, 0.8])]
+    X = np.column_stack([numbers, bits])
+    l2 = {"no component": 1e4, "a path": "auto"}.get(case, 0.3)
+    given: dict[str, Any] = {"l2": l2, "random_state": 0}
+    if case == "no views":
+        model = mj.Harmonium(3, **given).fit(X)
+        return Run(model, X, tuple(names), "t.csv", "")
+    views = {"<i>sizes": mj.Gaussian(names[:4]), "a tag": mj.Bernoulli(names[4:])}
+    frame = pl.DataFrame({name: X[:, j] for j, name in enumerate(names)})
+    run = {"X": X, "feature_names": tuple(names), "table_name": "t.csv", "command": "", "frame": frame}
+    if case in ("four classes", "two classes"):
+        y = np.where(h[:, 0] > 0, "yes", "no") if case == "two classes" else y
+        loss = "log" if case == "two classes" else "hinge"
+        return Run(mj.HarmoniumClassifier(5, views=views, loss=loss, **given).fit(frame, y), y=y, **run)
+    if case == "a rating":
+        return Run(mj.HarmoniumRegressor(5, views=views, **given).fit(frame, h[:, 0]), y=h[:, 0], **run)
+    if case == "one of many":
+        return Run(mj.Harmonium(1, views=views, **given).fit(frame), **run)
+    return Run(mj.Harmonium(4, views=views, **given).fit(frame), **run)
+
+
+CASES = {
+    "usual": ["evidence", "optimality", "topics", "views", "embedding"],
+    "a path": ["optimality", "topics", "views"],
+    "huge": ["optimality", "topics", "views", "embedding"],
+    "no views": ["optimality", "topics", "embedding"],
+    "no component": ["optimality"],
+    "a rating": ["optimality", "topics", "views"],
+    "two classes": ["optimality", "confusion", "classes", "topics", "views", "class-profiles", "embedding"],
+    "four classes": ["optimality", "confusion", "classes", "topics", "views", "class-profiles", "embedding"],
+    "one of many": ["optimality", "topics", "views"],
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_case_is_a_sound_page(case: str) -> None:
+    source = html_report(run_of(case))
+    page = check_page(source)
+    sections = [i for i in page.ids if f'<section id="{i}"' in source]
+    assert sections[0] == "evidence" and [s for s in sections if s in CASES[case]] == CASES[case]
+    if case == "no component":
+        assert "topics" not in sections and "best taken to be independent" in source
+    if case == "one of many":
+        assert "The one component that may be is used, and one more would be." in source
+        assert "embedding" not in sections
+
+
+def test_the_page_says_what_the_model_says() -> None:
+    run = run_of("two classes")
+    page = html_report(run)
+    model = run.estimator
+    distance = mean_pairwise_kl(model.transform(run.frame)[:, : model.rank_], run.y)
+    assert f"Classes lie {distance:.3g} nats apart" in page
+    assert model.certificate_.sentence.split(":")[0] in page
+    path = html_report(run_of("a path"))
+    assert len(re.findall(r"<tr>", path.split('id="optimality"')[1].split("</section>")[0])) == 11
