@@ -15,6 +15,7 @@ from scipy import sparse
 from scipy.special import expit, softmax
 from sklearn.decomposition import FactorAnalysis
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import majorant as mj
@@ -257,6 +258,23 @@ def test_missing_bits_by_mean_field_and_by_gibbs_are_near_their_enumeration(fitt
     gibbs = fitted.annotate(part, "bits", method="gibbs", n_sweeps=4000, random_state=0)
     np.testing.assert_allclose(gibbs, exact, atol=0.03)
     np.testing.assert_array_equal(gibbs, fitted.annotate(part, "bits", method="gibbs", n_sweeps=4000, random_state=0))
+
+
+def test_a_calibrated_readout_is_logistic_regression_on_the_latents() -> None:
+    X, _ = two_views()
+    model = mj.Harmonium(3, views=TWO, l2=0.5).fit(X)
+    with pytest.raises(ValueError, match="call calibrate"):
+        model.annotate(X, "bits", calibrated=True)
+    p = model.calibrate(X).annotate(X, "bits", calibrated=True)
+    h = model.transform({"sizes": X["sizes"]})
+    h = (h - h.mean(axis=0)) / h.std(axis=0)
+    for j in (0, 5):
+        peer = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(h, X["bits"][:, j])
+        np.testing.assert_allclose(p[:, j], peer.predict_proba(h)[:, 1], atol=1e-4)
+    np.testing.assert_allclose(p.mean(axis=0), X["bits"].mean(axis=0), atol=1e-5)
+    assert not hasattr(model.fit(X), "readouts_")
+    with pytest.raises(ValueError, match="one view"):
+        mj.Harmonium(2).fit(SIZES).calibrate(SIZES)
 
 
 def test_samples_look_like_the_rows(fitted: mj.Harmonium) -> None:

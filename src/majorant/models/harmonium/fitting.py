@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from majorant.models.harmonium.fit import Found, Penalised, Search, optimality
 from majorant.models.harmonium.inference import FittedHarmonium
 from majorant.models.harmonium.layout import Layout, Parameters
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.models.harmonium.readout import fit_readout, read_out
 from majorant.models.harmonium.standard import LEAST_SPREAD, FittedView
 from majorant.models.harmonium.summary import harmonium_summary
 from majorant.models.harmonium.supervision import Loss
@@ -182,6 +183,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         self.l2_, self.largest_l2_ = found.l2, found.largest_l2
         self.l2_path_ = np.array([[row["l2"], row["held_out"]] for row in found.path]).reshape(-1, 2)
         self.objective_ = found.objective
+        self.__dict__.pop("readouts_", None)  # of the fit before
         self.n_iter_ = max(len(found.values) - 1, 0)
         optimal = found.optimality
         self.certificate_eigenvalue_ = None if optimal is None else optimal.eigenvalue
@@ -276,8 +278,53 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         check_is_fitted(self)
         return self._fitted().infer(self._read(X, reset=False)[1], n_jobs=self.n_jobs)[0]
 
+    def calibrate(self, X: Any, *, sample_weight: Any = None) -> Self:
+        """Learn, for each view of bits, a logistic regression of every bit on the latents that the other views give.
+
+        ``annotate(X, view, calibrated=True)`` then reads the bits out by it: probabilities that are right on average
+        even where the model is not. To be called after `fit`, usually with the same rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or dict of arrays
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            If there is no other view, or a row lacks the bits.
+        """
+        check_is_fitted(self)
+        if len(self.views_) == 1:
+            raise ValueError("there is one view: nothing to read it out from")
+        tables = self._read(X, reset=False)[1]
+        weights = check_sample_weight(sample_weight, n_rows(tables))
+        w = np.ones(n_rows(tables)) if weights is None else weights
+        model, found = self._fitted(), {}
+        with threadpool_limits(limits=1, user_api="blas"):
+            for view in self.views_:
+                if view.kind == "bernoulli" and view.name in tables:
+                    rest = {name: table for name, table in tables.items() if name != view.name}
+                    used = np.flatnonzero((w > 0) & ~tables[view.name].missing)
+                    latents = model.infer(rest, n_jobs=self.n_jobs)[0]
+                    bits = view.encoded(tables[view.name])
+                    found[view.name] = fit_readout(latents[used], bits[used], w[used])
+        self.readouts_ = found
+        return self
+
     def annotate(
-        self, X: Any, view: str, *, method: str = "mean-field", n_sweeps: int = 200, random_state: Any = None
+        self,
+        X: Any,
+        view: str,
+        *,
+        method: str = "mean-field",
+        calibrated: bool = False,
+        n_sweeps: int = 200,
+        random_state: Any = None,
     ) -> Array:
         """What is expected of one view given the others: p(view | the rest).
 
@@ -289,6 +336,8 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
             Its name.
         method : {"mean-field", "gibbs"}, default="mean-field"
             How bits and categories that are missing are found. A Gaussian view that alone is missing is exact.
+        calibrated : bool, default=False
+            Whether bits are read out of the latents by the regressions that `calibrate` has learnt.
         n_sweeps : int, default=200
             Of Gibbs sampling.
         random_state : int, RandomState instance or None
@@ -322,7 +371,16 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         latents, expected = model.infer(
             tables, n_jobs=None if random is not None else self.n_jobs, sweeps=n_sweeps, random=random
         )
+        if calibrated:
+            at = rows_of_views(self.views_)[view]
+            expected[:, at] = read_out(latents, self._readout(view))
         return model.completed(fitted, latents, expected)
+
+    def _readout(self, view: str) -> Array:
+        found: dict[str, Array] = getattr(self, "readouts_", {})
+        if view not in found:
+            raise ValueError(f"nothing was calibrated for view {view!r}: call calibrate(X) first (for views of bits)")
+        return found[view]
 
     def _without(self, X: Any, view: str) -> dict[str, Table]:
         """The tables of X; of a dictionary without one view."""
