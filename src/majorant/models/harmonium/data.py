@@ -47,14 +47,13 @@ def distinct_rows(tables: Mapping[str, Table], weights: Array | None, y: NDArray
     Raises
     ------
     ValueError
-        If a view is missing for every row.
+        If no row with weight has a view.
     """
     n = len(next(iter(tables.values())).missing)
     w = np.ones(n) if weights is None else weights
     says = (w > 0) & ~np.logical_and.reduce([table.missing for table in tables.values()])
-    for name, table in tables.items():
-        if table.missing[w > 0].all():
-            raise ValueError(f"view {name!r} is missing (NaN) for every row: leave it out of views")
+    if not says.any():
+        raise ValueError("X lacks every view in all of its rows: they are NaN")
     rows = np.flatnonzero(says)
     codes = [_codes(table, rows) for table in tables.values()]
     keys = codes if y is None else [np.unique(y[rows], return_inverse=True)[1], *codes]
@@ -74,6 +73,8 @@ def _codes(table: Table, rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """A number for each row, equal for equal ones, ascending in canonical order; -1 where the view is missing."""
     codes = np.full(len(rows), -1, dtype=np.intp)
     there = np.flatnonzero(~table.missing[rows])
+    if not len(there):
+        return codes
     values = table.values[rows[there]] if len(there) < len(table.missing) else table.values
     if values.dtype == object:
         numbers = np.zeros(len(there), dtype=np.intp)
@@ -89,7 +90,16 @@ def _codes(table: Table, rows: NDArray[np.intp]) -> NDArray[np.intp]:
 
 
 def fit_views(views: Mapping[str, View], rows: Distinct) -> tuple[FittedView, ...]:
-    """Each view in standard units; one that is constant is told of."""
+    """Each view in standard units; one that is constant is told of.
+
+    Raises
+    ------
+    ValueError
+        If a view is missing for every row.
+    """
+    for name, table in rows.tables.items():
+        if table.missing.all():
+            raise ValueError(f"view {name!r} is missing (NaN) for every row: leave it out of views")
     fitted = []
     n_gaussian = sum(view.kind == "gaussian" for view in views.values())
     for name, view in views.items():

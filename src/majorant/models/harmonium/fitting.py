@@ -18,6 +18,7 @@ from majorant._validation import (
     check_choice,
     check_integer,
     check_positive,
+    check_real,
     check_runs,
     check_sample_weight,
     levels_to_user,
@@ -87,7 +88,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         if isinstance(self.l2, str):
             check_choice("l2", self.l2, ["auto"], or_else=" or a positive number")
         else:
-            check_positive("l2", self.l2, finite=True)
+            check_real("l2", check_positive("l2", self.l2), low=1e-12, high=1e12)
         if not isinstance(self.grow, bool | np.bool_):
             raise TypeError(f"grow must be True or False; got {self.grow!r}")
         check_choice("init", self.init, INITS)

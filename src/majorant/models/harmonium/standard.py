@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -181,6 +182,9 @@ def _fit_categories(name: str, table: Table, values: NDArray[Any], w: Array) -> 
 
 
 def _levels(values: NDArray[Any], view: str, column: str) -> NDArray[Any]:
+    odd = next((v for v in values.tolist() if isinstance(v, Iterable) and not isinstance(v, str | bytes)), None)
+    if odd is not None:
+        raise TypeError(f"column {column!r} of view {view!r} must hold numbers or texts; got {odd!r}")
     try:
         levels = np.array(sorted(set(values.tolist())))
     except TypeError as error:

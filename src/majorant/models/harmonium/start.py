@@ -20,6 +20,8 @@ SWEEPS = 7
 SPARE = 10
 """Axes beyond those asked for, that make the asked ones settle sooner."""
 RIDGE = 0.01
+RAREST = 1e-13
+"""Frequency of a bit or level at which a fit begins, at least: weights of rows may round it to 0 or 1."""
 
 
 def spectrum(problem: PseudoLikelihood, scale: Array, k: int) -> tuple[Array, Array]:
@@ -68,7 +70,7 @@ def base_rates(problem: PseudoLikelihood) -> Array:
     """Linear terms at which every variable has its own frequency and nothing depends on anything."""
     layout = problem.layout
     intercept = np.zeros(layout.n_rows)
-    p = problem.centre
+    p = np.clip(problem.centre, RAREST, 1 - RAREST)
     bits = slice(layout.n_gaussian, layout.n_gaussian + layout.n_bits)
     intercept[bits] = np.log(p[bits]) - np.log1p(-p[bits])
     intercept[bits.stop : layout.n_variables] = np.log(p[bits.stop :])

@@ -14,8 +14,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_positive, check_real, check_sample_weight, levels_to_user
+from majorant._validation import (
+    check_choice,
+    check_positive,
+    check_real,
+    check_sample_weight,
+    levels_to_user,
+    refuse_missing_labels,
+    refuse_mixed,
+)
 from majorant.models.harmonium.fitting import HarmoniumBase
+from majorant.models.harmonium.inference import FittedHarmonium
 from majorant.models.harmonium.supervision import EpsilonInsensitive, Hinge, Loss, Squared
 from majorant.models.harmonium.tables import Table, n_rows
 from majorant.registry import ModelCard, register
@@ -34,7 +43,7 @@ class _SupervisedBase(HarmoniumBase):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_positive("loss_weight", self.loss_weight, finite=True)
+        check_real("loss_weight", check_positive("loss_weight", self.loss_weight), low=1e-12, high=1e12)
 
     def _weight(self) -> float:
         return float(self.loss_weight)
@@ -182,6 +191,11 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
     def _n_labels(self) -> int:
         return len(self.classes_) if self.loss == "log" else 0
 
+    def _fitted(self) -> FittedHarmonium:
+        if (self.loss == "log") != hasattr(self, "label_shares_"):
+            raise ValueError(f"loss was set to {self.loss!r} after the fit, which had another one: fit again")
+        return super()._fitted()
+
     def _target(self, y: Any, n: int) -> NDArray[Any] | None:
         y = column_or_1d(y)
         at = np.searchsorted(self.classes_, y)
@@ -213,13 +227,16 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         with self._all_or_nothing():
             self._check_parameters()
             views, tables = self._read(X, reset=True)
+            if y is not None:
+                refuse_missing_labels(np.asarray(y))
+                refuse_mixed("y", np.asarray(y))
             y = self._checked_target(y, tables, dtype=None)
             check_classification_targets(y)
             weights = check_sample_weight(sample_weight, len(y))
             self.classes_, counts = np.unique(y if weights is None else y[weights > 0], return_counts=True)
             if (counts == 1).any() and len(y) > 2 * len(counts):
                 warnings.warn(
-                    f"label {self.classes_[counts.argmin()]!r} is that of one row only: it is hardly learnt",
+                    f"label {self.classes_.tolist()[counts.argmin()]!r} is that of one row only: it is hardly learnt",
                     ConvergenceWarning,
                     stacklevel=levels_to_user(),
                 )
@@ -435,6 +452,8 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
             shares = np.bincount(where, weights=None if w is None else w[there])
             shares = shares / shares.sum()
             half = np.max(np.abs(values)) or 1.0
+            if half > 1e150:
+                raise ValueError(f"y holds {half:.0e}, too large to be squared: rescale y")
             mean = float(np.sum(shares * (values / half)))
             spread = float(np.sqrt(np.sum(shares * (values / half - mean) ** 2)))
             self.y_mean_ = mean * half

@@ -54,6 +54,8 @@ def read_tables(model: Any, X: Any, views: Mapping[str, View], *, reset: bool) -
         )
     only_real = all(view.kind == "gaussian" for view in views.values())
     mixed = any(view.kind == "categorical" for view in views.values())
+    if model.views is not None and hasattr(X, "__array__"):  # text may be in columns of no view
+        mixed = mixed or np.asarray(X).dtype.kind in "OUS"
     X = validate_data(
         model,
         X,
@@ -96,7 +98,7 @@ def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, 
             labels = getattr(values, "columns", None)
             values = _checked(values, view, name)
             width = values.shape[1]
-            texts = [str(c) for c in labels] if labels is not None else [f"{name}{j + 1}" for j in range(width)]
+            texts = [str(c) for c in labels] if labels is not None else _numbered(name, width)
             tables[name] = _table(view, name, values, texts, None)
     lengths = {name: len(table.missing) for name, table in tables.items()}
     if len(set(lengths.values())) > 1:
@@ -111,7 +113,21 @@ def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, 
                     f"view {fitted.name!r} of X has {len(tables[fitted.name].names)} features, but "
                     f"{type(model).__name__} was fitted to {len(fitted.names)}"
                 )
+            names = getattr(X.get(fitted.name), "columns", None)
+            if names is None or fitted.names == _numbered(fitted.name, len(fitted.names)):
+                continue
+            if tables[fitted.name].names != fitted.names:
+                raise ValueError(
+                    f"The feature names should match those that were passed during fit: view {fitted.name!r} of X has "
+                    f"{tables[fitted.name].names}, but {type(model).__name__} was fitted to {fitted.names}, in this "
+                    "order"
+                )
     return tables
+
+
+def _numbered(view: str, width: int) -> list[str]:
+    """Names of columns that have none."""
+    return [f"{view}{j + 1}" for j in range(width)]
 
 
 def _checked(values: Any, view: View, name: str) -> Any:
@@ -127,12 +143,13 @@ def _checked(values: Any, view: View, name: str) -> Any:
 
 def _table(view: View, name: str, values: Any, names: list[str], columns: NDArray[np.intp] | None) -> Table:
     if view.kind == "categorical":
-        lost = np.column_stack([is_missing(values[:, j]) for j in range(values.shape[1])])
-        return Table(values, _whole_rows(lost, name), names, columns)
+        return Table(values, _whole_rows(_lost(values), name), names, columns)
     if sparse.issparse(values) and view.kind == "gaussian":
         values = values.toarray()
     if not sparse.issparse(values):
         values = _numbers(values, name)
+        if values.dtype == np.float16 or (view.kind == "gaussian" and values.dtype != np.float32):
+            values = values.astype(np.float64, copy=False)
         lost = np.asarray(np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool))
         missing = _whole_rows(lost, name)
     else:
@@ -144,10 +161,15 @@ def _table(view: View, name: str, values: Any, names: list[str], columns: NDArra
     return Table(values, missing, names, columns)
 
 
+def _lost(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where a table of objects has no value."""
+    return np.column_stack([is_missing(values[:, j]) for j in range(values.shape[1])])
+
+
 def _numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
     if values.dtype.kind not in "biuf":
         try:
-            values = values.astype(np.float64)
+            values = np.where(_lost(values), np.nan, values).astype(np.float64)
         except (TypeError, ValueError) as error:
             raise ValueError(f"view {name!r} must hold numbers: {error}") from error
         if np.isinf(values).any():

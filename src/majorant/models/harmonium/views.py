@@ -200,7 +200,10 @@ def resolve_columns(views: Mapping[str, View], n_columns: int, names: list[str] 
 
 def _listed(columns: Any, n_columns: int, name: str) -> list[Any]:
     if isinstance(columns, slice):
-        return list(range(*columns.indices(n_columns)))
+        try:
+            return list(range(*columns.indices(n_columns)))
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"view {name!r}: a slice of columns is one of numbers; got {columns!r}") from error
     if isinstance(columns, str):
         return [columns]
     if np.ndim(columns) != 1:
@@ -216,7 +219,8 @@ def _column(column: Any, view: str, n_columns: int, names: list[str] | None) -> 
             raise ValueError(f"view {view!r}: X has no column {column!r}.{did_you_mean(column, names)}")
         return names.index(column)
     if isinstance(column, bool | np.bool_) or not isinstance(column, int | np.integer):
-        raise TypeError(f"view {view!r}: a column is a number or a name; got {column!r}")
+        mask = ": of a mask give np.flatnonzero" if isinstance(column, bool | np.bool_) else ""
+        raise TypeError(f"view {view!r}: a column is a number or a name; got {column!r}{mask}")
     if not -n_columns <= column < n_columns:
         raise ValueError(f"view {view!r}: X has {n_columns} columns, and none is number {column}")
     return int(column) % n_columns
