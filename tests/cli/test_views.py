@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -199,3 +200,41 @@ def test_mistakes_elsewhere(majorant: Majorant, table: pl.DataFrame) -> None:
     assert 'column "id" of t.csv is not numeric' in told(*FIT, "--weights", "id")
     table.with_columns(tag_b=pl.int_range(60)).write_csv("t.csv")
     assert 'column "tag_b" of t.csv has 2 in row 3, but the bernoulli view "tags" holds 0 and 1. Counts' in told(*FIT)
+
+
+def test_the_commands_of_the_guide_run_as_written(majorant: Majorant) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "harmonium.md").read_text(encoding="utf-8")
+    found = {kind: re.search(f"```{kind}\n(.*?)```", page, flags=re.DOTALL) for kind in ("toml", "sh")}
+    assert found["toml"] is not None and found["sh"] is not None
+    Path("views.toml").write_text(found["toml"][1], encoding="utf-8")
+    g = np.random.default_rng(0)
+    h = g.normal(size=(40, 2))
+    genes, lipids = (h @ g.normal(size=(2, d)) + 0.5 * g.normal(size=(40, d)) for d in (6, 3))
+    mice = pl.DataFrame(
+        {f"gene_{i}": genes[:, i] for i in range(6)}
+        | {name: lipids[:, i] for i, name in enumerate(("C14.0", "C18.1n.9", "C22.6"))}
+        | {"fat": (h[:, 0] > 0).astype(int), "tired": h[:, 1] > 0, "genotype": np.where(h[:, 0] > 0, "wt", "ppar")}
+    )
+    mice.write_csv("mice.csv")
+    mice.drop("genotype", "fat", "tired").write_csv("new.csv")
+    for line in found["sh"][1].splitlines():
+        answer = majorant(*line.split()[1:])
+        assert (answer.status, answer.err) == (0, ""), line
+    assert (pl.read_csv("predicted.csv")["prediction"] == mice["genotype"]).mean() > 0.8
+
+
+def test_genes_and_lipids_of_mice(majorant: Majorant, shared_data: Path) -> None:
+    mice = np.load(shared_data / "multiview" / "nutrimouse.npz")
+    views = {"genes": mice["gene_names"], "lipids": mice["lipid_names"]}
+    columns = {f"{view}.{n}": v for (view, names), X in zip(views.items(), (mice["gene"], mice["lipid"]), strict=True)
+               for n, v in zip(names.tolist(), X.T, strict=True)}  # fmt: skip
+    pl.DataFrame({**columns, "genotype": mice["genotype"]}).write_csv("mice.csv")
+    text = "".join(f'[{view}]\nkind = "gaussian"\ncolumns = "{view}.*"\n' for view in views)
+    Path("views.toml").write_text(text, encoding="utf-8")
+    options = ["--views", "views.toml", "--target", "genotype", "--k", "5", "--set", "l2=1"]
+    answer = majorant("fit", "harmonium", "mice.csv", *options, "--out", "run")
+    assert answer.status == 0 and "genes: 120 columns, gaussian\n         lipids: 21 columns" in answer.out
+    assert (pl.read_csv("run/assignments.csv")["prediction"].to_numpy() == mice["genotype"]).mean() > 0.9
+    pl.DataFrame({n: v for n, v in columns.items() if n.startswith("lipids")}).write_csv("new.csv")
+    assert "without the view genes" in majorant("predict", "run", "new.csv", "--out", "p.csv").out
+    assert (pl.read_csv("p.csv")["prediction"].to_numpy() == mice["genotype"]).mean() > 0.8

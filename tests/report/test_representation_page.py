@@ -37,7 +37,9 @@ def run_of(case: str = "usual") -> Run:
     if case in ("four classes", "two classes"):
         y = np.where(h[:, 0] > 0, "yes", "no") if case == "two classes" else y
         loss = "log" if case == "two classes" else "hinge"
-        return Run(mj.HarmoniumClassifier(5, views=views, loss=loss, **given).fit(frame, y), y=y, **run)
+        return Run(
+            mj.HarmoniumClassifier(5, views=views, loss=loss, loss_weight=10.0, **given).fit(frame, y), y=y, **run
+        )
     if case == "a rating":
         return Run(mj.HarmoniumRegressor(5, views=views, **given).fit(frame, h[:, 0]), y=h[:, 0], **run)
     if case == "one of many":

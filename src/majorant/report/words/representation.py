@@ -70,10 +70,10 @@ def optimality_notes(representation: Representation) -> list[str]:
     if certificate.binds:
         texts.append("<b>What to do:</b> allow more components, if the number is not wanted for itself.")
     if len(representation.model.l2_path_):
-        texts.append(
-            "<b>The penalty</b> that is kept, in bold type, has the smallest loss on rows that were held out; larger "
-            "ones leave fewer components."
-        )
+        loss = "the smallest loss on rows that were held out"
+        if representation.card.needs_target:
+            loss = f"a loss of the target within one standard error of {loss}, and is the largest that has"
+        texts.append(f"<b>The penalty</b> that is kept, in bold type, has {loss}; larger ones leave fewer components.")
     return texts
 
 
