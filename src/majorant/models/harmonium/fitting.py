@@ -329,6 +329,9 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
     ) -> Array:
         """What is expected of one view given the others: p(view | the rest).
 
+        Many correlated bits that are missing together make each other too sure: where the probabilities matter and not
+        their order alone, calibrate.
+
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or dict of arrays
