@@ -39,6 +39,7 @@ VARIANTS = [
         n_jobs=2,
         random_state=0,
     ),
+    *(mj.ReconfigurableBagOfWords(n_parts, alpha=0.1, random_state=0) for n_parts in (1, 2)),
 ]
 
 

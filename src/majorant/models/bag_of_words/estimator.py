@@ -207,6 +207,8 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
+        # A region shows which part it is and nothing else: fewer parts than labels cannot tell single regions apart.
+        tags.classifier_tags.poor_score = self.n_parts < 3
         return tags
 
     def fit(self, X: Any, y: Any, *, sample_weight: Any = None) -> Self:
