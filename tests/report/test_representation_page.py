@@ -11,7 +11,7 @@ import pytest
 
 import majorant as mj
 from majorant.models.harmonium import mean_pairwise_kl
-from majorant.report import Run, html_report
+from majorant.report import Run, html_report, numbers
 
 from .markup import check_page
 from .test_page import ODD_NAMES
@@ -78,7 +78,7 @@ def test_the_page_says_what_the_model_says() -> None:
     page = html_report(run)
     model = run.estimator
     distance = mean_pairwise_kl(model.transform(run.frame)[:, : model.rank_], run.y)
-    assert f"Classes lie {distance:.3g} nats apart" in page
+    assert f"Classes lie {numbers.distance(distance)} nats apart" in page
     assert model.certificate_.sentence.split(":")[0] in page
     path = html_report(run_of("a path"))
     assert len(re.findall(r"<tr>", path.split('id="optimality"')[1].split("</section>")[0])) == 11

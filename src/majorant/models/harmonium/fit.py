@@ -343,10 +343,22 @@ class Search:
 
 
 def renewed(at: Parameters, fresh: Parameters) -> Parameters:
-    """A point with a little of the start: where all of a component is zero the gradient is, too."""
+    """A point with a little of the start, as far as it stays proper: where a component is zero the gradient is, too."""
     if at.n_components != fresh.n_components:
         return at
-    return Parameters(at.weights + 0.1 * fresh.weights, at.intercept, at.log_variance)
+    room, step = properness(at) / 2, 0.1
+    while step > 1e-4:
+        near = Parameters(at.weights + step * fresh.weights, at.intercept, at.log_variance)
+        if properness(near) >= room:
+            return near
+        step /= 2
+    return at
+
+
+def properness(at: Parameters) -> float:
+    """The least eigenvalue of the latents' precision without the Gaussian variables: positive where proper."""
+    u = at.weights[: len(at.log_variance)]
+    return float(np.linalg.eigvalsh(np.eye(at.n_components) - (u.T * at.variance) @ u)[0])
 
 
 def widened(cost: Penalised, at: Parameters, directions: Array) -> Parameters:
