@@ -302,6 +302,28 @@ def test_one_part_knows_how_frequent_the_classes_are_and_no_more() -> None:
     assert not fitted.latent_.any()
 
 
+def test_images_of_different_sizes_are_refused() -> None:
+    X, y, _ = planted()
+    images = [image[: 2 + i % 2] for i, image in enumerate(X)]
+    with pytest.raises(ValueError, match=r"the same grid .* some of shape \(2, 3, 5\) and some of \(3, 3, 5\)"):
+        mj.ReconfigurableBagOfWords(3).fit(images, y)
+
+
+@pytest.mark.parametrize("unit", [1e12, 1e50])
+def test_features_too_large_for_the_solver_are_told_of(unit: float) -> None:
+    X, y, _ = planted()
+    with pytest.warns(ConvergenceWarning, match=r"stuck at zero.* Scale X, which holds \de\+\d\d, to about 1"):
+        mj.ReconfigurableBagOfWords(3, random_state=0).fit(unit * X, y)
+    with pytest.warns(ConvergenceWarning, match=r"stuck at zero.* Scale X, which holds \de\+\d\d, to about 1"):
+        mj.LatentSVC(random_state=0).fit(list(unit * X.reshape(len(X), -1, D)), y)
+
+
+def test_costs_that_are_no_numbers_are_refused() -> None:
+    X, y, _ = planted()
+    with pytest.raises(TypeError, match="label_cost must be a table of numbers"):
+        mj.ReconfigurableBagOfWords(3, label_cost="ordinal").fit(X, y)
+
+
 def test_a_fit_stuck_at_zero_says_so() -> None:
     X, y, _ = planted()
     with pytest.warns(ConvergenceWarning, match="stuck at zero"):

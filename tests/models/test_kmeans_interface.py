@@ -156,6 +156,14 @@ def test_policies_that_name_wrong_rows_are_refused(policy: Any, message: str, se
 # Predictions
 
 
+@pytest.mark.parametrize("unit", [1e-42, 1e-40, 1e-30, 1e30, 1e36])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
+def test_units_of_float32_cannot_matter(unit: float, form: Any, seed: int) -> None:
+    X = blobs(seed)
+    found = mj.KMeans(3, random_state=0).fit(form((unit * X).astype(np.float32)))
+    np.testing.assert_array_equal(found.labels_, mj.KMeans(3, random_state=0).fit(X).labels_)
+
+
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_a_rows_answer_does_not_depend_on_the_others(dtype: type[Any], seed: int) -> None:
     model = mj.KMeans(7, random_state=seed, n_init=1).fit(blobs(seed).astype(dtype))

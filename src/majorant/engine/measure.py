@@ -143,7 +143,9 @@ def _standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[n
     if sparse.issparse(rows):
         points = rows[order]
         scale = safe_scale(np.abs(points.data).max(initial=0.0), dtype)
-        return (points if scale == 1.0 else points * dtype.type(scale)), np.zeros(rows.shape[1]), scale
+        if scale != 1.0:
+            points = (points.astype(np.float64) * scale).astype(dtype)
+        return points, np.zeros(rows.shape[1]), scale
     low, high = (f.reduce(rows, axis=0).astype(np.float64) for f in (np.fmin, np.fmax))
     scale = safe_scale(float(np.fmax.reduce(high / 2 - low / 2, initial=0.0)), dtype)  # half sums cannot overflow
     farthest = float(np.fmax.reduce(np.maximum(np.abs(low), np.abs(high)), initial=0.0))

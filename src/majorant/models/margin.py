@@ -127,7 +127,10 @@ def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) ->
     if label_cost is None:
         return 1.0 - np.eye(len(classes))
     names = np.unique(labels)
-    cost = np.asarray(label_cost, dtype=np.float64)
+    try:
+        cost = np.asarray(label_cost, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"label_cost must be a table of numbers: {error}") from error
     if cost.shape != (len(names), len(names)):
         raise ValueError(
             f"label_cost must have a row and a column for each of the {len(names)} labels of y, in sorted order "
@@ -140,6 +143,12 @@ def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) ->
     if not 1e-6 <= cost.max() <= 1e6:
         raise ValueError(f"the largest entry of label_cost must lie between 1e-6 and 1e6; got {cost.max():g}")
     return cost
+
+
+def unsolved(gap: float, entries: NDArray[Any]) -> str:
+    """What to do where weights are zero because no better ones were found for a bound."""
+    largest = float(np.abs(np.nan_to_num(entries)).max())
+    return f"Scale X, which holds {largest:.0e}, to about 1: its bound was not solved (duality gap {gap:.2g})"
 
 
 def code_of_each(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:

@@ -55,6 +55,12 @@ def read_images(estimator: Any, X: Any, *, reset: bool) -> Images:
     if sparse.issparse(X):
         raise TypeError("Sparse data was passed for X, but dense data is required: use X.toarray()")
     if not hasattr(X, "shape") and isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) > 1:
+        shapes = sorted({np.shape(x) for x in X})
+        if len(shapes) > 1:
+            raise ValueError(
+                f"images must all be cut into the same grid of regions; got some of shape {shapes[0]} and some of "
+                f"{shapes[-1]}"
+            )
         X = np.asarray(X)
     shape: tuple[int, ...] = tuple(getattr(X, "shape", ()))[1:-1]
     if len(shape) > 2:

@@ -284,7 +284,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
 
         def to_units(x: Any, pull_in: bool = False) -> Any:
             if is_sparse:
-                return sparse.csr_matrix(x * scale, dtype=dtype)
+                return sparse.csr_matrix(x if scale == 1.0 else x.astype(np.float64) * scale, dtype=dtype)
             x = np.ascontiguousarray(x if scale == 1.0 else x.astype(np.float64) * scale, dtype=dtype)
             farthest = max(float(x.max(initial=0)), -float(x.min(initial=0)))
             if farthest <= limit:
@@ -295,7 +295,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             size = np.abs(x).max(axis=1, keepdims=True)
             return np.where(size > limit, x / np.maximum(size, limit) * limit, x)
 
-        return np.ascontiguousarray(centres * scale, dtype=dtype), to_units, scale
+        return np.ascontiguousarray(centres.astype(np.float64) * scale, dtype=dtype), to_units, scale
 
     def _check_rows(self, X: Any) -> Any:
         """Rows to predict: validated in memory, or a stream."""
