@@ -201,6 +201,10 @@ def _least(slope: Array, at: Array, low: Array | float, high: Array | float) -> 
     return float(np.minimum(slope * (low - at), slope * (high - at)).sum())
 
 
+LEAST_GAIN = 1e-7
+"""Components are added as long as they lower the objective by this share of it."""
+
+
 @dataclass(frozen=True)
 class Search:
     """How a fit is found; see `Harmonium` for the parameters.
@@ -255,7 +259,11 @@ class Search:
         at, result = best
         values = list(result.values)
         at, optimal, n_grown, more = self.grown(cost, at)
-        values += more
+        if more:
+            values += more
+            kept = min(range(self.n_init), key=lambda i: records[i].objective)
+            n_iter = records[kept].n_iter + len(more)
+            records[kept] = replace(records[kept], objective=more[-1], n_iter=n_iter)
         at = self.pruned(cost, at)
         return Found(at, cost.value(at), l2, largest, tuple(records), values, optimal, n_grown, path)
 
@@ -325,16 +333,27 @@ class Search:
         return path[taken]["l2"], fits[taken], path
 
     def grown(self, cost: Penalised, at: Parameters) -> tuple[Parameters, Optimality | None, int, list[float]]:
-        """Components added along the certificate's directions until it finds none, where asked; and the certificate."""
+        """Components added along the certificate's directions until it finds none; and the certificate.
+
+        As many as there may be, in place of those that came to nothing: there the gradient is zero. More where asked.
+        """
         values: list[float] = []
-        n_grown = 0
+        most = len(cost.scale) if self.grow else self.n_components
+        value = cost.value(at)
         while True:
-            optimal = optimality(cost, at, most=max(1, at.n_components // 2) if self.grow else 1)
-            if optimal is None or optimal.is_global or not self.grow or at.n_components >= len(cost.scale):
+            optimal = optimality(cost, at, most=max(1, at.n_components // 2))
+            n_grown = max(at.n_components - self.n_components, 0)
+            if optimal is None or optimal.is_global:
                 return at, optimal, n_grown, values
-            wider = widened(cost, at, optimal.directions)
-            n_grown += wider.n_components - at.n_components
-            at, result = cost.minimise(wider, tol=self.tol, max_iter=self.max_iter)
+            used = principal_axes(cost, at)
+            room = most - used.n_components
+            if room <= 0:
+                return at, optimal, n_grown, values
+            wider = widened(cost, used, optimal.directions[:, :room])
+            found, result = cost.minimise(wider, tol=self.tol, max_iter=self.max_iter)
+            if not result.value < value - LEAST_GAIN * abs(value):
+                return at, optimal, n_grown, values
+            at, value = found, result.value
             values += result.values[1:]
 
     def pruned(self, cost: Penalised, at: Parameters) -> Parameters:

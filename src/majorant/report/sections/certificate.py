@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from majorant._numbers import plural_of
 from majorant.report import numbers
+from majorant.report.charts.axes import bottom_title
 from majorant.report.charts.labels import Shelf, text_width
 from majorant.report.charts.scales import Linear, round_numbers, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
@@ -63,7 +64,7 @@ def draw_bound(size: Size, fit: Fit, bound: float) -> Canvas:
     canvas.dots([(scale(v), BASE - 17) for v in inside], "stroke-mid large")
     canvas.dots([(at_fit, BASE - 17)], "stroke-ink larger")
     title, name = fit.card.objective_title, evidence.objective_name
-    canvas.text(width, 130, title if title == name else f"{title} ({name})", anchor="end")
+    bottom_title(canvas, title if title == name else f"{title} ({name})", width, 130, width)
     return canvas
 
 
