@@ -80,5 +80,6 @@ def test_the_page_says_what_the_model_says() -> None:
     distance = mean_pairwise_kl(model.transform(run.frame)[:, : model.rank_], run.y)
     assert f"Classes lie {numbers.distance(distance)} nats apart" in page
     assert model.certificate_.sentence.split(":")[0] in page
+    assert model.certificate_.is_global and "no other start can end better, as the certificate" in page
     path = html_report(run_of("a path"))
     assert len(re.findall(r"<tr>", path.split('id="optimality"')[1].split("</section>")[0])) == 11

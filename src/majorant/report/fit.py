@@ -47,7 +47,10 @@ class Fit:
     @property
     def why_certain(self) -> str:
         """Why no better optimum can exist, as a sentence, where that needs no bound; otherwise ""."""
-        return ""
+        certificate = getattr(self.run.estimator, "certificate_", None)
+        if certificate is None or not certificate.is_global:
+            return ""
+        return "No other start can end better, as the certificate of a global optimum shows."
 
     @property
     def part(self) -> str:
