@@ -138,3 +138,14 @@ def test_a_loss_that_is_set_after_the_fit() -> None:
         with pytest.raises(ValueError, match=f"loss was set to '{after}' after the fit"):
             model.predict(SIZES)
         assert model.fit(SIZES, y).predict(SIZES).shape == (60,)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "log"])
+@pytest.mark.parametrize("n_labels", [2, 3])
+@pytest.mark.parametrize("far", [1e5, 1e100, 1e300])
+def test_rows_far_from_all_others_have_scores(loss: str, n_labels: int, far: float) -> None:
+    y = np.digitize(HIDDEN[:, 0], [-0.4, 0.4][: n_labels - 1])
+    model = mj.HarmoniumClassifier(2, l2=0.1, loss=loss).fit(SIZES, y)
+    assert np.isfinite(model.decision_function(far * SIZES)).all()
+    if loss == "log":
+        np.testing.assert_allclose(model.predict_proba(far * SIZES).sum(axis=1), 1.0)

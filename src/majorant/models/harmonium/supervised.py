@@ -250,8 +250,8 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         model = self._fitted()
         latents, expected = model.infer(tables, n_jobs=self.n_jobs)
         if self.loss == "log":
-            with np.errstate(divide="ignore"):
-                return np.asarray(np.log(expected[:, model.label]))
+            least = np.finfo(np.float64).tiny  # scores of rows far from all others are numbers, too
+            return np.asarray(np.log(np.maximum(expected[:, model.label], least)))
         return np.asarray(np.einsum("nk,tk->nt", latents, self.label_components_) + self.label_intercept_)
 
     def decision_function(self, X: Any) -> Array:
