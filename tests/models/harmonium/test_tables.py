@@ -149,3 +149,22 @@ def test_rows_far_from_all_others_have_scores(loss: str, n_labels: int, far: flo
     assert np.isfinite(model.decision_function(far * SIZES)).all()
     if loss == "log":
         np.testing.assert_allclose(model.predict_proba(far * SIZES).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("loss", ["log", "hinge"])
+def test_a_row_that_shows_nothing_is_the_mean_row(loss: str) -> None:
+    """A mean field over all bits at once would settle on one of two sides."""
+    random = np.random.default_rng(0)
+    h = random.normal(size=150)
+    X = {
+        "bits": (random.normal(size=(150, 6)) + 3 * h[:, None] > 0).astype(float),
+        "numbers": random.normal(size=(150, 3)) + h[:, None],
+    }
+    y = h + random.normal(size=150) > 0.3
+    nothing = {name: np.full((2, x.shape[1]), np.nan) for name, x in X.items()}
+    views = {"bits": "bernoulli", "numbers": "gaussian"}
+    model = mj.HarmoniumClassifier(2, views=views, loss=loss, l2=0.05, random_state=0).fit(X, y)
+    np.testing.assert_allclose(model.transform(nothing), 0, atol=1e-3)
+    np.testing.assert_allclose(model.annotate({"numbers": nothing["numbers"]}, "bits"), [X["bits"].mean(axis=0)] * 2)
+    if loss == "log":
+        np.testing.assert_allclose(model.predict_proba(nothing), [[1 - y.mean(), y.mean()]] * 2, atol=1e-9)

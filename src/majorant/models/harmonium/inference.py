@@ -147,7 +147,7 @@ class FittedHarmonium:
         """Expected latents (n, n_components), and probabilities (n, n_rows) of the discrete variables that are missing.
 
         Where all that is missing is Gaussian, or is the label, they are exact; missing bits and categories are found by
-        mean field, or by Gibbs sampling where `sweeps` is positive.
+        mean field, or by Gibbs sampling where `sweeps` is positive. Of a row that shows nothing the means are expected.
         """
         n = len(next(iter(tables.values())).missing)
         k, width = self.parameters.n_components, self.layout.n_rows
@@ -159,12 +159,17 @@ class FittedHarmonium:
                 (_, view), *_ = PseudoLikelihood(problem.layout, self.centre, (at,)).views(self.parameters)
                 turn = view.marginal.turn
                 unseen = self.unseen(pattern.seen.variables, pattern.seen.bits, view.theta)
+                nothing = not (len(pattern.seen.gaussian) or len(pattern.seen.bits) or pattern.seen.variables)
 
-                def visit(block: Block, view: Any = view, turn: Any = turn, unseen: Unseen = unseen) -> Array:
+                def visit(
+                    block: Block, view: Any = view, turn: Any = turn, unseen: Unseen = unseen, nothing: bool = nothing
+                ) -> Array:
                     m = view.latents(block)
                     p = np.empty((len(m), len(unseen.rows)))
                     if self._only_label(unseen):
                         p, m = self._with_label(m, unseen)
+                    elif nothing:
+                        p = np.tile(unseen.centre, (len(m), 1))  # a mean field would settle on one side
                     elif len(unseen.rows):
                         p, m = unseen.gibbs(m, sweeps, random) if random is not None else unseen.mean_field(m)
                     return np.concatenate([m if turn is None else m @ turn.T, p], axis=1)
