@@ -324,10 +324,17 @@ def test_costs_that_are_no_numbers_are_refused() -> None:
         mj.ReconfigurableBagOfWords(3, label_cost="ordinal").fit(X, y)
 
 
-def test_a_fit_stuck_at_zero_says_so() -> None:
+@pytest.mark.parametrize(
+    ("start", "advice"),
+    [
+        ({"latent_init": "random"}, r"alpha \(now 1e\+10\), or"),
+        ({"latent_init": "kmeans", "coherence": 0.5}, r"alpha \(now 1e\+10\) or coherence \(now 0.5\), or"),
+    ],
+)
+def test_a_fit_stuck_at_zero_says_so(start: dict[str, Any], advice: str) -> None:
     X, y, _ = planted()
-    with pytest.warns(ConvergenceWarning, match="stuck at zero"):
-        fitted = model(1e6, latent_init="random").fit(X, y)
+    with pytest.warns(ConvergenceWarning, match=f"stuck at zero.*{advice}"):
+        fitted = model(1e10, **start).fit(X, y)
     assert np.abs(fitted.part_filters_).max() < 1e-3
 
 
@@ -400,6 +407,7 @@ def test_wrong_images_are_named(case: str) -> None:
         ({"alpha": 0.0}, "alpha"),
         ({"table_scaling": 0.0}, "table_scaling"),
         ({"coherence": -1.0}, "coherence"),
+        ({"coherence": 0.5}, 'latent_init="kmeans"'),
         ({"latent_init": "k-means"}, "Did you mean 'kmeans'"),
         ({"latent_init": [0, 1]}, r"shape \(36, 3, 3\)"),
         ({"latent_init": np.full((N, SIDE, SIDE), 9)}, "part 9 for image 0, but there are 4"),

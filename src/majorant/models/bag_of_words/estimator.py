@@ -84,8 +84,9 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
         (where no class can be told by such parts and all weights vanish, the random part whose mean is nearest). An
         array: those given, from 0 on.
     coherence : float, default=0.0
-        With "kmeans": what neighbouring regions of different parts pay when the first parts are chosen, in units of
-        the mean squared distance of a region from the nearest cluster. Needs images that are grids.
+        With "kmeans" only: what neighbouring regions of different parts pay when the first parts are chosen. At 1, if
+        all neighbours differed, they would pay as much as all regions do for their squared distance from the nearest
+        cluster. Needs images that are grids.
     label_cost : array-like of shape (n_classes, n_classes), optional
         :math:`\Delta`, what a prediction (second axis) costs where another class is right (first axis), classes in
         sorted order; not negative, and zero on the diagonal. By default 1 for every mistake.
@@ -285,6 +286,11 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
         if isinstance(self.latent_init, str):
             check_choice("latent_init", self.latent_init, NAMED, or_else=", or an array")
         check_real("coherence", self.coherence, low=0.0, high=1e6)
+        if self.coherence and not (isinstance(self.latent_init, str) and self.latent_init == "kmeans"):
+            raise ValueError(
+                f'coherence={self.coherence!r} is for latent_init="kmeans"; for coherent bounds from any start, '
+                "bounds=mj.Biased(mj.Coherence(edges))"
+            )
         check_bounds(self.bounds)
         check_real("table_scaling", check_positive("table_scaling", self.table_scaling), low=1e-6, high=1e6)
         check_integer("n_init", self.n_init, low=1)
@@ -371,7 +377,8 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
             else:
                 is_annealed = isinstance(self.latent_init, str) and self.latent_init == "annealed"
                 other = "" if is_annealed else ', or use latent_init="annealed"'
-                advice = f"Lower alpha (now {self.alpha:g}){other}"
+                merged = f" or coherence (now {self.coherence:g})" if self.coherence else ""
+                advice = f"Lower alpha (now {self.alpha:g}){merged}{other}"
             warnings.warn(
                 "the fit is stuck at zero: all weights vanish, so that every part scores alike and no bound leads "
                 f"away. {advice}",

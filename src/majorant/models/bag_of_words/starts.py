@@ -107,8 +107,8 @@ def discover(grids: GridSet, shares: NDArray[np.float64], seed: int, n_jobs: int
 def coherent(grids: GridSet, found: Discovered, shape: tuple[int, ...], strength: float) -> NDArray[np.int32]:
     """Parts near their regions and alike in neighbouring ones, by graph cuts.
 
-    A pair of neighbours of different parts pays `strength`, in units of the mean squared distance of a region from the
-    nearest part.
+    A pair of neighbours of different parts pays so much that at `strength` one, if all pairs differed, they would pay
+    as much as all regions do for their squared distance from the nearest part.
     """
     rows = grids.rows[(grids.starts[:, None] + np.arange(grids.n_regions)).ravel()].astype(np.float64)
     distances = squared_distances(rows, found.centres)
@@ -117,7 +117,8 @@ def coherent(grids: GridSet, found: Discovered, shape: tuple[int, ...], strength
     once = neighbours.row < neighbours.col
     edges = on_every_image(np.column_stack([neighbours.row[once], neighbours.col[once]]), len(grids), grids.n_regions)
     graph = PottsGraph(len(rows), edges, np.ones(len(edges)))
-    return graph.minimise(distances, strength * scale, found.parts.ravel()).reshape(found.parts.shape)
+    price = strength * scale * len(rows) / max(len(edges), 1)
+    return graph.minimise(distances, price, found.parts.ravel()).reshape(found.parts.shape)
 
 
 def first_parts(
