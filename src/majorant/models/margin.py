@@ -145,10 +145,28 @@ def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) ->
     return cost
 
 
-def unsolved(gap: float, entries: NDArray[Any]) -> str:
-    """What to do where weights are zero because no better ones were found for a bound."""
-    largest = float(np.abs(np.nan_to_num(entries)).max())
-    return f"Scale X, which holds {largest:.0e}, to about 1: its bound was not solved (duality gap {gap:.2g})"
+TOO_LARGE = 1e-9
+"""Share of the largest square in X below which alpha cannot be why weights vanish: the solver is."""
+
+
+def way_from_zero(entries: NDArray[Any], alpha: float, gap: float, objective: float, otherwise: str) -> str:
+    """What to do where all weights are zero, though the parts of the data differ.
+
+    Parameters
+    ----------
+    entries : ndarray
+        Features, NaN where there are none.
+    alpha, gap, objective : float
+        Of the fit.
+    otherwise : str
+        Further advice where it is the penalty.
+    """
+    largest = float(np.abs(np.nan_to_num(entries)).max(initial=0.0))
+    if largest == 0.0:
+        return "X holds nothing but zeros, which tell no class from another"
+    if gap > 0.5 * objective or np.sqrt(alpha) < np.sqrt(TOO_LARGE) * largest:
+        return f"Scale X, which holds {largest:.0e}, to about 1: its bound was not solved (duality gap {gap:.2g})"
+    return f"Lower alpha (now {alpha:g}){otherwise}"
 
 
 def code_of_each(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:

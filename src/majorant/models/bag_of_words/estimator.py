@@ -34,7 +34,7 @@ from majorant.models.bag_of_words.starts import NAMED, own_parts
 from majorant.models.bag_of_words.summary import bag_of_words_summary
 from majorant.models.base import LatentVariableModel
 from majorant.models.latent_svm.bags import canonical_order
-from majorant.models.margin import Weights, code_of_each, label_costs, learnt_classes, unsolved
+from majorant.models.margin import Weights, code_of_each, label_costs, learnt_classes, way_from_zero
 from majorant.registry import ModelCard, register
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
 from majorant.summary import Summary
@@ -370,15 +370,10 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
 
     def _warn(self, images: Images, solution: Solution[Weights]) -> None:
         if self.n_parts > 1 and is_zero(self.alpha, solution):
-            if not images.samples.rows.any():
-                advice = "X holds nothing but zeros, which tell no class from another"
-            elif self.gap_ > 0.5 * self.objective_:
-                advice = unsolved(self.gap_, images.samples.rows)
-            else:
-                is_annealed = isinstance(self.latent_init, str) and self.latent_init == "annealed"
-                other = "" if is_annealed else ', or use latent_init="annealed"'
-                merged = f" or coherence (now {self.coherence:g})" if self.coherence else ""
-                advice = f"Lower alpha (now {self.alpha:g}){merged}{other}"
+            is_annealed = isinstance(self.latent_init, str) and self.latent_init == "annealed"
+            other = "" if is_annealed else ', or use latent_init="annealed"'
+            merged = f" or coherence (now {self.coherence:g})" if self.coherence else ""
+            advice = way_from_zero(images.samples.rows, self.alpha, self.gap_, self.objective_, merged + other)
             warnings.warn(
                 "the fit is stuck at zero: all weights vanish, so that every part scores alike and no bound leads "
                 f"away. {advice}",

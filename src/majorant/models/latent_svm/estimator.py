@@ -34,7 +34,7 @@ from majorant.models.base import LatentVariableModel
 from majorant.models.latent_svm.bags import Samples, canonical_order, read_samples
 from majorant.models.latent_svm.search import NAMED, Found, LatentSVMSearch, own_regions
 from majorant.models.latent_svm.summary import latent_svm_summary
-from majorant.models.margin import Weights, code_of_each, label_costs, learnt_classes, unsolved
+from majorant.models.margin import Weights, code_of_each, label_costs, learnt_classes, way_from_zero
 from majorant.registry import ModelCard, register
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
@@ -415,12 +415,8 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
 
     def _way_out(self, samples: Samples) -> str:
         entries = samples.rows.data if sparse.issparse(samples.rows) else samples.rows
-        if not np.any(np.nan_to_num(entries)):
-            return "X holds nothing but zeros, which tell no class from another"
-        if self.gap_ > 0.5 * self.objective_:
-            return unsolved(self.gap_, entries)
         other = "" if self._is_annealed else ', or use latent_init="annealed"'
-        return f"Lower alpha (now {self.alpha:g}){other}"
+        return way_from_zero(entries, self.alpha, self.gap_, self.objective_, other)
 
     # Predictions
 
