@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.image import grid_to_graph
 
 import majorant as mj
+from majorant.models.bag_of_words import search
 from majorant.models.bag_of_words.family import BagOfWordsFamily
-from majorant.models.bag_of_words.starts import coherent, discover
+from majorant.models.bag_of_words.starts import FirstParts, coherent, discover, first_parts
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
 
@@ -257,15 +259,24 @@ def test_edges_among_the_regions_of_one_image_hold_in_all() -> None:
     assert_same(clone(settings).set_params(bounds=once).fit(X, y), clone(settings).set_params(bounds=whole).fit(X, y))
 
 
-def test_the_annealed_start_needs_no_luck() -> None:
-    """On average over seeds it ends below other starts, and does not depend on the seed of the fit."""
+def test_the_annealed_start_needs_no_luck(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is the same for any seed, and on average over problems a fit from it ends below those from other starts."""
+    begun: list[NDArray[np.int32]] = []
+
+    def told(*args: Any, **settings: Any) -> Iterator[FirstParts]:
+        for first in first_parts(*args, **settings):
+            begun.append(first.parts)
+            yield first
+
+    monkeypatch.setattr(search, "first_parts", told)
     found: dict[str, list[float]] = {"annealed": [], "kmeans": [], "random": []}
     for seed in range(2):
         X, y, _ = planted(seed, n=45, noise=1.2, swapped=0.3)
         for init, values in found.items():
             values.append(model(0.3, n_parts=8, latent_init=init, bounds=mj.Tightest()).fit(X, y).objective_)
-        other = model(0.3, n_parts=8, bounds=mj.Tightest(), random_state=5).fit(X, y)
-        assert other.objective_ == pytest.approx(found["annealed"][-1], rel=1e-2)
+        model(0.3, n_parts=8, bounds=mj.Tightest(), random_state=5).fit(X, y)
+        np.testing.assert_array_equal(begun[-1], begun[-4])
+        assert (begun[-1] != begun[-2]).any()
     mean = {name: float(np.mean(values)) for name, values in found.items()}
     assert mean["annealed"] < 0.95 * mean["kmeans"]
     assert mean["annealed"] < 0.95 * mean["random"]
@@ -309,11 +320,15 @@ def test_images_of_different_sizes_are_refused() -> None:
         mj.ReconfigurableBagOfWords(3).fit(images, y)
 
 
-@pytest.mark.parametrize("unit", [1e10, 1e12])
+@pytest.mark.parametrize("unit", [1e12, 1e50])
 def test_features_too_large_for_the_solver_are_told_of(unit: float) -> None:
     X, y, _ = planted()
-    with pytest.warns(ConvergenceWarning, match=r"stuck at zero.* Scale X, which holds \de\+\d\d, to about 1"):
-        mj.ReconfigurableBagOfWords(3, random_state=0).fit(unit * X, y)
+    if unit > 1e20:  # scores round by more than any cost: which bound holds would be a question of the build
+        with pytest.raises(ValueError, match=r"X holds \de\+50: .*alpha=0.01.* Scale X to about 1"):
+            mj.ReconfigurableBagOfWords(3, random_state=0).fit(unit * X, y)
+    else:
+        with pytest.warns(ConvergenceWarning, match=r"stuck at zero.* Scale X, which holds \de\+\d\d, to about 1"):
+            mj.ReconfigurableBagOfWords(3, random_state=0).fit(unit * X, y)
     with pytest.warns(ConvergenceWarning, match=r"stuck at zero.* Scale X, which holds \de\+\d\d, to about 1"):
         mj.LatentSVC(random_state=0).fit(list(unit * X.reshape(len(X), -1, D)), y)
 

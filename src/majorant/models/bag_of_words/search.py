@@ -43,6 +43,10 @@ class Found:
     n_passes: int
 
 
+LOST = 1e3
+"""Rounding of a score, in costs of a mistake, beyond which no bound can be told from its objective."""
+
+
 @dataclass(frozen=True)
 class BagOfWordsSearch:
     """How `ReconfigurableBagOfWords` finds its weights; the attributes are its parameters."""
@@ -140,6 +144,11 @@ class BagOfWordsSearch:
         longest = float(np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64).max(initial=0.0)))
         size = grids.n_regions * np.hypot(longest, grids.scale)
         reach = np.sqrt(2 * largest / self.alpha) * max(size, 1e-150)
+        if reach * np.finfo(np.float64).eps > LOST * largest:
+            raise ValueError(
+                f"X holds {np.abs(rows).max():.0e}: beside alpha={self.alpha:g} the rounding of a score outweighs "
+                "what a mistake costs. Scale X to about 1"
+            )
         return float(16 * np.finfo(rows.dtype).eps * (reach + largest))
 
 
