@@ -1,14 +1,21 @@
-"""What the latent structural SVMs on kernels share: parameters, and the convex bound's solver."""
+"""What the latent structural SVMs on kernels share: parameters, the convex bound's solver, and the end of a fit."""
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
 
+from majorant._validation import levels_to_user
 from majorant.engine.chunks import Chunks
+from majorant.engine.loop import Solution
+from majorant.evidence.records import StartRecord
+from majorant.models.base import LatentVariableModel
 from majorant.solvers.structural_svm import BoundSolver, StructuralProblem
 
 ROUGH = 1e-2
@@ -34,6 +41,26 @@ class Weights:
     augmented: float
     gap: float
     state: Any = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search ends with.
+
+    Attributes
+    ----------
+    solution : Solution
+    records : tuple of StartRecord
+    first : ndarray of shape (n_samples, ...)
+        Latent values with which the best start began.
+    n_passes : int
+        Passes over the data, those of the start among them.
+    """
+
+    solution: Solution[Weights]
+    records: tuple[StartRecord, ...]
+    first: NDArray[np.int32]
+    n_passes: int
 
 
 @dataclass
@@ -145,30 +172,6 @@ def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) ->
     return cost
 
 
-TOO_LARGE = 1e-9
-"""Share of the largest square in X below which alpha cannot be why weights vanish: the solver is."""
-
-
-def way_from_zero(entries: NDArray[Any], alpha: float, gap: float, objective: float, otherwise: str) -> str:
-    """What to do where all weights are zero, though the parts of the data differ.
-
-    Parameters
-    ----------
-    entries : ndarray
-        Features, NaN where there are none.
-    alpha, gap, objective : float
-        Of the fit.
-    otherwise : str
-        Further advice where it is the penalty.
-    """
-    largest = float(np.abs(np.nan_to_num(entries)).max(initial=0.0))
-    if largest == 0.0:
-        return "X holds nothing but zeros, which tell no class from another"
-    if gap > 0.5 * objective or np.sqrt(alpha) < np.sqrt(TOO_LARGE) * largest:
-        return f"Scale X, which holds {largest:.0e}, to about 1: its bound was not solved (duality gap {gap:.2g})"
-    return f"Lower alpha (now {alpha:g}){otherwise}"
-
-
 def code_of_each(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
     """The number of the class of each label.
 
@@ -187,3 +190,85 @@ def code_of_each(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp
 def _some(names: NDArray[Any]) -> str:
     shown = ", ".join(map(str, names[:5]))
     return shown if len(names) <= 5 else f"{shown}, ..."
+
+
+STUCK = 1e-9
+"""A penalty below this share of the objective is that of weights that are zero."""
+TOO_LARGE = 1e-9
+"""Share of the largest square in X below which alpha cannot be why weights vanish: the solver is."""
+
+
+def vanishes(alpha: float, w: NDArray[np.float64], objective: float) -> bool:
+    """Whether weights are zero, where a latent SVM stays whatever bound is drawn: every latent value scores alike."""
+    return alpha / 2 * float(np.sum(w**2)) <= STUCK * objective
+
+
+class MarginClassifier(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
+    """What the end of a fit leaves on a classifier, and what it says of it."""
+
+    alpha: float
+    latent_init: Any
+    max_iter: int
+    classes_: NDArray[Any]
+
+    @property
+    def _is_annealed(self) -> bool:
+        return isinstance(self.latent_init, str) and self.latent_init == "annealed"
+
+    def _keep_end(self, found: Found) -> None:
+        self.objective_ = found.solution.objective
+        self.gap_ = found.solution.theta.gap
+        self.n_iter_ = found.solution.n_iter
+        self.n_passes_ = found.n_passes
+        self.trace_ = found.solution.trace
+
+    def _keep_confusion(
+        self,
+        best: NDArray[np.float64],
+        codes: NDArray[np.int32],
+        merged: NDArray[np.float64],
+        positions: NDArray[np.intp],
+    ) -> None:
+        """Weight of each class by the one of highest score, counted along the canonical samples, which have `codes`."""
+        has_weight = positions >= 0
+        predicted = np.zeros(len(merged), dtype=np.intp)
+        predicted[positions[has_weight]] = best.argmax(axis=1)[has_weight]
+        self.confusion_ = np.zeros((len(self.classes_), len(self.classes_)))
+        np.add.at(self.confusion_, (codes, predicted), merged)
+
+    def _warn_at_zero(self, latent: str, entries: NDArray[Any], also: str = "") -> None:
+        """Warn that all weights are zero though the data differ.
+
+        Parameters
+        ----------
+        latent : str
+            What a latent value is.
+        entries : ndarray
+            Features, NaN where there are none.
+        also : str
+            What may be lowered beside alpha.
+        """
+        largest = float(np.abs(np.nan_to_num(entries)).max(initial=0.0))
+        if largest == 0.0:
+            advice = "X holds nothing but zeros, which tell no class from another"
+        elif self.gap_ > 0.5 * self.objective_ or np.sqrt(self.alpha) < np.sqrt(TOO_LARGE) * largest:
+            unsolved = f"its bound was not solved (duality gap {self.gap_:.2g})"
+            advice = f"Scale X, which holds {largest:.0e}, to about 1: {unsolved}"
+        else:
+            start = "" if self._is_annealed else ', or use latent_init="annealed"'
+            advice = f"Lower alpha (now {self.alpha:g}){also}{start}"
+        warnings.warn(
+            f"the fit is stuck at zero: all weights vanish, so that every {latent} scores alike and no bound leads "
+            f"away. {advice}",
+            ConvergenceWarning,
+            stacklevel=levels_to_user(),
+        )
+
+    def _warn_if_unfinished(self, solution: Solution[Weights]) -> None:
+        if not solution.converged:
+            warnings.warn(
+                f"{type(self).__name__} did not converge: {solution.result}. Raise max_iter (now {self.max_iter}) or "
+                "tol",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import (
@@ -20,21 +16,25 @@ from majorant._validation import (
     check_real,
     check_runs,
     check_sample_weight,
-    levels_to_user,
-    refuse_missing_labels,
-    refuse_mixed,
 )
 from majorant.engine.chunks import Block
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.evidence.records import Evidence
 from majorant.models.bag_of_words.images import Images, coherent_everywhere, read_images, unit_positions
-from majorant.models.bag_of_words.search import BagOfWordsSearch, Found, is_zero
+from majorant.models.bag_of_words.search import BagOfWordsSearch
 from majorant.models.bag_of_words.starts import NAMED, own_parts
 from majorant.models.bag_of_words.summary import bag_of_words_summary
-from majorant.models.base import LatentVariableModel
 from majorant.models.latent_svm.bags import canonical_order
-from majorant.models.margin import Weights, code_of_each, label_costs, learnt_classes, way_from_zero
+from majorant.models.margin import (
+    Found,
+    MarginClassifier,
+    Weights,
+    code_of_each,
+    label_costs,
+    learnt_classes,
+    vanishes,
+)
 from majorant.registry import ModelCard, register
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
 from majorant.summary import Summary
@@ -54,7 +54,7 @@ from majorant.summary import Summary
         needs_target=True,
     )
 )
-class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
+class ReconfigurableBagOfWords(MarginClassifier):
     r"""Classification of images cut into a grid of regions: which part each region shows is never observed.
 
     Parts are filters :math:`A_p` that all classes share. A class says, in a table :math:`B`, which parts it expects in
@@ -243,15 +243,7 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
                     f"coherence={self.coherence!r} needs images that are grids, X of shape (images, rows, columns, "
                     f"features); got {len(images.shape) + 2} axes"
                 )
-            if y is None:
-                raise ValueError("ReconfigurableBagOfWords requires y to be passed, but the target y is None")
-            if len(images) == 1:
-                raise ValueError("n_samples=1: a classifier needs images of at least two classes")
-            labels = images.samples.one_each(y, "y")
-            refuse_missing_labels(labels, "image")
-            refuse_mixed("y", labels, "image")
-            assert_all_finite(labels, input_name="y")
-            check_classification_targets(labels)
+            labels = images.samples.labels(y, type(self).__name__, "image")
             weights = check_sample_weight(sample_weight, len(images))
             weights = np.ones(len(images)) if weights is None else weights
             self.classes_, codes = learnt_classes(labels, weights)
@@ -334,15 +326,10 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
         )
 
     def _keep(self, problem: GridProblem, images: Images, found: Found) -> None:
-        solution = found.solution
-        filters, table = problem.grids.split(solution.theta.w)
+        filters, table = problem.grids.split(found.solution.theta.w)
         self.part_filters_ = filters.copy()
         self.table_ = problem.grids.scale * table.reshape(len(self.classes_), *images.shape, self.n_parts)
-        self.objective_ = solution.objective
-        self.gap_ = solution.theta.gap
-        self.n_iter_ = solution.n_iter
-        self.n_passes_ = found.n_passes
-        self.trace_ = solution.trace
+        self._keep_end(found)
         note = "" if self.n_init > 1 else "A larger n_init adds starts."
         self.evidence_ = Evidence(found.records, "objective", "min", note=note)
 
@@ -359,34 +346,15 @@ class ReconfigurableBagOfWords(ClassifierMixin, LatentVariableModel):  # type: i
         best, _, parts = self._scores(images, np.maximum(codes, 0))
         parts[codes < 0] = -1
         self.latent_ = parts.reshape(len(images), *images.shape).astype(np.intp)
-        has_weight = positions >= 0
-        predicted = np.zeros(len(merged), dtype=np.intp)
-        predicted[positions[has_weight]] = best.argmax(axis=1)[has_weight]
-        n = len(self.classes_)
-        self.confusion_ = np.zeros((n, n))
-        np.add.at(self.confusion_, (problem.grids.codes, predicted), merged)
+        self._keep_confusion(best, problem.grids.codes, merged, positions)
         end = own_parts(problem, found.solution.theta.w, self.n_jobs)
         self.changed_ = float(np.sum(merged * (end != found.first).mean(axis=1)) / merged.sum())
 
     def _warn(self, images: Images, solution: Solution[Weights]) -> None:
-        if self.n_parts > 1 and is_zero(self.alpha, solution):
-            is_annealed = isinstance(self.latent_init, str) and self.latent_init == "annealed"
-            other = "" if is_annealed else ', or use latent_init="annealed"'
-            merged = f" or coherence (now {self.coherence:g})" if self.coherence else ""
-            advice = way_from_zero(images.samples.rows, self.alpha, self.gap_, self.objective_, merged + other)
-            warnings.warn(
-                "the fit is stuck at zero: all weights vanish, so that every part scores alike and no bound leads "
-                f"away. {advice}",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
-        if not solution.converged:
-            warnings.warn(
-                f"ReconfigurableBagOfWords did not converge: {solution.result}. Raise max_iter (now {self.max_iter}) "
-                "or tol",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
+        if self.n_parts > 1 and vanishes(self.alpha, solution.theta.w, solution.objective):
+            also = f" or coherence (now {self.coherence:g})" if self.coherence else ""
+            self._warn_at_zero("part", images.samples.rows, also)
+        self._warn_if_unfinished(solution)
 
     # Predictions
 

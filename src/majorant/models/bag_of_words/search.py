@@ -11,37 +11,12 @@ from numpy.typing import NDArray
 
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, GibbsLimit
-from majorant.evidence.records import StartRecord
 from majorant.models.bag_of_words.family import BagOfWordsFamily
 from majorant.models.bag_of_words.starts import ANNEALED, ONLY, RANDOM, FirstParts, first_parts, nearest_means
-from majorant.models.margin import Weights
+from majorant.models.margin import Found, Weights, vanishes
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.grids import GridProblem
 from majorant.starts.restarts import Start, best_of
-
-STUCK = 1e-9
-"""A penalty below this share of the objective is that of weights that are zero."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a search ends with.
-
-    Attributes
-    ----------
-    solution : Solution
-    records : tuple of StartRecord
-    first : ndarray of shape (n_images, n_regions)
-        Parts with which the best start began.
-    n_passes : int
-        Passes over the data, those of the start among them.
-    """
-
-    solution: Solution[Weights]
-    records: tuple[StartRecord, ...]
-    first: NDArray[np.int32]
-    n_passes: int
-
 
 LOST = 1e3
 """Rounding of a score, in costs of a mistake, beyond which no bound can be told from its objective."""
@@ -128,7 +103,7 @@ class BagOfWordsSearch:
             if policy is None and first.source not in (ANNEALED, ONLY):
                 policy = GibbsLimit()
             found = run(first.parts, policy, start.seed)
-            if first.source == RANDOM and is_zero(self.alpha, found):
+            if first.source == RANDOM and vanishes(self.alpha, found.theta.w, found.objective):
                 starts[-1] = replace(first, parts=nearest_means(grids, shares, first.parts))
                 found = run(starts[-1].parts, policy, start.seed)
             return found
@@ -150,8 +125,3 @@ class BagOfWordsSearch:
                 "what a mistake costs. Scale X to about 1"
             )
         return float(16 * np.finfo(rows.dtype).eps * (reach + largest))
-
-
-def is_zero(alpha: float, solution: Solution[Weights]) -> bool:
-    """Whether all weights vanish, where a latent SVM stays whatever bound is drawn: every part scores alike."""
-    return alpha / 2 * float(np.sum(solution.theta.w**2)) <= STUCK * solution.objective

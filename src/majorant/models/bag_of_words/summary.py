@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from majorant.models.latent_svm.summary import class_blocks
-from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+from majorant.models.latent_svm.summary import class_blocks, fit_block
+from majorant.summary import Block, Column, Summary, Table, counted, evidence_block
 
 MOST_PARTS = 30
 
@@ -16,14 +16,6 @@ def bag_of_words_summary(model: Any) -> Summary:
     """Evidence, fit, the parts and where they are, the classes, and which of them are taken for which."""
     n, shape = len(model.latent_), model.latent_.shape[1:]
     n_regions = int(np.prod(shape, dtype=int))
-    total = float(model.confusion_.sum())
-    right = float(np.trace(model.confusion_)) / total
-    facts = Facts(
-        "fit",
-        [Fact("objective", model.objective_, 4), Fact("duality gap", model.gap_, 5), Fact("alpha", model.alpha, 4)],
-        [Fact("images", n), Fact("right on the fit", right, 3), Fact("regions changed", model.changed_, 3)],
-    )
-    how = f"{counted(model.n_iter_, 'bound')}, {counted(model.n_passes_, 'pass', 'passes')} over the images"
     parts = model.latent_[model.latent_ >= 0]
     regions = np.bincount(parts, minlength=model.n_parts)
     used = np.flatnonzero(regions)
@@ -35,7 +27,7 @@ def bag_of_words_summary(model: Any) -> Summary:
         content.append(f"{len(used) - MOST_PARTS} more parts.")
     blocks = [
         evidence_block(model.evidence_),
-        Block("FIT", how, [facts]),
+        fit_block(model, "image"),
         Block("PARTS", f"{len(used)} of {model.n_parts} are some region's", content),
         *class_blocks(model),
     ]

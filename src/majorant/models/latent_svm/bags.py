@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils import assert_all_finite
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
-from majorant._validation import check_csr, exact_labels, is_missing, refuse_mixed
+from majorant._validation import check_csr, exact_labels, is_missing, refuse_missing_labels, refuse_mixed
 from majorant.engine.chunks import Chunks, block_rows
 
 LARGEST = 1e150
@@ -72,6 +74,25 @@ class Samples:
                 f"{values[first[self.of_row[at]]]!s} and, in row {at}, {values[at]!s}"
             )
         return np.asarray(values[first])
+
+    def labels(self, y: Any, model: str, noun: str) -> NDArray[Any]:
+        """Labels that a classifier can learn from, one a sample; `noun` is what `model` calls a sample.
+
+        Raises
+        ------
+        ValueError, TypeError
+            If there are none, or one is missing, of another kind than the others or no label.
+        """
+        if y is None:
+            raise ValueError(f"{model} requires y to be passed, but the target y is None")
+        if len(self) == 1:
+            raise ValueError(f"n_samples=1: a classifier needs {noun}s of at least two classes")
+        labels = self.one_each(y, "y")
+        refuse_missing_labels(labels, noun)
+        refuse_mixed("y", labels, noun)
+        assert_all_finite(labels, input_name="y")
+        check_classification_targets(labels)
+        return labels
 
 
 def read_samples(estimator: Any, X: Any, bags: Any, *, reset: bool) -> Samples:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score
-from sklearn.utils import assert_all_finite, check_random_state
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import (
@@ -22,28 +18,29 @@ from majorant._validation import (
     check_real,
     check_runs,
     check_sample_weight,
-    levels_to_user,
-    refuse_missing_labels,
-    refuse_mixed,
 )
 from majorant.engine.chunks import Block
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.evidence.records import Evidence
-from majorant.models.base import LatentVariableModel
 from majorant.models.latent_svm.bags import Samples, canonical_order, read_samples
-from majorant.models.latent_svm.search import NAMED, Found, LatentSVMSearch, own_regions
+from majorant.models.latent_svm.search import NAMED, LatentSVMSearch, own_regions
 from majorant.models.latent_svm.summary import latent_svm_summary
-from majorant.models.margin import Weights, code_of_each, label_costs, learnt_classes, way_from_zero
+from majorant.models.margin import (
+    Found,
+    MarginClassifier,
+    Weights,
+    code_of_each,
+    label_costs,
+    learnt_classes,
+    vanishes,
+)
 from majorant.registry import ModelCard, register
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
 from majorant.summary import Summary
 
 FORMS = ("class-specific", "shared")
-
-STUCK = 1e-9
-"""A penalty below this share of the objective is that of weights that are zero."""
 
 
 @register(
@@ -60,7 +57,7 @@ STUCK = 1e-9
         needs_target=True,
     )
 )
-class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
+class LatentSVC(MarginClassifier):
     r"""Classification of samples that are bags of regions: which region shows the class is never observed.
 
     A sample :math:`x_i` has regions :math:`x_{iz}`, rows of features: windows of an image, instances of a bag, segments
@@ -247,15 +244,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
             self._check_parameters()
             random = check_random_state(self.random_state)
             samples = read_samples(self, X, bags, reset=True)
-            if y is None:
-                raise ValueError("LatentSVC requires y to be passed, but the target y is None")
-            if len(samples) == 1:
-                raise ValueError("n_samples=1: a classifier needs samples of at least two classes")
-            labels = samples.one_each(y, "y")
-            refuse_missing_labels(labels, "sample")
-            refuse_mixed("y", labels, "sample")
-            assert_all_finite(labels, input_name="y")
-            check_classification_targets(labels)
+            labels = samples.labels(y, type(self).__name__, "sample")
             weights = self._weights(samples, sample_weight)
             self.classes_, codes = learnt_classes(labels, weights)
             cost = self._cost(labels)
@@ -348,11 +337,7 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
         w = solution.theta.w.reshape(problem.bags.shape)[problem.bags.first :]
         self.coef_ = np.ascontiguousarray(w[:, :-1])
         self.intercept_ = w[:, -1] * problem.bags.bias
-        self.objective_ = solution.objective
-        self.gap_ = solution.theta.gap
-        self.n_iter_ = solution.n_iter
-        self.n_passes_ = found.n_passes
-        self.trace_ = solution.trace
+        self._keep_end(found)
         # of a convex problem: where every sample has one region, the last bound is the objective itself
         lowest = solution.objective - solution.theta.gap if problem.bags.width == 1 else None
         note = self._note(problem)
@@ -366,10 +351,6 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
             return ""
         guess = "The annealed start depends on no guess. " if self._is_annealed else ""
         return f"{guess}A larger n_init adds starts with random regions."
-
-    @property
-    def _is_annealed(self) -> bool:
-        return isinstance(self.latent_init, str) and self.latent_init == "annealed"
 
     def _keep_samples(
         self,
@@ -386,37 +367,16 @@ class LatentSVC(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
         rows = np.arange(len(samples))
         known = codes >= 0
         self.latent_ = np.where(known, where[rows, self._region_class(np.maximum(codes, 0))], -1).astype(np.intp)
-        has_weight = positions >= 0
-        of_bag = np.zeros(len(merged), dtype=np.intp)
-        of_bag[positions[has_weight]] = best.argmax(axis=1)[has_weight]
-        n = len(self.classes_)
-        self.confusion_ = np.zeros((n, n))
-        np.add.at(self.confusion_, (problem.bags.codes, of_bag), merged)
+        self._keep_confusion(best, problem.bags.codes, merged, positions)
         end = own_regions(problem.bags, found.solution.theta.w, self.n_jobs)
         self.changed_ = float(np.sum(merged * (end != found.first)) / merged.sum())
-        self.n_regions_ = int(samples.counts[has_weight].sum())
+        self.n_regions_ = int(samples.counts[positions >= 0].sum())
 
     def _warn(self, samples: Samples, solution: Solution[Weights]) -> None:
-        penalty = self.alpha / 2 * float(np.sum(self.coef_**2))
         is_convex = self.n_regions_ <= np.count_nonzero(self.latent_ >= 0)  # zero is then what fits best
-        if not is_convex and penalty <= STUCK * self.objective_:
-            warnings.warn(
-                "the fit is stuck at zero: all weights vanish, so that every region scores alike and no bound leads "
-                f"away. {self._way_out(samples)}",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
-        if not solution.converged:
-            warnings.warn(
-                f"LatentSVC did not converge: {solution.result}. Raise max_iter (now {self.max_iter}) or tol",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
-
-    def _way_out(self, samples: Samples) -> str:
-        entries = samples.rows.data if sparse.issparse(samples.rows) else samples.rows
-        other = "" if self._is_annealed else ', or use latent_init="annealed"'
-        return way_from_zero(entries, self.alpha, self.gap_, self.objective_, other)
+        if not is_convex and vanishes(self.alpha, self.coef_, self.objective_):
+            self._warn_at_zero("region", samples.rows.data if sparse.issparse(samples.rows) else samples.rows)
+        self._warn_if_unfinished(solution)
 
     # Predictions
 

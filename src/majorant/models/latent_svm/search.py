@@ -14,9 +14,8 @@ from majorant.engine.chunks import Block
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, GibbsLimit
 from majorant.engine.problem import Family, FirstLatent
-from majorant.evidence.records import StartRecord
 from majorant.models.latent_svm.family import LatentSVMFamily
-from majorant.models.margin import Weights
+from majorant.models.margin import Found, Weights
 from majorant.solvers.nearest import row_squares
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
@@ -29,26 +28,6 @@ NAMED = ("annealed", "first", "center", "random")
 ANNEALED = "annealed pooling"
 ONLY = "the only regions"
 """Sources of starts after which tightest bounds are the default."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """What a search ends with.
-
-    Attributes
-    ----------
-    solution : Solution
-    records : tuple of StartRecord
-    first : ndarray of shape (n_samples,)
-        Latent values with which the best start began.
-    n_passes : int
-        Passes over the data, those of the start among them.
-    """
-
-    solution: Solution[Weights]
-    records: tuple[StartRecord, ...]
-    first: NDArray[np.int32]
-    n_passes: int
 
 
 @dataclass(frozen=True)

@@ -14,19 +14,26 @@ MOST_IN_CONFUSION = 12
 
 def latent_svm_summary(model: Any) -> Summary:
     """Evidence, fit, the classes, and which of them are taken for which."""
-    labels = [str(label) for label in model.classes_]
     n, d = len(model.latent_), model.n_features_in_
-    total = float(model.confusion_.sum())
-    right = float(np.trace(model.confusion_)) / total
+    blocks = [evidence_block(model.evidence_), fit_block(model, "sample"), *class_blocks(model)]
+    size = f"{counted(n, 'sample')} of {counted(model.n_regions_, 'region')}, {counted(d, 'feature')}"
+    return Summary(f"latent SVM, {counted(len(model.classes_), 'class', 'classes')}", size, blocks)
+
+
+def fit_block(model: Any, noun: str) -> Block:
+    """How the fit ended, of samples that are called so."""
+    right = float(np.trace(model.confusion_)) / float(model.confusion_.sum())
     facts = Facts(
         "fit",
         [Fact("objective", model.objective_, 4), Fact("duality gap", model.gap_, 5), Fact("alpha", model.alpha, 4)],
-        [Fact("samples", n), Fact("right on the fit", right, 3), Fact("regions changed", model.changed_, 3)],
+        [
+            Fact(f"{noun}s", len(model.latent_)),
+            Fact("right on the fit", right, 3),
+            Fact("regions changed", model.changed_, 3),
+        ],
     )
-    how = f"{counted(model.n_iter_, 'bound')}, {counted(model.n_passes_, 'pass', 'passes')} over the samples"
-    blocks = [evidence_block(model.evidence_), Block("FIT", how, [facts]), *class_blocks(model)]
-    size = f"{counted(n, 'sample')} of {counted(model.n_regions_, 'region')}, {counted(d, 'feature')}"
-    return Summary(f"latent SVM, {counted(len(labels), 'class', 'classes')}", size, blocks)
+    passes = counted(model.n_passes_, "pass", "passes")
+    return Block("FIT", f"{counted(model.n_iter_, 'bound')}, {passes} over the {noun}s", [facts])
 
 
 def class_blocks(model: Any) -> list[Block]:
