@@ -1,34 +1,10 @@
 // Dual coordinate descent of a structural SVM on bags: an output is a label and a row of the bag.
 #include "bags.hpp"
+#include "dual_planes.hpp"
 #include "stack.hpp"
 
 namespace majorant::MAJORANT_ISA {
 namespace {
-
-// The planes of one bag.
-struct Planes {
-    int64_t most;
-    int32_t *label, *row, *used;
-    double* share;
-
-    Planes(const BagPlanes& all, int64_t i)
-        : most(all.most), label(all.label + i * most), row(all.row + i * most), used(all.used + i), share(all.share + i * most) {}
-
-    // False: every place is taken by a plane in use.
-    bool add(int32_t new_label, int32_t new_row) const {
-        int64_t place = *used;
-        for (int64_t j = 0; j < *used; j++) {
-            if (label[j] == new_label && row[j] == new_row) return true;
-            if (*used == most && share[j] == 0.0) place = j;
-        }
-        if (place == most) return false;
-        label[place] = new_label;
-        row[place] = new_row;
-        share[place] = *used ? 0.0 : 1.0;
-        if (place == *used) ++*used;
-        return true;
-    }
-};
 
 template <class T, class Rows>
 struct Steps {
@@ -53,25 +29,18 @@ struct Steps {
     // Pairwise steps on one bag, from the lowest plane in use to the highest one; returns the first rise.
     double run(int64_t base, const Planes& planes, const double* loss, double step, int64_t most_steps) {
         const int64_t used = *planes.used;
-        const int32_t *label = planes.label, *row = planes.row;
+        const int32_t *label = planes.label, *row = planes.values;
         for (int64_t j = 0; j < used; j++) scores[j] = score(base, label[j], row[j]) + T(loss[label[j]]);
         double begin = 0.0;
         for (int64_t t = 0;; t++) {
-            int64_t p = 0, q = -1;
-            for (int64_t j = 0; j < used; j++) {
-                if (scores[j] > scores[p]) p = j;
-                if (planes.share[j] > 0 && (q < 0 || scores[j] < scores[q])) q = j;
-            }
-            const double rise = double(scores[p]) - double(scores[q]);
-            if (t == 0) begin = rise;
-            if (t == most_steps || rise <= 0.01 * begin || p == q) return begin;
+            const Pair pair(planes, scores.data());
+            const int64_t p = pair.high, q = pair.low;
+            if (t == 0) begin = pair.rise;
+            if (t == most_steps || pair.is_done(begin)) return begin;
             const T apart = label[p] == label[q] && label[p] >= first
                                 ? rows.distance(base + row[p], base + row[q])
                                 : square(base, label[p], row[p]) + square(base, label[q], row[q]);
-            const double curvature = step * double(apart), share = planes.share[q];
-            const double moved = rise >= curvature * share ? share : rise / curvature;
-            planes.share[p] += moved;
-            planes.share[q] = moved == share ? 0.0 : share - moved;
+            const double moved = pair.shift(planes, step * double(apart));
             add(base, label[p], row[p], T(-step * moved));
             add(base, label[q], row[q], T(step * moved));
             if (t + 1 < most_steps)
@@ -99,8 +68,8 @@ double bag_sweep(const Stack<T>& stack, const Bags& bags, int64_t classes, int64
         for (int64_t t = 0; t < n_order; t++) {
             const int64_t i = order[t], base = bags.starts[i], count = bags.counts[i];
             const double* loss = about.cost + bags.codes[i] * classes;
-            const Planes mine(planes, i);
-            if (about.label) *lost += !mine.add(about.label[i], about.row[i]);
+            const Planes mine(planes, planes.row, 1, i);
+            if (about.label) *lost += !mine.add(about.label[i], about.row + i);
             if (about.online) {
                 rows.scores(base, count, weights, first, table.data());
                 int32_t label = 0, row = 0;
@@ -114,7 +83,7 @@ double bag_sweep(const Stack<T>& stack, const Bags& bags, int64_t classes, int64
                             row = c < first ? 0 : int32_t(r);
                         }
                     }
-                *lost += !mine.add(label, row);
+                *lost += !mine.add(label, &row);
             }
             if (*mine.used) left += about.shares[i] * steps.run(base, mine, loss, about.shares[i] / about.alpha, about.most_steps);
         }
@@ -130,14 +99,14 @@ double bag_mixture(const Stack<T>& stack, const Bags& bags, int64_t classes, int
     double loss = 0.0;
     with_rows(stack, [&](const auto& rows) {
         for (int64_t i = 0; i < bags.n; i++) {
-            const Planes mine(planes, i);
+            const Planes mine(planes, planes.row, 1, i);
             for (int64_t j = 0; j < *mine.used; j++) {
                 const double share = shares[i] * mine.share[j];
                 const int32_t label = mine.label[j];
                 if (share == 0.0) continue;
                 loss += share * cost[bags.codes[i] * classes + label];
                 if (label < first) continue;
-                rows.add(bags.starts[i] + mine.row[j], share, sum[label]);
+                rows.add(bags.starts[i] + mine.values[j], share, sum[label]);
                 sum.constant[label] += share * double(stack.bias);
             }
         }

@@ -1,37 +1,10 @@
 // Dual coordinate descent of a structural SVM on images: an output is a label and a part for every region.
+#include "dual_planes.hpp"
 #include "grids.hpp"
 #include "part_scores.hpp"
 
 namespace majorant::MAJORANT_ISA {
 namespace {
-
-// The planes of one image.
-struct Planes {
-    int64_t most, regions;
-    int32_t *label, *map, *used;
-    double* share;
-
-    Planes(const GridPlanes& all, int64_t regions, int64_t i)
-        : most(all.most), regions(regions), label(all.label + i * most), map(all.map + i * most * regions),
-          used(all.used + i), share(all.share + i * most) {}
-
-    const int32_t* parts(int64_t j) const { return map + j * regions; }
-
-    // False: every place is taken by a plane in use.
-    bool add(int32_t new_label, const int32_t* new_parts) const {
-        int64_t place = *used;
-        for (int64_t j = 0; j < *used; j++) {
-            if (label[j] == new_label && std::equal(new_parts, new_parts + regions, parts(j))) return true;
-            if (*used == most && share[j] == 0.0) place = j;
-        }
-        if (place == most) return false;
-        label[place] = new_label;
-        std::copy_n(new_parts, regions, map + place * regions);
-        share[place] = *used ? 0.0 : 1.0;
-        if (place == *used) ++*used;
-        return true;
-    }
-};
 
 template <class T>
 struct Steps {
@@ -81,25 +54,17 @@ struct Steps {
 
     // Pairwise steps on the image at hand, from the lowest plane in use to the highest one; returns the first rise.
     double run(int64_t base, const Planes& planes, const double* loss, double step, int64_t most_steps) {
-        const int64_t used = *planes.used;
-        const int32_t* label = planes.label;
         double begin = 0.0;
         for (int64_t t = 0;; t++) {
-            int64_t p = 0, q = -1;
-            for (int64_t j = 0; j < used; j++) {
-                scores[j] = score(label[j], planes.parts(j)) + T(loss[label[j]]);
-                if (scores[j] > scores[p]) p = j;
-                if (planes.share[j] > 0 && (q < 0 || scores[j] < scores[q])) q = j;
-            }
-            const double rise = double(scores[p]) - double(scores[q]);
-            if (t == 0) begin = rise;
-            if (t == most_steps || rise <= 0.01 * begin || p == q) return begin;
-            const double share = planes.share[q];
-            const double curvature = step * double(distance(base, label[p], planes.parts(p), label[q], planes.parts(q)));
-            const double moved = rise >= curvature * share ? share : rise / curvature;
-            planes.share[p] += moved;
-            planes.share[q] = moved == share ? 0.0 : share - moved;
-            move(base, label[p], planes.parts(p), label[q], planes.parts(q), T(step * moved));
+            for (int64_t j = 0; j < *planes.used; j++)
+                scores[j] = score(planes.label[j], planes.latent(j)) + T(loss[planes.label[j]]);
+            const Pair pair(planes, scores.data());
+            if (t == 0) begin = pair.rise;
+            if (t == most_steps || pair.is_done(begin)) return begin;
+            const int32_t to = planes.label[pair.high], from = planes.label[pair.low];
+            const int32_t *to_parts = planes.latent(pair.high), *from_parts = planes.latent(pair.low);
+            const double moved = pair.shift(planes, step * double(distance(base, to, to_parts, from, from_parts)));
+            move(base, to, to_parts, from, from_parts, T(step * moved));
             if (t + 1 == most_steps) return begin;
         }
     }
@@ -123,7 +88,7 @@ double grid_sweep(const Grids<T>& grids, const PartModel& model, const GridSweep
     for (int64_t t = 0; t < n_order; t++) {
         const int64_t i = order[t], base = grids.starts[i];
         const double* loss = about.cost + grids.codes[i] * classes;
-        const Planes mine(planes, regions, i);
+        const Planes mine(planes, planes.map, regions, i);
         if (about.label) *lost += !mine.add(about.label[i], about.map + i * regions);
         rows.scores(base, regions, weights.filters, 0, steps.products.data());
         if (about.online) {
@@ -147,10 +112,10 @@ double grid_mixture(const Grids<T>& grids, const PartModel& model, const double*
     std::fill_n(features, parts * grids.d + classes * regions * parts, 0.0);
     double loss = 0.0;
     for (int64_t i = 0; i < grids.n; i++) {
-        const Planes mine(planes, regions, i);
+        const Planes mine(planes, planes.map, regions, i);
         for (int64_t j = 0; j < *mine.used; j++) {
             const double share = shares[i] * mine.share[j];
-            const int32_t label = mine.label[j], *map = mine.parts(j);
+            const int32_t label = mine.label[j], *map = mine.latent(j);
             if (share == 0.0) continue;
             loss += share * cost[grids.codes[i] * classes + label];
             for (int64_t r = 0; r < regions; r++) {

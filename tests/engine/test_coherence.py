@@ -543,10 +543,23 @@ class TestEstimators:
         )
         np.testing.assert_array_equal(one.class_coef_, other.class_coef_)
 
-    def test_samples_of_a_latent_svm(self) -> None:
+    def test_a_latent_svm_is_that_of_its_samples(self) -> None:
         random = np.random.default_rng(0)
         x, y = random.normal(size=(30, 4, 3)), np.arange(30) % 2
         x[np.arange(30), random.integers(0, 4, 30), 0] += 4 * (2 * y - 1)
-        bias = Coherence([[i, i + 2] for i in range(28)])
-        model = mj.LatentSVC(alpha=1e-2, latent_init="random", bounds=Biased(bias, eta=0.5), random_state=0).fit(x, y)
-        assert np.isfinite(model.objective_) and len(model.trace_) > 1
+        first = random.integers(0, 4, 30)
+        pairs, at = np.array([[i, i + 2] for i in range(28)]), np.random.default_rng(1).permutation(30)
+        one, other = (
+            mj.LatentSVC(
+                alpha=1e-2, latent_init=first[rows], bounds=Biased(Coherence(edges), eta=0.5), random_state=0
+            ).fit(x[rows], y[rows])
+            for rows, edges in ((np.arange(30), pairs), (at, np.argsort(at)[pairs]))
+        )
+        np.testing.assert_array_equal(one.coef_, other.coef_)
+        assert len(one.trace_) > 1
+
+    def test_edges_of_one_group_are_those_of_every_group(self) -> None:
+        bias = Coherence([[0, 1], [1, 2]], [1.0, 2.0], n_units=3, method="icm")
+        again = bias.repeated(2, 3)
+        assert again == Coherence([[0, 1], [1, 2], [3, 4], [4, 5]], [1.0, 2.0] * 2, n_units=6, method="icm")
+        assert bias.repeated(2, 2) is bias  # unit 2 is of the second group: the edges are of all groups already

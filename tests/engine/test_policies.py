@@ -366,6 +366,14 @@ class TestPairConstraints:
         problem = kmeans_problem(0)
         assert problem.minimize(Biased(PairConstraints())).converged
 
+    def test_pairs_of_one_group_are_those_of_every_group(self) -> None:
+        pairs = PairConstraints([[0, 1]], [[1, 2]])
+        again = Biased(pairs, eta=0.2).repeated(2, 3)
+        assert again == Biased(PairConstraints([[0, 1], [3, 4]], [[1, 2], [4, 5]]), eta=0.2)
+        assert pairs.repeated(2, 2) is pairs
+        for policy in (Biased(Balance()), GibbsLimit()):
+            assert policy.repeated(2, 3) is policy
+
     def test_rows_are_renumbered(self) -> None:
         pairs = PairConstraints([[0, 1], [1, 2], [0, 4]], [[3, 0], [4, 3]])
         # Rows 0 and 4 are equal, row 2 has no weight.

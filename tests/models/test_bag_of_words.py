@@ -442,6 +442,23 @@ def test_coherence_needs_a_grid() -> None:
         model(latent_init="kmeans", coherence=0.5).fit(X.reshape(N, -1, D), y)
 
 
+def test_pairs_in_one_image_are_kept_in_every_image() -> None:
+    X, y, _ = planted()
+    pairs = mj.PairConstraints(must_link=[[0, 1]])
+    fitted = model(latent_init="kmeans", bounds=mj.Biased(pairs), max_iter=1000).fit(X, y)
+    everywhere = mj.PairConstraints(must_link=[[9 * i, 9 * i + 1] for i in range(N)])
+    assert_same(fitted, model(latent_init="kmeans", bounds=mj.Biased(everywhere), max_iter=1000).fit(X, y))
+
+
+def test_predictions_are_those_of_the_fit_whatever_is_set_after() -> None:
+    X, y, _ = planted()
+    fitted = model().fit(X, y)
+    expected, summary = fitted.decision_function(X), str(fitted.summary())
+    fitted.set_params(n_parts=P + 2, table_scaling=3.0)
+    np.testing.assert_allclose(fitted.decision_function(X), expected)
+    assert str(fitted.summary()) == summary
+
+
 def test_predictions_check_their_input() -> None:
     X, y, _ = planted()
     fitted = model().fit(X, y)

@@ -158,6 +158,12 @@ class PairConstraints:
             raise ValueError(f"rows {a} and {b} are equal, so nothing can keep them apart: drop this cannot-link pair")
         return PairConstraints(must[(must >= 0).all(axis=1)], apart[(apart >= 0).all(axis=1)])
 
+    def repeated(self, n_groups: int, size: int) -> PairConstraints:
+        """The same pairs in each of so many groups of units; pairs beyond the first group stay as they are."""
+        if self.units.max(initial=0) >= size:
+            return self
+        return PairConstraints(*(in_groups(pairs, n_groups, size) for pairs in (self.must_link, self.cannot_link)))
+
 
 class MultiFold:
     r"""Prefers, for every unit, the states that a model likes which was fitted without it.
@@ -303,6 +309,11 @@ class _FoldFits:
                 energies = self._family.energies(theta, view.block)[rows]
             out[rows] = energies - energies.min(axis=1, keepdims=True)
         return out
+
+
+def in_groups(pairs: NDArray[np.intp], n_groups: int, size: int) -> NDArray[np.intp]:
+    """Pairs of the first `size` units, in each of so many groups of units."""
+    return np.asarray((np.arange(n_groups)[:, None, None] * size + pairs).reshape(-1, 2))
 
 
 def pairs_of_units(pairs: ArrayLike | Sequence[Any], name: str) -> NDArray[np.intp]:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from majorant._validation import check_choice, check_integer, check_positive, check_real, check_sample_weight
-from majorant.engine.biases import pairs_of_units
+from majorant.engine.biases import in_groups, pairs_of_units
 from majorant.engine.chunks import Block
 from majorant.engine.latents import Latent, tightest
 from majorant.engine.potts import Method, PottsGraph
@@ -212,6 +212,13 @@ class Coherence:
         return Coherence(
             pairs[kept], self.weights[kept], n_units=int(positions.max(initial=-1)) + 1, method=self.method
         )
+
+    def repeated(self, n_groups: int, size: int) -> Coherence:
+        """The same edges in each of so many groups of units; edges beyond the first group stay as they are."""
+        if self.edges.max(initial=0) >= size or self.n_units not in (None, size):
+            return self
+        edges = in_groups(self.edges, n_groups, size)
+        return Coherence(edges, np.tile(self.weights, n_groups), n_units=n_groups * size, method=self.method)
 
     def _check_units(self, n: int | None) -> None:
         """Refuse data of another number of units."""

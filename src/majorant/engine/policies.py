@@ -63,6 +63,10 @@ class BoundPolicy:
         """The same policy where unit `i` is now unit ``positions[i]`` (-1: gone)."""
         return self
 
+    def repeated(self, n_groups: int, size: int) -> BoundPolicy:
+        """The same policy where what is said of the first `size` units holds in each of so many groups of units."""
+        return self
+
 
 def tilted(view: View, preference: NDArray[Any], price: float) -> Latent:
     """The best latent values by a preference at a price.
@@ -290,6 +294,11 @@ class Biased(BoundPolicy):
 
     def renumbered(self, positions: NDArray[np.intp]) -> Biased:
         return replace(self, bias=self.bias.renumbered(positions))
+
+    def repeated(self, n_groups: int, size: int) -> Biased:
+        """With a bias that offers ``repeated(n_groups, size)``: where it names units of the first group only."""
+        again = getattr(self.bias, "repeated", None)
+        return self if again is None else replace(self, bias=again(n_groups, size))
 
 
 def _choose(

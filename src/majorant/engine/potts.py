@@ -101,14 +101,14 @@ class PottsGraph:
         return (self._expand if method == "expansion" else self._one_by_one)(unary, strength, z)
 
     @cached_property
-    def degrees(self) -> NDArray[np.float64]:
+    def _degrees(self) -> NDArray[np.float64]:
         """Summed weight of the edges of every unit."""
         return np.bincount(self.edges.ravel(), np.repeat(self.weights, 2), self.n_units).astype(np.float64)
 
     def _expand(self, unary: NDArray[np.float64], strength: float, start: NDArray[np.integer]) -> NDArray[np.int32]:
         z: NDArray[np.int32] = start.astype(np.int32)
         paid = unary[np.arange(self.n_units), z]
-        most = strength * self.degrees
+        most = strength * self._degrees
         n_states = unary.shape[1]
         state, unchanged = 0, 0
         while unchanged < n_states:
@@ -143,7 +143,7 @@ class PottsGraph:
         return moves if terms.sum() < -1e-12 * np.abs(terms).sum() else np.zeros_like(moves)
 
     def _one_by_one(self, unary: NDArray[np.float64], strength: float, start: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Units that gain more than all of their neighbours move together: the order of units cannot matter."""
+        """Units that gain more than all neighbours move together: their order matters among equal gains only."""
         z: NDArray[np.int32] = start.astype(np.int32)
         rows = np.arange(self.n_units)
         tail, head, _ = self._arcs

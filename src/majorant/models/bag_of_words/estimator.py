@@ -21,7 +21,7 @@ from majorant.engine.chunks import Block
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.evidence.records import Evidence
-from majorant.models.bag_of_words.images import Images, coherent_everywhere, read_images, unit_positions
+from majorant.models.bag_of_words.images import Images, read_images, unit_positions
 from majorant.models.bag_of_words.search import BagOfWordsSearch
 from majorant.models.bag_of_words.starts import NAMED, own_parts
 from majorant.models.bag_of_words.summary import bag_of_words_summary
@@ -93,8 +93,8 @@ class ReconfigurableBagOfWords(MarginClassifier):
     bounds : bound policy, optional
         Such as ``mj.GibbsLimit()``. By default the tightest bounds after an annealed start, ``mj.GibbsLimit()`` after
         other starts. Units are regions: those of the first image, row by row, then those of the next.
-        ``mj.Biased(mj.Coherence(edges))`` prefers equal parts in neighbouring regions; edges between the regions of
-        one image hold in every image.
+        ``mj.Biased(mj.Coherence(edges))`` prefers equal parts in neighbouring regions. A bias that names regions of
+        the first image only, by edges or by pairs, holds in every image.
     table_scaling : float, default=1.0
         :math:`t`: the larger it is, the less the table is penalised.
     n_init : int, default=1
@@ -252,7 +252,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
             which = None if given is None else np.unique(given, axis=0, return_inverse=True)[1].ravel().astype(np.int32)
             unit = weights.max()  # equal weights are then exactly equal to none, however large they are
             order, merged, positions = canonical_order(images.samples, codes, weights / unit, which)
-            problem = GridProblem(self._grid_set(images, codes, order), cost, self.n_jobs)
+            problem = GridProblem(self._grid_set(images, codes, order, self.n_parts), cost, self.n_jobs)
             search = BagOfWordsSearch(
                 self.alpha,
                 self.latent_init,
@@ -292,7 +292,8 @@ class ReconfigurableBagOfWords(MarginClassifier):
         """The policy, which names regions as they are given, on the regions of the fit."""
         if self.bounds is None:
             return None
-        return coherent_everywhere(self.bounds, images).renumbered(unit_positions(positions, images.n_regions))
+        everywhere = self.bounds.repeated(len(images), images.n_regions)
+        return everywhere.renumbered(unit_positions(positions, images.n_regions))
 
     def _given_parts(self, images: Images) -> NDArray[np.int32] | None:
         if isinstance(self.latent_init, str):
@@ -313,7 +314,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
             )
         return given.reshape(len(images), -1).astype(np.int32)
 
-    def _grid_set(self, images: Images, codes: NDArray[np.int32], order: NDArray[np.intp]) -> GridSet:
+    def _grid_set(self, images: Images, codes: NDArray[np.int32], order: NDArray[np.intp], n_parts: int) -> GridSet:
         samples = images.samples
         return GridSet(
             samples.rows,
@@ -321,7 +322,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
             images.n_regions,
             codes[order],
             len(self.classes_),
-            self.n_parts,
+            n_parts,
             float(self.table_scaling),
         )
 
@@ -363,7 +364,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
         """Score of every class, (n_images, n_classes); the best label; the parts under it or under given ones."""
         n, k = len(images), len(self.classes_)
-        grids = self._grid_set(images, np.zeros(n, dtype=np.int32), np.arange(n))
+        grids = self._grid_set(images, np.zeros(n, dtype=np.int32), np.arange(n), len(self.part_filters_))
         w = np.concatenate([self.part_filters_.ravel(), self.table_.ravel() / grids.scale])
         best, label = np.empty((n, k)), np.empty(n, dtype=np.int32)
         parts, no_cost = np.empty((n, images.n_regions), dtype=np.int32), np.zeros((k, k))

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant.engine.coherence import Coherence
-from majorant.engine.policies import Biased, BoundPolicy
 from majorant.models.latent_svm.bags import Samples, read_samples
 
 
@@ -87,19 +85,3 @@ def unit_positions(positions: NDArray[np.intp], n_regions: int) -> NDArray[np.in
     """Where the regions of images are that are now at `positions` (-1: gone)."""
     units = positions[:, None] * n_regions + np.arange(n_regions)
     return np.where(positions[:, None] < 0, -1, units).ravel()
-
-
-def on_every_image(edges: NDArray[np.intp], n_images: int, n_regions: int) -> NDArray[np.intp]:
-    """Edges among the regions of one image, among those of every image."""
-    return np.asarray((np.arange(n_images)[:, None, None] * n_regions + edges).reshape(-1, 2))
-
-
-def coherent_everywhere(bounds: BoundPolicy, images: Images) -> BoundPolicy:
-    """The policy; where it prefers coherence among the regions of one image, among those of every image."""
-    if not isinstance(bounds, Biased) or not isinstance(bounds.bias, Coherence):
-        return bounds
-    bias, n, m = bounds.bias, len(images), images.n_regions
-    if bias.edges.max(initial=0) >= m or bias.n_units not in (None, m):
-        return bounds
-    edges = on_every_image(bias.edges, n, m)
-    return replace(bounds, bias=Coherence(edges, np.tile(bias.weights, n), n_units=n * m, method=bias.method))

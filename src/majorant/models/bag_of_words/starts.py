@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.image import grid_to_graph
 
+from majorant.engine.biases import in_groups
 from majorant.engine.latents import collect
 from majorant.engine.measure import empirical_measure
 from majorant.engine.potts import PottsGraph
-from majorant.models.bag_of_words.images import on_every_image
 from majorant.models.kmeans import KMeans
 from majorant.solvers.nearest import squared_distances
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
@@ -69,15 +69,15 @@ class Discovered:
     mean: NDArray[np.float64]
 
 
-def region_rows(grids: GridSet, shares: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.float64]]:
-    """The regions of all images, image by image, and their weights."""
-    m = grids.n_regions
-    return grids.rows[(grids.starts[:, None] + np.arange(m)).ravel()], np.repeat(shares, m)
+def region_rows(grids: GridSet) -> NDArray[Any]:
+    """The regions of all images, image by image."""
+    rows: NDArray[Any] = grids.rows[(grids.starts[:, None] + np.arange(grids.n_regions)).ravel()]
+    return rows
 
 
 def nearest_means(grids: GridSet, shares: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.int32]:
     """For each region the part whose mean is nearest: parts that tell regions apart, if all do so by chance."""
-    rows, weights = region_rows(grids, shares)
+    rows, weights = region_rows(grids), np.repeat(shares, grids.n_regions)
     sums = collect(parts.ravel(), np.column_stack([rows, np.ones(len(rows))]), grids.n_parts, weights)
     means = sums[:, :-1] / np.maximum(sums[:, -1:], 1e-300)
     nearest = squared_distances(rows.astype(np.float64), means).argmin(axis=1)
@@ -95,7 +95,7 @@ def discover(grids: GridSet, shares: NDArray[np.float64], seed: int, n_jobs: int
     seed : int
     n_jobs : int, optional
     """
-    rows, weights = region_rows(grids, shares)
+    rows, weights = region_rows(grids), np.repeat(shares, grids.n_regions)
     n_clusters = min(grids.n_parts, empirical_measure(rows, weights).n_points)
     clusters = KMeans(n_clusters, random_state=seed, n_jobs=n_jobs).fit(rows, sample_weight=weights)
     mean = np.einsum("i,ij->j", weights, rows) / weights.sum()
@@ -110,12 +110,12 @@ def coherent(grids: GridSet, found: Discovered, shape: tuple[int, ...], strength
     A pair of neighbours of different parts pays so much that at `strength` one, if all pairs differed, they would pay
     as much as all regions do for their squared distance from the nearest part.
     """
-    rows = grids.rows[(grids.starts[:, None] + np.arange(grids.n_regions)).ravel()].astype(np.float64)
+    rows = region_rows(grids).astype(np.float64)
     distances = squared_distances(rows, found.centres)
     scale = float(distances.min(axis=1).mean())
     neighbours = grid_to_graph(*shape).tocoo()
     once = neighbours.row < neighbours.col
-    edges = on_every_image(np.column_stack([neighbours.row[once], neighbours.col[once]]), len(grids), grids.n_regions)
+    edges = in_groups(np.column_stack([neighbours.row[once], neighbours.col[once]]), len(grids), grids.n_regions)
     graph = PottsGraph(len(rows), edges, np.ones(len(edges)))
     price = strength * scale * len(rows) / max(len(edges), 1)
     return graph.minimise(distances, price, found.parts.ravel()).reshape(found.parts.shape)

@@ -17,7 +17,7 @@ def bag_of_words_summary(model: Any) -> Summary:
     n, shape = len(model.latent_), model.latent_.shape[1:]
     n_regions = int(np.prod(shape, dtype=int))
     parts = model.latent_[model.latent_ >= 0]
-    regions = np.bincount(parts, minlength=model.n_parts)
+    regions = np.bincount(parts, minlength=len(model.part_filters_))
     used = np.flatnonzero(regions)
     columns = [Column("part"), Column("regions", 0), Column("share", 3), Column("length of filter", 3)]
     lengths = np.sqrt((model.part_filters_**2).sum(axis=1))
@@ -28,7 +28,7 @@ def bag_of_words_summary(model: Any) -> Summary:
     blocks = [
         evidence_block(model.evidence_),
         fit_block(model, "image"),
-        Block("PARTS", f"{len(used)} of {model.n_parts} are some region's", content),
+        Block("PARTS", f"{len(used)} of {len(model.part_filters_)} are some region's", content),
         *class_blocks(model),
     ]
     grid = " x ".join(map(str, shape)) if len(shape) == 2 else str(n_regions)
