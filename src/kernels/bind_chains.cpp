@@ -28,7 +28,8 @@ ChainScores chain_scores(const Mat<const double>& unary, const Cube<const double
 void bind_chains(nb::module_& m) {
     m.def("chain_sums", [](Mat<const double> unary, Cube<const double> transitions, Vec<const int64_t> offsets, StepTable table,
                            Weights w, Vec<double> log_partition, std::optional<Vec<double>> entropy,
-                           std::optional<Mat<double>> marginals, std::optional<Cube<double>> steps) {
+                           std::optional<Mat<double>> marginals, std::optional<Cube<double>> steps,
+                           std::optional<Cube<double>> pairs) {
         const ChainScores scores = chain_scores(unary, transitions, offsets, table);
         const double* weights = data(w, scores.n);
         need(int64_t(log_partition.shape(0)) == scores.n && (!entropy || int64_t(entropy->shape(0)) == scores.n),
@@ -38,14 +39,18 @@ void bind_chains(nb::module_& m) {
         need(!steps || (steps->shape(0) == transitions.shape(0) && steps->shape(1) == unary.shape(1) &&
                         steps->shape(2) == unary.shape(1)),
              "steps must be (tables, states, states)");
+        need(!pairs || (pairs->shape(0) == unary.shape(0) && pairs->shape(1) == unary.shape(1) &&
+                        pairs->shape(2) == unary.shape(1)),
+             "pairs must be (positions, states, states)");
         nb::gil_scoped_release release;
         chosen()->chains.sums(scores, weights,
                               {log_partition.data(), entropy ? entropy->data() : nullptr,
-                               marginals ? marginals->data() : nullptr, steps ? steps->data() : nullptr});
+                               marginals ? marginals->data() : nullptr, steps ? steps->data() : nullptr,
+                               pairs ? pairs->data() : nullptr});
     }, nb::arg("unary").noconvert(), nb::arg("transitions").noconvert(), nb::arg("offsets").noconvert(),
        nb::arg("table").noconvert().none(), nb::arg("w").none(), nb::arg("log_partition").noconvert(),
        nb::arg("entropy").noconvert().none() = nb::none(), nb::arg("marginals").noconvert().none() = nb::none(),
-       nb::arg("steps").noconvert().none() = nb::none());
+       nb::arg("steps").noconvert().none() = nb::none(), nb::arg("pairs").noconvert().none() = nb::none());
 
     m.def("chain_best", [](Mat<const double> unary, Cube<const double> transitions, Vec<const int64_t> offsets, StepTable table,
                            Vec<int32_t> path, Vec<double> score) {

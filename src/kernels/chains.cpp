@@ -84,7 +84,8 @@ void sums(const ChainScores& c, const double* w, const ChainSums& out) {
         if (out.entropy) out.entropy[i] = 0.0;
         if (begin == end) continue;
         out.log_partition[i] = process.learn<S>(c, begin, end);
-        if (!out.entropy && !out.marginals && !out.steps) continue;
+        if (!out.entropy && !out.marginals && !out.steps && !out.pairs) continue;
+        if (out.pairs) std::fill(out.pairs + begin * n * n, out.pairs + end * n * n, 0.0);
         here = process.first;
         double entropy = out.entropy ? entropy_of(here.data(), n) : 0.0;
         if (out.marginals) std::copy_n(here.data(), n, out.marginals + begin * n);
@@ -98,6 +99,8 @@ void sums(const ChainScores& c, const double* w, const ChainSums& out) {
                 for (int64_t s = 0; s < n; s++) next[s] += mass * step[r * n + s];
                 if (count)
                     for (int64_t s = 0; s < n; s++) count[r * n + s] += counted * step[r * n + s];
+                if (out.pairs)
+                    for (int64_t s = 0; s < n; s++) out.pairs[(t * n + r) * n + s] = mass * step[r * n + s];
                 if (out.entropy) entropy += mass * entropy_of(step + r * n, n);
             }
             here.swap(next);

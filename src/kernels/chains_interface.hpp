@@ -20,6 +20,7 @@ struct ChainSums {
     double* entropy;        // (n)
     double* marginals;      // (positions, states)
     double* steps;          // (tables, states, states): expected steps, weighted by w; the caller clears it
+    double* pairs;          // (positions, states, states): of the states before and at a position; zeros at first ones
 };
 
 struct Chains {

@@ -123,6 +123,7 @@ def chain_sums(
     entropy: Array | None = None,
     marginals: Array | None = None,
     steps: Array | None = None,
+    pairs: Array | None = None,
 ) -> None: ...
 def chain_best(
     unary: Array, transitions: Array, offsets: Array, table: Array | None, path: Array, score: Array

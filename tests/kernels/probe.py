@@ -65,12 +65,13 @@ def chain_answers(random: np.random.Generator) -> dict[str, NDArray[Any]]:
         path, drawn = np.empty(97, dtype=np.int32), np.empty((3, 97), dtype=np.int32)
         total, entropy, best = np.empty(4), np.empty(4), np.empty(4)
         marginals, steps = np.empty_like(unary), np.zeros_like(transitions)
-        _kernels.chain_sums(*scores, None, total, entropy, marginals, steps)
+        pairs = np.empty((97, states, states))
+        _kernels.chain_sums(*scores, None, total, entropy, marginals, steps, pairs)
         _kernels.chain_best(*scores, path, best)
         _kernels.chain_draw(*scores, random.random((3, 97)), drawn)
         out |= {f"exact path {states}": path, f"exact best {states}": best, f"exact chain drawn {states}": drawn}
         out |= {f"chain sums {states}": np.concatenate([total, entropy]), f"marginals {states}": marginals}
-        out[f"steps {states}"] = steps
+        out |= {f"steps {states}": steps, f"pairs {states}": pairs}
     return out
 
 

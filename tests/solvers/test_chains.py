@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from majorant.solvers import chains as chain_module
 from majorant.solvers.chains import Chains
 
 Array = NDArray[Any]
@@ -50,8 +51,8 @@ def paths_of(chains: Chains, c: int) -> tuple[Array, Array]:
 def test_against_enumeration(n_states: int, scale: float) -> None:
     chains = ragged(n_states, n_states, scale=scale)
     weights = np.array([1.0, 0.5, 2.0, 0.0, 3.0])
-    sums, (best, score) = chains.sums(weights), chains.best()
-    steps = np.zeros_like(chains.transitions)
+    sums, (best, score) = chains.sums(weights, pairs=True), chains.best()
+    steps, pairs = np.zeros_like(chains.transitions), np.zeros((len(chains.unary), n_states, n_states))
     tolerance: dict[str, float] = {"rtol": 1e-12, "atol": 1e-12}
     for c in range(len(chains)):
         a, b = chains.offsets[c], chains.offsets[c + 1]
@@ -65,9 +66,12 @@ def test_against_enumeration(n_states: int, scale: float) -> None:
             if t > a:
                 assert chains.table is not None
                 np.add.at(steps[chains.table[t]], (paths[:, t - a - 1], paths[:, t - a]), weights[c] * p)
+                np.add.at(pairs[t], (paths[:, t - a - 1], paths[:, t - a]), p)
         np.testing.assert_allclose(score[c], scores.max(), **tolerance)
         np.testing.assert_array_equal(best[a:b], paths[scores.argmax()])
     np.testing.assert_allclose(sums.steps, steps, **tolerance)
+    assert sums.pairs is not None
+    np.testing.assert_allclose(sums.pairs, pairs, **tolerance)
     np.testing.assert_allclose(chains.scores(best), score, **tolerance)
     np.testing.assert_array_equal(chains.log_partition(), sums.log_partition)
 
@@ -189,6 +193,39 @@ def test_one_chain_does_not_know_another() -> None:
         alone = Chains(chains.unary[at], chains.transitions, table=chains.table[at])
         np.testing.assert_array_equal(alone.sums().marginals, together.marginals[at])
         np.testing.assert_array_equal(alone.best()[0], chains.best()[0][at])
+
+
+@pytest.mark.parametrize("own_tables", [False, True])
+def test_groups_and_threads_change_nothing(own_tables: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chains that share one table or have one each, in one call of the kernels or in many, on one thread or several."""
+    lengths = (5, 0, 2, 7, 1, 9, 4)
+    n = sum(lengths)
+    chains = ragged(7, 2, lengths, tables=len(lengths) if own_tables else 1)
+    if own_tables:
+        table = np.repeat(np.arange(len(lengths), dtype=np.int32), lengths)
+        chains = Chains(chains.unary, chains.transitions, chains.offsets, table)
+    weights, uniforms = np.arange(7.0), np.random.default_rng(0).random((3, n))
+    whole, path, drawn = chains.sums(weights, pairs=True), chains.best(), chains.sample(uniforms)
+    monkeypatch.setattr(chain_module, "GROUP", 8)
+    assert len(list(chains._groups())) > 3
+    for n_jobs in (1, 3):
+        parts = chains.sums(weights, pairs=True, n_jobs=n_jobs)
+        for name in ("log_partition", "entropy", "marginals", "pairs"):
+            np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
+        np.testing.assert_allclose(parts.steps, whole.steps, rtol=1e-13)
+        np.testing.assert_array_equal(parts.steps, chains.sums(weights).steps)
+        np.testing.assert_array_equal(chains.best(n_jobs=n_jobs)[0], path[0])
+        np.testing.assert_array_equal(chains.sample(uniforms, n_jobs=n_jobs), drawn)
+        np.testing.assert_array_equal(chains.log_partition(n_jobs=n_jobs), whole.log_partition)
+
+
+def test_scores_in_single_precision_are_summed_in_double() -> None:
+    chains = ragged(8, 2)
+    single = [a.astype(np.float32) for a in (chains.unary, chains.transitions)]
+    double = [a.astype(np.float64) for a in single]
+    for name in ("log_partition", "marginals"):
+        found = [getattr(Chains(*a, chains.offsets, chains.table).sums(), name) for a in (single, double)]
+        np.testing.assert_array_equal(found[0], found[1])
 
 
 @pytest.mark.parametrize(

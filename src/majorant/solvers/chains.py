@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,6 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from majorant import _kernels
+from majorant.engine.chunks import effective_threads
+
+GROUP = 1 << 15
+"""Positions of one call of a kernel, about: groups of chains run on threads, the same for any number of these."""
 
 
 @dataclass(frozen=True)
@@ -24,14 +30,26 @@ class ChainSums:
     marginals : ndarray of shape (n_positions, n_states)
         Probability of each state at each position.
     steps : ndarray of shape (n_tables, n_states, n_states)
-        Expected number of steps from one state to another, by table of transitions, weighted over chains. The
-        probabilities of single steps are those of chains whose every step has a table of its own.
+        Expected number of steps from one state to another, by table of transitions, weighted over chains.
+    pairs : ndarray of shape (n_positions, n_states, n_states), or None
+        Where asked for: the joint probability of the states before and at each position; zeros at first positions.
     """
 
     log_partition: NDArray[np.float64]
     entropy: NDArray[np.float64]
     marginals: NDArray[np.float64]
     steps: NDArray[np.float64]
+    pairs: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class _Group:
+    """Some chains, as kernels take them, and where they are among all."""
+
+    chains: slice
+    positions: slice
+    tables: slice
+    scores: tuple[Any, Any, Any, Any]
 
 
 class Chains:
@@ -39,9 +57,10 @@ class Chains:
 
     .. math:: \text{score}(s) = \sum_t u_t(s_t) + \sum_{t>1} A_t(s_{t-1}, s_t), \qquad p(s) \propto e^{\text{score}(s)}
 
-    All is computed in double precision and in logarithms, so that neither long chains nor large scores overflow. What a
-    first or a last position adds is added to its unary scores. The gradient of the log-partition function by unary
-    scores is `marginals`, that by transitions `steps`.
+    All is computed in double precision, also of scores in single, and in logarithms, so that neither long chains nor
+    large scores overflow. What a first or a last position adds is added to its unary scores. The gradient of the
+    log-partition function by unary scores is `marginals`, that by transitions `steps`. One chain for every document and
+    word: the chains one after the other, each with transitions of its own where these differ (`table`).
 
     Parameters
     ----------
@@ -145,7 +164,7 @@ class Chains:
         terms[inner] += self.transitions[tables, states[inner - 1], states[inner]]
         return np.array([terms[a:b].sum() for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)])
 
-    def best(self) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    def best(self, *, n_jobs: int | None = None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """The path of largest score of every chain (Viterbi): its states, shape (n_positions,), and its score.
 
         Of equal scores, as computed, the path that is first in lexicographic order.
@@ -156,11 +175,11 @@ class Chains:
             If a chain has no path of finite score.
         """
         path, score = np.empty(len(self.unary), dtype=np.int32), np.empty(len(self))
-        _kernels.chain_best(self.unary, self.transitions, self.offsets, self.table, path, score)
+        self._each(lambda g: _kernels.chain_best(*g.scores, path[g.positions], score[g.chains]), n_jobs)
         _refuse_impossible(score)
         return path, score
 
-    def log_partition(self) -> NDArray[np.float64]:
+    def log_partition(self, *, n_jobs: int | None = None) -> NDArray[np.float64]:
         """Log of the sum over paths of the exponential of their score, one number a chain.
 
         Raises
@@ -169,42 +188,83 @@ class Chains:
             If a chain has no path of finite score.
         """
         out = np.empty(len(self))
-        _kernels.chain_sums(self.unary, self.transitions, self.offsets, self.table, None, out)
+        self._each(lambda g: _kernels.chain_sums(*g.scores, None, out[g.chains]), n_jobs)
         _refuse_impossible(out)
         return out
 
-    def sums(self, weights: NDArray[np.float64] | None = None) -> ChainSums:
+    def sums(
+        self, weights: NDArray[np.float64] | None = None, *, pairs: bool = False, n_jobs: int | None = None
+    ) -> ChainSums:
         """Log-partition function, entropy, marginals and expected steps (forward-backward).
 
         Parameters
         ----------
         weights : ndarray of shape (n_chains,), optional
             Weight of each chain in ``steps``.
+        pairs : bool, default=False
+            Whether the joint probabilities of neighbours are wanted, position by position.
+        n_jobs : int, optional
+            Threads; what is computed does not depend on it.
 
         Raises
         ------
         ValueError
             If a chain has no path of finite score.
         """
+        shape = (*self.unary.shape, self.n_states)
         out = ChainSums(
-            np.empty(len(self)), np.empty(len(self)), np.empty(self.unary.shape), np.zeros(self.transitions.shape)
+            np.empty(len(self)),
+            np.empty(len(self)),
+            np.empty(self.unary.shape),
+            np.zeros(self.transitions.shape),
+            np.empty(shape) if pairs else None,
         )
         w = None if weights is None else np.ascontiguousarray(weights, dtype=np.float64)
-        _kernels.chain_sums(
-            self.unary,
-            self.transitions,
-            self.offsets,
-            self.table,
-            w,
-            out.log_partition,
-            out.entropy,
-            out.marginals,
-            out.steps,
-        )
+
+        def visit(g: _Group) -> tuple[slice, NDArray[np.float64]]:
+            steps = np.zeros_like(self.transitions[g.tables])
+            _kernels.chain_sums(
+                *g.scores,
+                None if w is None else w[g.chains],
+                out.log_partition[g.chains],
+                out.entropy[g.chains],
+                out.marginals[g.positions],
+                steps,
+                None if out.pairs is None else out.pairs[g.positions],
+            )
+            return g.tables, steps
+
+        for tables, steps in self._each(visit, n_jobs):
+            out.steps[tables] += steps
         _refuse_impossible(out.log_partition)
         return out
 
-    def sample(self, uniforms: NDArray[np.float64]) -> NDArray[np.int32]:
+    def _groups(self) -> Iterator[_Group]:
+        """Consecutive chains of about as many positions as one call of a kernel has, with the tables that they use."""
+        begin, n = 0, len(self)
+        while begin < n:
+            first = int(self.offsets[begin])
+            end = max(begin + 1, int(np.searchsorted(self.offsets, first + GROUP, side="right")) - 1)
+            end = min(end, n)
+            at, low, high = slice(first, int(self.offsets[end])), 0, len(self.transitions)
+            table = None if self.table is None else self.table[at]
+            if table is not None and len(table):
+                low, high = int(table.min()), int(table.max()) + 1
+                table = table - np.int32(low)
+            offsets = self.offsets[begin : end + 1] - first
+            scores = (self.unary[at], self.transitions[low:high], offsets, table)
+            yield _Group(slice(begin, end), at, slice(low, high), scores)
+            begin = end
+
+    def _each(self, f: Callable[[_Group], Any], n_jobs: int | None) -> list[Any]:
+        """What `f` gives for each group of chains, in their order."""
+        threads = effective_threads(n_jobs)
+        if threads == 1 or len(self.unary) <= GROUP:
+            return [f(group) for group in self._groups()]
+        with ThreadPoolExecutor(threads) as pool:
+            return list(pool.map(f, self._groups()))
+
+    def sample(self, uniforms: NDArray[np.float64], *, n_jobs: int | None = None) -> NDArray[np.int32]:
         """Paths drawn with the probabilities of their scores, by inverse CDF, state after state.
 
         Parameters
@@ -227,11 +287,17 @@ class Chains:
                 f"uniforms must be numbers in [0, 1), shape ({len(self.unary)},) or (n_draws, {len(self.unary)}); "
                 f"got shape {u.shape}"
             )
-        self.log_partition()
-        path = np.empty(u.shape, dtype=np.int32)
-        rows = np.ascontiguousarray(np.atleast_2d(u))
-        _kernels.chain_draw(self.unary, self.transitions, self.offsets, self.table, rows, path.reshape(rows.shape))
-        return path
+        self.log_partition(n_jobs=n_jobs)
+        rows = np.atleast_2d(u)
+        path = np.empty(rows.shape, dtype=np.int32)
+
+        def visit(g: _Group) -> None:
+            drawn = np.empty((len(rows), g.positions.stop - g.positions.start), dtype=np.int32)
+            _kernels.chain_draw(*g.scores, np.ascontiguousarray(rows[:, g.positions]), drawn)
+            path[:, g.positions] = drawn
+
+        self._each(visit, n_jobs)
+        return path.reshape(u.shape)
 
 
 def _scores(name: str, values: Any, ndim: int, shape: str) -> NDArray[np.float64]:
