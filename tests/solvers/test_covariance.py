@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.covariance import ledoit_wolf
 
 from majorant.solvers.covariance import (
     centred_combinations,
@@ -15,6 +16,7 @@ from majorant.solvers.covariance import (
     covariance,
     mean_of,
     principal_variances,
+    shrunk_covariance,
     weighted_gram,
 )
 
@@ -49,3 +51,20 @@ def test_threads_change_no_bit() -> None:
     x, shares = rows(20_000, 4)
     mean = mean_of(x, shares)
     np.testing.assert_array_equal(covariance(x, shares, mean, 1), covariance(x, shares, mean, 2))
+
+
+@pytest.mark.parametrize(("n", "p"), [(40, 5), (6, 30), (2000, 3), (5, 1)])
+def test_shrinkage_is_that_of_ledoit_and_wolf(n: int, p: int) -> None:
+    dense, _ = rows(n, p)
+    shares = np.full(n, 1 / n)
+    found = shrunk_covariance(dense, shares, mean_of(dense, shares), n)
+    np.testing.assert_allclose(found, ledoit_wolf(dense)[0], atol=1e-12)
+
+
+def test_shrinkage_of_weights_is_that_of_repeats_of_as_many_rows() -> None:
+    dense, _ = rows(30, 4)
+    counts = np.random.default_rng(0).integers(1, 5, 30)
+    weighted = shrunk_covariance(dense, counts / counts.sum(), np.average(dense, axis=0, weights=counts), 30)
+    again = np.repeat(dense, counts, axis=0)
+    shares = np.full(len(again), 1 / len(again))
+    np.testing.assert_allclose(weighted, shrunk_covariance(again, shares, again.mean(axis=0), 30), rtol=1e-12)

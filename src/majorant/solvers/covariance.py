@@ -59,6 +59,38 @@ def covariance(x: Any, shares: Array, mean: Array, n_jobs: int | None = None) ->
     return Chunks(x, weights=shares, n_jobs=n_jobs).map_sum(visit)
 
 
+def shrunk_covariance(x: Any, shares: Array, mean: Array, n: int) -> Array:
+    """Weighted covariance of dense rows, shrunk towards a multiple of the identity [1]_.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_rows, n_features)
+    shares, mean
+        See `covariance`.
+    n : int
+        Rows that the shares stand for: the fewer there are, the more is shrunk.
+
+    References
+    ----------
+    .. [1] O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices", Journal of
+       Multivariate Analysis, 2004.
+    """
+    found = covariance(x, shares, mean)
+    p = len(found)
+
+    def visit(block: Block) -> Array:
+        rows = block.columns[0] - mean
+        return np.array([block.total(np.einsum("ij,ij->i", rows, rows) ** 2)])
+
+    fourth = float(Chunks(x, weights=shares).map_sum(visit)[0])
+    size = float(np.trace(found)) / p
+    squares = float(np.einsum("ij,ij->", found, found))
+    away = squares - p * size**2
+    noise = max(fourth - squares, 0.0) / n
+    shrink = 1.0 if noise >= away else noise / away
+    return np.asarray((1 - shrink) * found + shrink * size * np.eye(p))
+
+
 def centred_gram(x: Any, mean: Array) -> Array:
     """Inner products of centred rows, shape (n_rows, n_rows)."""
     if sparse.issparse(x):

@@ -309,6 +309,37 @@ def test_components_are_uncorrelated_and_sorted(fitted: mj.Harmonium) -> None:
     np.testing.assert_allclose(covariance, np.diag(np.diag(covariance)), atol=1e-8)
 
 
+def correlated(n: int) -> dict[str, Array]:
+    random = np.random.default_rng(0)
+    shared = random.normal(size=(n, 1))
+    return {"a": shared + 0.5 * random.normal(size=(n, 5)), "b": random.normal(size=(n, 3))}
+
+
+def whitened(X: dict[str, Array], sample_weight: Any = None) -> tuple[Array, Array]:
+    """The first view's whitener, and its columns as the model takes them."""
+    views = {"a": mj.Gaussian(), "b": mj.Gaussian()}
+    model = mj.Harmonium(2, views=views, l2=5.0).fit(X, sample_weight=sample_weight)
+    return model.views_[0].whitener, model.views_[0].encoded(model._read(X, reset=False)[1]["a"])
+
+
+def test_whitening_does_not_depend_on_how_weights_are_given() -> None:
+    X = correlated(200)
+    counts = np.random.default_rng(1).integers(1, 40, 200)
+    again = np.repeat(np.arange(200), counts)
+    expected = whitened({name: values[again] for name, values in X.items()})[0]
+    np.testing.assert_array_equal(whitened(X, counts)[0], expected)
+    for size in (2.0**-40, 1.0 / 3, 1e6):
+        np.testing.assert_allclose(whitened(X, size * counts)[0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("times", [0, 20, 1000])
+def test_a_row_that_is_repeated_does_not_switch_whitening_off(times: int) -> None:
+    X = correlated(1000)
+    z = whitened({name: np.vstack([values, np.repeat(values[:1], times, axis=0)]) for name, values in X.items()})[1]
+    off = np.corrcoef(z.T) - np.eye(5)
+    assert np.abs(off).max() < 0.05
+
+
 def test_whitening_brings_a_view_to_the_identity() -> None:
     random = np.random.default_rng(0)
     a = random.normal(size=(5000, 3)) @ random.normal(size=(3, 3)) + 5

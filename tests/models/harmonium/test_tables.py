@@ -131,15 +131,6 @@ def test_targets_too_large_to_be_squared() -> None:
         mj.HarmoniumRegressor(2).fit(SIZES, y)
 
 
-def test_a_loss_that_is_set_after_the_fit() -> None:
-    y = BITS[:, 0]
-    for before, after in (("log", "hinge"), ("hinge", "log")):
-        model = mj.HarmoniumClassifier(2, l2=0.5, loss=before).fit(SIZES, y).set_params(loss=after)
-        with pytest.raises(ValueError, match=f"loss was set to '{after}' after the fit"):
-            model.predict(SIZES)
-        assert model.fit(SIZES, y).predict(SIZES).shape == (60,)
-
-
 @pytest.mark.parametrize("loss", ["hinge", "log"])
 @pytest.mark.parametrize("n_labels", [2, 3])
 @pytest.mark.parametrize("far", [1e5, 1e100, 1e300])

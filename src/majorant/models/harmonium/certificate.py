@@ -9,7 +9,6 @@ could be added to J lowers the objective. In units in which P is the identity th
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -104,7 +103,7 @@ class Curvature:
         discrete += zv
         out[bits] = found.bits.T @ discrete + self._own_bits(x, found.bits)[:, None] * v[bits]
         out[levels] = found.levels.T @ discrete
-        for at in self._groups():
+        for at in layout.among_levels:
             own, r, vl = c[:, at], found.levels[:, at], v[levels][at]
             out[levels][at] += r.sum(axis=0)[:, None] * vl / 2 - r.T @ (own @ vl)
         out[n:] = -self.problem.loss_weight * (found.slopes.T @ discrete)
@@ -126,7 +125,7 @@ class Curvature:
         total = back.sum(axis=0)
         out[bits] = x.T @ back - np.outer(centre[bits], total) + self._own_bits(x, found.bits)[:, None] * v[bits]
         out[levels] = c.T @ back - np.outer(centre[levels], total)
-        for at in self._groups():
+        for at in layout.among_levels:
             own, r, vl = c[:, at], found.levels[:, at], v[levels][at]
             out[levels][at] += r.sum(axis=0)[:, None] * vl / 2 - own.T @ (r @ vl)
         return out
@@ -135,11 +134,6 @@ class Curvature:
         """The diagonal that makes a bit say nothing of itself."""
         on = np.bincount(x.indices, weights=residuals.ravel()[positions(x)], minlength=x.shape[1])
         return np.asarray(residuals.sum(axis=0) / 2 - on)
-
-    def _groups(self) -> list[slice]:
-        """The levels of each categorical variable, among all levels."""
-        edges = np.cumsum([0, *self.problem.layout.levels]).tolist()
-        return [slice(a, b) for a, b in pairwise(edges)]
 
     def largest(self, k: int) -> tuple[Array, Array]:
         """The k largest eigenvalues, descending, and their vectors (n_rows, k)."""

@@ -17,9 +17,10 @@ from majorant.engine.chunks import BLOCK_BYTES, Chunks
 from majorant.engine.measure import empirical_measure
 from majorant.models.harmonium.layout import Layout, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part
-from majorant.models.harmonium.standard import FittedView, fit_view
-from majorant.models.harmonium.tables import Table
-from majorant.models.harmonium.views import View
+from majorant.models.harmonium.standard import FittedView, fit_view, spread_of
+from majorant.models.harmonium.supervision import Supervision
+from majorant.models.harmonium.tables import Table, n_rows
+from majorant.models.harmonium.views import KINDS, Gaussian, View
 
 Array = NDArray[np.float64]
 
@@ -49,7 +50,7 @@ def distinct_rows(tables: Mapping[str, Table], weights: Array | None, y: NDArray
     ValueError
         If no row with weight has a view.
     """
-    n = len(next(iter(tables.values())).missing)
+    n = n_rows(tables)
     w = np.ones(n) if weights is None else weights
     says = (w > 0) & ~np.logical_and.reduce([table.missing for table in tables.values()])
     if not says.any():
@@ -116,25 +117,46 @@ def fit_views(views: Mapping[str, View], rows: Distinct) -> tuple[FittedView, ..
     return tuple(fitted)
 
 
-def layout_of(views: tuple[FittedView, ...], n_scores: int = 0, labels: int = 0, label_weight: float = 1.0) -> Layout:
-    """The variables of views, and of a label with so many levels where there is one."""
+def in_order(views: tuple[FittedView, ...]) -> list[FittedView]:
+    """Views as W has them: kind by kind, those of a kind in the order in which they were named."""
+    return [view for kind in KINDS for view in views if view.kind == kind]
+
+
+def layout_of(views: tuple[FittedView, ...], supervision: Supervision) -> Layout:
+    """The variables of views, of a label where it is one, and the scores of a loss."""
     levels = [size for view in views for size in view.sizes]
     weights = [1.0] * len(levels)
-    if labels:
-        levels, weights = [*levels, labels], [*weights, label_weight]
+    if supervision.n_labels:
+        levels, weights = [*levels, supervision.n_labels], [*weights, supervision.weight]
     width = {kind: sum(v.width for v in views if v.kind == kind) for kind in ("gaussian", "bernoulli")}
-    return Layout(width["gaussian"], width["bernoulli"], tuple(levels), tuple(weights), n_scores, labels > 0)
+    has_label = supervision.n_labels > 0
+    return Layout(width["gaussian"], width["bernoulli"], tuple(levels), tuple(weights), supervision.n_scores, has_label)
 
 
 def rows_of_views(views: tuple[FittedView, ...]) -> dict[str, slice]:
-    """The rows of W of each view: Gaussian views, then bits, then categories, in the order in which they were named."""
+    """The rows of W of each view."""
     found, start = {}, 0
-    for kind in ("gaussian", "bernoulli", "categorical"):
-        for view in views:
-            if view.kind == kind:
-                found[view.name] = slice(start, start + view.width)
-                start += view.width
+    for view in in_order(views):
+        found[view.name] = slice(start, start + view.width)
+        start += view.width
     return {view.name: found[view.name] for view in views}
+
+
+def centre_of(views: tuple[FittedView, ...], label_shares: Array) -> Array:
+    """The mean of each variable of a fit."""
+    return np.concatenate([*(view.centre for view in in_order(views)), label_shares])
+
+
+def scale_of(views: tuple[FittedView, ...], label_shares: Array, layout: Layout) -> Array:
+    """Units of the rows of W and V: an inverse standard deviation, as the penalty counts it."""
+    spread = [*(view.spread for view in in_order(views)), spread_of(label_shares)]
+    return 1 / np.concatenate([*spread, np.ones(layout.n_scores)])
+
+
+def known_variances(views: tuple[FittedView, ...]) -> Array:
+    """The variance given the latents of each Gaussian variable; NaN where it is learnt."""
+    known = [np.full(v.width, v.given.variance or np.nan) for v in in_order(views) if isinstance(v.given, Gaussian)]
+    return np.concatenate([np.empty(0), *known])
 
 
 @dataclass(frozen=True)
@@ -161,7 +183,7 @@ def patterns_of(
 
     `reuse`: the tables may be used up.
     """
-    n = len(next(iter(tables.values())).missing)
+    n = n_rows(tables)
     lost = np.column_stack([tables[v.name].missing if v.name in tables else np.ones(n, dtype=bool) for v in views])
     encoded = {v.name: v.encoded(tables[v.name], reuse=reuse) for v in views if v.name in tables}
     kinds = [np.unique(lost, axis=0)] if n else [np.zeros((1, len(views)), dtype=bool)]
@@ -169,7 +191,7 @@ def patterns_of(
     for missing in kinds[0]:
         rows = np.flatnonzero((lost == missing).all(axis=1))
         there = [v for v, gone in zip(views, missing, strict=True) if not gone]
-        columns = tuple(_stacked(there, kind, encoded, rows, n) for kind in ("gaussian", "bernoulli", "categorical"))
+        columns = tuple(_stacked(there, kind, encoded, rows, n) for kind in KINDS)
         found.append(Pattern(seen_of(views, there, layout), rows, columns))
     return found
 
@@ -212,27 +234,26 @@ def parts_of(
     rows: Distinct,
     layout: Layout,
     *,
-    label: NDArray[np.intp] | None = None,
-    target: NDArray[Any] | None = None,
     n_jobs: int | None = None,
 ) -> tuple[Part, ...]:
-    """What passes go over: each pattern's rows with weights, with the label as one more variable or with a target."""
+    """What passes go over: each pattern's rows with weights; y is one more variable, or what scores are to predict."""
     parts = []
     size = int(np.clip(BLOCK_BYTES // (8 * max(layout.n_variables, 1)), 64, 8192))
     for pattern in patterns:
         z, x, c = pattern.columns
         seen = pattern.seen
-        if label is not None:
+        if layout.has_label:
+            assert rows.y is not None
             n_labels = layout.levels[-1]
             of_label = sparse.csr_matrix(
-                (np.ones(len(pattern.rows)), label[pattern.rows], np.arange(len(pattern.rows) + 1)),
+                (np.ones(len(pattern.rows)), rows.y[pattern.rows], np.arange(len(pattern.rows) + 1)),
                 shape=(len(pattern.rows), n_labels),
             )
             c = sparse.hstack([c, of_label], format="csr")
             variables = (*seen.variables, len(layout.levels) - 1)
             seen = Seen(seen.gaussian, seen.bits, variables, seen.missing_gaussian)
         w = rows.weights[pattern.rows]
-        extra = () if target is None else (target[pattern.rows],)
+        extra = (rows.y[pattern.rows],) if layout.n_scores and rows.y is not None else ()
         data = Chunks(z, x, c, *extra, weights=None if (w == 1.0).all() else w, rows=size, n_jobs=n_jobs)
         parts.append(Part(seen, data))
     return tuple(parts)

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 from majorant._validation import check_sample_weight
 from majorant.models.harmonium.data import distinct_rows
 from majorant.models.harmonium.fitting import HarmoniumBase
+from majorant.models.harmonium.supervision import Supervision
 from majorant.models.harmonium.tables import n_rows
 from majorant.registry import ModelCard, register
 
@@ -197,7 +198,7 @@ class Harmonium(HarmoniumBase):
         with self._all_or_nothing():
             self._check_parameters()
             views, tables = self._read(X, reset=True)
-            self._fit(views, tables, None, sample_weight)
+            self._fit(views, tables, None, sample_weight, Supervision())
         return self
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
@@ -218,5 +219,5 @@ class Harmonium(HarmoniumBase):
         tables = self._read(X, reset=False)[1]
         weights = check_sample_weight(sample_weight, n_rows(tables))
         with threadpool_limits(limits=1, user_api="blas"):
-            problem = self._fitted_problem(distinct_rows(tables, weights, None))
+            problem, _ = self._problem(distinct_rows(tables, weights, None), reuse=False)
             return problem.gain(self._fitted().parameters)[0] / problem.total_weight

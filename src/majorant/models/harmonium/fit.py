@@ -190,7 +190,7 @@ def _lower_bound(cost: Penalised, at: Parameters, eigenvalue: float, along: floa
     slack = _least(of_intercept, at.intercept, low, high)
     learnt = np.isnan(cost.variance)
     s = at.variance[learnt]
-    slack += _least(gradient.log_variance[learnt] / total / s * s * s, 1 / s, 1 / MOST_VARIANCE, 1 / LEAST_VARIANCE)
+    slack += _least(gradient.log_variance[learnt] / total * s, 1 / s, 1 / MOST_VARIANCE, 1 / LEAST_VARIANCE)
     least = 0.5 * float(np.log(2 * np.pi * np.where(learnt, LEAST_VARIANCE, cost.variance)).sum())
     trace = max(2 * (objective - least) / cost.l2, 0.0)
     return objective + slack - cost.l2 / 2 * along + cost.l2 / 2 * min(eigenvalue, 0.0) * trace
@@ -264,7 +264,7 @@ class Search:
             kept = min(range(self.n_init), key=lambda i: records[i].objective)
             n_iter = records[kept].n_iter + len(more)
             records[kept] = replace(records[kept], objective=more[-1], n_iter=n_iter)
-        at = self.pruned(cost, at)
+        at = principal_axes(cost, at)
         return Found(at, cost.value(at), l2, largest, tuple(records), values, optimal, n_grown, path)
 
     def begin(self, number: int) -> Parameters:
@@ -356,10 +356,6 @@ class Search:
             at, value = found, result.value
             values += result.values[1:]
 
-    def pruned(self, cost: Penalised, at: Parameters) -> Parameters:
-        """The same model in its principal axes, without components that are none."""
-        return principal_axes(cost, at)
-
 
 def renewed(at: Parameters, fresh: Parameters) -> Parameters:
     """A point with a little of the start, as far as it stays proper: where a component is zero the gradient is, too."""
@@ -403,15 +399,11 @@ def principal_axes(cost: Penalised, at: Parameters) -> Parameters:
     The largest weight of each component, in units of the scale, is positive.
     """
     scaled = at.weights / cost.scale[:, None]
-    k = at.n_components
-    if not scaled.size:
-        return Parameters(np.zeros((len(scaled), 1)), at.intercept, at.log_variance)
     _, sizes, turn = np.linalg.svd(scaled, full_matrices=False)
-    if sizes[0] < NOTHING:
+    if sizes.max(initial=0.0) < NOTHING:
         return Parameters(np.zeros((len(scaled), 1)), at.intercept, at.log_variance)
-    rank = int(np.sum(sizes > RANK * sizes[0]))
-    at = Parameters(at.weights @ turn[:rank].T, at.intercept, at.log_variance)
-    k = rank
+    k = int(np.sum(sizes > RANK * sizes[0]))
+    at = Parameters(at.weights @ turn[:k].T, at.intercept, at.log_variance)
     moments = np.zeros((k + 1, k + 1))
     for part, view in cost.problem.views(at):
         r = np.eye(k) if view.marginal.turn is None else view.marginal.turn

@@ -28,15 +28,26 @@ from majorant.engine.trace import Trace
 from majorant.evidence import Certificate, Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.harmonium.certificate_words import GlobalCertificate
-from majorant.models.harmonium.data import distinct_rows, fit_views, layout_of, parts_of, patterns_of, rows_of_views
+from majorant.models.harmonium.data import (
+    Distinct,
+    centre_of,
+    distinct_rows,
+    fit_views,
+    known_variances,
+    layout_of,
+    parts_of,
+    patterns_of,
+    rows_of_views,
+    scale_of,
+)
 from majorant.models.harmonium.fit import Found, Penalised, Search, optimality
 from majorant.models.harmonium.inference import FittedHarmonium
 from majorant.models.harmonium.layout import Layout, Parameters
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.readout import fit_readout, read_out
-from majorant.models.harmonium.standard import LEAST_SPREAD, FittedView
+from majorant.models.harmonium.standard import FittedView
 from majorant.models.harmonium.summary import harmonium_summary
-from majorant.models.harmonium.supervision import Loss
+from majorant.models.harmonium.supervision import Supervision
 from majorant.models.harmonium.tables import Table, n_rows, read_tables
 from majorant.models.harmonium.views import View, check_views
 from majorant.summary import Summary
@@ -56,23 +67,12 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
     noise_variance_: Array
     label_components_: Array
     label_intercept_: Array
+    label_shares_: Array
     views_: tuple[FittedView, ...]
+    supervision_: Supervision
+    named_views_: bool
     n_components_: int
     l2_: float
-
-    # What is predicted
-
-    def _loss(self) -> Loss | None:
-        """The loss of scores, where there is one."""
-        return None
-
-    def _n_labels(self) -> int:
-        """Levels of a label that is modelled as a variable; 0 where there is none."""
-        return 0
-
-    def _weight(self) -> float:
-        """Of the loss, or of the label."""
-        return 0.0
 
     # Fitting
 
@@ -96,14 +96,23 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         effective_threads(self.n_jobs)
 
     def _read(self, X: Any, *, reset: bool) -> tuple[dict[str, View], dict[str, Table]]:
+        """The views by name, and their tables: after a fit, views as the fit had them."""
         self._refuse_chunks(X)
-        views = check_views(self.views)
-        if not reset:
+        if reset:
+            views = check_views(self.views)
+            self.named_views_ = self.views is not None
+        else:
             check_is_fitted(self)
+            views = {view.name: view.given for view in self.views_}
         return views, read_tables(self, X, views, reset=reset)
 
     def _fit(
-        self, views: dict[str, View], tables: dict[str, Table], y: NDArray[Any] | None, sample_weight: Any
+        self,
+        views: dict[str, View],
+        tables: dict[str, Table],
+        y: NDArray[Any] | None,
+        sample_weight: Any,
+        supervision: Supervision,
     ) -> None:
         """Fitted attributes from checked rows."""
         n = n_rows(tables)
@@ -115,19 +124,19 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         with threadpool_limits(limits=1, user_api="blas"):
             rows = distinct_rows(tables, weights, y)
             tables.clear()  # what follows needs no more than the distinct rows
-            self.views_ = fit_views(views, rows)
-            problem, positions = self._problem(rows)
+            self.views_, self.supervision_ = fit_views(views, rows), supervision
+            self.__dict__.pop("label_shares_", None)
+            if supervision.n_labels:
+                assert rows.y is not None
+                counts = np.bincount(rows.y, weights=rows.weights, minlength=supervision.n_labels)
+                self.label_shares_ = np.asarray(counts / rows.weights.sum())
+            problem, positions = self._problem(rows, reuse=True)
             del rows
             layout = problem.layout
-            variance = np.full(layout.n_gaussian, np.nan)
-            for fitted, at in zip(self.views_, rows_of_views(self.views_).values(), strict=True):
-                given = getattr(views[fitted.name], "variance", None)
-                if given is not None:
-                    variance[at] = float(given)
             search = Search(
                 problem,
-                self._scale(layout, problem.centre),
-                variance,
+                scale_of(self.views_, self._label_shares, layout),
+                known_variances(self.views_),
                 positions,
                 min(self.n_components, max(layout.n_rows, 1)),
                 self.l2,
@@ -143,35 +152,24 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         self._keep(found, layout, search.n_components)
         self.n_samples_ = n if weights is None else int(np.sum(weights > 0))
 
-    def _problem(self, rows: Any) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
+    @property
+    def _label_shares(self) -> Array:
+        """Of the levels of a label that is modelled; empty where there is none."""
+        return self.label_shares_ if self.supervision_.n_labels else np.empty(0)
+
+    def _problem(self, rows: Distinct, *, reuse: bool) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
         """Distinct rows as the pseudo-likelihood takes them, and where each part's rows are among them."""
-        loss, labels = self._loss(), self._n_labels()
-        layout = layout_of(self.views_, 0 if loss is None else loss.n_scores, labels, self._weight())
-        patterns = patterns_of(rows.tables, self.views_, layout, reuse=True)
-        label = rows.y if labels else None
-        target = rows.y if loss is not None else None
-        parts = parts_of(patterns, rows, layout, label=label, target=target, n_jobs=self.n_jobs)
-        centre = self._centre()
-        if labels:
-            shares = np.bincount(rows.y, weights=rows.weights, minlength=labels) / rows.weights.sum()
-            self.label_shares_ = np.asarray(shares)
-            centre = np.concatenate([centre, shares])
-        return PseudoLikelihood(layout, centre, parts, loss, self._weight()), tuple(p.rows for p in patterns)
-
-    def _centre(self) -> Array:
-        order = [v for kind in ("gaussian", "bernoulli", "categorical") for v in self.views_ if v.kind == kind]
-        return np.concatenate([np.zeros(0), *(v.centre for v in order)])
-
-    def _scale(self, layout: Layout, centre: Array) -> Array:
-        """Units of the rows of W and V: an inverse standard deviation, as the penalty counts it."""
-        g, n = layout.n_gaussian, layout.n_variables
-        p = centre[g:]
-        spread = np.sqrt(np.maximum(p * (1 - p), LEAST_SPREAD))
-        return np.concatenate([np.ones(g), 1 / spread, np.ones(layout.n_rows - n)])
+        supervision = self.supervision_
+        layout = layout_of(self.views_, supervision)
+        patterns = patterns_of(rows.tables, self.views_, layout, reuse=reuse)
+        parts = parts_of(patterns, rows, layout, n_jobs=self.n_jobs)
+        centre = centre_of(self.views_, self._label_shares)
+        loss = supervision.loss
+        return PseudoLikelihood(layout, centre, parts, loss, supervision.weight), tuple(p.rows for p in patterns)
 
     def _keep(self, found: Found, layout: Layout, n_components: int) -> None:
         at = found.parameters
-        n = layout.n_variables - self._n_labels()
+        n = layout.n_variables - self.supervision_.n_labels
         self.components_ = np.ascontiguousarray(at.weights[:n].T)
         self.intercept_, self.noise_variance_ = at.intercept[:n].copy(), at.variance
         for name in ("label_components_", "label_intercept_"):
@@ -219,17 +217,13 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         return self.n_components_
 
     def _fitted(self) -> FittedHarmonium:
-        loss, labels = self._loss(), self._n_labels()
-        layout = layout_of(self.views_, 0 if loss is None else loss.n_scores, labels, self._weight())
         weights, intercept = self.components_.T, self.intercept_
         if hasattr(self, "label_components_"):
             weights = np.concatenate([weights, self.label_components_])
             intercept = np.concatenate([intercept, self.label_intercept_])
-        centre = self._centre()
-        if labels:
-            centre = np.concatenate([centre, self.label_shares_])
         parameters = Parameters(weights, intercept, np.log(self.noise_variance_))
-        return FittedHarmonium(self.views_, layout, centre, parameters, labels > 0)
+        centre = centre_of(self.views_, self._label_shares)
+        return FittedHarmonium(self.views_, layout_of(self.views_, self.supervision_), centre, parameters)
 
     def loadings(self, view: str) -> Array:
         """The weights of a view's columns: how each speaks for each component.
@@ -417,7 +411,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         with threadpool_limits(limits=1, user_api="blas"):
             drawn = model.sample(n_samples, n_sweeps, random)
         found = {view.name: _in_units(view, drawn[view.name]) for view in self.views_}
-        return found if self.views is not None else next(iter(found.values()))
+        return found if self.named_views_ else next(iter(found.values()))
 
     def certify(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Certificate:
         """How far the fit can be from the best harmonium with its penalty, of any number of components: a proved bound.
@@ -445,15 +439,9 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         weights = check_sample_weight(sample_weight, n_rows(tables))
         with threadpool_limits(limits=1, user_api="blas"):
             rows = distinct_rows(tables, weights, self._target(y, n_rows(tables)))
-            problem = self._fitted_problem(rows)
-            layout = problem.layout
-            views = check_views(self.views)
-            variance = np.full(layout.n_gaussian, np.nan)
-            for name, at in rows_of_views(self.views_).items():
-                given = getattr(views[name], "variance", None)
-                if given is not None:
-                    variance[at] = float(given)
-            cost = Penalised(problem, self._scale(layout, problem.centre), self.l2_, variance)
+            problem, _ = self._problem(rows, reuse=False)
+            scale = scale_of(self.views_, self._label_shares, problem.layout)
+            cost = Penalised(problem, scale, self.l2_, known_variances(self.views_))
             fitted = self._fitted().parameters
             found = optimality(cost, fitted)
             if found is None:
@@ -471,21 +459,6 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
     def _target(self, y: Any, n: int) -> NDArray[Any] | None:
         """y as fits take it."""
         return None
-
-    def _fitted_problem(self, rows: Any) -> PseudoLikelihood:
-        """The problem of other rows in the fit's coordinates."""
-        fitted = self._fitted()
-        patterns = patterns_of(rows.tables, self.views_, fitted.layout)
-        loss = self._loss()
-        parts = parts_of(
-            patterns,
-            rows,
-            fitted.layout,
-            label=rows.y if fitted.has_label else None,
-            target=rows.y if loss is not None else None,
-            n_jobs=self.n_jobs,
-        )
-        return PseudoLikelihood(fitted.layout, fitted.centre, parts, loss, self._weight())
 
     def _summary(self) -> Summary:
         return harmonium_summary(self)

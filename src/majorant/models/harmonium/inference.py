@@ -16,7 +16,7 @@ from majorant.models.harmonium.data import Pattern, patterns_of, rows_of_views
 from majorant.models.harmonium.layout import Layout, Parameters
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.standard import FittedView
-from majorant.models.harmonium.tables import Table
+from majorant.models.harmonium.tables import Table, n_rows
 
 Array = NDArray[np.float64]
 
@@ -109,14 +109,12 @@ class FittedHarmonium:
         Of the views; a label that is modelled is its last categorical variable.
     centre : ndarray of shape (n_variables,)
     parameters : Parameters
-    has_label : bool
     """
 
     views: tuple[FittedView, ...]
     layout: Layout
     centre: Array
     parameters: Parameters
-    has_label: bool = False
 
     @property
     def label(self) -> slice:
@@ -149,14 +147,13 @@ class FittedHarmonium:
         Where all that is missing is Gaussian, or is the label, they are exact; missing bits and categories are found by
         mean field, or by Gibbs sampling where `sweeps` is positive. Of a row that shows nothing the means are expected.
         """
-        n = len(next(iter(tables.values())).missing)
+        n = n_rows(tables)
         k, width = self.parameters.n_components, self.layout.n_rows
         latents, expected = np.empty((n, k)), np.full((n, width), np.nan)
-        problem = PseudoLikelihood(self.layout, self.centre, ())
         with threadpool_limits(limits=1, user_api="blas"):
             for pattern in patterns_of(tables, self.views, self.layout):
                 at = Part(pattern.seen, _chunks(pattern, n_jobs))
-                (_, view), *_ = PseudoLikelihood(problem.layout, self.centre, (at,)).views(self.parameters)
+                (_, view), *_ = PseudoLikelihood(self.layout, self.centre, (at,)).views(self.parameters)
                 turn = view.marginal.turn
                 unseen = self.unseen(pattern.seen.variables, pattern.seen.bits, view.theta)
                 nothing = not (len(pattern.seen.gaussian) or len(pattern.seen.bits) or pattern.seen.variables)
@@ -180,7 +177,7 @@ class FittedHarmonium:
         return latents, expected
 
     def _only_label(self, unseen: Unseen) -> bool:
-        return self.has_label and len(unseen.rows) == self.layout.levels[-1]
+        return self.layout.has_label and len(unseen.rows) == self.layout.levels[-1]
 
     def _with_label(self, m: Array, unseen: Unseen) -> tuple[Array, Array]:
         """Exact: each label's probability with the latents integrated out, and the latents' mean over the labels."""

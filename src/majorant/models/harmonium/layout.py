@@ -50,8 +50,13 @@ class Layout:
     @property
     def of_variables(self) -> tuple[slice, ...]:
         """The rows of each categorical variable."""
-        edges = self.n_gaussian + self.n_bits + np.cumsum([0, *self.levels])
-        return tuple(slice(int(a), int(b)) for a, b in pairwise(edges))
+        start = self.n_gaussian + self.n_bits
+        return tuple(slice(start + at.start, start + at.stop) for at in self.among_levels)
+
+    @property
+    def among_levels(self) -> tuple[slice, ...]:
+        """The levels of each categorical variable among those of all."""
+        return tuple(slice(a, b) for a, b in pairwise(np.cumsum([0, *self.levels]).tolist()))
 
 
 @dataclass(frozen=True)
@@ -142,6 +147,10 @@ class Marginal:
     parameters : Parameters
         W R and V R; all else as before.
     shift : ndarray of shape (n_components,)
+    whole : Parameters
+        Those of the harmonium with all of its variables.
+    missing : ndarray of int
+        The Gaussian variables that are integrated out.
     turn : ndarray of shape (n_components, n_components), or None
         R; None where nothing is missing.
     """

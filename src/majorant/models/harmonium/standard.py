@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from majorant.engine.chunks import Block, Chunks
 from majorant.models.harmonium.tables import Table
 from majorant.models.harmonium.views import MOST_WHITENED, Gaussian, View
 from majorant.registry import value_class
+from majorant.solvers.covariance import mean_of, shrunk_covariance
 
 Array = NDArray[np.float64]
 
@@ -47,6 +48,8 @@ class FittedView:
         Standardised rows times it are the variables of the model.
     levels : list of ndarray
         The categories of each column of a categorical view, in sorted order.
+    given : View
+        What the view was asked to be.
     """
 
     name: str
@@ -58,6 +61,7 @@ class FittedView:
     kept: NDArray[np.intp]
     whitener: Any
     levels: list[Any]
+    given: View
 
     @property
     def width(self) -> int:
@@ -72,8 +76,7 @@ class FittedView:
     @property
     def spread(self) -> Array:
         """Standard deviation of each variable: the unit of its weights in the penalty."""
-        p = self.centre
-        return np.ones(self.width) if self.kind == "gaussian" else np.sqrt(np.maximum(p * (1 - p), LEAST_SPREAD))
+        return np.ones(self.width) if self.kind == "gaussian" else spread_of(self.centre)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -111,6 +114,11 @@ class FittedView:
             inner = z if self.whitener is None else np.linalg.solve(self.whitener.T, z.T).T
             out[:, self.kept] += inner * self.scale[self.kept]
         return out
+
+
+def spread_of(p: Array) -> Array:
+    """Standard deviations of bits or levels of these frequencies, as the penalty counts them."""
+    return np.asarray(np.sqrt(np.maximum(p * (1 - p), LEAST_SPREAD)))
 
 
 def standardised(
@@ -153,20 +161,20 @@ def fit_view(name: str, view: View, table: Table, weights: Array, *, others: boo
         kept = np.flatnonzero((varies > 0) & (varies < values.shape[0]))
         least = 0.5 / (1 + len(w))
         mean = np.where((varies > 0) & (varies < values.shape[0]), mean, np.clip(np.round(mean), least, 1 - least))
-        return FittedView(name, view.kind, table.columns, table.names, mean, ones, kept, None, [])
+        return FittedView(name, view.kind, table.columns, table.names, mean, ones, kept, None, [], view)
     if view.kind == "categorical":
-        return _fit_categories(name, table, values, w)
+        return _fit_categories(name, view, table, values, w)
     mean, scale, kept = _moments(values, w)
-    fitted = FittedView(name, view.kind, table.columns, table.names, mean, scale, kept, None, [])
+    fitted = FittedView(name, view.kind, table.columns, table.names, mean, scale, kept, None, [], view)
     assert isinstance(view, Gaussian)
     whiten = (others and len(kept) <= MOST_WHITENED) if isinstance(view.whiten, str) else bool(view.whiten)
     if not whiten or not len(kept):
         return fitted
-    whitener = _whitener(standardised(values, mean, scale, kept), w, float(weights[there].sum()))
-    return FittedView(name, view.kind, table.columns, table.names, mean, scale, kept, whitener, [])
+    whitener = _whitener(standardised(values, mean, scale, kept), w)
+    return replace(fitted, whitener=whitener)
 
 
-def _fit_categories(name: str, table: Table, values: NDArray[Any], w: Array) -> FittedView:
+def _fit_categories(name: str, view: View, table: Table, values: NDArray[Any], w: Array) -> FittedView:
     levels: list[NDArray[Any]] = []
     means: list[Array] = []
     kept: list[NDArray[np.bool_]] = []
@@ -178,7 +186,8 @@ def _fit_categories(name: str, table: Table, values: NDArray[Any], w: Array) -> 
         levels.append(found)
     mean = np.concatenate(means)
     at = np.flatnonzero(np.concatenate(kept))
-    return FittedView(name, "categorical", table.columns, table.names, mean, np.ones(values.shape[1]), at, None, levels)
+    ones = np.ones(values.shape[1])
+    return FittedView(name, view.kind, table.columns, table.names, mean, ones, at, None, levels, view)
 
 
 def _levels(values: NDArray[Any], view: str, column: str) -> NDArray[Any]:
@@ -215,44 +224,24 @@ def _moments(values: NDArray[Any], w: Array) -> tuple[Array, Array, NDArray[np.i
     def in_units(block: Block) -> Array:  # in [-1, 1] or half of it
         return np.asarray((safe * block.columns[0].astype(np.float64) - safe * origin) / unit)
 
-    middle = data.map_sum(lambda block: _column(block.weights)[:, 0] @ in_units(block))
-    deviation = np.sqrt(data.map_sum(lambda block: _column(block.weights)[:, 0] @ (in_units(block) - middle) ** 2))
+    middle = data.map_sum(lambda block: mean_of(in_units(block), np.asarray(block.weights)))
+    squares = data.map_sum(lambda block: mean_of((in_units(block) - middle) ** 2, np.asarray(block.weights)))
+    deviation = np.sqrt(squares)
     mean, scale = origin.copy(), np.ones(values.shape[1])
     mean[kept] = (origin + middle / safe * unit)[kept]
     scale[kept] = np.maximum(deviation / safe, 1e-10)[kept] * unit[kept]
     return mean, scale, kept
 
 
-def _whitener(z: Array, w: Array, n: float) -> Array:
-    """The symmetric root of the inverse of a covariance that is shrunk towards a multiple of the identity.
+def _whitener(z: Array, w: Array) -> Array:
+    """The symmetric root of the inverse of the shrunk covariance of standardised rows.
 
-    References
-    ----------
-    .. [1] O. Ledoit, M. Wolf, "A well-conditioned estimator for large-dimensional covariance matrices", Journal of
-       Multivariate Analysis, 2004.
+    Distinct rows with weight are what it is shrunk by the number of: so that neither the size of all weights counts,
+    nor whether a row is repeated or weighted, as nowhere else.
     """
-    p = z.shape[1]
-    sums = Chunks(z, weights=w).map_sum(
-        lambda block: np.append(
-            ((block.columns[0] * _column(block.weights)).T @ block.columns[0]).ravel(),
-            block.total(np.einsum("ij,ij->i", block.columns[0], block.columns[0]) ** 2),
-        )
-    )
-    covariance, fourth = sums[:-1].reshape(p, p), float(sums[-1])
-    mean = float(np.trace(covariance)) / p
-    squares = float(np.einsum("ij,ij->", covariance, covariance))
-    away = squares - p * mean**2
-    noise = max(fourth - squares, 0.0) / max(n, 1.0)
-    shrink = 1.0 if noise >= away else noise / away
-    values, vectors = np.linalg.eigh((covariance + covariance.T) / 2)
-    values = (1 - shrink) * np.maximum(values, 0) + shrink * mean
+    values, vectors = np.linalg.eigh(shrunk_covariance(z, w, np.zeros(z.shape[1]), len(z)))
     values = np.maximum(values, 1e-10 * values.max())
     return np.asarray((vectors / np.sqrt(values)) @ vectors.T)
-
-
-def _column(weights: Array | None) -> Array:
-    assert weights is not None
-    return weights[:, None]
 
 
 def _by_block(z: Array, matrix: Array) -> Array:

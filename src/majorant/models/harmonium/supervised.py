@@ -24,8 +24,7 @@ from majorant._validation import (
     refuse_mixed,
 )
 from majorant.models.harmonium.fitting import HarmoniumBase
-from majorant.models.harmonium.inference import FittedHarmonium
-from majorant.models.harmonium.supervision import EpsilonInsensitive, Hinge, Loss, Squared
+from majorant.models.harmonium.supervision import EpsilonInsensitive, Hinge, Squared, Supervision
 from majorant.models.harmonium.tables import Table, n_rows
 from majorant.registry import ModelCard, register
 
@@ -33,7 +32,10 @@ Array = NDArray[np.float64]
 
 
 def _has_probabilities(model: Any) -> bool:
-    if model.loss != "log":
+    fitted = getattr(model, "supervision_", None)
+    if fitted is not None and not fitted.n_labels:
+        raise AttributeError("the loss of the fit gives no probabilities: fit with loss='log'")
+    if fitted is None and model.loss != "log":
         raise AttributeError(f"loss={model.loss!r} gives no probabilities: fit with loss='log'")
     return True
 
@@ -44,9 +46,6 @@ class _SupervisedBase(HarmoniumBase):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_real("loss_weight", check_positive("loss_weight", self.loss_weight), low=1e-12, high=1e12)
-
-    def _weight(self) -> float:
-        return float(self.loss_weight)
 
     def _checked_target(self, y: Any, tables: dict[str, Table], **options: Any) -> NDArray[Any]:
         if y is None:
@@ -141,8 +140,6 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
     (1, 3)
     """
 
-    label_shares_: Array
-
     def __init__(
         self,
         n_components: int = 10,
@@ -184,17 +181,6 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = self.n_components < 2  # one direction cannot tell three labels apart
         return tags
-
-    def _loss(self) -> Loss | None:
-        return Hinge(len(self.classes_)) if self.loss == "hinge" else None
-
-    def _n_labels(self) -> int:
-        return len(self.classes_) if self.loss == "log" else 0
-
-    def _fitted(self) -> FittedHarmonium:
-        if (self.loss == "log") != hasattr(self, "label_shares_"):
-            raise ValueError(f"loss was set to {self.loss!r} after the fit, which had another one: fit again")
-        return super()._fitted()
 
     def _target(self, y: Any, n: int) -> NDArray[Any] | None:
         y = column_or_1d(y)
@@ -241,15 +227,18 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
                     stacklevel=levels_to_user(),
                 )
             codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
-            self.__dict__.pop("label_shares_", None)
-            self._fit(views, tables, codes, sample_weight)
+            n_labels, weight = len(self.classes_), float(self.loss_weight)
+            supervision = Supervision(None, n_labels, weight)
+            if self.loss == "hinge":
+                supervision = Supervision(Hinge(n_labels), 0, weight)
+            self._fit(views, tables, codes, sample_weight, supervision)
         return self
 
     def _scores(self, X: Any) -> Array:
         tables = self._read(X, reset=False)[1]
         model = self._fitted()
         latents, expected = model.infer(tables, n_jobs=self.n_jobs)
-        if self.loss == "log":
+        if model.layout.has_label:
             least = np.finfo(np.float64).tiny  # scores of rows far from all others are numbers, too
             return np.asarray(np.log(np.maximum(expected[:, model.label], least)))
         return np.asarray(np.einsum("nk,tk->nt", latents, self.label_components_) + self.label_intercept_)
@@ -415,9 +404,6 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         check_choice("loss", self.loss, ("epsilon_insensitive", "squared"))
         check_real("epsilon", self.epsilon, low=0.0, high=1e6)
 
-    def _loss(self) -> Loss | None:
-        return Squared() if self.loss == "squared" else EpsilonInsensitive(float(self.epsilon))
-
     def _target(self, y: Any, n: int) -> NDArray[Any] | None:
         return (np.asarray(y, dtype=np.float64) - self.y_mean_) / self.y_scale_
 
@@ -458,7 +444,9 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
             spread = float(np.sqrt(np.sum(shares * (values / half - mean) ** 2)))
             self.y_mean_ = mean * half
             self.y_scale_ = spread * half if spread > 1e-14 else 1.0
-            self._fit(views, tables, self._target(y, len(y)), sample_weight)
+            loss = Squared() if self.loss == "squared" else EpsilonInsensitive(float(self.epsilon))
+            supervision = Supervision(loss, 0, float(self.loss_weight))
+            self._fit(views, tables, self._target(y, len(y)), sample_weight, supervision)
         return self
 
     def predict(self, X: Any) -> Array:

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from majorant.registry import value_class
+
 Array = NDArray[np.float64]
 
 SMOOTHING = 0.1
@@ -28,6 +30,7 @@ class Loss(Protocol):
         ...
 
 
+@value_class
 @dataclass(frozen=True)
 class Hinge:
     r"""The multiclass hinge :math:`\max_c (1[c \ne y] + s_c - s_y)` with its maximum smoothed; y are numbers of labels.
@@ -53,6 +56,7 @@ class Hinge:
         return (most + self.smoothing * np.log(total))[:, 0], slope
 
 
+@value_class
 @dataclass(frozen=True)
 class EpsilonInsensitive:
     r"""The loss :math:`\max(|r| - \epsilon, 0)` of a residual with its corners smoothed."""
@@ -69,6 +73,7 @@ class EpsilonInsensitive:
         return value, (expit(above) - expit(below))[:, None]
 
 
+@value_class
 @dataclass(frozen=True)
 class Squared:
     """Half the squared residual."""
@@ -79,3 +84,28 @@ class Squared:
         """See `Loss`."""
         residual = scores[:, 0] - y
         return residual**2 / 2, residual[:, None]
+
+
+@value_class
+@dataclass(frozen=True)
+class Supervision:
+    """What a fit was asked to predict, beside the views.
+
+    Attributes
+    ----------
+    loss : Loss, optional
+        Of scores that are linear in the latents.
+    n_labels : int
+        Levels of a label that is modelled as one more categorical variable; 0 where there is none.
+    weight : float
+        Of the loss, or of the label.
+    """
+
+    loss: Loss | None = None
+    n_labels: int = 0
+    weight: float = 0.0
+
+    @property
+    def n_scores(self) -> int:
+        """Scores of a row."""
+        return 0 if self.loss is None else self.loss.n_scores

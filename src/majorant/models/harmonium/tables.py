@@ -14,8 +14,6 @@ from sklearn.utils.validation import check_array, validate_data
 from majorant._validation import check_csr, is_missing
 from majorant.models.harmonium.views import Bernoulli, View, resolve_columns
 
-Array = NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Table:
@@ -54,15 +52,15 @@ def read_tables(model: Any, X: Any, views: Mapping[str, View], *, reset: bool) -
         )
     only_real = all(view.kind == "gaussian" for view in views.values())
     mixed = any(view.kind == "categorical" for view in views.values())
-    if model.views is not None and hasattr(X, "__array__"):  # text may be in columns of no view
+    if model.named_views_ and hasattr(X, "__array__"):  # text may be in columns of no view
         mixed = mixed or np.asarray(X).dtype.kind in "OUS"
     X = validate_data(
         model,
         X,
         reset=reset,
-        accept_sparse=False if model.views is None or mixed else "csr",
+        accept_sparse=False if not model.named_views_ or mixed else "csr",
         dtype=object if mixed else [np.float64, np.float32] if only_real else None,
-        ensure_all_finite=True if model.views is None else False if mixed else "allow-nan",
+        ensure_all_finite=True if not model.named_views_ else False if mixed else "allow-nan",
         order=None if mixed else "C",
     )
     check_csr(X)
@@ -78,7 +76,7 @@ def read_tables(model: Any, X: Any, views: Mapping[str, View], *, reset: bool) -
 
 
 def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, reset: bool) -> dict[str, Table]:
-    if model.views is None:
+    if not model.named_views_:
         raise TypeError(
             f"X is a dict of arrays, and views=... must say what each of {list(X)} is: "
             "Gaussian(), Bernoulli() or Categorical()"

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from majorant._validation import check_positive, check_real, did_you_mean
 from majorant.registry import value_class
 
-Array = NDArray[np.float64]
-
 
 @value_class
 @dataclass(frozen=True)
@@ -123,6 +121,7 @@ class Categorical:
 
 View = Gaussian | Bernoulli | Categorical
 KINDS: dict[str, type[Any]] = {cls.kind: cls for cls in (Gaussian, Bernoulli, Categorical)}
+"""By name, in the order in which the model takes its variables."""
 
 LEAST_VARIANCE = 0.05
 """Floor of what is left of a variance given the latents: below it a variable would be explained by itself."""

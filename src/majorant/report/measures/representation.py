@@ -50,12 +50,10 @@ class Representation(Fit):
         """The share of each view in each component."""
         return np.asarray(self.weights / self.weights.sum(axis=0))
 
-    def features(self, component: int, most: int) -> list[tuple[str, list[str]]]:
-        """Per view, the features that speak most for a component, with their signs."""
-        return [(name, self._tops(most)[name][component]) for name in self.views]
-
-    def _tops(self, most: int) -> dict[str, list[list[str]]]:
-        return {name: top_features(self.model, name, most) for name in self.views}
+    def features(self, most: int) -> list[list[tuple[str, list[str]]]]:
+        """Of each component, per view, the features that speak most for it, with their signs."""
+        tops = [top_features(self.model, name, most) for name in self.views]
+        return [list(zip(self.views, of_one, strict=True)) for of_one in zip(*tops, strict=True)]
 
     @cached_property
     def latents(self) -> Array:

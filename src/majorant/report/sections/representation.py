@@ -54,7 +54,8 @@ def topics_section(fit: Fit) -> Section | None:
     n = min(representation.rank, MOST_COMPONENTS)
     heads = '<th class="number">Nr</th><th class="number">Weight</th><th class="bar-cell"></th><th>Features</th>'
     largest = float(representation.sizes[:n].max())
-    body = "".join(_topic(representation, k, largest) for k in range(n))
+    features = representation.features(MOST_FEATURES)[:n]
+    body = "".join(_topic(representation, k, of_one, largest) for k, of_one in enumerate(features))
     css = "stacks dense" if n > 12 else "stacks"
     table = f'<table class="{css}"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
     return Section(
@@ -150,10 +151,10 @@ def embedding_section(fit: Fit) -> Section | None:
     )
 
 
-def _topic(representation: Representation, k: int, largest: float) -> str:
+def _topic(representation: Representation, k: int, of_views: list[tuple[str, list[str]]], largest: float) -> str:
     size = float(representation.sizes[k])
     lines = ""
-    for view, features in representation.features(k, MOST_FEATURES):
+    for view, features in of_views:
         signed = [f"{'+' if f[0] == '+' else numbers.MINUS}{column_name(f[1:])}" for f in features]
         if signed:
             name = f"<b>{escaped(shortened(view, words.LONGEST_VIEW))}</b> " if len(representation.views) > 1 else ""
