@@ -86,7 +86,7 @@ MISTAKES = {
     "weights as feature": ([*HEIGHT, "--weights", "height"], 'majorant: "height" cannot be a feature and '),
     "text weights": ([*HEIGHT, "--weights", "name"], 'majorant: column "name" of plants.csv is not numeric'),
     "unknown option": ([*HEIGHT, "--colour", "x"], "majorant: no such option: --colour"),
-    "unknown command": (["compare", "a", "b"], "majorant: no such command 'compare'."),
+    "unknown command": (["fitt", "a", "b"], "majorant: no such command 'fitt'. Did you mean 'fit'?"),
     "no output": (["fit", "kmeans", "plants.csv"], "majorant: missing option '--out'"),
     "output in a file": (
         ["fit", "kmeans", "plants.csv", "--out", "plants.csv"],

@@ -34,6 +34,12 @@ def run(arguments: Sequence[str]) -> int:
         # the parser would take it for an option that was not given, and a script's empty variable go unnoticed
         if option.startswith("--") and (value == "" or option.endswith("=")):
             raise CommandError(f"{option.rstrip('=')} is empty.", "Give it a value, or leave it out.")
+    model = _asked_about(arguments)
+    if model is not None:
+        from majorant.cli.parameters import model_help
+
+        print(model_help(model))
+        return 0
     try:
         status = app(args=list(arguments) or ["--help"], prog_name="majorant", standalone_mode=False)
     except typer.Abort:
@@ -41,6 +47,13 @@ def run(arguments: Sequence[str]) -> int:
     except _UsageError as error:
         raise _told(error) from error
     return status if isinstance(status, int) else 0
+
+
+def _asked_about(arguments: Sequence[str]) -> str | None:
+    """The model in ``fit MODEL --help``; the parser shows help before it looks at any argument."""
+    if len(arguments) < 2 or arguments[0] != "fit" or arguments[1].startswith("-"):
+        return None
+    return arguments[1] if {"--help", "-h"} & set(arguments) else None
 
 
 def _told(error: Exception) -> CommandError:
@@ -129,7 +142,10 @@ def fit(
     no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Fit a model to a table and write the run: model, report, assignments, numbers."""
+    """Fit a model to a table and write the run: model, report, assignments, numbers.
+
+    "majorant fit MODEL --help" lists the parameters of a model.
+    """
     from majorant.cli.outcome import fit_and_write
     from majorant.cli.request import FitRequest
     from majorant.cli.settings import parsed_names, parsed_size
@@ -178,6 +194,17 @@ def predict(
 
     done = predict_and_write(run, table, out, drop_missing, force)
     print("\n".join(labelled("Wrote", done)))
+
+
+@app.command()
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that majorant fit wrote.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN", help="Another one.")],
+) -> None:
+    """Show two runs side by side: objectives, criteria, and how far their parts agree."""
+    from majorant.cli.compare import compared
+
+    print(compared(first, second))
 
 
 @app.command()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any
 
@@ -31,7 +31,7 @@ from majorant.cli.request import FitRequest
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import columns_of, read_views, view_matrix
-from majorant.evidence.selection import CRITERIA, Selection, has_criterion, models_with, select
+from majorant.evidence.selection import CRITERIA, Selection, criterion_of, has_criterion, models_with, select
 from majorant.formulas import Formula
 from majorant.registry import ModelCard
 from majorant.summary import Summary, counted
@@ -54,6 +54,7 @@ class FittedRun:
     seconds: float
     look_out: tuple[str, ...]
     selection: Selection | None = None
+    criteria: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def frame(self) -> pl.DataFrame:
@@ -143,7 +144,19 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     _certify(estimator, given.frame, matrix)
     summary: Summary = estimator.summary()
     look_out = tuple(dict.fromkeys([*summary.look_out, *warned]))
-    return FittedRun(request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection)
+    criteria = _criteria(estimator, given)
+    return FittedRun(
+        request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection, criteria
+    )
+
+
+def _criteria(estimator: Any, given: Given) -> dict[str, float]:
+    """Every criterion that the fit has, by name."""
+    return {
+        name: criterion_of(estimator, name, given.frame, given.target, given.keywords)
+        for name in CRITERIA
+        if hasattr(estimator, f"{name}_") or hasattr(estimator, name)
+    }
 
 
 def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estimator: Any) -> tuple[Columns, Matrix]:

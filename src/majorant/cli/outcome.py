@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import shlex
 from collections.abc import Mapping
@@ -185,6 +186,8 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             "optima": [{"objective": o.objective, "starts": o.n_hits, "distance": o.distance} for o in evidence.optima],
             "bound": evidence.lower_bound,
         },
+        # a criterion of a fit that is not regular is infinite, which JSON cannot say
+        "criteria": {name: value if math.isfinite(value) else None for name, value in run.criteria.items()},
         "selection": None if run.selection is None else run.selection.to_dict(),
         "summary": run.summary.to_dict(),
         "look_out": list(run.look_out),

@@ -480,7 +480,7 @@ def _fitted(
             fitted.fit_formula(data=X, **arguments)
         else:
             fitted.fit(X, y, **arguments)
-        value = _criterion_of(fitted, criterion, X, y, arguments)
+        value = criterion_of(fitted, criterion, X, y, arguments)
     except ValueError as error:
         reason = f"{UNFITTED}: {' '.join(str(error).split())}"
         return Candidate(size, setting, excluded=reason, warnings=warned.end()), None
@@ -503,8 +503,14 @@ def _fitted(
     return candidate, fitted
 
 
-def _criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping[str, Any]) -> float:
-    """What the fitted estimator says: an attribute of the fit, or a method that takes the rows."""
+def criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping[str, Any]) -> float:
+    """What the fitted estimator says: an attribute of the fit, or a method that takes the rows.
+
+    Raises
+    ------
+    TypeError
+        If it has no such criterion, or none for weighted rows.
+    """
     if hasattr(fitted, f"{criterion}_"):
         return float(getattr(fitted, f"{criterion}_"))
     method = getattr(fitted, criterion, None)

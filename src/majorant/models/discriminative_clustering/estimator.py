@@ -115,6 +115,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     verbose : int, default=0
         1 shows the starts as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
+        Seed of the starts and of random bounds.
     n_jobs : int, optional
         Threads that work on blocks of rows at a time; -1 for all processors.
 

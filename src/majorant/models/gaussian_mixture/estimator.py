@@ -82,6 +82,7 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
     Parameters
     ----------
     n_components : int, default=1
+        Number of components.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         A covariance matrix for each component, one for all, a diagonal or a single variance for each.
     tol : float, default=1e-3

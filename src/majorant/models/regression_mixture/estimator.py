@@ -89,6 +89,7 @@ class RegressionMixture(CertifiableLines):
         p + 2 and at most 5 (p + 1) of them, for lines of p coefficients; with weights, rows of average weight. With
         groups, groups; of counts one unit, and no component may run to a predictor of infinity (separation).
     fit_intercept : bool, default=True
+        Whether every line has an intercept.
     init : {"auto", "moments", "spectral", "random"} or dict, default="auto"
         "auto": rounds of mixed starts that race, moment starts among them where there are rows enough for moments.
         "moments" [2]_, "spectral" [1]_: one start from the moments of the data, spectral only for at most as many
@@ -112,6 +113,7 @@ class RegressionMixture(CertifiableLines):
     verbose : int, default=0
         1 shows the runs as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
+        Seed of the starts and of random bounds.
     n_jobs : int, optional
         Threads that work on blocks of rows at a time; -1 for all processors.
 

@@ -1,0 +1,213 @@
+"""The job behind ``majorant compare``: two runs side by side."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from sklearn.base import is_classifier
+
+from majorant._numbers import objective_format, percent
+from majorant.cli.errors import CommandError
+from majorant.cli.messages import labelled
+from majorant.cli.runs import ASSIGNMENTS, SUMMARY, Recipe, read_run
+from majorant.cli.tables import read_table
+from majorant.evidence.agreement import Agreement, agreement
+from majorant.evidence.selection import CRITERIA
+from majorant.registry import card_of
+from majorant.summary import Column, Table, counted
+from majorant.summary.text import WIDTH, wrapped
+
+MOST_PARTS = 20
+"""Rows and columns of the confusion table that are shown."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of two runs.
+
+    Attributes
+    ----------
+    folder : Path
+    estimator : estimator
+    recipe : Recipe
+    criteria : dict
+        Those of its summary.json; empty where that is gone, or was written before it had any.
+    """
+
+    folder: Path
+    estimator: Any
+    recipe: Recipe
+    criteria: dict[str, float]
+
+    @classmethod
+    def read(cls, folder: Path) -> Side:
+        """The run in a folder."""
+        estimator, recipe = read_run(folder)
+        try:
+            found = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))["criteria"]
+            criteria = {str(name): float(value) for name, value in found.items() if value is not None}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            criteria = {}
+        return cls(folder, estimator, recipe, criteria)
+
+    @property
+    def objective(self) -> float:
+        """What was minimised or maximised."""
+        return float(self.estimator.evidence_.best)
+
+    @property
+    def data(self) -> tuple[Any, ...]:
+        """What makes two objectives comparable: the rows, what is done with each column, and the units."""
+        columns, units = self.recipe.columns, self.recipe.standardisation
+        formula = getattr(self.estimator, "formula_", None)
+        return (
+            self.recipe.checksum,
+            frozenset(columns.features),
+            columns.target,
+            columns.weights,
+            columns.bag,
+            self.recipe.drop_missing,
+            None if units is None else tuple(units.scales.tolist()),
+            None if formula is None else formula.text.partition("~")[0].strip(),
+        )
+
+    def labels(self) -> pl.DataFrame | None:
+        """The part or class of each row of its table; None where rows are in none."""
+        card = card_of(self.estimator)
+        path = self.folder / ASSIGNMENTS
+        if not path.is_file():
+            raise CommandError(f"{self.folder} has no {ASSIGNMENTS} any more.", "Fit the model again.")
+        frame = read_table(path).frame
+        names = ["prediction"] if is_classifier(self.estimator) else [card.part]
+        label = next((name for name in names if name in frame.columns), None)
+        key = "bag" if "bag" in frame.columns else "row"
+        if label is None or key not in frame.columns:
+            return None
+        return frame.select(pl.col(key).cast(pl.String).alias("row"), pl.col(label).alias("label"))
+
+
+def compared(first: Path, second: Path) -> str:
+    """What the terminal shows of two runs."""
+    sides = (Side.read(first), Side.read(second))
+    lines = [*labelled("First", str(first)), *labelled("Second", str(second)), "", *_table(*sides).to_lines(), ""]
+    same = sides[0].data == sides[1].data
+    sentences = [_on_data(*sides)]
+    if same:
+        sentences += [_on_objective(*sides), *_on_criteria(*sides)]
+    found = _agreement(*sides)
+    sentences += [_on_rows(found) if isinstance(found, Agreement) else found]
+    for text in filter(None, sentences):
+        lines += wrapped(text, WIDTH)
+    if isinstance(found, Agreement):
+        lines += ["", *_confusion(found, *sides)]
+    return "\n".join(lines)
+
+
+def _table(first: Side, second: Side) -> Table:
+    """One row a fact, one column a run."""
+    facts: dict[str, list[str]] = {}
+    for place, side in enumerate((first, second)):
+        for name, value in _facts(side).items():
+            facts.setdefault(name, ["", ""])[place] = value
+    return Table(
+        "runs", [Column(""), Column("first"), Column("second")], [(name, *both) for name, both in facts.items()]
+    )
+
+
+def _facts(side: Side) -> dict[str, str]:
+    card, evidence, columns = card_of(side.estimator), side.estimator.evidence_, side.recipe.columns
+    formula = getattr(side.estimator, "formula_", None)
+    name = evidence.objective_name
+    facts = {
+        "model": card.title,
+        "size": counted(int(card.size_of(side.estimator)), card.part),
+        "table": side.recipe.table_name,
+        "features": str(len(columns.features)) if formula is None else formula.text,
+        "standardised": "no" if side.recipe.standardisation is None else "yes",
+        name: objective_format(name, [side.objective]).text(side.objective),
+    }
+    facts |= {c.upper(): f"{side.criteria[c]:.2f}" for c in CRITERIA if c in side.criteria}
+    if evidence.n_starts:
+        facts["starts at the best"] = f"{evidence.n_hits} of {evidence.n_starts}"
+    if evidence.lower_bound is not None:
+        facts["proved bound"] = objective_format(name, [evidence.lower_bound]).text(evidence.lower_bound)
+    return facts
+
+
+def _on_data(first: Side, second: Side) -> str:
+    if first.data == second.data:
+        return f"Both were fitted to the same data, {first.recipe.table_name}."
+    if first.recipe.checksum != second.recipe.checksum:
+        return "The two tables differ: objectives and rows of one say nothing of the other."
+    return (
+        "Both read the same table, but not the same columns, units or rows of it: their objectives cannot be compared."
+    )
+
+
+def _on_objective(first: Side, second: Side) -> str:
+    one, other = first.estimator.evidence_, second.estimator.evidence_
+    name = one.objective_name
+    if name != other.objective_name or card_of(first.estimator).name != card_of(second.estimator).name:
+        return "Their objectives are of different models: they cannot be compared."
+    style = objective_format(name, [first.objective, second.objective])
+    if style.text(first.objective) == style.text(second.objective):
+        return f"They have the same {name}."
+    difference = abs(first.objective - second.objective)
+    lower = "first" if first.objective < second.objective else "second"
+    better = "lower" if one.sense == "min" else "higher"
+    which = lower if better == "lower" else {"first": "second", "second": "first"}[lower]
+    return f"The {which} has the {better}, better {name}, by {style.text(difference)}."
+
+
+def _on_criteria(first: Side, second: Side) -> list[str]:
+    sentences = []
+    for name in CRITERIA:
+        if name in first.criteria and name in second.criteria:
+            difference = first.criteria[name] - second.criteria[name]
+            if abs(difference) < 0.005:
+                sentences.append(f"{name.upper()} is the same.")
+            else:
+                which = "first" if difference < 0 else "second"
+                sentences.append(f"{name.upper()} prefers the {which}, by {abs(difference):.2f}.")
+    return [" ".join(sentences)] if sentences else []
+
+
+def _agreement(first: Side, second: Side) -> Agreement | str:
+    """How the rows of both agree, or why that cannot be told."""
+    if first.recipe.checksum != second.recipe.checksum:
+        return ""
+    one, other = first.labels(), second.labels()
+    if one is None or other is None:
+        which = " and ".join(word for word, found in (("first", one), ("second", other)) if found is None)
+        return f"The {which} puts rows in no parts: there is nothing to match."
+    both = one.join(other, on="row", suffix="_other")
+    if not both.height:
+        return "No row was used by both."
+    return agreement(both["label"].to_numpy(), both["label_other"].to_numpy())
+
+
+def _on_rows(found: Agreement) -> str:
+    rows, matched = counted(int(found.table.sum()), "row"), int(found.table.trace())
+    return (
+        f"Agreement over {rows}: adjusted Rand index {found.adjusted_rand:.3f}; {matched} ({percent(found.share)}) lie "
+        "in parts that match."
+    )
+
+
+def _confusion(found: Agreement, first: Side, second: Side) -> list[str]:
+    """Rows in each pair of parts; partners on the diagonal."""
+    part = "class" if is_classifier(first.estimator) else card_of(first.estimator).part
+    columns = [Column(f"first: {part}", min_width=8)]
+    columns += [Column(f"second: {name}") for name in found.second[:MOST_PARTS]]
+    rows: list[list[int | str]] = [
+        [str(name), *map(int, counts[:MOST_PARTS])]
+        for name, counts in zip(found.first[:MOST_PARTS], found.table, strict=False)
+    ]
+    lines = Table("matched", columns, rows).to_lines()
+    if max(found.table.shape) > MOST_PARTS:
+        lines += wrapped(f"Shown are {MOST_PARTS} of {found.table.shape[0]} and {found.table.shape[1]} parts.", WIDTH)
+    return lines

@@ -1,0 +1,86 @@
+"""Do two labelings of the same rows say the same? Their adjusted Rand index, and a confusion table in matched order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two labelings agree, whatever they call their parts.
+
+    Attributes
+    ----------
+    first, second : tuple
+        Labels, in the order of the table's rows and columns: a part and its partner have the same place; what has none
+        comes last.
+    table : ndarray of int, of shape (len(first), len(second))
+        Rows with each pair of labels.
+    adjusted_rand : float
+        Hubert and Arabie's index: 1 for the same partition, 0 on average for unrelated ones.
+    share : float
+        Share of rows whose two labels are partners.
+    """
+
+    first: tuple[Any, ...]
+    second: tuple[Any, ...]
+    table: NDArray[np.int64]
+    adjusted_rand: float
+    share: float
+
+
+def agreement(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArray[Any]) -> Agreement:
+    """Match the parts of two labelings so that as many rows as possible lie in partners.
+
+    Parameters
+    ----------
+    first, second : array-like of shape (n_samples,)
+        One label a row; numbers or texts, and not the same ones in both.
+
+    Returns
+    -------
+    Agreement
+
+    Raises
+    ------
+    ValueError
+        If the labelings have no rows, or not the same number of them.
+
+    References
+    ----------
+    .. [1] L. Hubert, P. Arabie, "Comparing partitions", Journal of Classification 2, 1985.
+
+    Examples
+    --------
+    >>> found = agreement(["a", "a", "b", "b"], [2, 2, 1, 2])
+    >>> found.first, found.second, found.share
+    (('a', 'b'), (2, 1), 0.75)
+    """
+    from sklearn.metrics import adjusted_rand_score
+
+    one, other = np.asarray(first), np.asarray(second)
+    if one.ndim != 1 or one.shape != other.shape or not len(one):
+        raise ValueError(
+            f"two labelings of the same rows have one label a row each; got shapes {one.shape} and {other.shape}"
+        )
+    names, at = np.unique(one, return_inverse=True)
+    others, of_other = np.unique(other, return_inverse=True)
+    table = np.zeros((len(names), len(others)), dtype=np.int64)
+    np.add.at(table, (at, of_other), 1)
+    rows, columns = linear_sum_assignment(table, maximize=True)
+    rows = np.concatenate([rows, np.setdiff1d(np.arange(len(names)), rows)])
+    columns = np.concatenate([columns, np.setdiff1d(np.arange(len(others)), columns)])
+    matched = table[np.ix_(rows, columns)]
+    return Agreement(
+        tuple(names[rows].tolist()),
+        tuple(others[columns].tolist()),
+        matched,
+        float(adjusted_rand_score(at, of_other)),
+        float(matched.trace() / len(one)),
+    )

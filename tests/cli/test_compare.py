@@ -1,0 +1,130 @@
+"""``majorant compare``: two runs side by side, and nothing said that their data does not allow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+Majorant = Callable[..., Any]
+
+
+@pytest.fixture
+def blobs(tmp_path: Path) -> Path:
+    """Sixty rows about three centres, with a class and a number that follow them."""
+    random = np.random.default_rng(0)
+    group = np.arange(60) % 3
+    x = np.array([[0.0, 0], [5, 0], [0, 5]])[group] + random.normal(size=(60, 2))
+    columns = {"a": x[:, 0], "b": x[:, 1], "kind": np.array(["u", "v", "w"])[group], "y": x @ [1.0, 2.0] + group}
+    path = tmp_path / "blobs.csv"
+    pl.DataFrame(columns).write_csv(path)
+    return path
+
+
+def fitted(majorant: Majorant, out: str, model: str, *options: str, table: str = "blobs.csv") -> None:
+    done = majorant("fit", model, table, "--out", out, "--quiet", "--no-report", *options)
+    assert done.status == 0, done.err
+
+
+AB = ("--features", "a,b")
+
+
+def test_two_models_of_the_same_rows(majorant: Majorant, blobs: Path) -> None:
+    fitted(majorant, "one", "kmeans", *AB, "--k", "3")
+    fitted(majorant, "two", "gaussian-mixture", *AB, "--k", "2")
+    out = majorant("compare", "one", "two").out
+    assert "Both were fitted to the same data, blobs.csv." in out
+    assert "Their objectives are of different models: they cannot be compared." in out
+    labels = [pl.read_csv(f"{run}/assignments.csv")[part] for run, part in (("one", "cluster"), ("two", "component"))]
+    assert f"Agreement over 60 rows: adjusted Rand index {adjusted_rand_score(*labels):.3f}" in out
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_better_objective_and_criteria_are_named(majorant: Majorant, blobs: Path) -> None:
+    for k in (2, 3):
+        fitted(majorant, f"k{k}", "gaussian-mixture", *AB, "--k", str(k))
+    numbers = [json.loads(Path(f"k{k}/summary.json").read_text()) for k in (2, 3)]
+    out = " ".join(majorant("compare", "k2", "k3").out.split())
+    gain = numbers[1]["evidence"]["best"] - numbers[0]["evidence"]["best"]
+    assert gain > 0 and f"The second has the higher, better log-likelihood, by {gain:.3f}" in out
+    for name in ("bic", "aic", "icl"):
+        first, second = (n["criteria"][name] for n in numbers)
+        which = "first" if first < second else "second"
+        assert f"{name.upper()} prefers the {which}, by {abs(first - second):.2f}." in out
+    turned = " ".join(majorant("compare", "k3", "k2").out.split())
+    assert "The first has the higher, better log-likelihood" in turned
+    assert "They have the same log-likelihood." in majorant("compare", "k2", "k2").out
+
+
+def test_a_lower_sum_of_squares_is_the_better(majorant: Majorant, blobs: Path) -> None:
+    fitted(majorant, "k2", "kmeans", *AB, "--k", "2")
+    fitted(majorant, "k4", "kmeans", *AB, "--k", "4")
+    assert "The second has the lower, better SSE" in majorant("compare", "k2", "k4").out
+
+
+def test_criteria_are_those_of_the_model(majorant: Majorant, blobs: Path) -> None:
+    fitted(majorant, "lines", "regression-mixture", *AB, "--target", "y", "--k", "2", "--k", "2")
+    fitted(majorant, "rows", "kmeans", *AB, "--k", "2")
+    from majorant import load
+
+    criteria = json.loads(Path("lines/summary.json").read_text())["criteria"]
+    model = load(Path("lines/model.majorant"))
+    assert criteria == {"bic": model.bic_, "aic": model.aic_, "icl": model.icl_}
+    assert json.loads(Path("rows/summary.json").read_text())["criteria"] == {}
+    out = majorant("compare", "lines", "rows").out
+    assert "not the same columns, units or rows" in " ".join(out.split())
+    assert "BIC prefers" not in out and "Agreement over 60 rows" in out
+
+
+def test_other_units_or_another_table_are_told(majorant: Majorant, blobs: Path) -> None:
+    fitted(majorant, "one", "kmeans", *AB, "--k", "3")
+    fitted(majorant, "units", "kmeans", *AB, "--k", "3", "--standardise")
+    out = " ".join(majorant("compare", "one", "units").out.split())
+    assert "objectives cannot be compared" in out and "better SSE" not in out and "Agreement over 60 rows" in out
+    pl.read_csv(blobs).head(50).write_csv("other.csv")
+    fitted(majorant, "other", "kmeans", *AB, "--k", "3", table="other.csv")
+    out = " ".join(majorant("compare", "one", "other").out.split())
+    assert "The two tables differ" in out and "Agreement" not in out and "better SSE" not in out
+
+
+def test_classes_are_matched_by_prediction_and_representations_not_at_all(majorant: Majorant, blobs: Path) -> None:
+    fitted(majorant, "classes", "prototype", *AB, "--target", "kind")
+    fitted(majorant, "clusters", "kmeans", *AB, "--k", "3")
+    fitted(majorant, "latents", "harmonium", *AB, "--k", "2")
+    out = majorant("compare", "classes", "clusters").out
+    assert "Agreement over 60 rows" in out and "first: class" in out
+    out = " ".join(majorant("compare", "classes", "latents").out.split())
+    assert "The second puts rows in no parts: there is nothing to match." in out
+
+
+def test_rows_that_only_one_run_used_are_left_out(majorant: Majorant, blobs: Path) -> None:
+    frame = pl.read_csv(blobs).with_columns(pl.when(pl.int_range(60) < 7).then(None).otherwise("b").alias("b"))
+    frame.write_csv("holes.csv")
+    fitted(majorant, "all", "kmeans", "--features", "a", "--k", "2", table="holes.csv")
+    fitted(majorant, "some", "kmeans", *AB, "--k", "2", "--drop-missing", table="holes.csv")
+    assert "Agreement over 53 rows" in majorant("compare", "all", "some").out
+
+
+def test_what_is_no_run_is_refused(majorant: Majorant, blobs: Path) -> None:
+    fitted(majorant, "one", "kmeans", *AB, "--k", "3")
+    done = majorant("compare", "one", "two")
+    assert done.status == 2 and "two is not a run: it is not a folder." in done.words
+    Path("one/assignments.csv").unlink()
+    done = majorant("compare", "one", "one")
+    assert done.status == 2 and "one has no assignments.csv any more. Fit the model again." in done.words
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"criteria": [1]}', '{"criteria": {"bic": "x"}}'])
+def test_a_summary_that_is_gone_or_damaged_takes_the_criteria_along(
+    majorant: Majorant, blobs: Path, content: str
+) -> None:
+    fitted(majorant, "one", "gaussian-mixture", *AB, "--k", "2")
+    Path("one/summary.json").write_text(content)
+    done = majorant("compare", "one", "one")
+    assert done.status == 0 and "BIC" not in done.out and "They have the same log-likelihood." in done.out
