@@ -152,8 +152,10 @@ TOLERANCE = 1e-3
 
 
 def optimality(cost: Penalised, at: Parameters, most: int = 1) -> Optimality | None:
-    """The certificate of a fit; None where rows lack views, for which the objective is not convex in J."""
+    """The certificate of a fit; None where the objective is not convex in J, as where rows lack views."""
     problem = cost.problem
+    if not problem.convex:
+        return None
     if len(problem.parts) > 1 or len(problem.parts[0].seen.missing_gaussian):
         return None
     seen = problem.parts[0].seen
@@ -321,7 +323,7 @@ class Search:
             if has_target:
                 score, noise = testing.target_loss(at)
             else:
-                score, noise = -testing.gain(at)[0] / testing.total_weight, 0.0
+                score, noise = -testing.log_pseudo_likelihood(at) / testing.total_weight, 0.0
             fits.append(at)
             path.append({"l2": l2, "held_out": score})
             since += 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,6 +82,8 @@ class PseudoLikelihood:
     parts: tuple[Part, ...]
     loss: Loss | None = None
     loss_weight: float = 0.0
+    convex: ClassVar[bool] = True
+    """In J, where no row lacks a view."""
 
     @property
     def total_weight(self) -> float:
@@ -103,7 +105,7 @@ class PseudoLikelihood:
         """
         sums = np.zeros(2)
         for part in self.parts:
-            view = _BlockView(self, part.seen, at)
+            view = self.view(part.seen, at)
             sums += part.data.map_sum(partial(_two_moments, view))
         mean, square = sums / self.total_weight
         return float(mean), float(np.sqrt(max(square - mean**2, 0.0) / sum(p.data.n_units for p in self.parts)))
@@ -118,9 +120,19 @@ class PseudoLikelihood:
         """
         total = np.zeros(2)
         for part in self.parts:
-            view = _BlockView(self, part.seen, at)
+            view = self.view(part.seen, at)
             total += part.data.map_sum(lambda block, view=view: np.array(view.values(block)))  # type: ignore[misc]
         return float(total[0]), float(total[1])
+
+    def log_pseudo_likelihood(self, at: Parameters) -> float:
+        """Of all rows, whatever is minimised: what fits are compared by.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If the model is not proper.
+        """
+        return PseudoLikelihood(self.layout, self.centre, self.parts).gain(at)[0]
 
     def value_and_gradient(self, at: Parameters) -> tuple[float, Parameters]:
         """Log pseudo-likelihood minus weighted loss, a sum over rows, and its gradient.
@@ -132,7 +144,7 @@ class PseudoLikelihood:
         """
         value, flat = 0.0, np.zeros(len(at.packed()))
         for part in self.parts:
-            view = _BlockView(self, part.seen, at)
+            view = self.view(part.seen, at)
             sums = part.data.map_sum(view.sums)
             k = at.n_components
             gradient = Parameters.unpacked(sums[1 + k :], self.layout)
@@ -140,13 +152,17 @@ class PseudoLikelihood:
             flat += view.marginal.pulled_back(gradient, sums[1 : 1 + k]).packed()
         return value, Parameters.unpacked(flat, self.layout)
 
-    def views(self, at: Parameters) -> Iterator[tuple[Part, _BlockView]]:
+    def view(self, seen: Seen, at: Parameters) -> BlockView:
+        """The model as rows with some views meet it."""
+        return BlockView(self, seen, at)
+
+    def views(self, at: Parameters) -> Iterator[tuple[Part, BlockView]]:
         """Each part with the model as its rows meet it."""
         for part in self.parts:
-            yield part, _BlockView(self, part.seen, at)
+            yield part, self.view(part.seen, at)
 
 
-class _BlockView:
+class BlockView:
     """A model as rows of one pattern of views meet it."""
 
     def __init__(self, problem: PseudoLikelihood, seen: Seen, at: Parameters) -> None:
@@ -222,24 +238,28 @@ class _BlockView:
         e *= block.weights[:, None]
         return float(np.repeat(block.weights, np.diff(x.indptr)) @ on - block.weights @ softplus), e
 
-    def _variables(self, block: Block, m: Array) -> tuple[float, list[tuple[slice, Array, Array]]]:
-        """The same of each categorical variable, with m without what the variable itself adds."""
+    def _variables(
+        self, block: Block, m: Array, weights: tuple[float, ...] | None = None
+    ) -> tuple[float, list[tuple[slice, Array, Array]]]:
+        """The same of each categorical variable of a weight, with m without what the variable itself adds."""
         c = block.columns[2]
         n_variables = len(self.seen.variables)
         if n_variables == 0:
             return 0.0, []
+        weights = self.layout.level_weights if weights is None else weights
         codes = c.indices.reshape(len(block), n_variables)
         value, found, start = 0.0, [], 0
         rows = np.arange(len(block))
         for number, variable in enumerate(self.seen.variables):
             at = slice(start, start + self.layout.levels[variable])
-            start = at.stop
+            start, weight = at.stop, weights[variable]
+            if weight == 0:
+                continue
             w = self.wc[at]
             code = codes[:, number] - at.start
             rest = m - w[code]
             logits = rest @ w.T + (self.theta.intercept[self.levels[at]] + np.einsum("lk,lk->l", w, w) / 2)
             logits -= logsumexp(logits, axis=1, keepdims=True)
-            weight = self.layout.level_weights[variable]
             value += weight * block.total(logits[rows, code])
             e = -np.exp(logits)
             e[rows, code] += 1.0
@@ -288,27 +308,9 @@ class _BlockView:
             weights[seen.bits] = moments[:-1].T + self.wb * (total - 2 * on)[:, None]
             of_m += e @ self.wb
 
-        more, variables = self._variables(block, m)
-        value += more
-        if variables:
-            own = np.zeros((len(block), self.k))
-            of_levels = np.empty_like(self.wc)
-            for at, e, rest in variables:
-                total = e.sum(axis=0)
-                intercept[self.levels[at]] = total
-                back = e @ self.wc[at]
-                of_levels[at] = e.T @ rest + self.wc[at] * total[:, None] - c[:, at].T @ back
-                own += back
-            weights[self.levels] = of_levels
-            of_m += own
-
-        loss, slope = self._supervised(block, m)
-        if self.problem.loss is not None:
-            scale = self.problem.loss_weight
-            value -= scale * loss
-            weights[layout.n_variables :] = -scale * (slope.T @ m)
-            intercept[layout.n_variables :] = -scale * slope.sum(axis=0)
-            of_m -= scale * (slope @ self.v)
+        gradient = Parameters(weights, intercept, log_variance)
+        value += self._add_variables(block, m, layout.level_weights, gradient, of_m)
+        value += self._add_loss(block, m, gradient, of_m)
 
         if len(seen.gaussian):
             more, t, g = self._gaussians(block, m)
@@ -331,11 +333,36 @@ class _BlockView:
                 weights[rows] += columns.T @ of_m - np.outer(centre[rows], of_shift)
         # The centre's part of the shift is a function of the weights and has been counted; what is left is the
         # marginal's.
-        gradient = Parameters(weights, intercept, log_variance)
         return np.concatenate([[value], of_shift, gradient.packed()])
 
+    def _add_variables(
+        self, block: Block, m: Array, weights: tuple[float, ...], gradient: Parameters, of_m: Array
+    ) -> float:
+        """The weighted log-likelihoods of categorical variables; their derivatives are added to those of all."""
+        value, variables = self._variables(block, m, weights)
+        own = np.zeros_like(of_m)
+        for at, e, rest in variables:
+            rows, total, back = self.levels[at], e.sum(axis=0), e @ self.wc[at]
+            gradient.intercept[rows] += total
+            of_own = block.columns[2][:, at].T @ back
+            gradient.weights[rows] += e.T @ rest + self.wc[at] * total[:, None] - of_own
+            own += back
+        of_m += own
+        return value
 
-def _two_moments(view: _BlockView, block: Block) -> Array:
+    def _add_loss(self, block: Block, m: Array, gradient: Parameters, of_m: Array) -> float:
+        """Minus the weighted loss; its derivatives are added to those of all."""
+        if self.problem.loss is None:
+            return 0.0
+        loss, slope = self._supervised(block, m)
+        scale, of_scores = self.problem.loss_weight, slice(self.layout.n_variables, None)
+        gradient.weights[of_scores] -= scale * (slope.T @ m)
+        gradient.intercept[of_scores] -= scale * slope.sum(axis=0)
+        of_m -= scale * (slope @ self.v)
+        return -scale * loss
+
+
+def _two_moments(view: BlockView, block: Block) -> Array:
     """Sums of the losses of a block and of their squares."""
     values = view.losses(block)
     return np.array([block.total(values), block.total(values**2)])
