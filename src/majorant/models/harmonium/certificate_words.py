@@ -19,12 +19,15 @@ class GlobalCertificate:
         Components that the fit uses.
     n_components : int
         Components that it might have used.
+    method : str
+        What was minimised.
     """
 
     eigenvalue: float | None
     tolerance: float | None
     rank: int
     n_components: int
+    method: str = "pseudo-likelihood"
 
     @property
     def is_global(self) -> bool:
@@ -39,6 +42,11 @@ class GlobalCertificate:
     @property
     def sentence(self) -> str:
         """The verdict, and what to change."""
+        if self.method == "cd":
+            return (
+                "No certificate: contrastive divergence is not convex, and other starts may end elsewhere. "
+                "Give n_init to see whether they do, or method='pseudo-likelihood', which has a certificate."
+            )
         if self.eigenvalue is None:
             return "No certificate: rows that lack a view make the problem one that is not convex."
         number = f"smallest eigenvalue {self.eigenvalue:.2g}, tolerance {self.tolerance:.1g}"

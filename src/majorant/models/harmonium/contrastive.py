@@ -52,6 +52,13 @@ class ContrastiveDivergence(PseudoLikelihood):
         return _ContrastiveView(self, seen, at)
 
 
+def contrastive(problem: PseudoLikelihood, n_sweeps: int) -> ContrastiveDivergence:
+    """The same rows and target with the other objective."""
+    return ContrastiveDivergence(
+        problem.layout, problem.centre, problem.parts, problem.loss, problem.loss_weight, n_sweeps
+    )
+
+
 class _ContrastiveView(BlockView):
     """A model as rows of one pattern of views meet it, with the sweeps of its mean field."""
 
@@ -135,6 +142,7 @@ class _ContrastiveView(BlockView):
         gradient = Parameters(
             np.zeros_like(self.theta.weights), np.zeros(self.layout.n_rows), np.zeros(self.layout.n_gaussian)
         )
+        of_m = np.zeros_like(m)
         value += self._add_variables(block, m, self.extra, gradient, of_m)
         value += self._add_loss(block, m, gradient, of_m)
 

@@ -57,17 +57,25 @@ class Harmonium(HarmoniumBase):
         ``{"tags": Bernoulli(), "colour": Gaussian()}`` (or just ``"bernoulli"``, ``"gaussian"``) where X is a
         dictionary of arrays. Columns in no view are not used. By default all columns are one Gaussian view, without
         missing rows.
-    method : {"pseudo-likelihood"}, default="pseudo-likelihood"
-        What is minimised.
+    method : {"pseudo-likelihood", "cd"}, default="pseudo-likelihood"
+        What takes the place of the log-likelihood, whose constant has no closed form. "pseudo-likelihood": F above.
+        "cd": the mean-field contrastive divergence of [2]_, with the exact gradient and with
+        :math:`-\frac12 \log \det(I - U^\top S U)` added, without which real columns end where the model is no longer
+        proper. It is there for comparison: it is not convex, has no certificate, and is too sure of rare bits. See the
+        guide.
+    cd_sweeps : int, default=5
+        Sweeps of mean field (``method="cd"``).
     l2 : "auto" or float, default="auto"
         :math:`\lambda`. "auto": of ten values, each half the one before, from half of `largest_l2_` down, the one with
-        the best pseudo-likelihood of held-out rows (each fifth distinct row in canonical order; of at most 10000).
+        the best pseudo-likelihood of held-out rows (each fifth distinct row in canonical order; of at most 10000),
+        whatever the method.
     grow : bool, default=False
         Whether components are added, along the directions that the certificate finds, until it finds none.
     init : {"svd", "random"}, default="svd"
         Where a fit begins: at the principal axes of all views together, or at random weights.
     n_init : "auto" or int, default="auto"
-        Number of starts, those after the first at random weights; "auto" is one.
+        Number of starts, those after the first at random weights; "auto" is one. With ``method="cd"`` more may end
+        better.
     max_iter : int, default=1000
         Largest number of iterations of L-BFGS.
     tol : float, default=1e-9
@@ -95,13 +103,16 @@ class Harmonium(HarmoniumBase):
     rank_ : int
         Components that are not zero: those of at least a hundredth of the size of the largest.
     l2_, largest_l2_ : float
-        :math:`\lambda`, and the value from which on no component is used (by at most 10000 of the rows).
+        :math:`\lambda`, and the value from which on the default method uses no component (by at most 10000 of the
+        rows).
     l2_path_ : ndarray of shape (n_tried, 2)
         The values that were tried, and the held-out loss a row of each.
     certificate_ : GlobalCertificate
         ``eigenvalue``, ``tolerance``, ``is_global``, ``binds``, and the verdict as a ``sentence``.
     objective_ : float
-        F, in nats a row.
+        F, or what ``method="cd"`` has in its place, in nats a row.
+    method_ : str
+        That of the fit.
     views_ : tuple of FittedView
         Means, scales and whitening of each view, and its columns that vary.
     n_iter_ : int
@@ -151,6 +162,7 @@ class Harmonium(HarmoniumBase):
         *,
         views: Any = None,
         method: str = "pseudo-likelihood",
+        cd_sweeps: int = 5,
         l2: float | str = "auto",
         grow: bool = False,
         init: str = "svd",
@@ -164,6 +176,7 @@ class Harmonium(HarmoniumBase):
         self.n_components = n_components
         self.views = views
         self.method = method
+        self.cd_sweeps = cd_sweeps
         self.l2 = l2
         self.grow = grow
         self.init = init

@@ -28,6 +28,7 @@ from majorant.engine.trace import Trace
 from majorant.evidence import Certificate, Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.harmonium.certificate_words import GlobalCertificate
+from majorant.models.harmonium.contrastive import contrastive
 from majorant.models.harmonium.data import (
     Distinct,
     centre_of,
@@ -54,9 +55,9 @@ from majorant.summary import Summary
 
 Array = NDArray[np.float64]
 
-OBJECTIVE = "log-loss"
+OBJECTIVES = {"pseudo-likelihood": "log-loss", "cd": "contrastive divergence"}
+"""What is minimised, by method."""
 INITS = ("svd", "random")
-METHODS = ("pseudo-likelihood",)
 
 
 class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVariableModel):  # type: ignore[misc]
@@ -73,6 +74,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
     named_views_: bool
     n_components_: int
     l2_: float
+    method_: str
 
     # Fitting
 
@@ -84,13 +86,19 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
 
     def _check_parameters(self) -> None:
         check_integer("n_components", self.n_components, low=1)
-        check_choice("method", self.method, METHODS)
+        check_choice("method", self.method, tuple(OBJECTIVES))
+        check_integer("cd_sweeps", self.cd_sweeps, low=1)
         if isinstance(self.l2, str):
             check_choice("l2", self.l2, ["auto"], or_else=" or a positive number")
         else:
             check_real("l2", check_positive("l2", self.l2), low=1e-12, high=1e12)
         if not isinstance(self.grow, bool | np.bool_):
             raise TypeError(f"grow must be True or False; got {self.grow!r}")
+        if self.grow and self.method == "cd":
+            raise ValueError(
+                "grow=True adds what the certificate finds, and method='cd' has none: give grow=False and as many "
+                "n_components as are wanted, or method='pseudo-likelihood'"
+            )
         check_choice("init", self.init, INITS)
         check_runs(self)
         effective_threads(self.n_jobs)
@@ -133,6 +141,8 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
             problem, positions = self._problem(rows, reuse=True)
             del rows
             layout = problem.layout
+            if self.method == "cd":
+                problem = contrastive(problem, self.cd_sweeps)
             search = Search(
                 problem,
                 scale_of(self.views_, self._label_shares, layout),
@@ -177,6 +187,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         if layout.n_rows > n:
             self.label_components_, self.label_intercept_ = at.weights[n:].copy(), at.intercept[n:].copy()
         size = np.abs(at.weights).max(initial=0.0)
+        self.method_ = self.method
         self.n_components_ = at.n_components
         self.rank_ = at.n_components if size > 0 else 0
         self.l2_, self.largest_l2_ = found.l2, found.largest_l2
@@ -190,7 +201,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         self.n_allowed_ = n_components + found.n_grown
         self.evidence_ = Evidence(
             found.records,
-            OBJECTIVE,
+            OBJECTIVES[self.method_],
             "min",
             lower_bound=optimal.lower_bound if optimal is not None and optimal.is_global else None,
             note=self.certificate_.sentence,
@@ -210,7 +221,9 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
     def certificate_(self) -> GlobalCertificate:
         """Whether the fit is a global optimum: smallest eigenvalue, tolerance, and the verdict as a sentence."""
         check_is_fitted(self)
-        return GlobalCertificate(self.certificate_eigenvalue_, self.certificate_tolerance_, self.rank_, self.n_allowed_)
+        return GlobalCertificate(
+            self.certificate_eigenvalue_, self.certificate_tolerance_, self.rank_, self.n_allowed_, self.method_
+        )
 
     @property
     def _n_features_out(self) -> int:
@@ -432,9 +445,11 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         Raises
         ------
         ValueError
-            If rows lack a view: the problem is then not convex.
+            If rows lack a view, or the fit is one of ``method="cd"``: the problem is then not convex.
         """
         check_is_fitted(self)
+        if self.method_ == "cd":
+            raise ValueError("contrastive divergence is not convex, and no bound is known: fit with the default method")
         tables = self._read(X, reset=False)[1]
         weights = check_sample_weight(sample_weight, n_rows(tables))
         with threadpool_limits(limits=1, user_api="blas"):
@@ -450,7 +465,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
                 found.lower_bound,
                 cost.value(fitted),
                 "tangent of a function that is convex in J = W W'",
-                OBJECTIVE,
+                OBJECTIVES[self.method_],
                 "min",
                 solution="harmonium with this penalty",
                 unit="nats",

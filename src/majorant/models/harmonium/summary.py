@@ -15,7 +15,11 @@ def harmonium_summary(model: Any) -> Summary:
     """Evidence, fit, views, and each component by the columns that speak most for it."""
     facts = Facts(
         "fit",
-        [Fact("log-loss", model.objective_, 5), Fact("l2", model.l2_, 4), Fact("largest l2", model.largest_l2_, 4)],
+        [
+            Fact(model.evidence_.objective_name, model.objective_, 5),
+            Fact("l2", model.l2_, 4),
+            Fact("largest l2", model.largest_l2_, 4),
+        ],
         [Fact("rows", model.n_samples_), Fact("components", model.rank_), Fact("allowed", model.n_allowed_)],
     )
     blocks = [

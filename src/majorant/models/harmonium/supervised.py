@@ -81,6 +81,10 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
     J, of which V m is a block. With ``loss="log"`` the label is one more categorical view that counts C times, and
     :math:`p(y \mid x, z)` is a softmax in closed form.
 
+    With ``method="cd"`` the two are the paper's [1]_ large-margin and tri-wing harmoniums: the same loss added to
+    contrastive divergence, all parameters descending together where the paper alternates between a support vector
+    machine and the rest; and the label a view of the divergence, with C - 1 times its conditional log-loss added.
+
     Parameters
     ----------
     n_components : int, default=10
@@ -90,8 +94,9 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
     loss : {"hinge", "log"}, default="hinge"
         Large margin, or likelihood of the label.
     loss_weight : float, default=1000.0
-        C. Of little influence once the loss outweighs the log-likelihood of a row.
-    method, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
+        C. Of little influence once the loss outweighs the log-likelihood of a row. With ``method="cd"`` and
+        ``loss="log"`` at least 1, which is the tri-wing harmonium itself.
+    method, cd_sweeps, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
         See `Harmonium`.
     l2 : "auto" or float, default="auto"
         :math:`\lambda`. "auto": see `Harmonium`; the largest value for which the loss of the labels of held-out
@@ -148,6 +153,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         loss: str = "hinge",
         loss_weight: float = 1000.0,
         method: str = "pseudo-likelihood",
+        cd_sweeps: int = 5,
         l2: float | str = "auto",
         grow: bool = False,
         init: str = "svd",
@@ -163,6 +169,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         self.loss = loss
         self.loss_weight = loss_weight
         self.method = method
+        self.cd_sweeps = cd_sweeps
         self.l2 = l2
         self.grow = grow
         self.init = init
@@ -176,6 +183,11 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("loss", self.loss, ("hinge", "log"))
+        if self.method == "cd" and self.loss == "log" and self.loss_weight < 1:
+            raise ValueError(
+                "method='cd' with loss='log' counts the label as a view once at least: give loss_weight=1 or more; "
+                f"got {self.loss_weight!r}"
+            )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -312,7 +324,8 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
     .. math:: \frac{C}{D} \sum_d \ell(r_d) + \frac{\lambda}{2} |V|^2, \qquad
               \ell(r) = \max(|r| - \epsilon, 0) \text{ with smoothed corners, or } r^2 / 2,
 
-    is added to its objective, which stays convex in J.
+    is added to its objective, which stays convex in J. With ``method="cd"`` the same loss is added to contrastive
+    divergence: the large-margin regression of [1]_, whose multipliers are the loss's slopes C l'(r).
 
     Parameters
     ----------
@@ -326,7 +339,7 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         Residuals up to this many standard deviations of y cost nothing (``loss="epsilon_insensitive"``).
     loss_weight : float, default=1000.0
         C. Of little influence once the loss outweighs the log-likelihood of a row.
-    method, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
+    method, cd_sweeps, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
         See `Harmonium`.
     l2 : "auto" or float, default="auto"
         :math:`\lambda`. "auto": see `Harmonium`; the largest value for which the loss of the target of held-out
@@ -351,6 +364,11 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
     --------
     Harmonium, HarmoniumClassifier
 
+    References
+    ----------
+    .. [1] N. Chen, J. Zhu, F. Sun, E. Xing, "Large-margin predictive latent subspace learning for multiview data
+       analysis", IEEE TPAMI, 2012.
+
     Examples
     --------
     >>> import numpy as np
@@ -373,6 +391,7 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         epsilon: float = 0.1,
         loss_weight: float = 1000.0,
         method: str = "pseudo-likelihood",
+        cd_sweeps: int = 5,
         l2: float | str = "auto",
         grow: bool = False,
         init: str = "svd",
@@ -389,6 +408,7 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         self.epsilon = epsilon
         self.loss_weight = loss_weight
         self.method = method
+        self.cd_sweeps = cd_sweeps
         self.l2 = l2
         self.grow = grow
         self.init = init

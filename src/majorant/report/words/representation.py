@@ -59,7 +59,8 @@ def optimality_headline(representation: Representation) -> str:
         all_of = "The one component that may be is used" if n == 1 else f"All {counted(n, 'component')} are used"
         return f"{all_of}, and one more would be."
     if certificate.eigenvalue is None:
-        return f"{used} {verb(certificate.rank, 'is', 'are')} used; no certificate holds where rows lack a view."
+        why = "contrastive divergence has none" if certificate.method == "cd" else "none holds where rows lack a view"
+        return f"{used} {verb(certificate.rank, 'is', 'are')} used, without a certificate: {why}."
     return f"{used} {verb(certificate.rank, 'is', 'are')} used; a better harmonium is not ruled out."
 
 
