@@ -39,6 +39,10 @@ VARIANTS = [
         n_jobs=2,
         random_state=0,
     ),
+    *(
+        cls(2, method="cd", l2=1.0, random_state=0)
+        for cls in (mj.Harmonium, mj.HarmoniumClassifier, mj.HarmoniumRegressor)
+    ),
     *(mj.ReconfigurableBagOfWords(n_parts, alpha=0.1, random_state=0) for n_parts in (1, 2)),
 ]
 

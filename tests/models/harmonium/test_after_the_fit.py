@@ -69,12 +69,12 @@ def test_nothing_that_is_set_after_a_fit_changes_what_it_says(loss: str, tmp_pat
     expected = said(model)
     before = model.get_params()
     other: dict[str, Any] = {"n_components": 1, "l2": 9.0, "tol": 1e-2, "max_iter": 1, "init": "random", "grow": True}
-    other["n_jobs"] = 2
+    other |= {"n_jobs": 2, "method": "cd", "cd_sweeps": 9}
     if given:
         other |= {"loss": OTHER_LOSS[loss], "loss_weight": 1.0}
     if isinstance(model, mj.HarmoniumRegressor):
         other["epsilon"] = 3.0
-    assert {*other, "views", "method", "n_init", "verbose", "random_state"} == before.keys()
+    assert {*other, "views", "n_init", "verbose", "random_state"} == before.keys()
     for views in OTHER_VIEWS:
         same(said(model.set_params(**other, views=views)), expected)
     model.save(tmp_path / "model.majorant")

@@ -1,4 +1,4 @@
-"""The contrastive divergence against free energies by hand, its gradient against differences, its optimum in closed form."""
+"""Contrastive divergence against free energies by hand, its gradient by differences, its optimum in closed form."""
 
 from __future__ import annotations
 

@@ -5,10 +5,10 @@ Between the rows and a fully factorised q that starts at them and takes n sweeps
 .. math:: L = F(q_0) - F(q_n), \qquad F(q) = E_q[\log q - \log \tilde p],
 
 :math:`\tilde p` the model without its constant. A sweep sets each variable to its expectation given the latents' mean,
-and then the mean to :math:`m_t = \sum_i (x_i^t - \mu_i) W_i + \sum_j z_j^t U_j`. As each of both steps lowers F and
-:math:`F \ge -\log Z`, L rises with n and is never above the exact negative log-likelihood: too low by what a factorised q
-misses. Of Gaussian variables that is :math:`-\frac12 \log \det(I - U^\top S U)` in the limit of many sweeps, which is
-added here; without it L has its minimum where the model stops being proper.
+and then the mean to :math:`m_t = \sum_i (x_i^t - \mu_i) W_i + \sum_j z_j^t U_j`. As both steps lower F and
+:math:`F \ge -\log Z`, L rises with n and is never above the exact negative log-likelihood: it is too low by what a
+factorised q misses. Of Gaussian variables that is :math:`-\frac12 \log \det(I - U^\top S U)` in the limit of many
+sweeps. It is added here; without it L has its minimum where the model stops being proper.
 
 With A(m) the sum of the log-partition functions of all variables at the natural parameters that m gives,
 :math:`F(q_n) = -A(m_{n-1}) + (m_n - c)^\top m_{n-1} - |m_n|^2 / 2`, c what m is of a row of zeros; and the gradient
@@ -18,6 +18,7 @@ goes back through the sweeps by the chain rule, for L is no bound in which q cou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
@@ -70,7 +71,7 @@ class _ContrastiveView(BlockView):
         g, b = len(seen.gaussian), len(seen.bits)
         self.gaussian, self.bits = slice(0, g), slice(g, g + b)
         edges = g + b + np.cumsum([0, *(self.layout.levels[v] for v in seen.variables)])
-        self.groups = [slice(int(low), int(high)) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+        self.groups = [slice(int(low), int(high)) for low, high in pairwise(edges)]
         self.centre = np.concatenate([np.zeros(g), problem.centre[self.rows[g:]]])
         self.extra = tuple(weight - 1 for weight in self.layout.level_weights)
 
