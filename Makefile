@@ -7,7 +7,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name 
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope
 
-.PHONY: demo test lint check test-isa test-sanitizers bench clean
+.PHONY: demo test lint check test-isa test-sanitizers docs bench clean
 
 demo: $(VENV)/installed-cli
 	$(BIN)/majorant demo kmeans --out demo/wine --force
@@ -40,6 +40,10 @@ test-sanitizers: $(VENV)-sanitizers/installed
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	    $(VENV)-sanitizers/bin/python -m pytest -q -n $(WORKERS) --dist loadscope $(COMPUTES) $(ANYWHERE)
 
+# The guide and the reference, as a site in docs/_build; the tests build it too, and take a warning for a failure.
+docs: $(VENV)/installed-test
+	$(BIN)/python -m sphinx -b html -q -W --keep-going docs docs/_build
+
 bench: $(VENV)/installed-test
 	$(BIN)/python benchmarks/kmeans_lloyd.py
 
@@ -64,4 +68,4 @@ $(VENV)-sanitizers/installed: $(SOURCES)
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitizers build demo
+	rm -rf $(VENV) $(VENV)-sanitizers build demo docs/_build docs/generated

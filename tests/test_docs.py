@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -43,3 +47,42 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))
     missing = [link for link in links if not link.startswith("http") and not (page.parent / link).exists()]
     assert missing == []
+
+
+def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
+    pytest.importorskip("sphinx")
+    docs = tmp_path / "docs"  # the reference is generated beside the pages
+    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("_build", "generated"))
+    for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
+        shutil.copy(ROOT / name, tmp_path)
+    for name in ("benchmarks", "experiments", "src", "tests"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    build = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-b",
+        "html",
+        "-q",
+        "-W",
+        "--keep-going",
+        str(docs),
+        str(tmp_path / "site"),
+    ]
+    done = subprocess.run(build, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "KMeans" in (tmp_path / "site" / "generated" / "majorant.KMeans.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", ["majorant", "majorant.solvers", "majorant.starts", "majorant.plot"])
+def test_every_public_name_has_its_page(module: str) -> None:
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    listed = set()
+    for home, names in re.findall(r"currentmodule:: (\S+)\n(.*?)```", page, flags=re.DOTALL):
+        listed |= {f"{home}.{name}" for name in re.findall(r"^   (\w+)$", names, flags=re.MULTILINE)}
+    public = importlib.import_module(module)
+    unlisted = [n for n in public.__all__ if f"{module}.{n}" not in listed and not inspect.ismodule(getattr(public, n))]
+    assert unlisted == []
+    for name in listed:
+        home, _, thing = name.rpartition(".")
+        assert inspect.getdoc(getattr(importlib.import_module(home), thing)), name

@@ -255,7 +255,7 @@ class Chunks:
     def map_rows(
         self, f: Callable[[Block], NDArray[Any]], shape: tuple[int, ...], dtype: Any = np.float64
     ) -> NDArray[Any]:
-        """What `f` gives for every unit, shape (n_units, *shape), in one array: one pass.
+        """What `f` gives for every unit, shape ``(n_units, *shape)``, in one array: one pass.
 
         `f` returns the units of its block in their order; it must not depend on the order in which blocks are visited.
         """

@@ -16,8 +16,8 @@ COLUMNS = ("objective", "bound", "gap", "budget", "used", "blend", "changed", "p
 class Trace:
     """Numbers of every iteration of a fit, by column.
 
-    Columns
-    -------
+    Its columns; ``trace["objective"]`` is one as an array, NaN where an iteration has no number:
+
     objective
         ``F(theta_t)``, what is minimised.
     bound
@@ -35,8 +35,6 @@ class Trace:
         Price of a unit of excess when the next bound was proposed (1 / energy).
     exploring
         1 while a bound policy draws bounds, 0 when the tightest bound is used.
-
-    What an iteration has no number for is NaN.
 
     Parameters
     ----------

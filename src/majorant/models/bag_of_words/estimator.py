@@ -136,7 +136,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
         Passes over the images in all: of the start, of the solver and of the bounds.
     n_features_in_ : int
         Features of a region.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X was a table with column names.
     evidence_ : Evidence
         Every start, how many reached the best optimum, how far the second is.

@@ -151,7 +151,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     n_iter_ : int
         Iterations of the start that was kept.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
     evidence_ : Evidence
         Every start, how many reached the best optimum, how far the second is, and a proved bound.

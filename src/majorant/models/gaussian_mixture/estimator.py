@@ -156,7 +156,7 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
         Number of directions in which the rows vary (of columns, where "diag"). Other directions get a variance of
         1e-12 of the columns' own.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
     evidence_ : Evidence
         The runs that were followed to their end.

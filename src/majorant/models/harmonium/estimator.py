@@ -90,7 +90,7 @@ class Harmonium(HarmoniumBase):
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components_, n_variables)
+    components_ : ndarray of shape (n_components, n_variables)
         (W; U) transposed: real columns first, then bits, then levels of categories. Components are in principal axes:
         the expected latents of the rows are uncorrelated, with falling variance, and each one's largest weight is
         positive.
@@ -119,7 +119,7 @@ class Harmonium(HarmoniumBase):
     n_samples_ : int
         Rows with weight.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
     evidence_ : Evidence
         Every start, and where the certificate holds a bound that no harmonium with this penalty can pass.

@@ -106,7 +106,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
     ----------
     classes_ : ndarray of shape (n_labels,)
         Labels, in sorted order.
-    label_components_ : ndarray of shape (n_labels, n_components_)
+    label_components_ : ndarray of shape (n_labels, n_components)
         V.
     label_intercept_ : ndarray of shape (n_labels,)
         c.
@@ -117,7 +117,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
     certificate_, objective_, views_, n_iter_, n_samples_, evidence_, trace_
         See `Harmonium`.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
 
     See Also
@@ -349,7 +349,7 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
     ----------
     y_mean_, y_scale_ : float
         Of the target.
-    label_components_ : ndarray of shape (1, n_components_)
+    label_components_ : ndarray of shape (1, n_components)
         V, for the standardised target.
     label_intercept_ : ndarray of shape (1,)
     components_, intercept_, noise_variance_, n_components_, rank_, l2_, largest_l2_, l2_path_
@@ -357,7 +357,7 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
     certificate_, objective_, views_, n_iter_, n_samples_, evidence_, trace_
         See `Harmonium`.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
 
     See Also

@@ -117,7 +117,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
     n_iter_ : int
         Iterations of the start that was kept; accepted steps of a swap search.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
     evidence_ : Evidence
         Every start, how many reached the best optimum, how far the second is.

@@ -158,7 +158,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
     kernel_axes_, landmarks_, center_, gamma_
         With a kernel: ``kernel(X, landmarks_) @ kernel_axes_`` are the kernel features.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
     evidence_ : Evidence
         Every start, how many reached the best optimum, how far the second is.

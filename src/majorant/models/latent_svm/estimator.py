@@ -134,7 +134,7 @@ class LatentSVC(MarginClassifier):
     n_regions_ : int
         Regions of the samples with weight.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X was a table with column names.
     evidence_ : Evidence
         Every start, how many reached the best optimum, how far the second is. Where every sample has one region the

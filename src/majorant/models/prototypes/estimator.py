@@ -144,7 +144,7 @@ class LatentPrototypeClassifier(
     n_iter_ : int
         Iterations of the slowest class, or of L-BFGS.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
     evidence_ : Evidence
         Every start, how many reached the best optimum, how far the second is. A start is one of a class, beside all

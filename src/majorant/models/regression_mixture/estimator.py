@@ -167,7 +167,7 @@ class RegressionMixture(CertifiableLines):
     trimmed_ : ndarray of shape (n_samples,) of bool
         Rows that were trimmed.
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names; by a formula the names of its terms.
     formula_ : Formula
         After `from_formula` or `fit_formula`: data frames then go through it.

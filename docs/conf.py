@@ -1,0 +1,41 @@
+"""How Sphinx builds the guide and the reference: ``make docs``, without any network."""
+
+from __future__ import annotations
+
+import majorant
+
+project = "majorant"
+author = "the majorant developers"
+copyright = "the majorant developers"
+version = release = majorant.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+]
+source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
+exclude_patterns = ["_build", "figures"]
+
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+
+autosummary_generate = True
+autosummary_imported_members = True
+autodoc_typehints = "none"
+autodoc_member_order = "groupwise"
+numpydoc_show_class_members = False
+# What is inherited from scikit-learn links to scikit-learn's own guide.
+suppress_warnings = ["ref.ref"]
+
+html_theme = "pydata_sphinx_theme"
+html_title = "majorant"
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "use_edit_page_button": False,
+    "secondary_sidebar_items": ["page-toc"],
+}
+html_show_sourcelink = False
