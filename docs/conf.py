@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import majorant
 
 project = "majorant"
@@ -17,7 +19,8 @@ extensions = [
     "sphinx.ext.mathjax",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "figures"]
+exclude_patterns = ["_build", "_templates", "figures"]
+templates_path = ["_templates"]
 
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -34,8 +37,14 @@ html_theme = "pydata_sphinx_theme"
 html_title = "majorant"
 html_theme_options = {
     "show_toc_level": 2,
+    "header_links_before_dropdown": 4,
     "navigation_with_keys": False,
     "use_edit_page_button": False,
     "secondary_sidebar_items": ["page-toc"],
 }
 html_show_sourcelink = False
+
+
+def setup(app: Any) -> None:
+    """Leave out what scikit-learn makes for the routing of metadata: it has no words of its own."""
+    app.connect("autodoc-skip-member", lambda *event: True if event[2].endswith("_request") else None)

@@ -15,7 +15,7 @@ from majorant.cli.errors import CommandError
 from majorant.cli.messages import labelled
 from majorant.cli.runs import ASSIGNMENTS, SUMMARY, Recipe, read_run
 from majorant.cli.tables import read_table
-from majorant.evidence.agreement import Agreement, agreement
+from majorant.evidence.matching import MatchedLabels, match_labels
 from majorant.evidence.selection import CRITERIA
 from majorant.registry import card_of
 from majorant.summary import Column, Table, counted
@@ -99,10 +99,10 @@ def compared(first: Path, second: Path) -> str:
     if same:
         sentences += [_on_objective(*sides), *_on_criteria(*sides)]
     found = _agreement(*sides)
-    sentences += [_on_rows(found) if isinstance(found, Agreement) else found]
+    sentences += [_on_rows(found) if isinstance(found, MatchedLabels) else found]
     for text in filter(None, sentences):
         lines += wrapped(text, WIDTH)
-    if isinstance(found, Agreement):
+    if isinstance(found, MatchedLabels):
         lines += ["", *_confusion(found, *sides)]
     return "\n".join(lines)
 
@@ -176,7 +176,7 @@ def _on_criteria(first: Side, second: Side) -> list[str]:
     return [" ".join(sentences)] if sentences else []
 
 
-def _agreement(first: Side, second: Side) -> Agreement | str:
+def _agreement(first: Side, second: Side) -> MatchedLabels | str:
     """How the rows of both agree, or why that cannot be told."""
     if first.recipe.checksum != second.recipe.checksum:
         return ""
@@ -187,10 +187,10 @@ def _agreement(first: Side, second: Side) -> Agreement | str:
     both = one.join(other, on="row", suffix="_other")
     if not both.height:
         return "No row was used by both."
-    return agreement(both["label"].to_numpy(), both["label_other"].to_numpy())
+    return match_labels(both["label"].to_numpy(), both["label_other"].to_numpy())
 
 
-def _on_rows(found: Agreement) -> str:
+def _on_rows(found: MatchedLabels) -> str:
     rows, matched = counted(int(found.table.sum()), "row"), int(found.table.trace())
     return (
         f"Agreement over {rows}: adjusted Rand index {found.adjusted_rand:.3f}; {matched} ({percent(found.share)}) lie "
@@ -198,7 +198,7 @@ def _on_rows(found: Agreement) -> str:
     )
 
 
-def _confusion(found: Agreement, first: Side, second: Side) -> list[str]:
+def _confusion(found: MatchedLabels, first: Side, second: Side) -> list[str]:
     """Rows in each pair of parts; partners on the diagonal."""
     part = "class" if is_classifier(first.estimator) else card_of(first.estimator).part
     columns = [Column(f"first: {part}", min_width=8)]

@@ -248,7 +248,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
 
         Returns
         -------
-        ndarray of shape (n_columns, n_components_)
+        ndarray of shape (n_columns, n_components)
             Of standardised columns of a Gaussian view (before whitening), of bits, or of all levels of its categories
             in order; zero where a column is constant.
         """
@@ -281,7 +281,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
 
         Returns
         -------
-        ndarray of shape (n_samples, n_components_)
+        ndarray of shape (n_samples, n_components)
         """
         check_is_fitted(self)
         return self._fitted().infer(self._read(X, reset=False)[1], n_jobs=self.n_jobs)[0]

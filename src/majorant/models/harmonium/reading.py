@@ -39,7 +39,7 @@ def view_weights(model: Any) -> Array:
 
     Returns
     -------
-    ndarray of shape (n_views, n_components_)
+    ndarray of shape (n_views, n_components)
         :math:`\sum_i v_i W_{ik}^2` over the variables of a view, v their variances (1 of standardised columns): the
         variance of its part of :math:`E[h_k]`, were its variables uncorrelated.
 
@@ -66,7 +66,7 @@ def class_profiles(latents: Array, y: Any) -> tuple[NDArray[Any], Array]:
 
     Parameters
     ----------
-    latents : ndarray of shape (n_samples, n_components_)
+    latents : ndarray of shape (n_samples, n_components)
         From ``transform``.
     y : array-like of shape (n_samples,)
 
@@ -74,7 +74,7 @@ def class_profiles(latents: Array, y: Any) -> tuple[NDArray[Any], Array]:
     -------
     classes : ndarray of shape (n_classes,)
         Sorted.
-    profiles : ndarray of shape (n_classes, n_components_)
+    profiles : ndarray of shape (n_classes, n_components)
     """
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     return classes, _means(np.asarray(latents), codes, len(classes))
@@ -88,7 +88,7 @@ def mean_pairwise_kl(latents: Array, y: Any) -> float:
 
     Parameters
     ----------
-    latents : ndarray of shape (n_samples, n_components_)
+    latents : ndarray of shape (n_samples, n_components)
         From ``transform``, of any model.
     y : array-like of shape (n_samples,)
 

@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 
 @dataclass(frozen=True)
-class Agreement:
+class MatchedLabels:
     """How far two labelings agree, whatever they call their parts.
 
     Attributes
@@ -35,7 +35,7 @@ class Agreement:
     share: float
 
 
-def agreement(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArray[Any]) -> Agreement:
+def match_labels(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArray[Any]) -> MatchedLabels:
     """Match the parts of two labelings so that as many rows as possible lie in partners.
 
     Parameters
@@ -45,7 +45,7 @@ def agreement(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArr
 
     Returns
     -------
-    Agreement
+    MatchedLabels
 
     Raises
     ------
@@ -58,7 +58,7 @@ def agreement(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArr
 
     Examples
     --------
-    >>> found = agreement(["a", "a", "b", "b"], [2, 2, 1, 2])
+    >>> found = match_labels(["a", "a", "b", "b"], [2, 2, 1, 2])
     >>> found.first, found.second, found.share
     (('a', 'b'), (2, 1), 0.75)
     """
@@ -77,7 +77,7 @@ def agreement(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArr
     rows = np.concatenate([rows, np.setdiff1d(np.arange(len(names)), rows)])
     columns = np.concatenate([columns, np.setdiff1d(np.arange(len(others)), columns)])
     matched = table[np.ix_(rows, columns)]
-    return Agreement(
+    return MatchedLabels(
         tuple(names[rows].tolist()),
         tuple(others[columns].tolist()),
         matched,
