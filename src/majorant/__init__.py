@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         Trace,
         minimize,
     )
+    from majorant.engine.checkpoint import CheckpointError
     from majorant.engine.storage import open_rows
     from majorant.evidence import Evidence
     from majorant.evidence.likelihood_ratio import LikelihoodRatioTest, likelihood_ratio_test
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         RegressionMixture,
     )
     from majorant.persistence import load
+    from majorant.persistence.checkpoint import checkpoint
 
 __version__ = "0.1.0"
 
@@ -57,6 +59,7 @@ _HOMES = {
     "Biased": "engine",
     "BoundError": "engine",
     "Categorical": "models",
+    "CheckpointError": "engine.checkpoint",
     "Chunks": "engine",
     "Coherence": "engine",
     "DiscriminativeClustering": "models",
@@ -85,6 +88,7 @@ _HOMES = {
     "Tempered": "engine",
     "Tightest": "engine",
     "Trace": "engine",
+    "checkpoint": "persistence.checkpoint",
     "likelihood_ratio_test": "evidence.likelihood_ratio",
     "load": "persistence",
     "minimize": "engine",
@@ -101,6 +105,7 @@ __all__ = [
     "Biased",
     "BoundError",
     "Categorical",
+    "CheckpointError",
     "Chunks",
     "Coherence",
     "DiscriminativeClustering",
@@ -129,6 +134,7 @@ __all__ = [
     "Tempered",
     "Tightest",
     "Trace",
+    "checkpoint",
     "energy",
     "likelihood_ratio_test",
     "load",

@@ -32,6 +32,10 @@ class CommandError(Exception):
         return "\n".join(lines)
 
 
+class NoRowsLeftError(CommandError):
+    """Every row of a table, or of a part of one, lacks a value."""
+
+
 def sentence(text: str) -> str:
     """The text with the stop that ends it."""
     return text if text.endswith((".", "?", "!")) else f"{text}."

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from majorant.cli.errors import CommandError, did_you_mean, listed
+from majorant.cli.errors import CommandError, NoRowsLeftError, did_you_mean, listed
 from majorant.cli.tables import SourceTable, is_number
 from majorant.summary import counted
 
@@ -260,7 +260,7 @@ def incomplete_rows(
             f"Fill them in, {f'{columns}, ' if columns else ''}{rows}.",
         )
     if incomplete.all():
-        raise CommandError(
+        raise NoRowsLeftError(
             f"every row of {table.name} lacks a value, in {_quoted(names)}.",
             f"Fill them in{f', or {columns}' if columns else ''}.",
         )

@@ -20,10 +20,11 @@ from majorant.cli.assignments import assigned
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
 from majorant.cli.matrix import has_decimal_commas, row_number_columns
+from majorant.cli.parts import write_table
 from majorant.cli.request import FitRequest
 from majorant.cli.runs import ASSIGNMENTS, MODEL, REPORT, SUMMARY, Recipe, Writer, check_free, write_run
 from majorant.cli.settings import find_model
-from majorant.cli.tables import is_same_file, write_table
+from majorant.cli.tables import is_same_file
 from majorant.cli.views import described
 from majorant.persistence import UnsavableError, save
 from majorant.summary import counted

@@ -3,57 +3,79 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from majorant.cli.assignments import assigned
-from majorant.cli.errors import CommandError, listed
+from majorant.cli.errors import CommandError, NoRowsLeftError, listed
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Columns, build_matrix
+from majorant.cli.parts import read_parts, writing_parts
 from majorant.cli.runs import read_run
 from majorant.cli.settings import allows_missing
-from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file, read_table, write_table
+from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file
 from majorant.cli.views import view_matrix, with_lost_views
 from majorant.summary import counted
 
 
 def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: bool, force: bool) -> str:
-    """Write the parts of a new table's rows; the sentence says what was done."""
+    """Write the parts of a new table's rows, some rows at a time; the sentence says what was done."""
     check_writable_ending(out)
     if out.exists() and not force:
         raise CommandError(f"{out} is there already.", "Choose another --out, or let --force replace it.")
     if is_same_file(out, table_path):
         raise CommandError(f"{out} is the table itself, which --force does not replace.", "Choose another --out.")
     estimator, recipe = read_run(folder)
-    table = read_table(table_path)
+    is_by_bag = recipe.columns.bag is not None
+    n_rows = n_left_out = 0
+    lost: list[str] = []
+    none_left: NoRowsLeftError | None = None
+    try:
+        with writing_parts(out) as writer:
+            for before, table in read_parts(table_path, whole=is_by_bag):
+                n_rows += table.frame.height
+                try:
+                    found, n_without, lost = _predicted(estimator, recipe, table, before, drop_missing)
+                except NoRowsLeftError as error:
+                    none_left, n_without = error, table.frame.height
+                else:
+                    writer.write(found)
+                n_left_out += n_without
+            if writer.n_rows == 0 and none_left is not None:
+                raise none_left
+    except OSError as error:
+        raise CommandError(f"{out} cannot be written: {error.strerror}.") from error
+    if is_by_bag:
+        bags = f"{counted(writer.n_rows, 'bag')} of {counted(n_rows - n_left_out, 'row')}"
+        return f"{out}, {bags}, {n_left_out} left out"
+    without = f", without the view{'s' * (len(lost) > 1)} {listed(lost)}" if lost else ""
+    return f"{out}, {counted(writer.n_rows, 'row')}, {n_left_out} left out{without}"
+
+
+def _predicted(
+    estimator: Any, recipe: Any, table: SourceTable, before: int, drop_missing: bool
+) -> tuple[dict[str, Any], int, list[str]]:
+    """What the model says of a table's rows, how many were left out, and the views that the table lacks."""
     lost: list[str] = []
     formula = getattr(estimator, "formula_", None)
     if formula is not None:
         columns = Columns(formula.predictors(table.frame.columns))
         _check_columns(table, columns)
         used = complete_rows(table, columns.features, drop_missing, option=None)
-        found = used.told(lambda: assigned(estimator, used.frame, used.rows, is_new=True))
-        n_left_out = used.n_left_out
+        found = used.told(lambda: assigned(estimator, used.frame, used.rows + before, is_new=True))
+        return found, used.n_left_out, lost
+    columns = Columns(recipe.columns.features, bag=recipe.columns.bag)
+    views = getattr(estimator, "views", None)
+    if views is not None:
+        table, lost = with_lost_views(table, views)
+    _check_columns(table, columns)
+    keeps_missing = allows_missing(estimator) and not drop_missing
+    if views is not None:
+        matrix = view_matrix(table, columns, views, drop_missing and not lost, is_new=True)
     else:
-        columns = Columns(recipe.columns.features, bag=recipe.columns.bag)
-        views = getattr(estimator, "views", None)
-        if views is not None:
-            table, lost = with_lost_views(table, views)
-        _check_columns(table, columns)
-        keeps_missing = allows_missing(estimator) and not drop_missing
-        if views is not None:
-            matrix = view_matrix(table, columns, views, drop_missing and not lost, is_new=True)
-        else:
-            matrix = build_matrix(table, columns, keeps_missing, drop_missing, is_new=True)
-        found = assigned(estimator, matrix.as_seen(columns, recipe.standardisation), matrix.rows, True, matrix.bags)
-        n_left_out = matrix.n_left_out
-    try:
-        write_table(found, out)
-    except OSError as error:
-        raise CommandError(f"{out} cannot be written: {error.strerror}.") from error
-    if "bag" in found:
-        bags = f"{counted(len(found['bag']), 'bag')} of {counted(table.frame.height - n_left_out, 'row')}"
-        return f"{out}, {bags}, {n_left_out} left out"
-    without = f", without the view{'s' * (len(lost) > 1)} {listed(lost)}" if lost else ""
-    return f"{out}, {counted(len(found['row']), 'row')}, {n_left_out} left out{without}"
+        matrix = build_matrix(table, columns, keeps_missing, drop_missing, is_new=True)
+    frame = matrix.as_seen(columns, recipe.standardisation)
+    found = assigned(estimator, frame, matrix.rows + before, True, matrix.bags)
+    return found, matrix.n_left_out, lost
 
 
 def _check_columns(table: SourceTable, columns: Columns) -> None:

@@ -1,4 +1,4 @@
-"""How is a table read from a file, and written to one?"""
+"""How is a table read from a file?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import io
 import re
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from io import FileIO
@@ -20,7 +20,6 @@ import numpy as np
 import polars as pl
 
 from majorant.cli.errors import CommandError, did_you_mean, printable
-from majorant.persistence import replacing
 from majorant.summary import counted
 
 READABLE = ".csv, .tsv (also packed, as .csv.gz), .parquet, .arrow, .feather or .npz"
@@ -57,15 +56,18 @@ class SourceTable:
         Its columns.
     checksum : str
         SHA-256 of the file.
+    part : str
+        Which rows of the file, in words; empty if all.
     """
 
     path: Path
     frame: pl.DataFrame
     checksum: str
+    part: str = ""
 
     @property
     def name(self) -> str:
-        return printable(self.path.name)
+        return printable(self.path.name) + self.part
 
 
 def read_table(path: Path) -> SourceTable:
@@ -279,16 +281,6 @@ def is_same_file(path: Path, other: Path) -> bool:
 
 
 def check_writable_ending(path: Path) -> None:
-    """Refuse a name that `write_table` cannot write."""
+    """Refuse a name of a table that cannot be written."""
     if path.suffix.lower() not in (".csv", ".tsv", ".parquet"):
         raise CommandError(f'a table cannot be written to "{path.name}".', "Name it .csv, .tsv or .parquet.")
-
-
-def write_table(columns: Mapping[str, Any], path: Path) -> None:
-    """Write columns by the ending of the name; the file appears whole or not at all."""
-    frame = pl.DataFrame(dict(columns))
-    with replacing(path) as stream:
-        if path.suffix.lower() == ".parquet":
-            frame.write_parquet(stream)
-        else:
-            frame.write_csv(stream, separator="\t" if path.suffix.lower() == ".tsv" else ",")

@@ -1,18 +1,23 @@
 """Where the data is. A fit touches samples through `Chunks.map_sum` and in no other way.
 
 Data are cut into consecutive blocks of rows, once and for all: sums run over the same blocks in the same order whatever
-the number of threads, so a result is the same to the last bit for any ``n_jobs``.
+the number of threads, so a result is the same to the last bit for any ``n_jobs``. Data that come in chunks (row groups
+of a file, partitions of a cluster) are summed block by block within a chunk, and chunk by chunk as a binary tree: one
+order for a file, for memory and for any number of workers.
 """
 
 from __future__ import annotations
 
+import operator
 import os
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
-from typing import Any, Protocol, Self, TypeVar
+from functools import reduce
+from itertools import groupby, islice
+from operator import itemgetter
+from typing import Any, Protocol, Self, TypeVar, cast
 
 import joblib
 import numpy as np
@@ -31,6 +36,7 @@ class Additive(Protocol):
 
 
 S = TypeVar("S", bound=Additive)
+R = TypeVar("R")
 
 
 @dataclass
@@ -47,12 +53,15 @@ class Block:
         Weight of each unit in every sum; None: one each.
     memory : dict
         Whatever a policy or a family keeps beside these units from one pass to the next.
+    chunk : int
+        Number of the chunk that the units are in; blocks of one chunk follow each other.
     """
 
     first: int
     columns: tuple[Any, ...]
     weights: NDArray[np.float64] | None = None
     memory: dict[str, Any] = field(default_factory=dict)
+    chunk: int = 0
 
     def __len__(self) -> int:
         return int(self.columns[0].shape[0])
@@ -79,7 +88,11 @@ class Block:
         They are no longer consecutive: `first` and `at` say nothing of them.
         """
         weights = None if self.weights is None else self.weights[rows]
-        return Block(self.first, tuple(column[rows] for column in self.columns), weights)
+        return Block(self.first, tuple(column[rows] for column in self.columns), weights, chunk=self.chunk)
+
+    def seen(self, columns: tuple[Any, ...]) -> Block:
+        """These units, weights and memory with other columns."""
+        return Block(self.first, columns, self.weights, self.memory, self.chunk)
 
     def noise(self, seed: int, draw: int, width: int) -> NDArray[np.float64]:
         """Uniforms in (0, 1), one row a unit.
@@ -111,6 +124,38 @@ class Source(Protocol):
     def blocks(self) -> Iterator[Block]:
         """The blocks in order, the same ones at every call."""
         ...
+
+
+class RemoteSource(Source, Protocol):
+    """A source whose rows stay where they are: functions of blocks travel to them, and sums come back."""
+
+    def map_sum(self, f: Callable[[Block], S]) -> S: ...
+
+    def map_rows(self, f: Callable[[Block], NDArray[Any]], out: NDArray[Any]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """Another source's rows with columns that are functions of its blocks."""
+
+    source: Source
+    columns: Callable[[Block], tuple[Any, ...]]
+
+    @property
+    def n_units(self) -> int:
+        return self.source.n_units
+
+    @property
+    def total_weight(self) -> float:
+        return self.source.total_weight
+
+    @property
+    def n_blocks(self) -> int:
+        return self.source.n_blocks
+
+    def blocks(self) -> Iterator[Block]:
+        for block in self.source.blocks():
+            yield block.seen(self.columns(block))
 
 
 def block_rows(row_bytes: int) -> int:
@@ -238,19 +283,36 @@ class Chunks:
 
     def part(self, mask: NDArray[np.bool_]) -> Chunks:
         """The units that a mask names, as data of their own: their blocks are copies, made anew at every pass."""
+        if self._travelling(lambda block: 0)[0] is not None:
+            raise TypeError("rows on a cluster cannot be parted into folds: take a sample of them into memory")
         return Chunks(_Part(self.source, mask), n_jobs=self.n_jobs)
 
     def map_sum(self, f: Callable[[Block], S]) -> S:
-        """``f(block_0) + f(block_1) + ...``, added in this order.
+        """``f(block_0) + f(block_1) + ...``, added in this order within a chunk, and chunk by chunk as a binary tree.
 
-        Blocks run on threads; `f` must not depend on the order in which blocks are visited.
+        Blocks run on threads or, of a `RemoteSource`, where they are; `f` must not depend on the order in which blocks
+        are visited, nor be anything but its value: it may run in another process.
         """
         self.n_passes += 1
+        remote, travelling = self._travelling(f)
+        if remote is not None:
+            return remote.map_sum(travelling)
         blocks = self.source.blocks()
+
+        def visit(block: Block) -> tuple[int, S]:
+            return block.chunk, f(block)
+
         if self.n_jobs == 1 or self.source.n_blocks == 1:
-            return _add(map(f, blocks))
+            return added(map(visit, blocks))
         with ThreadPoolExecutor(self.n_jobs) as pool:
-            return _add(_ordered(pool, f, blocks, ahead=2 * self.n_jobs))
+            return added(_ordered(pool, visit, blocks, ahead=2 * self.n_jobs))
+
+    def _travelling(self, f: Callable[[Block], S]) -> tuple[RemoteSource | None, Callable[[Block], S]]:
+        """The remote source below all maps, and `f` of its blocks; None where the rows are here."""
+        source = self.source
+        while isinstance(source, Mapped):
+            f, source = _after(f, source.columns), source.source
+        return (cast(RemoteSource, source) if hasattr(source, "map_sum") else None), f
 
     def map_rows(
         self, f: Callable[[Block], NDArray[Any]], shape: tuple[int, ...], dtype: Any = np.float64
@@ -260,6 +322,11 @@ class Chunks:
         `f` returns the units of its block in their order; it must not depend on the order in which blocks are visited.
         """
         out = np.empty((self.n_units, *shape), dtype=dtype)
+        remote, travelling = self._travelling(f)
+        if remote is not None:
+            self.n_passes += 1
+            remote.map_rows(travelling, out)
+            return out
 
         def write(block: Block) -> int:
             out[block.at] = f(block)
@@ -269,16 +336,40 @@ class Chunks:
         return out
 
 
-def _add(results: Iterator[S]) -> S:
-    total = next(results, None)
-    if total is None:
+def _after(f: Callable[[Block], S], columns: Callable[[Block], tuple[Any, ...]]) -> Callable[[Block], S]:
+    return lambda block: f(block.seen(columns(block)))
+
+
+def added(results: Iterable[tuple[int, S]]) -> S:
+    """The sum of the blocks of chunks, given as (number of the chunk, value) in their order: chunks as a binary tree.
+
+    The tree is that of `pairs`, level by level: whoever has the sums of chunks may add them apart.
+
+    Examples
+    --------
+    >>> added((chunk, f"{chunk}") for chunk in (0, 0, 1, 2, 3, 4))
+    '001234'
+    """
+    waiting: list[tuple[int, S]] = []  # sums of 2**level chunks, the levels falling
+    for _, group in groupby(results, key=itemgetter(0)):
+        total, level = reduce(operator.add, (value for _, value in group)), 0
+        while waiting and waiting[-1][0] == level:
+            total, level = waiting.pop()[1] + total, level + 1
+        waiting.append((level, total))
+    if not waiting:
         raise ValueError("the data have no rows")
-    for result in results:
-        total = total + result
+    total = waiting.pop()[1]
+    while waiting:
+        total = waiting.pop()[1] + total
     return total
 
 
-def _ordered(pool: ThreadPoolExecutor, f: Callable[[Block], S], blocks: Iterator[Block], ahead: int) -> Iterator[S]:
+def pairs(items: Sequence[Any]) -> list[Sequence[Any]]:
+    """One level of the tree of `added`: neighbours two by two, an odd last one alone."""
+    return [items[i : i + 2] for i in range(0, len(items), 2)]
+
+
+def _ordered(pool: ThreadPoolExecutor, f: Callable[[Block], R], blocks: Iterator[Block], ahead: int) -> Iterator[R]:
     """Results in order, with at most `ahead` blocks under way, so that a stream is never read into memory whole."""
     waiting = deque(pool.submit(f, block) for block in islice(blocks, ahead))
     while waiting:

@@ -10,6 +10,7 @@ from typing import Generic
 import numpy as np
 
 from majorant._validation import check_integer
+from majorant.engine.checkpoint import Entry, entered
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import entropies, tightest
 from majorant.engine.policies import Tightest
@@ -239,35 +240,77 @@ class _Descent(Generic[Theta]):
     rows: list[dict[str, float]]
 
 
+@dataclass
+class _Place(Generic[Theta]):
+    """Where a descent stands: at `theta`, with its tightest bound unless it begins with another one."""
+
+    theta: Theta | None
+    bound: Bound
+    objective: float
+    touches: bool
+    best: Theta | None
+    lowest: float
+    rows: list[dict[str, float]]
+
+
 def _descend(run: _Run[Theta], theta: Theta | None, bound: Bound | None, tol: float, max_iter: int) -> _Descent[Theta]:
     """Tightest bounds from parameters, or from a first bound, until nothing moves."""
-    family, n = run.family, run.data.n_units
+    family, n, passes = run.family, run.data.n_units, run.data.n_passes
     settled = getattr(family, "settled", None)
-    last = np.inf
-    touches = bound is None
-    if bound is None:
+    start = theta if bound is None else bound.statistics
+    entry = entered(loop="descent", start=start, rows=n, tol=tol, max_iter=max_iter)
+    ended, stopped = "", False
+    if entry is not None and entry.state is not None:
+        at, ended, stopped = _returned(run, entry)
+    elif bound is None:
         assert theta is not None
         seen = run.sweep(theta)
-        bound, last = seen.tight, run.objective(theta, seen)
-    best, best_objective = theta, last
-    rows: list[dict[str, float]] = []
-    for _ in range(max_iter):
-        new, b = run.step(bound, theta, last)
+        objective = run.objective(theta, seen)
+        at = _Place(theta, seen.tight, objective, True, theta, objective, [])
+    else:
+        at = _Place(theta, bound, np.inf, False, theta, np.inf, [])
+    while not ended:
+        new, b = run.step(at.bound, at.theta, at.objective)
         seen = run.sweep(new)
         objective = run.objective(new, seen)
         gap = run.gap(b, objective)
         changed = seen.tight.distance / n
-        rows.append({"objective": objective, "bound": b, "gap": gap, "changed": changed, "exploring": 0.0})
-        if touches and settled is not None:
-            stop = settled(theta, new, seen.tight)
+        at.rows.append({"objective": objective, "bound": b, "gap": gap, "changed": changed, "exploring": 0.0})
+        if at.touches and settled is not None:
+            stopped = bool(settled(at.theta, new, seen.tight))
         else:
-            stop = last - objective <= tol * abs(objective)
-        if objective <= best_objective:
-            best, best_objective = new, objective
-        theta, bound, last, touches = new, seen.tight, objective, True
-        if stop:
-            return _Descent(_known(best), best_objective, True, f"tolerance reached after {len(rows)} iterations", rows)
-    return _Descent(_known(best), best_objective, False, f"iteration limit of {max_iter} reached", rows)
+            stopped = at.objective - objective <= tol * abs(objective)
+        if objective <= at.lowest:
+            at.best, at.lowest = new, objective
+        before, at.theta, at.bound, at.objective, at.touches = at.theta, new, seen.tight, objective, True
+        if stopped:
+            ended = f"tolerance reached after {len(at.rows)} iterations"
+        elif len(at.rows) == max_iter:
+            ended = f"iteration limit of {max_iter} reached"
+        if entry is not None:
+            where = {"steps": [before, new], "objective": objective, "best": at.best, "lowest": at.lowest}
+            how = {"ended": ended, "stopped": stopped, "passes": run.data.n_passes - passes}
+            entry.keep({**where, **how, "rows": list(at.rows)})
+    return _Descent(_known(at.best), at.lowest, stopped, ended, at.rows)
+
+
+def _returned(run: _Run[Theta], entry: Entry) -> tuple[_Place[Theta], str, bool]:
+    """The place where a journal says that a descent stood, and how it ended, if it did: one pass.
+
+    The pass tells whether the data are the same, and leaves beside the units what the last one had left.
+    """
+    state, passes = entry.state, run.data.n_passes
+    assert state is not None
+    before, theta = state["steps"]
+    seen = run.sweep(theta)
+    objective = run.objective(theta, seen)
+    entry.check("objective", objective)
+    run.data.n_passes = passes + state["passes"]
+    if run.callback is not None:
+        for step in (before, theta) if before is not None else (theta,):
+            run.callback(step)
+    at = _Place(theta, seen.tight, objective, True, state["best"], state["lowest"], list(state["rows"]))
+    return at, state["ended"], state["stopped"]
 
 
 def _known(theta: Theta | None) -> Theta:

@@ -102,7 +102,7 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
         x = block.columns[0].astype(np.float64)
         _refuse_non_finite(x, block.first, allow_missing)
         at = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
-        sample = block.columns[0][drawn[at] - block.first]
+        own = drawn[at] - block.first
         w = np.ones(len(x)) if block.weights is None else block.weights
         missing = np.isnan(x)
         there = w @ ~missing
@@ -110,7 +110,7 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
         with np.errstate(over="ignore", under="ignore"):  # refused below
             squares = w @ moved**2
         low, high = np.fmin.reduce(x, axis=0), np.fmax.reduce(x, axis=0)
-        return _Pass(low, high, there, w @ moved, squares, int(missing.sum()), [sample])
+        return _Pass(low, high, there, w @ moved, squares, int(missing.sum()), [block.columns[0][own]], [w[own]])
 
     seen = Chunks(source, n_jobs=n_jobs).map_sum(visit)
     if not seen.there.all():
@@ -122,17 +122,19 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
     total = source.total_weight
     mean = seen.sum / seen.there
     variances = np.maximum(seen.squares / seen.there - mean**2, 0.0)
-    rows = np.concatenate(seen.sample)
+    rows, weights = np.concatenate(seen.sample), np.concatenate(seen.weights) if source.has_weights else None
     origin = amid(rows, np.arange(len(rows)))
     origin = np.where(np.isnan(origin), shift, origin)
     scale = safe_scale(float(np.max(np.maximum(seen.high - origin, origin - seen.low), initial=0.0)), source.dtype)
 
-    def standard(x: NDArray[Any]) -> NDArray[Any]:
-        return np.ascontiguousarray((x.astype(np.float64) - origin) * scale, dtype=source.dtype)
+    dtype = source.dtype
 
-    sample = empirical_measure(rows, None if source.weights is None else source.weights[drawn])
+    def standard(x: NDArray[Any]) -> NDArray[Any]:
+        return np.ascontiguousarray((x.astype(np.float64) - origin) * scale, dtype=dtype)
+
+    sample = empirical_measure(rows, weights)
     # The sample in the units of the stream: seeds found on it must mean the same there.
-    points = np.ascontiguousarray((sample.restore(sample.points) - origin) * scale, dtype=source.dtype)
+    points = np.ascontiguousarray((sample.restore(sample.points) - origin) * scale, dtype=dtype)
     measure = Measure(points, sample.weights, sample.positions, origin, scale)
     scatter = float(np.sum(variances + (shift + mean - origin) ** 2)) * total * scale**2
     data = Chunks(mapped(source, standard), n_jobs=n_jobs)
@@ -156,6 +158,7 @@ class _Pass:
     squares: NDArray[np.float64]
     n_missing: int
     sample: list[NDArray[Any]]
+    weights: list[NDArray[np.float64]]
 
     def __add__(self, other: _Pass) -> _Pass:
         return _Pass(
@@ -166,6 +169,7 @@ class _Pass:
             self.squares + other.squares,
             self.n_missing + other.n_missing,
             self.sample + other.sample,
+            self.weights + other.weights,
         )
 
 

@@ -1,24 +1,58 @@
-"""Rows that stay where they are: memory-mapped arrays, .npy files, Parquet and Arrow files, read block by block."""
+"""Rows that stay where they are, read block by block: memory-mapped arrays, files, what a function gives."""
 
 from __future__ import annotations
 
 import copy
 import mmap
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_array, column_or_1d
 
-from majorant.engine.chunks import Block, Chunks, Source, block_rows
+from majorant._validation import check_sample_weight
+from majorant.engine.chunks import Block, Chunks, Mapped, Source, block_rows
 
 STREAM_BYTES = 1 << 26
 """Memory-mapped arrays larger than this are streamed; smaller ones are read into memory."""
 
 READ_BYTES = 1 << 22
 """Rows are read from a file in pieces of about this size."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Consecutive rows as they are read: of one chunk, which may take several pieces.
+
+    Attributes
+    ----------
+    chunk : int
+    x : ndarray of shape (n_rows, n_features)
+    target, weights : ndarray of shape (n_rows,), or None
+        Where they come with the rows.
+    """
+
+    chunk: int
+    x: NDArray[Any]
+    target: NDArray[Any] | None = None
+    weights: NDArray[Any] | None = None
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def part(self, at: slice) -> Piece:
+        """Some of the rows."""
+        return Piece(self.chunk, self.x[at], *(c if c is None else c[at] for c in (self.target, self.weights)))
+
+    def followed_by(self, other: Piece) -> Piece:
+        """Both as one."""
+        columns = zip((self.x, self.target, self.weights), (other.x, other.target, other.weights), strict=True)
+        x, target, weights = (None if a is None or b is None else np.concatenate([a, b]) for a, b in columns)
+        assert x is not None
+        return Piece(self.chunk, x, target, weights)
 
 
 class StoredRows:
@@ -31,50 +65,171 @@ class StoredRows:
         float32 or float64: what the pieces are given out as.
     names : tuple of str, or None
         Column names, where the file has them.
-    weights : ndarray of shape (n_units,), or None
+    target, weights : ndarray of shape (n_units,), or None
+        Where they are given apart from the rows.
+    has_target, has_weights : bool
+        Whether blocks have a second column, the target, and weights.
     """
 
     def __init__(self, n_units: int, n_features: int, dtype: Any, names: Sequence[str] | None = None) -> None:
         self.n_units, self.n_features = n_units, n_features
         self.dtype = np.dtype(np.float32 if np.dtype(dtype) == np.float32 else np.float64)
         self.names = None if names is None else tuple(names)
+        self.target: NDArray[np.float64] | None = None
         self.weights: NDArray[np.float64] | None = None
+        self.own_target = self.own_weights = False
+        self._total: float | None = None
+        self._unit = 1.0
         self._memory: list[dict[str, Any]] = []
 
     @property
+    def has_target(self) -> bool:
+        return self.own_target or self.target is not None
+
+    @property
+    def has_weights(self) -> bool:
+        return self.own_weights or self.weights is not None
+
+    @property
     def total_weight(self) -> float:
-        return float(self.n_units) if self.weights is None else float(self.weights.sum())
+        if self.weights is not None:
+            return float(self.weights.sum())
+        if not self.own_weights:
+            return float(self.n_units)
+        if self._total is None:
+            self._total = self._weighed().total
+        return self._total / self._unit
 
     @property
     def n_blocks(self) -> int:
         return max(2, len(self._memory))  # known after the first pass; more than one in any case
 
     def for_one_fit(self) -> Self:
-        """The same rows without weights or memory: fits that share a file must not share those."""
+        """The same rows without what a fit gave them: fits that share a file must not share weights or memory."""
         apart = copy.copy(self)
-        apart.weights, apart._memory = None, []
+        apart.target = apart.weights = None
+        apart._memory, apart._unit = [], 1.0
         return apart
 
-    def pieces(self) -> Iterator[NDArray[Any]]:
-        """Arrays (rows, n_features) whose concatenation is the data."""
+    def weigh(self, sample_weight: Any) -> None:
+        """Take the weights of a fit, if it has any, or see that those that come with the rows can be used.
+
+        Raises
+        ------
+        ValueError, TypeError
+        """
+        if sample_weight is None:
+            self._total = self._weighed().total if self.own_weights else None
+            return
+        if self.own_weights:
+            raise ValueError("the rows were opened with a column of weights: leave sample_weight out, or that column")
+        self.weights = check_sample_weight(sample_weight, self.n_units)
+
+    def aim(self, y: Any) -> None:
+        """Take the target of a fit, if it is not a column of the rows.
+
+        Raises
+        ------
+        ValueError, TypeError
+        """
+        if y is None:
+            if not self.own_target:
+                raise ValueError("the rows come without a target: open them with target=, or give y")
+            return
+        if self.own_target:
+            raise ValueError("the rows were opened with a target column: leave y out, or that column")
+        y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64), warn=True)
+        if len(y) != self.n_units:
+            raise ValueError(f"X has {self.n_units} rows and y has {len(y)}")
+        self.target = y
+
+    def all_of_target(self) -> NDArray[np.float64]:
+        """The target of every row, in memory."""
+        if self.target is not None:
+            return self.target
+        return Chunks(self).map_rows(lambda block: block.columns[1], ())
+
+    def weights_of_one(self) -> float:
+        """Give weights out in units of their average, none where all are equal; that unit."""
+        if self.weights is not None:
+            if self.weights.min() == self.weights.max():
+                unit, self.weights = float(self.weights[0]), None
+            else:
+                unit = float(self.weights.sum()) / self.n_units
+                self.weights = self.weights / unit
+            return unit
+        if not self.own_weights:
+            return 1.0
+        self._unit = self.total_weight / self.n_units
+        return self._unit
+
+    def _weighed(self) -> _Weighed:
+        def visit(block: Block) -> _Weighed:
+            assert block.weights is not None
+            bad = np.flatnonzero(~(np.isfinite(block.weights) & (block.weights >= 0)))
+            if len(bad):
+                raise ValueError(
+                    f"weights must be finite and not negative; row {block.first + bad[0]} has {block.weights[bad[0]]:g}"
+                )
+            return _Weighed(float(block.weights.sum()))
+
+        seen = Chunks(self).map_sum(visit)
+        if seen.total == 0:
+            raise ValueError("the weight is zero for every row: at least one must be positive")
+        return seen
+
+    def pieces(self) -> Iterator[Piece]:
+        """Pieces whose concatenation is the data, chunk after chunk."""
         raise NotImplementedError
 
     def blocks(self) -> Iterator[Block]:
-        first, number = 0, 0
-        for piece in self.pieces():
-            rows = block_rows(self.n_features * self.dtype.itemsize)
-            for a in range(0, len(piece), rows):
-                x = np.ascontiguousarray(piece[a : a + rows], dtype=self.dtype)
-                if number == len(self._memory):
-                    self._memory.append({})
-                weights = None if self.weights is None else self.weights[first : first + len(x)]
-                yield Block(first, (x,), weights, self._memory[number])
-                first, number = first + len(x), number + 1
+        first = number = 0
+        for piece in self._cut():
+            if number == len(self._memory):
+                self._memory.append({})
+            yield self._block(piece, first, self._memory[number])
+            first, number = first + len(piece), number + 1
         if first != self.n_units:
             raise self._changed(first)
 
+    def _cut(self) -> Iterator[Piece]:
+        """Pieces of a block each, however the rows were read: the last one of a chunk may be shorter."""
+        rows = block_rows(self.n_features * self.dtype.itemsize)
+        rest: Piece | None = None
+        for piece in self.pieces():
+            if rest is not None and rest.chunk != piece.chunk:
+                yield rest
+                rest = None
+            whole = piece if rest is None else rest.followed_by(piece)
+            end = len(whole) - len(whole) % rows
+            for a in range(0, end, rows):
+                yield whole.part(slice(a, a + rows))
+            rest = whole.part(slice(end, None)) if end < len(whole) else None
+        if rest is not None:
+            yield rest
+
+    def _block(self, piece: Piece, first: int, memory: dict[str, Any]) -> Block:
+        at = slice(first, first + len(piece))
+        target = piece.target if self.target is None else self.target[at]
+        weights = piece.weights if self.weights is None else self.weights[at]
+        if self.weights is None and weights is not None:
+            weights = np.asarray(weights, dtype=np.float64) / self._unit
+        x = np.ascontiguousarray(piece.x, dtype=self.dtype)
+        columns = (x,) if target is None else (x, np.asarray(target, dtype=np.float64))
+        return Block(first, columns, weights, memory, piece.chunk)
+
     def _changed(self, n_rows: int) -> ValueError:
         return ValueError(f"the data had {self.n_units} rows when they were opened and have {n_rows} now")
+
+
+@dataclass(frozen=True)
+class _Weighed:
+    """The sum of weights that were looked at."""
+
+    total: float
+
+    def __add__(self, other: _Weighed) -> _Weighed:
+        return _Weighed(self.total + other.total)
 
 
 class NpyRows(StoredRows):
@@ -93,161 +248,111 @@ class NpyRows(StoredRows):
         owner: Any = array.base
         self._readable = isinstance(owner, mmap.mmap) and array.mode == "r" and array.flags.c_contiguous
 
-    def pieces(self) -> Iterator[NDArray[Any]]:
+    def pieces(self) -> Iterator[Piece]:
         array = self._array
         row_bytes = max(array.dtype.itemsize * self.n_features, 1)
         per_block = block_rows(self.n_features * self.dtype.itemsize)
         rows = max(READ_BYTES // row_bytes // per_block, 1) * per_block
         if not self._readable or array.filename is None:
-            for a in range(0, self.n_units, rows):
-                yield array[a : a + rows]
+            for number, a in enumerate(range(0, self.n_units, rows)):
+                yield Piece(number, array[a : a + rows])
             return
         with Path(array.filename).open("rb") as file:
             file.seek(array.offset)
-            for a in range(0, self.n_units, rows):
+            for number, a in enumerate(range(0, self.n_units, rows)):
                 m = min(rows, self.n_units - a)
                 values = np.fromfile(file, dtype=array.dtype, count=m * self.n_features)
                 if len(values) < m * self.n_features:
                     raise self._changed(a + len(values) // self.n_features)
-                yield values.reshape(m, self.n_features)
+                yield Piece(number, values.reshape(m, self.n_features))
 
 
-class ArrowRows(StoredRows):
-    """Columns of a Parquet file (by row groups) or of an Arrow/Feather file (by record batches)."""
+class IteratedRows(StoredRows):
+    """What a function gives anew for every pass: arrays (rows, n_features), or tuples (X, y) and (X, y, weights).
 
-    def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
-        pa = _pyarrow()
-        self._path = path
-        if isinstance(columns, str):
-            raise TypeError(f"columns must be a sequence of names; got {columns!r}: write [{columns!r}]")
-        with _opened(path) as file:
-            schema = _schema(path, file)
-            n_units = file.metadata.num_rows if path.suffix == ".parquet" else _count_rows(file)
-        names = list(schema.names) if columns is None else list(columns)
-        for name in names:
-            if name not in schema.names:
-                raise ValueError(f"no column {name!r} in {path.name}; its columns are {', '.join(schema.names)}")
-            if schema.names.count(name) > 1:
-                raise ValueError(f"{path.name} has two columns {name!r}: rename one of them, or name others in columns")
-            if names.count(name) > 1:
-                raise ValueError(f"column {name!r} is asked for twice: name every column once")
-            kind = schema.field(name).type
-            if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-                raise TypeError(f"column {name!r} of {path.name} holds {kind}, not numbers: name others in columns")
-        if not names:
-            raise ValueError(f"{path.name} has no columns to read")
-        single = all(schema.field(name).type in (pa.float32(), pa.float16()) for name in names)
-        super().__init__(n_units, len(names), np.float32 if single else np.float64, names)
-        self._types = [schema.field(name).type for name in names]
+    Every array is a chunk.
+    """
 
-    def pieces(self) -> Iterator[NDArray[Any]]:
-        names = list(self.names or ())
-        with _opened(self._path) as file:
-            self._refuse_other_columns(_schema(self._path, file))
-            if self._path.suffix == ".parquet":
-                batches = (
-                    batch for g in range(file.num_row_groups) for batch in file.iter_batches(65536, [g], columns=names)
-                )
-            else:
-                batches = (file.get_batch(i).select(names) for i in range(file.num_record_batches))
-            for batch in batches:
-                yield np.column_stack([self._numbers(c) for c in batch])
+    def __init__(self, factory: Callable[[], Iterable[Any]]) -> None:
+        self._factory = factory
+        counted, first = 0, None
+        for given in factory():
+            x, _, _ = parts = _parts(given)
+            first = parts if first is None else first
+            counted += len(x)
+        if first is None or counted == 0:
+            raise ValueError("the function gives no rows: it must return an iterable of arrays at every call")
+        x, target, weights = first
+        super().__init__(counted, x.shape[1], x.dtype)
+        self.own_target, self.own_weights = target is not None, weights is not None
 
-    def _refuse_other_columns(self, schema: Any) -> None:
-        """pyarrow reads what is there of the names it is given, so a column that went would not be missed."""
-        for name, kind in zip(self.names or (), self._types, strict=True):
-            found = [schema.field(i).type for i in schema.get_all_field_indices(name)]
-            if found != [kind]:
-                now = " and ".join(map(str, found)) or "no such column"
-                raise ValueError(f"column {name!r} of {self._path.name} was {kind} when it was opened and is {now} now")
-
-    def _numbers(self, column: Any) -> NDArray[Any]:
-        """A column as numbers, NaN where one is missing."""
-        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
-        if values.dtype == object:  # booleans of which some are missing
-            values = np.array([np.nan if v is None else v for v in values])
-        return values.astype(self.dtype)
+    def pieces(self) -> Iterator[Piece]:
+        for number, given in enumerate(self._factory()):
+            x, target, weights = _parts(given)
+            if x.shape[1] != self.n_features:
+                raise ValueError(f"array {number} has {x.shape[1]} columns and the first one had {self.n_features}")
+            if (target is not None, weights is not None) != (self.own_target, self.own_weights):
+                raise ValueError(f"array {number} and the first one differ in whether y and weights come with X")
+            if len(x):
+                yield Piece(number, x, target, weights)
 
 
-def _pyarrow() -> Any:
-    try:
-        import pyarrow as pa
-        import pyarrow.parquet
-    except ImportError as error:
-        raise ImportError('reading Parquet and Arrow files needs pyarrow: pip install "majorant[cli]"') from error
-    return pa
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[Any]:
-    """The file, open; whatever pyarrow finds damaged in it, then or later, is one ValueError."""
-    pa = _pyarrow()
-    try:
-        if path.suffix == ".parquet":
-            opened = pa.parquet.ParquetFile(path)
-        else:
-            opened = pa.ipc.open_file(pa.memory_map(str(path)))
-        with opened as file:
-            yield file
-    except pa.ArrowException as error:
-        raise _unreadable(path) from error
-    except OSError as error:
-        if error.errno is not None:  # the system's own, such as a file that went
-            raise
-        raise _unreadable(path) from error
-
-
-def _schema(path: Path, file: Any) -> Any:
-    return file.schema_arrow if path.suffix == ".parquet" else file.schema
+def _parts(given: Any) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
+    """X, y and weights of what a function gave."""
+    parts = tuple(None if part is None else np.asarray(part) for part in given) if isinstance(given, tuple) else None
+    x, *others = (np.asarray(given),) if parts is None else parts or (None,)
+    if x is None or x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "fiub" or len(others) > 2:
+        what = "nothing" if x is None else f"{x.dtype} of shape {x.shape}"
+        raise TypeError(
+            f"the function must give arrays (rows, columns) of numbers, or tuples (X, y, weights); got {what}"
+        )
+    target, weights = [*others, None, None][:2]
+    for name, column in (("y", target), ("weights", weights)):
+        if column is not None and (column.shape != x.shape[:1] or column.dtype.kind not in "fiub"):
+            raise TypeError(
+                f"{name} must be {len(x)} numbers, one a row of X; got {column.dtype} of shape {column.shape}"
+            )
+    return x, target, weights
 
 
 def _mapped_npy(path: Path) -> Any:
     try:
         return np.load(path, mmap_mode="r")
     except (ValueError, EOFError) as error:  # its words would have the reader switch a guard off
-        raise _unreadable(path) from error
+        raise unreadable(path) from error
 
 
-def _unreadable(path: Path) -> ValueError:
+def unreadable(path: Path) -> ValueError:
     return ValueError(
         f"{path.name} cannot be read as a {path.suffix} file of numbers: it is damaged or of another format"
     )
 
 
-def _count_rows(file: Any) -> int:
-    return sum(file.get_batch(i).num_rows for i in range(file.num_record_batches))
-
-
-class _Mapped:
-    """Another source's rows, seen through a function."""
-
-    def __init__(self, source: Source, f: Callable[[Any], Any]) -> None:
-        self._source, self._f = source, f
-        self.n_units, self.total_weight = source.n_units, source.total_weight
-
-    @property
-    def n_blocks(self) -> int:
-        return self._source.n_blocks
-
-    def blocks(self) -> Iterator[Block]:
-        for block in self._source.blocks():
-            yield Block(block.first, (self._f(block.columns[0]), *block.columns[1:]), block.weights, block.memory)
-
-
 def mapped(source: Source, f: Callable[[Any], Any]) -> Source:
     """`source` with `f` applied to the first column of every block."""
-    return _Mapped(source, f)
+    return Mapped(source, lambda block: (f(block.columns[0]), *block.columns[1:]))
 
 
-def open_rows(path: str | Path, columns: Sequence[str] | None = None, *, n_jobs: int | None = None) -> Chunks:
-    """Open a file whose rows are to be read block by block, for data larger than memory.
+def open_rows(
+    source: str | Path | Callable[[], Iterable[Any]],
+    columns: Sequence[str] | None = None,
+    *,
+    target: str | None = None,
+    sample_weight: str | None = None,
+    n_jobs: int | None = None,
+) -> Chunks:
+    """Open rows that are to be read block by block, for data larger than memory.
 
     Parameters
     ----------
-    path : str or path
-        A ``.npy`` file (two-dimensional), ``.parquet``, ``.arrow`` or ``.feather``.
+    source : str, path or callable
+        A ``.npy`` file (two-dimensional), ``.parquet``, ``.arrow`` or ``.feather``; a folder of Parquet files, read in
+        the order of their names, folders in it included; or a function without arguments that returns, at every call
+        and each time the same, an iterable of arrays (rows, columns) or of tuples (X, y) or (X, y, weights).
     columns : sequence of str, optional
-        The columns to read, in this order (not for .npy); by default all.
+        The columns to read, in this order (of tables); by default all but those named next.
+    target, sample_weight : str, optional
+        Columns (of tables) that hold the target and the weights of the rows: fits then take them from there.
     n_jobs : int, optional
         Threads that work on blocks at a time.
 
@@ -261,6 +366,11 @@ def open_rows(path: str | Path, columns: Sequence[str] | None = None, *, n_jobs:
     FileNotFoundError, ValueError, TypeError
         If there is no such file, no such column, or it holds anything but numbers.
 
+    Notes
+    -----
+    Row groups, record batches and a function's arrays are chunks: sums run within each and then over all of them in
+    one order, so equal chunks give equal answers to the last bit wherever they are kept.
+
     Examples
     --------
     >>> import numpy as np, tempfile, pathlib, majorant as mj
@@ -269,16 +379,40 @@ def open_rows(path: str | Path, columns: Sequence[str] | None = None, *, n_jobs:
     >>> rows = mj.open_rows(path)
     >>> mj.KMeans(2, random_state=0).fit(rows).labels_.shape
     (1000,)
+    >>> def parts():
+    ...     for seed in range(10):
+    ...         yield np.random.default_rng(seed).normal(size=(100, 3))
+    >>> mj.KMeans(2, random_state=0).fit(mj.open_rows(parts)).labels_.shape
+    (1000,)
     """
-    path = Path(path)
+    from majorant.engine.arrow import ArrowRows
+
+    named = {"columns": columns, "target": target, "sample_weight": sample_weight}
+    without = next((name for name, value in named.items() if value is not None), None)
+    if callable(source):
+        if without is not None:
+            raise ValueError(
+                f"a function's arrays have no column names: leave {without} out; give tuples (X, y, weights)"
+            )
+        return Chunks(IteratedRows(source), n_jobs=n_jobs)
+    path = Path(source)
+    if path.is_dir():
+        files = sorted(
+            file
+            for file in path.rglob("*.parquet")
+            if not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+        )
+        if not files:
+            raise FileNotFoundError(f"no file in {path} ends in .parquet")
+        return Chunks(ArrowRows(files, columns, target, sample_weight), n_jobs=n_jobs)
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
     if path.suffix == ".npy":
-        if columns is not None:
-            raise ValueError("a .npy file has no column names: leave columns out")
+        if without is not None:
+            raise ValueError(f"a .npy file has no column names: leave {without} out")
         return Chunks(NpyRows(_mapped_npy(path)), n_jobs=n_jobs)
     if path.suffix in (".parquet", ".arrow", ".feather"):
-        return Chunks(ArrowRows(path, columns), n_jobs=n_jobs)
+        return Chunks(ArrowRows([path], columns, target, sample_weight), n_jobs=n_jobs)
     raise ValueError(f"{path.name}: rows are read from .npy, .parquet, .arrow or .feather files")
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from majorant.engine.checkpoint import enter_fit
 from majorant.engine.chunks import Chunks
 from majorant.engine.storage import StoredRows, stored_rows
 from majorant.engine.trace import Trace
@@ -54,6 +55,7 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     def _all_or_nothing(self) -> Iterator[None]:
         """A fit that fails or is interrupted leaves the estimator as it was: unfitted, or with the fit before."""
         before = dict(self.__dict__)
+        enter_fit(type(self).__name__, self.get_params(deep=False))
         try:
             yield
         except BaseException:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import struct
-import zipfile
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -15,7 +13,7 @@ import majorant
 from majorant.persistence.archive import read_archive, write_archive
 from majorant.persistence.atomic import replacing
 from majorant.persistence.codec import Decoder, Encoder
-from majorant.persistence.errors import SavedModelError, UnsavableError
+from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, UnsavableError
 from majorant.registry import CARDS, ESTIMATORS, card_of
 
 __all__ = ["SavedModelError", "UnsavableError", "load", "load_with_extra", "replacing", "save"]
@@ -24,21 +22,6 @@ FORMAT = 1
 _KIND = "majorant model"
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _KEYS = {"kind", "format", "model", "parameters", "fitted", "extra", "versions"}
-_FAULTS_OF_A_FILE = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    MemoryError,
-    NotImplementedError,
-    OSError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    struct.error,
-    zipfile.BadZipFile,
-)
 
 
 def save(estimator: Any, path: str | os.PathLike[str], extra: Any = None) -> None:
@@ -119,7 +102,7 @@ def _loaded(stream: BinaryIO, name: str) -> tuple[Any, Any]:
         return _restored(meta, Decoder(arrays))
     except SavedModelError as error:
         raise SavedModelError(f"{name} is not a model that can be loaded: {error}") from error
-    except _FAULTS_OF_A_FILE as error:
+    except FAULTS_OF_A_FILE as error:
         raise SavedModelError(
             f"{name} is not a model saved by majorant, or it is damaged ({type(error).__name__}: {error})"
         ) from error

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.engine.checkpoint import Entry
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.gaussian_em import EmRun
 
@@ -78,12 +79,19 @@ def steps_of(run: Callable[[Mixture], EmRun]) -> Callable[[Mixture], Step]:
 
 
 def climb(
-    step: Callable[[Mixture], Step], start: Mixture, *, floor: float, tol: float, max_iter: int, accelerate: bool = True
+    step: Callable[[Mixture], Step],
+    start: Mixture,
+    *,
+    floor: float,
+    tol: float,
+    max_iter: int,
+    accelerate: bool = True,
+    entry: Entry | None = None,
 ) -> Climb:
     """EM with squared extrapolation (SQUAREM) until there is at most `tol` to gain.
 
     Every iteration makes two steps of EM; the next begins where their extrapolation leads, if the likelihood is higher
-    there, and otherwise where they ended.
+    there, and otherwise where they ended. With an `entry` of a journal it goes on from what that knows.
 
     References
     ----------
@@ -94,6 +102,12 @@ def climb(
     known, gained = -np.inf, np.inf
     history: list[float] = []
     quiet = 0
+    if entry is not None and entry.state is not None:
+        here, ended, known, gained, quiet = (
+            entry.state[name] for name in ("here", "ended", "known", "gained", "quiet")
+        )
+        history = list(entry.state["history"])
+        entry.check("known", step(entry.state["middle"]).before)
     while True:
         first = step(here)
         if not first.before >= known and history:
@@ -115,6 +129,9 @@ def climb(
             at_rest = max(remaining(gained, last - known), gained) <= tol + 4 * np.finfo(np.float64).eps * abs(last)
             return Climb(ended, last, second.floored, bool(quiet >= 2 or at_rest), tuple(history))
         here = (extrapolated(here, first.mixture, ended, floor) if accelerate else None) or ended
+        if entry is not None:
+            where = {"here": here, "middle": first.mixture, "ended": ended, "known": known}
+            entry.keep({**where, "gained": gained, "quiet": quiet, "history": list(history)})
 
 
 def extrapolated(first: Mixture, second: Mixture, third: Mixture, floor: float) -> Mixture | None:

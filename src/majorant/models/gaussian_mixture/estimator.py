@@ -267,14 +267,14 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
                 n, dtype = self._check_stored(source, reset=True), source.dtype
                 d = source.n_features
             check_enough_rows(n, "n_components", self.n_components, "component")
-            weights = check_sample_weight(sample_weight, n)
             settings = self._settings(d)
             if source is None:
+                weights = check_sample_weight(sample_weight, n)
                 X = X.astype(np.float64, copy=False) if X.size <= SMALL_TABLE else X
                 self._refuse_unobserved(X, weights)
                 rows = rows_in_memory(X, weights, self.n_jobs)
             else:
-                source.weights = weights
+                source.weigh(sample_weight)
                 rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs, allow_missing=True)
             precision = _precision(rows, dtype)
             fit = fit_mixture(rows, settings, precision, random)

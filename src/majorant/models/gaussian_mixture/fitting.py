@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts
+from majorant.engine.checkpoint import entered
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.draws import thinned
 from majorant.engine.loop import minimize
@@ -373,6 +374,7 @@ def _on_all_rows(rows: Rows, problem: Problem, settings: Settings, best: Candida
         tol=settings.tol * data.total_weight,
         max_iter=settings.max_iter,
         accelerate=added is None,
+        entry=entered(loop="climb", start=start, rows=data.n_units, tol=settings.tol, max_iter=settings.max_iter),
     ).scaled(1 / unit)
     return problem.candidate(coordinates, end, history(end))
 

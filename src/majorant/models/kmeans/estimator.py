@@ -206,11 +206,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             else:
                 n = self._check_stored(source, reset=True)
             check_enough_rows(n, "n_clusters", self.n_clusters, "cluster")
-            weights = check_sample_weight(sample_weight, n)
             if source is None:
-                rows = rows_in_memory(X, weights, self.n_jobs)
+                rows = rows_in_memory(X, check_sample_weight(sample_weight, n), self.n_jobs)
             else:
-                source.weights = weights
+                source.weigh(sample_weight)
                 rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
             self._warn_of_repeats(rows)
             unit = square_unit(rows.measure.scale, rows.scatter, float(abs(rows.measure.points).max()))
@@ -265,15 +264,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
     def _nearest(self, X: Any) -> NDArray[np.int32]:
         """Nearest centre of each row; a row's answer does not depend on the other rows."""
         centres, to_units, _ = self._units(sparse.issparse(X))
-        data = Chunks(X, n_jobs=self.n_jobs)
-        labels = np.full(data.n_units, -1, dtype=np.int32)
 
-        def visit(block: Block) -> int:
-            x = to_units(block.columns[0], pull_in=True)
-            return assign(x, None, centres, labels[block.at], with_moments=False)[1]
+        def nearest(block: Block) -> NDArray[np.int32]:
+            labels = np.full(len(block), -1, dtype=np.int32)
+            assign(to_units(block.columns[0], pull_in=True), None, centres, labels, with_moments=False)
+            return labels
 
-        data.map_sum(visit)
-        return labels
+        return Chunks(X, n_jobs=self.n_jobs).map_rows(nearest, (), np.int32)
 
     def _units(self, is_sparse: bool) -> tuple[NDArray[Any], Callable[..., Any], float]:
         """Centres in units in which distances are safe, the function that brings rows there, and the scale."""
@@ -359,16 +356,19 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         """
         X = self._check_rows(X)
         centres, to_units, scale = self._units(sparse.issparse(X))
-        weights = check_sample_weight(sample_weight, X.n_units if isinstance(X, StoredRows) else X.shape[0])
+        if isinstance(X, StoredRows):
+            X.weigh(sample_weight)
+            data = Chunks(X, n_jobs=self.n_jobs)
+        else:
+            data = Chunks(X, weights=check_sample_weight(sample_weight, X.shape[0]), n_jobs=self.n_jobs)
 
         def visit(block: Block) -> float:
             x = to_units(block.columns[0])
-            own = None if weights is None else weights[block.first : block.first + len(block)]
-            moments, _ = assign(x, own, centres, np.zeros(len(block), dtype=np.int32))
+            moments, _ = assign(x, block.weights, centres, np.zeros(len(block), dtype=np.int32))
             assert moments is not None
             return float(moments[:, -1].sum())
 
-        return -Chunks(X, n_jobs=self.n_jobs).map_sum(visit) / scale**2
+        return -data.map_sum(visit) / scale**2
 
     def certify(
         self, X: Any, *, sample_weight: Any = None, effort: Literal["fast", "default", "tight"] = "default"

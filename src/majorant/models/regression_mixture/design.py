@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.engine.chunks import Block, Chunks, Source
+from majorant.engine.chunks import Block, Chunks, Mapped
 from majorant.engine.measure import amid, empirical_measure, safe_scale
 from majorant.engine.storage import StoredRows
 
@@ -168,7 +167,7 @@ class Design:
             z, u = (np.asarray(column, dtype=np.float64) for column in block.columns)
             return np.einsum("ip,pj->ij", z, inverse), u + np.einsum("ip,p->i", z, pooled)
 
-        return Chunks(_Mapped(self.data.source, columns), n_jobs=self.data.n_jobs), inverse.T, pooled
+        return Chunks(Mapped(self.data.source, columns), n_jobs=self.data.n_jobs), inverse.T, pooled
 
     @property
     def n_coefficients(self) -> int:
@@ -210,8 +209,8 @@ def design_in_memory(
     return Design(data, standard, z, u, w, unit, measure.positions)
 
 
-def design_streamed(source: StoredRows, y: NDArray[Any], fit_intercept: bool, seed: int, n_jobs: int | None) -> Design:
-    """The design of rows that are read block by block, and a sample of it drawn uniformly.
+def design_streamed(source: StoredRows, fit_intercept: bool, seed: int, n_jobs: int | None) -> Design:
+    """The design of rows that are read block by block with their target, and a sample of it drawn uniformly.
 
     Raises
     ------
@@ -219,39 +218,46 @@ def design_streamed(source: StoredRows, y: NDArray[Any], fit_intercept: bool, se
         If a row holds NaN or infinity.
     """
     n, d = source.n_units, source.n_features
-    unit = 1.0
-    if source.weights is not None:
-        source.weights, unit = _on_average_one(source.weights)
+    unit = source.weights_of_one()
     size = min(n, max(SAMPLE_BYTES // (8 * (d + 1)), 1000))
     drawn = np.sort(np.random.default_rng(seed).choice(n, size, replace=False, shuffle=False))
-    kept: list[NDArray[np.float64]] = []
-    for block in source.blocks():
-        x = block.columns[0]
-        if not np.isfinite(x).all():
-            row, column = np.argwhere(~np.isfinite(x))[0]
-            raise ValueError(
-                f"row {block.first + row}, column {column} of X is {x[row, column]}: "
-                "drop rows with missing or infinite values, or fill them in, before fitting"
-            )
-        at = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
-        kept.append(x[drawn[at] - block.first].astype(np.float64))
-    rows = np.column_stack([np.concatenate(kept), y[drawn]])
+
+    def some(block: Block) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        _refuse_non_finite(block)
+        own = drawn[slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))] - block.first
+        weights = np.ones(len(own)) if block.weights is None else block.weights[own]
+        return [(np.column_stack([column[own] for column in block.columns]).astype(np.float64), weights)]
+
+    rows, weights = map(np.concatenate, zip(*Chunks(source, n_jobs=n_jobs).map_sum(some), strict=True))
     origin = amid(rows, np.arange(size)) if fit_intercept else np.zeros(d + 1)
 
     def centred(block: Block) -> tuple[Any, ...]:
-        own = y[block.first : block.first + len(block)].astype(np.float64)
-        return np.ascontiguousarray(block.columns[0] - origin[:-1]), own - origin[-1]
+        x, y = block.columns
+        return np.ascontiguousarray(x - origin[:-1]), y - origin[-1]
 
-    standard = _standard(Chunks(_Mapped(source, centred), n_jobs=n_jobs), origin, np.ones(d + 1), fit_intercept)
+    standard = _standard(Chunks(Mapped(source, centred), n_jobs=n_jobs), origin, np.ones(d + 1), fit_intercept)
+    dtype = source.dtype
 
     def standardised(block: Block) -> tuple[Any, ...]:
-        return tuple(np.ascontiguousarray(c, dtype=source.dtype) for c in standard.apply(*centred(block)))
+        return tuple(np.ascontiguousarray(c, dtype=dtype) for c in standard.apply(*centred(block)))
 
-    sample = empirical_measure(rows, None if source.weights is None else source.weights[drawn])
+    sample = empirical_measure(rows, weights if source.has_weights else None)
     points = sample.restore(sample.points) - origin
-    z, u = (np.ascontiguousarray(c, dtype=source.dtype) for c in standard.apply(points[:, :-1], points[:, -1]))
-    data = Chunks(_Mapped(source, standardised), n_jobs=n_jobs)
+    z, u = (np.ascontiguousarray(c, dtype=dtype) for c in standard.apply(points[:, :-1], points[:, -1]))
+    data = Chunks(Mapped(source, standardised), n_jobs=n_jobs)
     return Design(data, standard, z, u, _on_average_one(sample.weights)[0], unit, None)
+
+
+def _refuse_non_finite(block: Block) -> None:
+    x, y = block.columns
+    if np.isfinite(x).all() and np.isfinite(y).all():
+        return
+    row, column = np.argwhere(~np.isfinite(np.column_stack([x, y])))[0]
+    where, value = (f", column {column} of X", x[row, column]) if column < x.shape[1] else (" of y", y[row])
+    raise ValueError(
+        f"row {block.first + row}{where} is {value}: "
+        "drop rows with missing or infinite values, or fill them in, before fitting"
+    )
 
 
 def _on_average_one(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
@@ -260,29 +266,6 @@ def _on_average_one(weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], 
         return np.ones(len(weights)), float(weights[0])
     unit = float(weights.sum()) / len(weights)
     return weights / unit, unit
-
-
-class _Mapped:
-    """A source with other columns."""
-
-    def __init__(self, source: Source, columns: Any) -> None:
-        self._source, self._columns = source, columns
-
-    @property
-    def n_units(self) -> int:
-        return self._source.n_units
-
-    @property
-    def total_weight(self) -> float:
-        return self._source.total_weight
-
-    @property
-    def n_blocks(self) -> int:
-        return self._source.n_blocks
-
-    def blocks(self) -> Iterator[Block]:
-        for block in self._source.blocks():
-            yield Block(block.first, self._columns(block), block.weights, block.memory)
 
 
 def raw_design(

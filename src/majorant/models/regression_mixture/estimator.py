@@ -9,7 +9,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_array, column_or_1d, validate_data
+from sklearn.utils.validation import validate_data
 
 from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user
 from majorant.engine.policies import BoundPolicy
@@ -30,6 +30,9 @@ from majorant.models.regression_mixture.words import PLAIN_ONLY
 from majorant.registry import ModelCard, register
 from majorant.solvers.responses import Response
 from majorant.summary import Summary
+
+KEPT_BYTES = 1 << 26
+"""Responsibilities of more bytes are not kept of rows that are streamed."""
 
 
 @register(
@@ -128,8 +131,9 @@ class RegressionMixture(CertifiableLines):
         one of "poisson" and "binomial".
     weights_ : ndarray of shape (n_components,)
         With gating, means of the priors.
-    responsibilities_ : ndarray of shape (n_samples, n_components)
-        Probability of each component for each row of the fit.
+    responsibilities_ : ndarray of shape (n_samples, n_components), or None
+        Probability of each component for each row of the fit; None, as is `trimmed_`, for rows read block by block
+        where it would take more than 64 MB: `predict_proba` makes it.
     log_likelihood_, aic_, bic_, icl_ : float
         BIC and ICL count rows, not groups, as flexmix does, and weights where rows have them; lower is better.
     regular_ : bool
@@ -166,6 +170,8 @@ class RegressionMixture(CertifiableLines):
     group_responsibilities_ : ndarray of shape (n_groups, n_components), or None
     trimmed_ : ndarray of shape (n_samples,) of bool
         Rows that were trimmed.
+    n_samples_fit_ : int
+        Rows of the fit.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names; by a formula the names of its terms.
@@ -246,7 +252,7 @@ class RegressionMixture(CertifiableLines):
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         *,
         sample_weight: Any = None,
         groups: Any = None,
@@ -263,6 +269,7 @@ class RegressionMixture(CertifiableLines):
             A memory-mapped array larger than 64 MB, or ``majorant.open_rows(path)``, is read block by block; starts
             then race on a sample.
         y : array-like of shape (n_samples,)
+            To be left out where X was opened with a target column.
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative weights, not all zero. With groups a weight is the group's, the same for all its rows.
         groups : array-like of shape (n_samples,), optional
@@ -299,13 +306,13 @@ class RegressionMixture(CertifiableLines):
                 n = len(y)
             else:
                 n = self._check_stored(source, reset=True)
-                y = self._target(
-                    column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64), warn=True), source.dtype
-                )
-                if len(y) != n:
-                    raise ValueError(f"X has {n} rows and y has {len(y)}")
+                source.aim(y)
             check_enough_rows(n, "n_components", self.n_components, "line")
-            weights = check_sample_weight(sample_weight, n)
+            if source is None:
+                weights = check_sample_weight(sample_weight, n)
+            else:
+                source.weigh(sample_weight)
+                weights = None
             seed = int(random.randint(2**31))
             extras = check_extras(
                 n,
@@ -330,7 +337,12 @@ class RegressionMixture(CertifiableLines):
             for name, value in attributes.items():
                 setattr(self, name, value)
             self.gating_names_in_ = extras.gating_names
-            self._keep_responsibilities(X if source is None else source, y, extras, threshold)
+            if source is not None and 8 * n * self.n_components > KEPT_BYTES:
+                self.groups_ = self.group_responsibilities_ = self.responsibilities_ = self.trimmed_ = None
+            else:
+                y = y if source is None else source.all_of_target()
+                self._keep_responsibilities(X if source is None else source, y, extras, threshold)
+            self.n_samples_fit_ = n
             for message, category in outcome.warnings:
                 warnings.warn(message, category, stacklevel=levels_to_user())
         return self

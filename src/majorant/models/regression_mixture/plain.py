@@ -23,13 +23,13 @@ from majorant.models.regression_mixture.words import of_columns
 
 
 def fit_plain(
-    X: NDArray[Any] | StoredRows, y: NDArray[Any], weights: NDArray[np.float64] | None, settings: Settings
+    X: NDArray[Any] | StoredRows, y: NDArray[Any] | None, weights: NDArray[np.float64] | None, settings: Settings
 ) -> Outcome:
-    """Fit lines with Gaussian noise."""
+    """Fit lines with Gaussian noise; stored rows bring their target and weights."""
     if isinstance(X, StoredRows):
-        X.weights = weights
-        design = design_streamed(X, y, settings.fit_intercept, settings.seed, settings.n_jobs)
+        design = design_streamed(X, settings.fit_intercept, settings.seed, settings.n_jobs)
     else:
+        assert y is not None
         design = design_in_memory(X, y, weights, settings.fit_intercept, settings.n_jobs)
     least = least_mass(settings.min_component_size, design.unit, design.total_weight, design.n_coefficients)
     fitted = fit_lines(

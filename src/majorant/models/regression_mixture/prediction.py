@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant._validation import check_sample_weight
 from majorant.energy import free_energy, posterior
@@ -49,6 +49,8 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     standard_errors_: dict[str, NDArray[np.float64]] | None
     n_parameters_: int
     is_exact_: bool
+    responsibilities_: NDArray[np.float64] | None
+    trimmed_: NDArray[np.bool_] | None
 
     def _rows(self, X: Any, y: Any = None) -> tuple[Any, Any]:
         """Rows to predict, and their target: validated in memory, or X a stream."""
@@ -60,12 +62,10 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
             X, y = validate_data(self, X, y, reset=False, dtype=[np.float64, np.float32], order="C", y_numeric=True)
             return X, y
         self._check_stored(source, reset=False)
-        if y is None:
+        if y is None and not source.has_target:
             return source, None
-        y = column_or_1d(check_array(y, ensure_2d=False, dtype=np.float64), warn=True)
-        if len(y) != source.n_units:
-            raise ValueError(f"X has {source.n_units} rows and y has {len(y)}")
-        return source, y
+        source.aim(y)
+        return source, source.all_of_target()
 
     @property
     def _response(self) -> Response:

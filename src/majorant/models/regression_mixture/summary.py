@@ -22,7 +22,8 @@ def regression_summary(model: Any) -> Summary:
         Fitted.
     """
     k, d = model.coef_.shape
-    n = len(model.responsibilities_)
+    q = model.responsibilities_
+    n = model.n_samples_fit_ if q is None else len(q)
     features = model._feature_names()
     criteria = Facts(
         "fit",
@@ -30,7 +31,6 @@ def regression_summary(model: Any) -> Summary:
         [Fact("AIC", model.aic_, 2), Fact("parameters", model.n_parameters_), Fact("rows", n)],
     )
     has_noise = model._response.has_dispersion
-    certain = int(np.count_nonzero(model.responsibilities_.max(axis=1) > 0.9))
     lines = Table(
         "components",
         [
@@ -51,7 +51,11 @@ def regression_summary(model: Any) -> Summary:
             for j in range(k)
         ],
     )
-    note = f"{counted(certain, 'row')} of {n} belong to one component with probability above 0.9."
+    if q is None:
+        note = "The rows were streamed: predict_proba says how surely each belongs to a component."
+    else:
+        certain = counted(int(np.count_nonzero(q.max(axis=1) > 0.9)), "row")
+        note = f"{certain} of {n} belong to one component with probability above 0.9."
     blocks = [
         evidence_block(model.evidence_),
         Block("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (criteria,)),

@@ -1,0 +1,112 @@
+"""How is a table that need not fit into memory read, and one written, part by part?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import polars as pl
+
+from majorant.cli.errors import CommandError
+from majorant.cli.tables import SourceTable, read_table
+from majorant.persistence import replacing
+
+PART_BYTES = 1 << 25
+"""A part of a Parquet file takes about this much as numbers."""
+
+
+def read_parts(path: Path, *, whole: bool = False) -> Iterator[tuple[int, SourceTable]]:
+    """The parts of a table with the number of rows before each: of a Parquet file some rows at a time, else all.
+
+    Parameters
+    ----------
+    path : Path
+    whole : bool
+        Whether the table is to be one part, whatever its format.
+
+    Raises
+    ------
+    CommandError
+        As `read_table`.
+    """
+    if whole or path.suffix.lower() not in (".parquet", ".pq") or not path.is_file() or path.stat().st_size == 0:
+        yield 0, read_table(path)
+        return
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    before = 0
+    try:
+        with pa.parquet.ParquetFile(path) as file:
+            n, width = file.metadata.num_rows, len(file.schema_arrow.names)
+            if n == 0 or width == 0:
+                raise CommandError(f"{path} has no rows.", "A table needs at least one row and one column.")
+            rows = min(max(PART_BYTES // (8 * width), 1024), 1 << 18)
+            for batch in file.iter_batches(rows):
+                frame = pl.from_arrow(batch)
+                assert isinstance(frame, pl.DataFrame)
+                where = "" if frame.height == n else f" (rows {before + 1} to {before + frame.height})"
+                yield before, SourceTable(path, frame, "", where)
+                before += frame.height
+    except pa.ArrowException as error:
+        raise _unreadable(path, error) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise CommandError(f"{path} cannot be opened: {error.strerror}.") from error
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: Exception) -> CommandError:
+    reason = str(error).strip().split("\n")[0].rstrip(".")
+    return CommandError(
+        f"{path} cannot be read as parquet: {reason}.",
+        "Check that the file is complete and that its ending says what it is.",
+    )
+
+
+class PartWriter:
+    """Writes columns part by part, by the ending of a file's name; a part is a row group of a Parquet file."""
+
+    def __init__(self, stream: BinaryIO, ending: str) -> None:
+        self._stream, self._ending = stream, ending
+        self._parquet: Any = None
+        self.n_rows = 0
+
+    def write(self, columns: Mapping[str, Any]) -> None:
+        """Append rows."""
+        frame = pl.DataFrame(dict(columns))
+        if self._ending == ".parquet":
+            import pyarrow as pa
+            import pyarrow.parquet
+
+            table = frame.to_arrow()
+            if self._parquet is None:
+                self._parquet = pa.parquet.ParquetWriter(self._stream, table.schema)
+            self._parquet.write_table(table.cast(self._parquet.schema), row_group_size=max(frame.height, 1))
+        else:
+            separator = "\t" if self._ending == ".tsv" else ","
+            frame.write_csv(self._stream, separator=separator, include_header=self.n_rows == 0)
+        self.n_rows += frame.height
+
+    def close(self) -> None:
+        if self._parquet is not None:
+            self._parquet.close()
+
+
+@contextmanager
+def writing_parts(path: Path) -> Iterator[PartWriter]:
+    """A writer of a file that appears whole or not at all."""
+    with replacing(path) as stream:
+        writer = PartWriter(stream, path.suffix.lower())
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+
+def write_table(columns: Mapping[str, Any], path: Path) -> None:
+    """Write columns by the ending of the name; the file appears whole or not at all."""
+    with writing_parts(path) as writer:
+        writer.write(columns)

@@ -1,0 +1,186 @@
+"""Where a long fit stands, so that it can be gone on with: loops tell it to a journal, if there is one.
+
+Everything a fit does is a function of the data, the parameters and `random_state`. So a fit that is gone on with is run
+again from its beginning, and only its long loops are left out as far as the journal has them: they are entered in the
+order in which the fit begins them, and each is told by its start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+JOURNAL: ContextVar[Journal | None] = ContextVar("majorant_journal", default=None)
+"""The journal of the fits of this context; None: nothing is kept."""
+
+IMMATERIAL = ("copy_x", "n_jobs", "verbose", "verbose_interval")
+"""Parameters on which no answer depends."""
+
+
+class CheckpointError(ValueError):
+    """A checkpoint is of another fit: of other data, parameters or starts."""
+
+
+class Entry:
+    """One fit or one loop in the journal.
+
+    Attributes
+    ----------
+    state : dict or None
+        What a loop needs to go on from where it was last kept; None: nothing is known.
+    """
+
+    def __init__(self, journal: Journal, identity: Mapping[str, Any]) -> None:
+        self._journal, self.identity = journal, dict(identity)
+        self.state: dict[str, Any] | None = None
+
+    def keep(self, state: dict[str, Any]) -> None:
+        """Remember where a loop stands after an iteration; every so often it is also written."""
+        self.state = state
+        self._journal.count()
+
+    def check(self, name: str, found: float) -> None:
+        """Refuse data that give another number than the `name` of the state.
+
+        Raises
+        ------
+        CheckpointError
+        """
+        assert self.state is not None
+        if self.state[name] != found:
+            raise self._journal.refused(
+                f"of other data: the {name} at its parameters was {self.state[name]!r}, and here it is {found!r}"
+            )
+
+
+class Journal:
+    """Fits and loops in the order in which they begin.
+
+    Parameters
+    ----------
+    name : str
+        What errors call it.
+    every : int
+        Iterations between two writings.
+    write : callable
+        Given all entries.
+    """
+
+    def __init__(self, name: str, every: int, write: Callable[[list[Entry]], None]) -> None:
+        self._name, self._every, self._write = name, every, write
+        self.entries: list[Entry] = []
+        self._known = self._position = self._iterations = 0
+        self._is_written = True
+
+    def recall(self, identities: list[tuple[dict[str, Any], dict[str, Any] | None]]) -> None:
+        """Take entries of an earlier run, as (identity, state)."""
+        for identity, state in identities:
+            entry = Entry(self, identity)
+            entry.state = state
+            self.entries.append(entry)
+        self._known = len(self.entries)
+
+    def enter(self, **identity: Any) -> Entry:
+        """The next entry: a new one, or that of the earlier run, which must be of the same fit.
+
+        Raises
+        ------
+        CheckpointError
+        """
+        number, self._position = self._position, self._position + 1
+        if number >= self._known:
+            self.entries.append(Entry(self, identity))
+            self._is_written = False
+            return self.entries[-1]
+        known = self.entries[number].identity
+        if known != identity:
+            raise self.refused(_difference(known, identity))
+        return self.entries[number]
+
+    def count(self) -> None:
+        """One more iteration was made."""
+        self._iterations, self._is_written = self._iterations + 1, False
+        if self._iterations >= self._every:
+            self.write()
+
+    def write(self) -> None:
+        """Write what is not written yet."""
+        if not self._is_written:
+            self._iterations, self._is_written = 0, True
+            self._write(self.entries)
+
+    def refused(self, reason: str) -> CheckpointError:
+        return CheckpointError(f"{self._name} is {reason}; name another file, or delete this one to begin anew")
+
+
+def entered(**identity: Any) -> Entry | None:
+    """The entry of a loop that begins, if there is a journal; `identity` is what the loop is told by."""
+    journal = JOURNAL.get()
+    return None if journal is None else journal.enter(**{name: _described(value) for name, value in identity.items()})
+
+
+def enter_fit(model: str, parameters: Mapping[str, Any]) -> None:
+    """A fit begins.
+
+    Raises
+    ------
+    ValueError
+        If it draws other numbers every time, so that it cannot be gone on with.
+    """
+    journal = JOURNAL.get()
+    if journal is None:
+        return
+    if parameters.get("random_state", 0) is None:
+        raise ValueError("random_state=None draws other numbers in every fit: set a whole number under a checkpoint")
+    described = {name: _described(value) for name, value in parameters.items() if name not in IMMATERIAL}
+    journal.enter(model=model, parameters=described)
+
+
+def digest(value: Any) -> str:
+    """What tells apart the parameters that a loop may start from."""
+    told = hashlib.sha256()
+    _tell(value, told)
+    return told.hexdigest()[:16]
+
+
+def _tell(value: Any, told: Any) -> None:
+    if isinstance(value, np.ndarray) and value.dtype.kind != "O":
+        told.update(f"{value.dtype.str}{value.shape}".encode())
+        told.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, list | tuple):
+        told.update(f"{type(value).__name__}{len(value)}".encode())
+        for item in value:
+            _tell(item, told)
+    elif isinstance(value, Mapping):
+        _tell([[str(key), item] for key, item in value.items()], told)
+    elif isinstance(value, np.random.RandomState):
+        _tell(value.get_state(legacy=True), told)
+    elif value is None or isinstance(value, bool | int | float | str | np.generic):
+        told.update(repr(value).encode())
+    else:
+        told.update(type(value).__name__.encode())
+        parts = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else vars(value)
+        _tell(parts if hasattr(value, "__dict__") or is_dataclass(value) else repr(value), told)
+
+
+def _described(value: Any) -> str:
+    plain = value is None or isinstance(value, bool | int | float | str)
+    return repr(value) if plain else f"{type(value).__name__} {digest(value)}"
+
+
+def _difference(known: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """What an entry is of, and what it should be of."""
+    if known.get("model") != given.get("model"):
+        names = [entry.get("model", "a loop of a fit") for entry in (known, given)]
+        return f"of another fit: it has {names[0]} where {names[1]} is fitted"
+    if "model" in known:
+        was, now = known["parameters"], given["parameters"]
+        changed = [name for name in {**was, **now} if was.get(name) != now.get(name)]
+        told = [f"{name} was {was.get(name, 'not there')} and is {now.get(name, 'not there')}" for name in changed]
+        return f"of other parameters of {known['model']}: {', '.join(told)}"
+    return "of other data or starts: the fit begins where the one in the checkpoint did not"

@@ -1,0 +1,132 @@
+"""How is a fit kept while it runs? In one file, replaced every few iterations, from which it goes on."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from majorant._validation import check_integer
+from majorant.engine.checkpoint import JOURNAL, Entry, Journal
+from majorant.persistence.archive import read_archive, write_archive
+from majorant.persistence.atomic import replacing
+from majorant.persistence.codec import Decoder, Encoder
+from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, UnsavableError
+
+FORMAT = 1
+_KIND = "majorant checkpoint"
+
+
+@contextmanager
+def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[None]:
+    """Keep the fits of a ``with`` block in a file, and go on from it where it is there already.
+
+    The parameters of the loop that runs are written every few iterations, and when the block ends in whatever way; a
+    file appears whole or not at all. Run again, the same lines go on from the file, and their results are the same to
+    the last bit as those of a fit that nothing disturbed: starts are made again, what iterations have been made is
+    left out, and one pass over the data tells whether they are the same. Iterations of a bound policy that explores
+    are made again.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. It stays when the fits have ended.
+    every : int, default=10
+        Iterations between two writings.
+
+    Raises
+    ------
+    CheckpointError
+        A ValueError: the file is of other data or parameters, or of another fit.
+    SavedModelError
+        A ValueError: the file is damaged or no checkpoint.
+    ValueError
+        If a fit has ``random_state=None``: it could not be gone on with.
+
+    Examples
+    --------
+    >>> import numpy as np, tempfile, pathlib, majorant as mj
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "fit.checkpoint"
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> with mj.checkpoint(path):
+    ...     first = mj.KMeans(3, random_state=0).fit(X)
+    >>> with mj.checkpoint(path):
+    ...     again = mj.KMeans(3, random_state=0).fit(X)
+    >>> bool((first.cluster_centers_ == again.cluster_centers_).all())
+    True
+    """
+    check_integer("every", every, low=1)
+    name = os.fspath(path)
+    journal = Journal(name, every, lambda entries: _write(path, entries))
+    if Path(path).exists():
+        journal.recall(_read(path))
+    token = JOURNAL.set(journal)
+    try:
+        yield
+    finally:
+        JOURNAL.reset(token)
+        journal.write()
+
+
+def _write(path: str | os.PathLike[str], entries: list[Entry]) -> None:
+    encoder = Encoder()
+    kept = [[encoder.encode(entry.identity, "what is fitted"), _state(encoder, entry)] for entry in entries]
+    with replacing(path) as stream:
+        write_archive(stream, {"kind": _KIND, "format": FORMAT, "entries": kept}, encoder.arrays)
+
+
+def _state(encoder: Encoder, entry: Entry) -> Any:
+    """The state of a loop; None where its parameters are nothing that a file holds, so that it is run again."""
+    n_arrays = len(encoder.arrays)
+    try:
+        return encoder.encode(_plain(entry.state), "a parameter")
+    except UnsavableError:
+        for name in list(encoder.arrays)[n_arrays:]:
+            del encoder.arrays[name]
+        return None
+
+
+def _plain(value: Any) -> Any:
+    """Parameters that are objects of majorant as their parts."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(map(_plain, value))
+    if is_dataclass(value) and not isinstance(value, type):
+        home = type(value)
+        if not home.__module__.startswith("majorant.") or any(not f.init for f in fields(value)):
+            raise UnsavableError(f"a {home.__name__} is not kept")
+        parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return {"class": f"{home.__module__}:{home.__qualname__}", "parts": parts}
+    return value
+
+
+def _whole(value: Any) -> Any:
+    """The inverse of `_plain`."""
+    if isinstance(value, dict) and set(value) == {"class", "parts"}:
+        module, _, name = value["class"].partition(":")
+        if not module.startswith("majorant.") or not name.isidentifier():
+            raise SavedModelError(f"it holds a {value['class']}, which is no parameter of a model")
+        made = getattr(import_module(module), name)
+        if not (isinstance(made, type) and is_dataclass(made)):
+            raise SavedModelError(f"it holds a {value['class']}, which is no parameter of a model")
+        return made(**{key: _whole(item) for key, item in value["parts"].items()})
+    if isinstance(value, dict):
+        return {key: _whole(item) for key, item in value.items()}
+    return type(value)(map(_whole, value)) if isinstance(value, list | tuple) else value
+
+
+def _read(path: str | os.PathLike[str]) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+    try:
+        with Path(path).open("rb") as stream:
+            meta, arrays = read_archive(stream)
+        if not isinstance(meta, dict) or (meta.get("kind"), meta.get("format")) != (_KIND, FORMAT):
+            raise SavedModelError("its meta.json does not describe a checkpoint of this version")
+        decoder = Decoder(arrays)
+        return [(decoder.decode(identity), _whole(decoder.decode(state))) for identity, state in meta["entries"]]
+    except FAULTS_OF_A_FILE as error:
+        raise SavedModelError(f"{os.fspath(path)} is not a checkpoint that can be gone on from: {error}") from error

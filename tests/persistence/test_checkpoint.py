@@ -1,0 +1,162 @@
+"""A fit that was ended in its middle goes on from its checkpoint, and its answer is the same to the last bit."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import majorant as mj
+from majorant.persistence import SavedModelError
+
+RANDOM = np.random.default_rng(0)
+N = 1500
+X = RANDOM.normal(size=(N, 2)) + np.repeat([[0.0, 0], [2.5, 0], [0, 2.5]], N // 3, axis=0)
+Y = np.where(np.arange(N) % 2, X @ [1.0, 2], -X @ [2.0, 1]) + RANDOM.normal(size=N)
+LABELS = np.repeat([0, 1, 0], N // 3)
+
+
+def stream(x: NDArray[Any] = X, y: NDArray[Any] = Y) -> Any:
+    return mj.open_rows(lambda: ((x[a : a + 400], y[a : a + 400]) for a in range(0, N, 400)))
+
+
+Fit = Callable[[NDArray[Any]], Any]
+FITS: dict[str, Fit] = {
+    "kmeans": lambda x: mj.KMeans(4, random_state=0, tol=0).fit(stream(x)),
+    "lloyd": lambda x: mj.KMeans(4, algorithm="lloyd", n_init=2, random_state=0).fit(stream(x)),
+    "lloyd in memory": lambda x: mj.KMeans(4, algorithm="lloyd", n_init=2, random_state=0).fit(x),
+    "explored": lambda x: mj.KMeans(3, bounds=mj.GibbsLimit(), n_init=1, max_iter=40, random_state=0).fit(x),
+    "gaussian": lambda x: mj.GaussianMixture(3, random_state=0, tol=1e-6).fit(stream(x)),
+    "tempered": lambda x: mj.GaussianMixture(3, beta=0.9, n_init=1, random_state=0).fit(stream(x)),
+    "lines": lambda x: mj.RegressionMixture(2, init="random", n_init=2, random_state=0).fit(stream(x)),
+    "raced lines": lambda x: mj.RegressionMixture(2, random_state=0).fit(stream(x)),
+    "classes": lambda x: mj.LatentClassClassifier(2, random_state=0).fit(x[::30], LABELS[::30]),
+}
+
+
+@pytest.fixture
+def every_save(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Path]]:
+    """Copies of the checkpoint, one of every time that it was written."""
+    from majorant.persistence import checkpoint
+
+    copies: list[Path] = []
+    write = checkpoint._write
+
+    def write_and_copy(path: Any, entries: Any) -> None:
+        write(path, entries)
+        copies.append(tmp_path / f"copy{len(copies)}")
+        shutil.copy(path, copies[-1])
+
+    monkeypatch.setattr(checkpoint, "_write", write_and_copy)
+    yield copies
+    monkeypatch.undo()
+
+
+def same(one: Any, other: Any) -> None:
+    arrays = {name: value for name, value in vars(one).items() if isinstance(value, np.ndarray)}
+    assert arrays
+    for name, value in arrays.items():
+        np.testing.assert_array_equal(value, getattr(other, name), err_msg=name)
+    np.testing.assert_equal(one.trace_.to_state(), other.trace_.to_state())
+    assert getattr(one, "n_iter_", 0) == getattr(other, "n_iter_", 0)
+    assert str(one.evidence_) == str(other.evidence_)
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_from_every_save_to_the_same_end(name: str, every_save: list[Path], tmp_path: Path) -> None:
+    fit = FITS[name]
+    plain = fit(X)
+    with mj.checkpoint(tmp_path / "fit", every=1):
+        same(plain, fit(X))
+    assert every_save
+    saves = list(every_save)
+    for copy in saves if len(saves) < 8 else saves[:: len(saves) // 6]:
+        with mj.checkpoint(copy):
+            same(plain, fit(X))
+
+
+def test_an_interrupted_fit_has_kept_what_it_did(tmp_path: Path) -> None:
+    passes, last = 0, 10**9
+
+    def counting() -> Iterator[Any]:
+        nonlocal passes
+        passes += 1
+        if passes > last:
+            raise InterruptedError
+        yield X, Y
+
+    def fit() -> Any:
+        rows = mj.open_rows(counting)
+        return mj.RegressionMixture(2, init="random", n_init=2, random_state=0).fit(rows)
+
+    plain = fit()
+    in_full, last, passes = passes, passes - 15, 0
+    with pytest.raises(InterruptedError), mj.checkpoint(tmp_path / "fit", every=1000):
+        fit()
+    passes, last = 0, 10**9
+    with mj.checkpoint(tmp_path / "fit"):
+        same(plain, fit())
+    assert passes <= in_full - 10
+
+
+def test_several_fits_in_one_block(tmp_path: Path) -> None:
+    def fits() -> list[Any]:
+        return [mj.KMeans(k, algorithm="lloyd", n_init=1, random_state=0).fit(X) for k in (2, 3)]
+
+    with mj.checkpoint(tmp_path / "fits"):
+        first = fits()
+    with mj.checkpoint(tmp_path / "fits"):
+        for one, other in zip(first, fits(), strict=True):
+            same(one, other)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize("name", ["lloyd", "gaussian", "lines"])
+    def test_other_data(self, name: str, tmp_path: Path) -> None:
+        with mj.checkpoint(tmp_path / "fit", every=1):
+            FITS[name](X)
+        moved = X.copy()
+        moved[N - 1, 1] += 1e-6
+        with pytest.raises(mj.CheckpointError, match="of other data"), mj.checkpoint(tmp_path / "fit"):
+            FITS[name](moved)
+
+    def test_other_parameters(self, tmp_path: Path) -> None:
+        with mj.checkpoint(tmp_path / "fit"):
+            mj.KMeans(3, random_state=0, n_jobs=1).fit(X)
+        with mj.checkpoint(tmp_path / "fit"):
+            mj.KMeans(3, random_state=0, n_jobs=2).fit(X)
+        expected = "of other parameters of KMeans: n_clusters was 3 and is 4, random_state was 0 and is 1; name another"
+        with pytest.raises(mj.CheckpointError, match=expected), mj.checkpoint(tmp_path / "fit"):
+            mj.KMeans(4, random_state=1).fit(X)
+
+    def test_another_model(self, tmp_path: Path) -> None:
+        with mj.checkpoint(tmp_path / "fit"):
+            mj.KMeans(3, random_state=0).fit(X)
+        expected = "it has KMeans where GaussianMixture is fitted"
+        with pytest.raises(mj.CheckpointError, match=expected), mj.checkpoint(tmp_path / "fit"):
+            mj.GaussianMixture(3, random_state=0).fit(X)
+
+    def test_starts_that_differ_every_time(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="random_state=None draws other numbers"), mj.checkpoint(tmp_path / "fit"):
+            mj.KMeans(3).fit(X)
+
+    @pytest.mark.parametrize("content", [b"", b"something else", b"PK\x03\x04"])
+    def test_a_file_that_is_no_checkpoint(self, content: bytes, tmp_path: Path) -> None:
+        (tmp_path / "fit").write_bytes(content)
+        with pytest.raises(SavedModelError, match="is not a checkpoint"), mj.checkpoint(tmp_path / "fit"):
+            pass
+        assert (tmp_path / "fit").read_bytes() == content
+
+    def test_a_saved_model_is_none_either(self, tmp_path: Path) -> None:
+        mj.KMeans(3, random_state=0).fit(X).save(tmp_path / "model")
+        with pytest.raises(SavedModelError, match="is not a checkpoint"), mj.checkpoint(tmp_path / "model"):
+            pass
+
+    def test_every(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match="every"), mj.checkpoint(tmp_path / "fit", every=0):
+            pass
