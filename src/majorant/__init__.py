@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from majorant.models import (
         Bernoulli,
         Categorical,
+        Chain,
         DiscriminativeClustering,
         Gaussian,
         GaussianMixture,
@@ -59,6 +60,7 @@ _HOMES = {
     "Biased": "engine",
     "BoundError": "engine",
     "Categorical": "models",
+    "Chain": "models",
     "CheckpointError": "engine.checkpoint",
     "Chunks": "engine",
     "Coherence": "engine",
@@ -105,6 +107,7 @@ __all__ = [
     "Biased",
     "BoundError",
     "Categorical",
+    "Chain",
     "CheckpointError",
     "Chunks",
     "Coherence",

@@ -6,6 +6,7 @@ from majorant.models.gaussian_mixture import GaussianMixture
 from majorant.models.harmonium import (
     Bernoulli,
     Categorical,
+    Chain,
     Gaussian,
     Harmonium,
     HarmoniumClassifier,
@@ -21,6 +22,7 @@ from majorant.models.structural_svm import LatentStructuralSVM
 __all__ = [
     "Bernoulli",
     "Categorical",
+    "Chain",
     "DiscriminativeClustering",
     "Gaussian",
     "GaussianMixture",

@@ -3,11 +3,12 @@
 from majorant.models.harmonium.estimator import Harmonium
 from majorant.models.harmonium.reading import class_profiles, mean_pairwise_kl, top_features, view_weights
 from majorant.models.harmonium.supervised import HarmoniumClassifier, HarmoniumRegressor
-from majorant.models.harmonium.views import Bernoulli, Categorical, Gaussian
+from majorant.models.harmonium.views import Bernoulli, Categorical, Chain, Gaussian
 
 __all__ = [
     "Bernoulli",
     "Categorical",
+    "Chain",
     "Gaussian",
     "Harmonium",
     "HarmoniumClassifier",

@@ -37,6 +37,7 @@ class Curvature:
         Of rows that lack no view.
     at : Parameters
     scale : ndarray of shape (n_rows,)
+        Zero for rows that have no weights: the matrix is zero there.
     """
 
     def __init__(self, problem: PseudoLikelihood, at: Parameters, scale: Array) -> None:
@@ -91,17 +92,21 @@ class Curvature:
         """E V, E the residual of each variable times what its natural parameter is linear in."""
         layout, centre = self.problem.layout, self.problem.centre
         n, g = layout.n_variables, layout.n_gaussian
-        bits, levels = slice(g, g + layout.n_bits), slice(g + layout.n_bits, n)
+        bits, levels = slice(g, g + layout.n_bits), slice(layout.first_level, n)
         z, x, c = block.columns[:3]
         w = _column(block)
         zv, mv = z @ v[:g], found.means @ v[:g]
         discrete = x @ v[bits]
         discrete += c @ v[levels]
         discrete -= centre @ v[:n]
+        for structure, rows, data in self.view.structures(block):
+            discrete += structure.features(data) @ v[rows]
         out = np.empty((layout.n_rows, v.shape[1]))
         out[:g] = ((z - found.means) * w).T @ discrete + ((z * w).T @ zv - (found.means * w).T @ mv) / 2
         discrete += zv
         out[bits] = found.bits.T @ discrete + self._own_bits(x, found.bits)[:, None] * v[bits]
+        for (_, rows), term in zip(self.view.structured, found.structured, strict=True):
+            out[rows] = term.residual.T @ discrete + term.own @ v[rows]
         out[levels] = found.levels.T @ discrete
         for at in layout.among_levels:
             own, r, vl = c[:, at], found.levels[:, at], v[levels][at]
@@ -113,11 +118,13 @@ class Curvature:
         """E' V."""
         layout, centre = self.problem.layout, self.problem.centre
         n, g = layout.n_variables, layout.n_gaussian
-        bits, levels = slice(g, g + layout.n_bits), slice(g + layout.n_bits, n)
+        bits, levels = slice(g, g + layout.n_bits), slice(layout.first_level, n)
         z, x, c = block.columns[:3]
         w = _column(block)
         back = found.bits @ v[bits]
         back += found.levels @ v[levels]
+        for (_, rows), term in zip(self.view.structured, found.structured, strict=True):
+            back += term.residual @ v[rows]
         back -= self.problem.loss_weight * (found.slopes @ v[n:])
         out = np.zeros((layout.n_rows, v.shape[1]))
         out[:g] = z.T @ back + ((z * w).T @ (z @ v[:g]) - (found.means * w).T @ (found.means @ v[:g])) / 2
@@ -125,6 +132,8 @@ class Curvature:
         total = back.sum(axis=0)
         out[bits] = x.T @ back - np.outer(centre[bits], total) + self._own_bits(x, found.bits)[:, None] * v[bits]
         out[levels] = c.T @ back - np.outer(centre[levels], total)
+        for (structure, rows, data), term in zip(self.view.structures(block), found.structured, strict=True):
+            out[rows] = structure.features(data).T @ back + term.own @ v[rows]
         for at in layout.among_levels:
             own, r, vl = c[:, at], found.levels[:, at], v[levels][at]
             out[levels][at] += r.sum(axis=0)[:, None] * vl / 2 - own.T @ (r @ vl)

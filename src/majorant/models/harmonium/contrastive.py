@@ -54,7 +54,18 @@ class ContrastiveDivergence(PseudoLikelihood):
 
 
 def contrastive(problem: PseudoLikelihood, n_sweeps: int) -> ContrastiveDivergence:
-    """The same rows and target with the other objective."""
+    """The same rows and target with the other objective.
+
+    Raises
+    ------
+    ValueError
+        If there is a structured view.
+    """
+    if problem.layout.structures:
+        raise ValueError(
+            "method='cd' has no mean field of chains or of bits with edges: take method='pseudo-likelihood', or views "
+            "without structure"
+        )
     return ContrastiveDivergence(
         problem.layout, problem.centre, problem.parts, problem.loss, problem.loss_weight, n_sweeps
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,10 @@ from majorant.engine.chunks import BLOCK_BYTES, Chunks
 from majorant.engine.measure import empirical_measure
 from majorant.models.harmonium.layout import Layout, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part
-from majorant.models.harmonium.standard import FittedView, fit_view, spread_of
+from majorant.models.harmonium.standard import PLACES, FittedView, fit_view, spread_of
 from majorant.models.harmonium.supervision import Supervision
 from majorant.models.harmonium.tables import Table, n_rows
-from majorant.models.harmonium.views import KINDS, Gaussian, View
+from majorant.models.harmonium.views import Gaussian, View
 
 Array = NDArray[np.float64]
 
@@ -118,8 +118,8 @@ def fit_views(views: Mapping[str, View], rows: Distinct) -> tuple[FittedView, ..
 
 
 def in_order(views: tuple[FittedView, ...]) -> list[FittedView]:
-    """Views as W has them: kind by kind, those of a kind in the order in which they were named."""
-    return [view for kind in KINDS for view in views if view.kind == kind]
+    """Views as W has them: place by place, those of a place in the order in which they were named."""
+    return [view for place in PLACES for view in views if view.place == place]
 
 
 def layout_of(views: tuple[FittedView, ...], supervision: Supervision) -> Layout:
@@ -128,9 +128,10 @@ def layout_of(views: tuple[FittedView, ...], supervision: Supervision) -> Layout
     weights = [1.0] * len(levels)
     if supervision.n_labels:
         levels, weights = [*levels, supervision.n_labels], [*weights, supervision.weight]
-    width = {kind: sum(v.width for v in views if v.kind == kind) for kind in ("gaussian", "bernoulli")}
+    n_gaussian, n_bits = (sum(v.width for v in views if v.place == place) for place in ("gaussian", "bernoulli"))
+    structures = tuple(v.structure for v in views if v.structure is not None)
     has_label = supervision.n_labels > 0
-    return Layout(width["gaussian"], width["bernoulli"], tuple(levels), tuple(weights), supervision.n_scores, has_label)
+    return Layout(n_gaussian, n_bits, tuple(levels), tuple(weights), supervision.n_scores, has_label, structures)
 
 
 def rows_of_views(views: tuple[FittedView, ...]) -> dict[str, slice]:
@@ -149,8 +150,8 @@ def centre_of(views: tuple[FittedView, ...], label_shares: Array) -> Array:
 
 def scale_of(views: tuple[FittedView, ...], label_shares: Array, layout: Layout) -> Array:
     """Units of the rows of W and V: an inverse standard deviation, as the penalty counts it."""
-    spread = [*(view.spread for view in in_order(views)), spread_of(label_shares)]
-    return 1 / np.concatenate([*spread, np.ones(layout.n_scores)])
+    of_views = (view.scale_of_weights for view in in_order(views))
+    return np.concatenate([*of_views, 1 / spread_of(label_shares), np.ones(layout.n_scores)])
 
 
 def known_variances(views: tuple[FittedView, ...]) -> Array:
@@ -168,12 +169,12 @@ class Pattern:
     seen : Seen
     rows : ndarray of int
     columns : tuple
-        Gaussian variables (dense), bits and one-hot categories (CSR).
+        Gaussian variables (dense), bits and one-hot categories (CSR), then the data of each structured view.
     """
 
     seen: Seen
     rows: NDArray[np.intp]
-    columns: tuple[Any, Any, Any]
+    columns: tuple[Any, ...]
 
 
 def patterns_of(
@@ -191,8 +192,10 @@ def patterns_of(
     for missing in kinds[0]:
         rows = np.flatnonzero((lost == missing).all(axis=1))
         there = [v for v, gone in zip(views, missing, strict=True) if not gone]
-        columns = tuple(_stacked(there, kind, encoded, rows, n) for kind in KINDS)
-        found.append(Pattern(seen_of(views, there, layout), rows, columns))
+        columns = [_stacked(there, place, encoded, rows, n) for place in ("gaussian", "bernoulli", "categorical")]
+        structured = [encoded[v.name] for v in there if v.structure is not None]
+        columns += structured if len(rows) == n else [table[rows] for table in structured]
+        found.append(Pattern(seen_of(views, there, layout), rows, tuple(columns)))
     return found
 
 
@@ -201,11 +204,11 @@ def seen_of(views: tuple[FittedView, ...], there: list[FittedView], layout: Layo
     at = rows_of_views(views)
     names = {v.name for v in there}
 
-    def indices(kind: str, present: bool) -> NDArray[np.intp]:
+    def indices(place: str, present: bool) -> NDArray[np.intp]:
         parts = [
             np.arange(at[v.name].start, at[v.name].stop)
             for v in views
-            if v.kind == kind and (v.name in names) == present
+            if v.place == place and (v.name in names) == present
         ]
         return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
 
@@ -215,17 +218,21 @@ def seen_of(views: tuple[FittedView, ...], there: list[FittedView], layout: Layo
         if view.kind == "categorical":
             variables += range(number, number + len(view.sizes)) if view.name in names else []
             number += len(view.sizes)
-    return Seen(indices("gaussian", True), indices("bernoulli", True), tuple(variables), indices("gaussian", False))
+    structured = [v.name for v in views if v.structure is not None]
+    structures = tuple(i for i, name in enumerate(structured) if name in names)
+    return Seen(
+        indices("gaussian", True), indices("bernoulli", True), tuple(variables), indices("gaussian", False), structures
+    )
 
 
-def _stacked(there: list[FittedView], kind: str, encoded: Mapping[str, Any], rows: NDArray[np.intp], n: int) -> Any:
-    tables = [encoded[v.name] for v in there if v.kind == kind]
+def _stacked(there: list[FittedView], place: str, encoded: Mapping[str, Any], rows: NDArray[np.intp], n: int) -> Any:
+    tables = [encoded[v.name] for v in there if v.place == place]
     if not tables:
-        return np.empty((len(rows), 0)) if kind == "gaussian" else sparse.csr_matrix((len(rows), 0))
+        return np.empty((len(rows), 0)) if place == "gaussian" else sparse.csr_matrix((len(rows), 0))
     if len(tables) == 1:
         whole = tables[0]
     else:
-        whole = np.hstack(tables) if kind == "gaussian" else sparse.hstack(tables, format="csr")
+        whole = np.hstack(tables) if place == "gaussian" else sparse.hstack(tables, format="csr")
     return whole if len(rows) == n else whole[rows]
 
 
@@ -240,7 +247,7 @@ def parts_of(
     parts = []
     size = int(np.clip(BLOCK_BYTES // (8 * max(layout.n_variables, 1)), 64, 8192))
     for pattern in patterns:
-        z, x, c = pattern.columns
+        z, x, c, *structured = pattern.columns
         seen = pattern.seen
         if layout.has_label:
             assert rows.y is not None
@@ -250,10 +257,10 @@ def parts_of(
                 shape=(len(pattern.rows), n_labels),
             )
             c = sparse.hstack([c, of_label], format="csr")
-            variables = (*seen.variables, len(layout.levels) - 1)
-            seen = Seen(seen.gaussian, seen.bits, variables, seen.missing_gaussian)
+            seen = replace(seen, variables=(*seen.variables, len(layout.levels) - 1))
         w = rows.weights[pattern.rows]
         extra = (rows.y[pattern.rows],) if layout.n_scores and rows.y is not None else ()
-        data = Chunks(z, x, c, *extra, weights=None if (w == 1.0).all() else w, rows=size, n_jobs=n_jobs)
+        weights = None if (w == 1.0).all() else w
+        data = Chunks(z, x, c, *extra, *structured, weights=weights, rows=size, n_jobs=n_jobs)
         parts.append(Part(seen, data))
     return tuple(parts)

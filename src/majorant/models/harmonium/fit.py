@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 
 LARGEST_INTERCEPT = 30.0
 """Bound on linear terms, in their own units: that of a probability of 1e-13."""
+LARGEST_COUPLING = 10.0
+"""Bound on the linear terms of couplings: neighbours that were never on together may yet be."""
 MEMORY = 20
 RANK = 1e-2
 """Components of less than this share of the size of the first are none."""
@@ -52,7 +54,8 @@ class Penalised:
     ----------
     problem : PseudoLikelihood
     scale : ndarray of shape (n_rows,)
-        Units of W, V and intercepts in which L-BFGS works, and in which the penalty is the same for all.
+        Units of W, V and intercepts in which L-BFGS works, and in which the penalty is the same for all; zero for rows
+        that have no weights.
     l2 : float
     variance : ndarray of shape (n_gaussian,)
         NaN where it is learnt.
@@ -63,19 +66,28 @@ class Penalised:
     l2: float
     variance: Array
 
+    @property
+    def units(self) -> Array:
+        """The scale, and 1 where it is zero."""
+        return np.where(self.scale > 0, self.scale, 1.0)
+
+    def scaled(self, at: Parameters) -> Array:
+        """W and V in units of the scale."""
+        return np.asarray(at.weights / self.units[:, None])
+
     def inward(self, at: Parameters) -> Array:
         """Parameters as coordinates of L-BFGS."""
-        weights, intercept = at.weights / self.scale[:, None], at.intercept / self.scale
+        weights, intercept = self.scaled(at), at.intercept / self.units
         return Parameters(weights, intercept, at.log_variance).packed()
 
     def outward(self, flat: Array) -> Parameters:
         """The inverse of `inward`."""
         at = Parameters.unpacked(flat, self.problem.layout)
-        return Parameters(at.weights * self.scale[:, None], at.intercept * self.scale, at.log_variance)
+        return Parameters(at.weights * self.scale[:, None], at.intercept * self.units, at.log_variance)
 
     def penalty(self, at: Parameters) -> float:
         """Its value."""
-        scaled = at.weights / self.scale[:, None]
+        scaled = self.scaled(at)
         return self.l2 / 2 * float(np.einsum("ik,ik->", scaled, scaled))
 
     def value(self, at: Parameters) -> float:
@@ -83,11 +95,20 @@ class Penalised:
         gain, loss = self.problem.gain(at)
         return (self.problem.loss_weight * loss - gain) / self.problem.total_weight + self.penalty(at)
 
+    @property
+    def largest_intercept(self) -> Array:
+        """Bound on each linear term."""
+        layout = self.problem.layout
+        bound = np.full(layout.n_rows, LARGEST_INTERCEPT)
+        for structure, rows in zip(layout.structures, layout.of_structures, strict=True):
+            bound[rows.start + structure.n_nodes : rows.stop] = LARGEST_COUPLING
+        return bound
+
     def box(self, k: int) -> tuple[Array, Array]:
         """Least and largest value of each coordinate."""
         layout = self.problem.layout
         free = np.full(layout.n_rows * k, np.inf)
-        most = LARGEST_INTERCEPT / self.scale
+        most = self.largest_intercept / self.units
         known = ~np.isnan(self.variance)
         low = np.log(np.where(known, self.variance, LEAST_VARIANCE))
         high = np.log(np.where(known, self.variance, MOST_VARIANCE))
@@ -95,7 +116,7 @@ class Penalised:
 
     def minimise(self, start: Parameters, *, tol: float, max_iter: int) -> tuple[Parameters, SmoothResult]:
         """L-BFGS from a start; beyond the edge where the model is improper the objective counts as large."""
-        total, scale = self.problem.total_weight, self.scale
+        total, scale, units = self.problem.total_weight, self.scale, self.units
         last = 0.0
 
         def f(flat: Array) -> tuple[float, Array]:
@@ -105,8 +126,8 @@ class Penalised:
                 value, gradient = self.problem.value_and_gradient(at)
             except np.linalg.LinAlgError:
                 return last + 10 * (1 + abs(last)), np.zeros_like(flat)
-            weights = -gradient.weights * scale[:, None] / total + self.l2 * at.weights / scale[:, None]
-            slope = Parameters(weights, -gradient.intercept * scale / total, -gradient.log_variance / total)
+            weights = -gradient.weights * scale[:, None] / total + self.l2 * self.scaled(at)
+            slope = Parameters(weights, -gradient.intercept * units / total, -gradient.log_variance / total)
             last = self.penalty(at) - value / total
             return last, slope.packed()
 
@@ -166,7 +187,7 @@ def optimality(cost: Penalised, at: Parameters, most: int = 1) -> Optimality | N
     curvature = Curvature(problem, at, cost.scale)
     values, vectors = curvature.largest(most)
     eigenvalues = 1 - values / cost.l2
-    scaled = at.weights / cost.scale[:, None]
+    scaled = cost.scaled(at)
     away = scaled - curvature.times(scaled) / cost.l2
     sizes = np.sqrt(np.einsum("ik,ik->k", scaled, scaled))
     stationary = float(np.linalg.norm(away)) / max(float(np.linalg.norm(sizes)), 0.1)
@@ -183,13 +204,12 @@ def _lower_bound(cost: Penalised, at: Parameters, eigenvalue: float, along: floa
     In J the tangent is least along the smallest eigenvalue, and no better J has a larger trace than leaves the
     objective where it is; linear terms and 1 / s lie in their box.
     """
-    problem, scale = cost.problem, cost.scale
+    problem = cost.problem
     value, gradient = problem.value_and_gradient(at)
     total = problem.total_weight
     objective = cost.penalty(at) - value / total
     of_intercept = -gradient.intercept / total
-    low, high = np.full(len(scale), -LARGEST_INTERCEPT), np.full(len(scale), LARGEST_INTERCEPT)
-    slack = _least(of_intercept, at.intercept, low, high)
+    slack = _least(of_intercept, at.intercept, -cost.largest_intercept, cost.largest_intercept)
     learnt = np.isnan(cost.variance)
     s = at.variance[learnt]
     slack += _least(gradient.log_variance[learnt] / total * s, 1 / s, 1 / MOST_VARIANCE, 1 / LEAST_VARIANCE)
@@ -287,9 +307,12 @@ class Search:
         n_rows = complete[0].data.n_units
         if n_rows > MOST_ROWS:
             whole = whole.of([np.arange(n_rows) % -(-n_rows // MOST_ROWS) == 0])
-        n = layout.n_rows
         variance = np.where(np.isnan(self.variance), 1.0, self.variance)
-        nothing = Parameters(np.zeros((n, 1)), base_rates(problem), np.log(variance))
+        nothing = Parameters(np.zeros((layout.n_rows, 1)), base_rates(problem), np.log(variance))
+        if layout.structures:  # what neighbours do to each other comes first
+            independent = Parameters(nothing.weights[:, :0], nothing.intercept, nothing.log_variance)
+            settled = Penalised(whole, self.scale, 1.0, variance).minimise(independent, tol=ROUGH, max_iter=100)[0]
+            nothing = Parameters(nothing.weights, settled.intercept, nothing.log_variance)
         values, _ = Curvature(whole, nothing, self.scale).largest(1)
         return max(float(values[0]), 1e-3)
 
@@ -400,7 +423,7 @@ def principal_axes(cost: Penalised, at: Parameters) -> Parameters:
 
     The largest weight of each component, in units of the scale, is positive.
     """
-    scaled = at.weights / cost.scale[:, None]
+    scaled = cost.scaled(at)
     _, sizes, turn = np.linalg.svd(scaled, full_matrices=False)
     if sizes.max(initial=0.0) < NOTHING:
         return Parameters(np.zeros((len(scaled), 1)), at.intercept, at.log_variance)
@@ -418,7 +441,7 @@ def principal_axes(cost: Penalised, at: Parameters) -> Parameters:
     mean = moments[:k, k] / moments[k, k]
     _, axes = np.linalg.eigh(moments[:k, :k] / moments[k, k] - np.outer(mean, mean))
     weights = at.weights @ axes[:, ::-1]
-    scaled = weights / cost.scale[:, None]
+    scaled = weights / cost.units[:, None]
     largest = scaled[np.abs(scaled).argmax(axis=0), np.arange(k)]
     weights = weights * np.where(largest < 0, -1.0, 1.0)
     return Parameters(np.ascontiguousarray(weights), at.intercept, at.log_variance)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -42,7 +42,7 @@ from majorant.models.harmonium.data import (
     scale_of,
 )
 from majorant.models.harmonium.fit import Found, Penalised, Search, optimality
-from majorant.models.harmonium.inference import FittedHarmonium
+from majorant.models.harmonium.inference import FittedHarmonium, in_columns
 from majorant.models.harmonium.layout import Layout, Parameters
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.readout import fit_readout, read_out
@@ -249,16 +249,45 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         Returns
         -------
         ndarray of shape (n_columns, n_components)
-            Of standardised columns of a Gaussian view (before whitening), of bits, or of all levels of its categories
-            in order; zero where a column is constant.
+            Of standardised columns of a Gaussian view (before whitening), of bits, of the words of a chain, or of all
+            levels of its categories in order; zero where a column is constant.
         """
         check_is_fitted(self)
         fitted = self._view(view)
         at = rows_of_views(self.views_)[view]
-        weights = self.components_.T[at]
+        weights = self.components_.T[at][: len(fitted.kept)]  # of a structured view without its couplings
         width = len(fitted.mean)
         out = np.zeros((width, weights.shape[1]))
         out[fitted.kept] = weights if fitted.whitener is None else fitted.whitener @ weights
+        return out
+
+    def coupling_loadings(self, view: str) -> Array:
+        """The weights of a structured view's couplings: how pairs that are on together speak for each component.
+
+        Parameters
+        ----------
+        view : str
+            The name of a chain, or of bits with edges.
+
+        Returns
+        -------
+        ndarray of shape (n_couplings, n_components)
+            Of words in neighbouring paragraphs, one a word; or of the edges of bits, each pair ascending and all in
+            order. Zero where couplings do not depend on the latents, or an end is constant.
+
+        Raises
+        ------
+        ValueError
+            If the view has no couplings.
+        """
+        check_is_fitted(self)
+        fitted = self._view(view)
+        if fitted.structure is None:
+            raise ValueError(f"view {view!r} has no couplings: it is no chain, and has no edges")
+        weights = self.components_.T[rows_of_views(self.views_)[view]][fitted.structure.n_nodes :]
+        couplings = fitted.couplings
+        out = np.zeros((len(couplings), weights.shape[1]))
+        out[np.isin(couplings, fitted.kept).all(axis=1)] = weights
         return out
 
     def _view(self, name: str) -> FittedView:
@@ -315,7 +344,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         model, found = self._fitted(), {}
         with threadpool_limits(limits=1, user_api="blas"):
             for view in self.views_:
-                if view.kind == "bernoulli" and view.name in tables:
+                if view.place == "bernoulli" and view.name in tables:
                     rest = {name: table for name, table in tables.items() if name != view.name}
                     used = np.flatnonzero((w > 0) & ~tables[view.name].missing)
                     latents = model.infer(rest, n_jobs=self.n_jobs)[0]
@@ -358,7 +387,8 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         -------
         ndarray of shape (n_samples, n_columns)
             Expected values of a Gaussian view in its own units, probabilities of ones, or probabilities of the levels
-            of all columns side by side.
+            of all columns side by side. Of a chain probabilities of the cells of a document of a middling number of
+            paragraphs, shape (n_samples, n_steps, n_words) where X is a dictionary.
 
         Raises
         ------
@@ -387,10 +417,35 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
             expected[:, at] = read_out(latents, self._readout(view))
         return model.completed(fitted, latents, expected)
 
+    def decode(self, H: Any, view: str) -> Array:
+        """What latents say of a view: its expectation given them, p(view | h).
+
+        Parameters
+        ----------
+        H : array-like of shape (n_samples, n_components)
+            Latents, such as `transform` gives.
+        view : str
+            Its name.
+
+        Returns
+        -------
+        ndarray
+            As of `annotate`. The cells of a chain by forward-backward, bits with edges by mean field.
+        """
+        check_is_fitted(self)
+        fitted = self._view(view)
+        H = check_array(H, dtype=np.float64, input_name="H")
+        if H.shape[1] != self.n_components_:
+            raise ValueError(f"H must have a column for each of {self.n_components_} components; got {H.shape[1]}")
+        with threadpool_limits(limits=1, user_api="blas"):
+            return self._fitted().decoded(fitted, H)
+
     def _readout(self, view: str) -> Array:
         found: dict[str, Array] = getattr(self, "readouts_", {})
         if view not in found:
-            raise ValueError(f"nothing was calibrated for view {view!r}: call calibrate(X) first (for views of bits)")
+            raise ValueError(
+                f"nothing was calibrated for view {view!r}: call calibrate(X) first (for views of bits without edges)"
+            )
         return found[view]
 
     def _without(self, X: Any, view: str) -> dict[str, Table]:
@@ -414,7 +469,8 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         Returns
         -------
         ndarray of shape (n_samples, n_features), or dict of arrays
-            By view, where the model has named views. Bits are CSR, categories their levels.
+            By view, where the model has named views. Bits are CSR, categories their levels, chains arrays of shape
+            (n_samples, n_steps, n_words).
         """
         check_is_fitted(self)
         check_integer("n_samples", n_samples, low=1)
@@ -483,6 +539,9 @@ def _in_units(view: FittedView, drawn: Array) -> Any:
     """Drawn variables as the view's columns."""
     if view.kind == "gaussian":
         return view.restored(drawn)
+    if view.structure is not None:
+        cells = in_columns(view, drawn, np.round(view.mean))
+        return cells if view.kind == "chain" else sparse.csr_matrix(cells)
     if view.kind == "bernoulli":
         out = np.tile(np.round(view.mean), (len(drawn), 1))
         out[:, view.kept] = drawn

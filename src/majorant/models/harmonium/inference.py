@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from majorant.engine.chunks import Block, Chunks
 from majorant.models.harmonium.data import Pattern, patterns_of, rows_of_views
-from majorant.models.harmonium.layout import Layout, Parameters
+from majorant.models.harmonium.layout import Layout, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.standard import FittedView
+from majorant.models.harmonium.structure import Structure, natural
 from majorant.models.harmonium.tables import Table, n_rows
 
 Array = NDArray[np.float64]
@@ -37,6 +39,8 @@ class Unseen:
     groups : tuple of slice
         Positions in `rows`: one for the bits, then one for each categorical variable.
     weights, intercept, centre : ndarray
+    structured : tuple of (Structure, slice)
+        Structured views, whose rows come last; features are their values.
     """
 
     rows: NDArray[np.intp]
@@ -44,19 +48,30 @@ class Unseen:
     weights: Array
     intercept: Array
     centre: Array
+    structured: tuple[tuple[Structure, slice], ...] = ()
 
     def given(self, eta: Array) -> Array:
-        """Probabilities from natural parameters."""
+        """Probabilities, or expected features, from natural parameters."""
         p = np.empty_like(eta)
         for number, at in enumerate(self.groups):
             p[:, at] = expit(eta[:, at]) if number == 0 else softmax(eta[:, at], axis=1)
+        for structure, at in self.structured:
+            p[:, at] = structure.expected(eta[:, at])
         return p
+
+    def naturals(self, latents: Array, p: Array) -> Array:
+        """Expectations, with natural parameters in the place of structured views' features."""
+        out = p.copy()
+        for structure, at in self.structured:
+            out[:, at] = natural(structure, latents, self.weights[at], self.intercept[at], p[:, at])
+        return out
 
     def mean_field(self, m: Array) -> tuple[Array, Array]:
         r"""Probabilities and the latents' expectation by collapsed mean field, where m is what is seen adds.
 
         Each bit's probability solves :math:`p_i = \sigma(a_i + W_i^\top m + |W_i|^2 (1/2 - p_i))`, m with all expected
-        values in it: the latents are integrated out, and a bit does not act upon itself.
+        values in it: the latents are integrated out, and a bit does not act upon itself. So do the nodes and couplings
+        of a structured view, of whose cells the law given these is exact (chains) or mean field again (graphs).
         """
         q = np.einsum("ik,ik->i", self.weights, self.weights)
         p = np.tile(self.centre, (len(m), 1))
@@ -66,14 +81,25 @@ class Unseen:
             eta[:, self.groups[0]] -= q[self.groups[0]] * p[:, self.groups[0]]
             for at in self.groups[1:]:
                 eta[:, at] -= p[:, at] @ (self.weights[at] @ self.weights[at].T)
+            for structure, at in self.structured:
+                eta[:, at] = natural(structure, latents, self.weights[at], self.intercept[at], p[:, at])
             change = self.given(eta) - p
             p += (1 - DAMPING) * change
             if np.abs(change).max(initial=0.0) < SETTLED:
                 break
-        return p, m + (p - self.centre) @ self.weights
+        latents = m + (p - self.centre) @ self.weights
+        return self.naturals(latents, p), latents
 
     def gibbs(self, m: Array, sweeps: int, random: np.random.Generator) -> tuple[Array, Array]:
-        """The same as averages over samples that alternate between the latents and the variables."""
+        """The same as averages over samples that alternate between the latents and the variables.
+
+        Raises
+        ------
+        ValueError
+            If a structured view is missing.
+        """
+        if self.structured:
+            raise ValueError("method='gibbs' does not sample chains or bits with edges: take method='mean-field'")
         x = np.tile(self.centre, (len(m), 1))
         mean, latents = np.zeros_like(x), np.zeros_like(m)
         for sweep in range(BURN_IN + sweeps):
@@ -121,18 +147,28 @@ class FittedHarmonium:
         """The label's rows of W."""
         return self.layout.of_variables[-1]
 
-    def unseen(self, seen_variables: tuple[int, ...], bits: NDArray[np.intp], theta: Parameters) -> Unseen:
-        """The bits and categorical variables that are not there."""
-        g, b = self.layout.n_gaussian, self.layout.n_bits
-        lost_bits = np.setdiff1d(np.arange(g, g + b), bits)
+    def unseen(self, seen: Seen, theta: Parameters) -> Unseen:
+        """The discrete variables that are not there."""
+        layout = self.layout
+        g, b = layout.n_gaussian, layout.n_bits
+        lost_bits = np.setdiff1d(np.arange(g, g + b), seen.bits)
+        levels = [at for number, at in enumerate(layout.of_variables) if number not in seen.variables]
+        lost = [number for number in range(len(layout.structures)) if number not in seen.structures]
         groups, rows, start = [slice(0, len(lost_bits))], [lost_bits], len(lost_bits)
-        for number, at in enumerate(self.layout.of_variables):
-            if number not in seen_variables:
-                rows.append(np.arange(at.start, at.stop))
-                groups.append(slice(start, start + at.stop - at.start))
-                start = groups[-1].stop
+        for at in (*levels, *(layout.of_structures[number] for number in lost)):
+            rows.append(np.arange(at.start, at.stop))
+            groups.append(slice(start, start + at.stop - at.start))
+            start = groups[-1].stop
+        structured = zip([layout.structures[number] for number in lost], groups[1 + len(levels) :], strict=True)
         at_rows = np.concatenate(rows)
-        return Unseen(at_rows, tuple(groups), theta.weights[at_rows], theta.intercept[at_rows], self.centre[at_rows])
+        return Unseen(
+            at_rows,
+            tuple(groups[: 1 + len(levels)]),
+            theta.weights[at_rows],
+            theta.intercept[at_rows],
+            self.centre[at_rows],
+            tuple(structured),
+        )
 
     def infer(
         self,
@@ -143,6 +179,8 @@ class FittedHarmonium:
         random: np.random.Generator | None = None,
     ) -> tuple[Array, Array]:
         """Expected latents (n, n_components), and probabilities (n, n_rows) of the discrete variables that are missing.
+
+        Of structured views that are missing there are natural parameters in the place of probabilities.
 
         Where all that is missing is Gaussian, or is the label, they are exact; missing bits and categories are found by
         mean field, or by Gibbs sampling where `sweeps` is positive. Of a row that shows nothing the means are expected.
@@ -155,8 +193,8 @@ class FittedHarmonium:
                 at = Part(pattern.seen, _chunks(pattern, n_jobs))
                 (_, view), *_ = PseudoLikelihood(self.layout, self.centre, (at,)).views(self.parameters)
                 turn = view.marginal.turn
-                unseen = self.unseen(pattern.seen.variables, pattern.seen.bits, view.theta)
-                nothing = not (len(pattern.seen.gaussian) or len(pattern.seen.bits) or pattern.seen.variables)
+                unseen = self.unseen(pattern.seen, view.theta)
+                nothing = not len(pattern.seen.columns(self.layout))
 
                 def visit(
                     block: Block, view: Any = view, turn: Any = turn, unseen: Unseen = unseen, nothing: bool = nothing
@@ -167,6 +205,7 @@ class FittedHarmonium:
                         p, m = self._with_label(m, unseen)
                     elif nothing:
                         p = np.tile(unseen.centre, (len(m), 1))  # a mean field would settle on one side
+                        p = unseen.naturals(m, p)
                     elif len(unseen.rows):
                         p, m = unseen.gibbs(m, sweeps, random) if random is not None else unseen.mean_field(m)
                     return np.concatenate([m if turn is None else m @ turn.T, p], axis=1)
@@ -197,23 +236,59 @@ class FittedHarmonium:
             theta = self.parameters
             s, b = theta.variance[at], theta.intercept[at]
             return view.restored(s * (latents @ theta.weights[at].T + b))
+        if view.structure is not None:
+            return in_columns(view, view.structure.probabilities(expected[:, at]), view.mean)
         out = np.tile(view.mean, (len(latents), 1))
         out[:, view.kept] = expected[:, at]
         return out
+
+    def decoded(self, view: FittedView, h: Array) -> Array:
+        """What latents say of a view: its expectation given them, in its own units."""
+        theta, at = self.parameters, rows_of_views(self.views)[view.name]
+        weights, intercept = theta.weights[at], theta.intercept[at]
+        expected = np.empty((len(h), self.layout.n_rows))
+        if view.structure is not None:
+            expected[:, at] = natural(view.structure, h, weights, intercept)
+        elif view.kind == "bernoulli":
+            expected[:, at] = expit(h @ weights.T + intercept)
+        elif view.kind == "categorical":
+            eta, ends = h @ weights.T + intercept, np.cumsum([0, *view.sizes])
+            expected[:, at] = np.hstack([softmax(eta[:, a:b], axis=1) for a, b in pairwise(ends)] or [eta])
+        return self.completed(view, h, expected)
 
     def sample(self, n: int, sweeps: int, random: np.random.Generator) -> dict[str, Array]:
         """Rows drawn by Gibbs sampling between latents and variables, as the model's variables by view."""
         theta, layout = self.parameters, self.layout
         g = layout.n_gaussian
         u, s, b = theta.weights[:g], theta.variance, theta.intercept[:g]
-        unseen = self.unseen((), np.empty(0, dtype=np.intp), theta)
+        nothing = Seen(np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp), ())
+        unseen = self.unseen(nothing, theta)
+        plain = replace(unseen, structured=())
+        cells: dict[int, Array] = {}
         h = random.normal(size=(n, theta.n_components))
         for _ in range(sweeps):
             z = s * (h @ u.T + b) + np.sqrt(s) * random.normal(size=(n, g))
-            x = unseen.drawn(unseen.given(h @ unseen.weights.T + unseen.intercept), random)
+            x = plain.drawn(plain.given(h @ unseen.weights.T + unseen.intercept), random)
+            for i, (structure, at) in enumerate(unseen.structured):
+                eta = natural(structure, h, unseen.weights[at], unseen.intercept[at])
+                cells[i] = structure.drawn(eta, random, cells.get(i))
+                x[:, at] = structure.features_of(cells[i])
             h = z @ u + (x - unseen.centre) @ unseen.weights + random.normal(size=h.shape)
-        every = np.concatenate([z, x], axis=1)
-        return {name: every[:, at] for name, at in rows_of_views(self.views).items()}
+        every = np.empty((n, self.layout.n_variables))
+        every[:, :g], every[:, unseen.rows] = z, x
+        found = {name: every[:, at] for name, at in rows_of_views(self.views).items()}
+        structured = [view.name for view in self.views if view.structure is not None]
+        return {**found, **{name: cells[i] for i, name in enumerate(structured)}}
+
+
+def in_columns(view: FittedView, cells: Array, rest: Array) -> Array:
+    """Cells of a structured view's nodes as all of its columns, those that do not vary as `rest` has them.
+
+    Of a chain that is columns of a table a row each, otherwise an array of paragraphs and words.
+    """
+    out = np.tile(rest, (*cells.shape[:-1], 1))
+    out[..., view.kept] = cells
+    return out if view.columns is None else out.reshape(len(out), -1)
 
 
 def _chunks(pattern: Pattern, n_jobs: int | None) -> Chunks:

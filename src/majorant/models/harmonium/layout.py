@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Self
@@ -10,12 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
+from majorant.models.harmonium.structure import Structure
+
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The variables of all views in one order: Gaussian ones, bits, then the levels of each categorical variable.
+    """The variables of all views in one order.
+
+    Gaussian ones, bits, the nodes and couplings of each structured view, then the levels of each categorical variable.
 
     Attributes
     ----------
@@ -28,6 +33,8 @@ class Layout:
         Rows that follow the variables: the coefficients of what is predicted from the latents.
     has_label : bool
         Whether the last categorical variable is a label.
+    structures : tuple of Structure
+        Of the structured views.
     """
 
     n_gaussian: int
@@ -36,11 +43,17 @@ class Layout:
     level_weights: tuple[float, ...] = ()
     n_scores: int = 0
     has_label: bool = False
+    structures: tuple[Structure, ...] = ()
 
     @property
     def n_variables(self) -> int:
         """Rows of W."""
-        return self.n_gaussian + self.n_bits + sum(self.levels)
+        return self.first_level + sum(self.levels)
+
+    @property
+    def first_level(self) -> int:
+        """The row of W at which categorical variables begin."""
+        return self.n_gaussian + self.n_bits + sum(s.width for s in self.structures)
 
     @property
     def n_rows(self) -> int:
@@ -50,13 +63,21 @@ class Layout:
     @property
     def of_variables(self) -> tuple[slice, ...]:
         """The rows of each categorical variable."""
-        start = self.n_gaussian + self.n_bits
-        return tuple(slice(start + at.start, start + at.stop) for at in self.among_levels)
+        return tuple(slice(self.first_level + at.start, self.first_level + at.stop) for at in self.among_levels)
 
     @property
     def among_levels(self) -> tuple[slice, ...]:
         """The levels of each categorical variable among those of all."""
-        return tuple(slice(a, b) for a, b in pairwise(np.cumsum([0, *self.levels]).tolist()))
+        return _slices(0, self.levels)
+
+    @property
+    def of_structures(self) -> tuple[slice, ...]:
+        """The rows of each structured view."""
+        return _slices(self.n_gaussian + self.n_bits, [s.width for s in self.structures])
+
+
+def _slices(start: int, sizes: Sequence[int]) -> tuple[slice, ...]:
+    return tuple(slice(a, b) for a, b in pairwise((start + np.cumsum([0, *sizes])).tolist()))
 
 
 @dataclass(frozen=True)
@@ -109,28 +130,41 @@ class Seen:
     variables : tuple of int
         Categorical variables, by number.
     missing_gaussian : ndarray of int
+    structures : tuple of int
+        Structured views, by number.
     """
 
     gaussian: NDArray[np.intp]
     bits: NDArray[np.intp]
     variables: tuple[int, ...]
     missing_gaussian: NDArray[np.intp] = field(default_factory=lambda: np.empty(0, dtype=np.intp))
+    structures: tuple[int, ...] = ()
 
     @classmethod
     def everything(cls, layout: Layout) -> Self:
         """Rows that lack nothing."""
         g, b = layout.n_gaussian, layout.n_bits
-        return cls(np.arange(g), np.arange(g, g + b), tuple(range(len(layout.levels))))
+        every = tuple(range(len(layout.structures)))
+        return cls(np.arange(g), np.arange(g, g + b), tuple(range(len(layout.levels))), structures=every)
 
     def levels(self, layout: Layout) -> NDArray[np.intp]:
         """Rows of W of the levels of the categorical variables."""
         slices = layout.of_variables
-        parts = [np.arange(slices[v].start, slices[v].stop) for v in self.variables]
-        return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
+        return _indices([slices[v] for v in self.variables])
+
+    def groups(self, layout: Layout) -> list[NDArray[np.intp]]:
+        """Rows of W of real variables, bits, each structured view and levels that are there."""
+        structured = [_indices([layout.of_structures[s]]) for s in self.structures]
+        return [self.gaussian, self.bits, *structured, self.levels(layout)]
 
     def columns(self, layout: Layout) -> NDArray[np.intp]:
         """Rows of W of all variables that are there."""
-        return np.concatenate([self.gaussian, self.bits, self.levels(layout)])
+        return np.concatenate(self.groups(layout))
+
+
+def _indices(slices: list[slice]) -> NDArray[np.intp]:
+    parts = [np.arange(at.start, at.stop) for at in slices]
+    return np.concatenate(parts) if parts else np.empty(0, dtype=np.intp)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from scipy.special import logsumexp
 
 from majorant.engine.chunks import Block, Chunks
 from majorant.models.harmonium.layout import Layout, Marginal, Parameters, Seen
+from majorant.models.harmonium.structure import Conditionals, Structure
 from majorant.models.harmonium.supervision import Loss
 
 Array = NDArray[np.float64]
@@ -36,7 +37,7 @@ class Part:
     seen : Seen
     data : Chunks
         Columns: the Gaussian variables (dense), the bits (CSR of ones), the categorical variables (CSR, one-hot) and,
-        where something is predicted, y.
+        where something is predicted, y; the last ones are those of the structured views that are there.
     """
 
     seen: Seen
@@ -55,12 +56,15 @@ class Residuals:
         Expectation of the Gaussian variables given the discrete ones.
     slopes : ndarray of shape (n_rows, n_scores)
         Derivative of the loss in the scores, times the weight of the row.
+    structured : list of Conditionals
+        Of each structured view.
     """
 
     bits: Array
     levels: Array
     means: Array
     slopes: Array
+    structured: list[Conditionals]
 
 
 @dataclass(frozen=True)
@@ -176,6 +180,8 @@ class BlockView:
         self.b = theta.intercept[seen.gaussian]
         self.wb, self.wc = theta.weights[seen.bits], theta.weights[self.levels]
         self.v, self.c0 = theta.weights[self.layout.n_variables :], theta.intercept[self.layout.n_variables :]
+        places = self.layout.of_structures
+        self.structured = [(self.layout.structures[i], places[i]) for i in seen.structures]
         precision = np.eye(self.k) - (self.u.T * self.s) @ self.u
         factor = np.linalg.cholesky(precision)
         self.log_det = 2 * float(np.log(np.diag(factor)).sum())
@@ -191,12 +197,29 @@ class BlockView:
         m += self.shift
         m += x @ self.wb
         m += c @ self.wc
+        for structure, rows, data in self.structures(block):
+            m += structure.features(data) @ self.theta.weights[rows]
         return np.asarray(m)
+
+    def structures(self, block: Block) -> Iterator[tuple[Structure, slice, Any]]:
+        """Each structured view with its rows of W and its data, the last columns of the block."""
+        columns = block.columns[len(block.columns) - len(self.structured) :]
+        for (structure, rows), data in zip(self.structured, columns, strict=True):
+            yield structure, rows, data
+
+    def _structured(self, block: Block, m: Array) -> list[Conditionals]:
+        """The cells of each structured view given all else."""
+        theta = self.theta
+        return [
+            structure.conditionals(data, m, theta.weights[rows], theta.intercept[rows], block.weights)
+            for structure, rows, data in self.structures(block)
+        ]
 
     def values(self, block: Block) -> tuple[float, float]:
         """Log pseudo-likelihood and loss of a block."""
         m = self.latents(block)
         value = self._bits(block, m)[0] + self._variables(block, m)[0] + self._gaussians(block, m)[0]
+        value += sum(found.value for found in self._structured(block, m))
         return value, self._supervised(block, m)[0]
 
     def losses(self, block: Block) -> Array:
@@ -217,7 +240,7 @@ class BlockView:
         levels = [e for _, e, _ in self._variables(block, m)[1]]
         t = self._gaussians(block, m)[1]
         stacked = np.concatenate(levels, axis=1) if levels else np.empty((len(block), 0))
-        return Residuals(e, stacked, t * self.s, self._supervised(block, m)[1])
+        return Residuals(e, stacked, t * self.s, self._supervised(block, m)[1], self._structured(block, m))
 
     def _bits(self, block: Block, m: Array) -> tuple[float, Array]:
         """Log-likelihood of each bit given all else, and value minus expectation, weighted."""
@@ -308,6 +331,12 @@ class BlockView:
             weights[seen.bits] = moments[:-1].T + self.wb * (total - 2 * on)[:, None]
             of_m += e @ self.wb
 
+        for found, (_, of_view) in zip(self._structured(block, m), self.structured, strict=True):
+            value += found.value
+            intercept[of_view] = found.of_intercept
+            weights[of_view] = found.residual.T @ m + 2 * (found.own @ theta.weights[of_view])
+            of_m += found.residual @ theta.weights[of_view]
+
         gradient = Parameters(weights, intercept, log_variance)
         value += self._add_variables(block, m, layout.level_weights, gradient, of_m)
         value += self._add_loss(block, m, gradient, of_m)
@@ -331,6 +360,8 @@ class BlockView:
         for rows, columns in ((seen.bits, x), (self.levels, c)):
             if len(rows):
                 weights[rows] += columns.T @ of_m - np.outer(centre[rows], of_shift)
+        for structure, of_view, data in self.structures(block):
+            weights[of_view] += structure.features(data).T @ of_m
         # The centre's part of the shift is a function of the weights and has been counted; what is left is the
         # marginal's.
         return np.concatenate([[value], of_shift, gradient.packed()])
@@ -366,6 +397,14 @@ def _two_moments(view: BlockView, block: Block) -> Array:
     """Sums of the losses of a block and of their squares."""
     values = view.losses(block)
     return np.array([block.total(values), block.total(values**2)])
+
+
+def features(layout: Layout, seen: Seen, block: Block) -> list[Any]:
+    """What the latents' expectation is linear in: a table for each of the groups of rows of W of `Seen.groups`."""
+    z, x, c = block.columns[:3]
+    data = block.columns[len(block.columns) - len(seen.structures) :]
+    structures = [layout.structures[i] for i in seen.structures]
+    return [z, x, *(s.features(of_rows) for s, of_rows in zip(structures, data, strict=True)), c]
 
 
 def positions(x: Any) -> NDArray[np.intp]:

@@ -14,7 +14,10 @@ Array = NDArray[np.float64]
 
 
 def top_features(model: Any, view: str, most: int) -> list[list[str]]:
-    """The columns (or levels) of a view with the largest weights in each component, with their signs."""
+    """The columns (or levels) of a view with the largest weights in each component, with their signs.
+
+    Also its pairs of neighbours that are on together, joined by a tilde: of a chain a word with itself.
+    """
     weights = model.loadings(view)
     fitted = next(v for v in model.views_ if v.name == view)
     names = fitted.names
@@ -22,6 +25,9 @@ def top_features(model: Any, view: str, most: int) -> list[list[str]]:
         names = [
             f"{name}={level}" for name, levels in zip(names, fitted.levels, strict=True) for level in levels.tolist()
         ]
+    if fitted.structure is not None:
+        weights = np.concatenate([weights, model.coupling_loadings(view)])
+        names = [*names, *(f"{names[i]}~{names[j]}" for i, j in fitted.couplings.tolist())]
     found = []
     for k in range(weights.shape[1]):
         order = np.argsort(-np.abs(weights[:, k]), kind="stable")[:most]

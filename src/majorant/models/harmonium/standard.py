@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant.engine.chunks import Block, Chunks
+from majorant.models.harmonium.structure import LEAST_SPREAD
+from majorant.models.harmonium.structure_fit import edges_of, fit_chain, fit_graph, of_words
 from majorant.models.harmonium.tables import Table
-from majorant.models.harmonium.views import MOST_WHITENED, Gaussian, View
+from majorant.models.harmonium.views import MOST_WHITENED, Bernoulli, Chain, Gaussian, View
 from majorant.registry import value_class
 from majorant.solvers.covariance import mean_of, shrunk_covariance
 
 Array = NDArray[np.float64]
 
-LEAST_SPREAD = 0.01
-"""The penalty of a bit is at least that of one with this variance."""
+PLACES = ("gaussian", "bernoulli", "structured", "categorical")
+"""Kinds of variables of the model, in their order there."""
 ROWS = 4096
 """Rows that are standardised at a time."""
 FARTHEST = 1e100
@@ -50,6 +52,8 @@ class FittedView:
         The categories of each column of a categorical view, in sorted order.
     given : View
         What the view was asked to be.
+    structure : Structure or None
+        Of a chain, or of bits with edges.
     """
 
     name: str
@@ -62,21 +66,44 @@ class FittedView:
     whitener: Any
     levels: list[Any]
     given: View
+    structure: Any = None
+
+    @property
+    def couplings(self) -> NDArray[np.intp]:
+        """Columns that are coupled, by number: those of edges, or each word of a chain with itself."""
+        if isinstance(self.given, Bernoulli):
+            return edges_of(self.given, self.name, self.names)
+        return np.repeat(np.arange(len(self.mean) if self.kind == "chain" else 0)[:, None], 2, axis=1)
+
+    @property
+    def place(self) -> str:
+        """Among which variables of the model it is, of `PLACES`."""
+        return self.kind if self.structure is None else "structured"
 
     @property
     def width(self) -> int:
         """Variables of the model."""
-        return len(self.kept)
+        return len(self.kept) if self.structure is None else int(self.structure.width)
 
     @property
     def centre(self) -> Array:
-        """Mean of each variable of the model."""
-        return np.zeros(self.width) if self.kind == "gaussian" else self.mean[self.kept]
+        """Mean of each variable of the model; features of a structured view have the mean zero."""
+        return self.mean[self.kept] if self.place in ("bernoulli", "categorical") else np.zeros(self.width)
 
     @property
     def spread(self) -> Array:
         """Standard deviation of each variable: the unit of its weights in the penalty."""
+        if self.structure is not None:
+            return np.asarray(self.structure.spread)
         return np.ones(self.width) if self.kind == "gaussian" else spread_of(self.centre)
+
+    @property
+    def scale_of_weights(self) -> Array:
+        """Unit of the weights of each variable; zero where it has none."""
+        scale = 1 / self.spread
+        if self.structure is not None and not self.structure.is_latent:
+            scale[self.structure.n_nodes :] = 0.0
+        return scale
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -85,6 +112,8 @@ class FittedView:
 
     def encoded(self, table: Table, *, reuse: bool = False) -> Any:
         """The variables of the model, dense or CSR; a missing row is zero. `reuse`: the table may be used up."""
+        if self.kind == "chain":
+            return of_words(table.values, len(self.mean), self.kept)
         if self.kind == "bernoulli":
             values = table.values
             return values if len(self.kept) == values.shape[1] else values[:, self.kept]
@@ -155,13 +184,19 @@ def fit_view(name: str, view: View, table: Table, weights: Array, *, others: boo
     values, w = table.values if there.all() else table.values[there], weights[there] / weights[there].sum()
     width = values.shape[1]
     ones = np.ones(width)
-    if view.kind == "bernoulli":
+    if isinstance(view, Chain):
+        return _fit_chain(name, view, table, values, w)
+    if isinstance(view, Bernoulli):
         mean = np.asarray(values.T @ w)
         varies = np.bincount(values.indices, minlength=width)
         kept = np.flatnonzero((varies > 0) & (varies < values.shape[0]))
         least = 0.5 / (1 + len(w))
         mean = np.where((varies > 0) & (varies < values.shape[0]), mean, np.clip(np.round(mean), least, 1 - least))
-        return FittedView(name, view.kind, table.columns, table.names, mean, ones, kept, None, [], view)
+        fitted = FittedView(name, view.kind, table.columns, table.names, mean, ones, kept, None, [], view)
+        edges = edges_of(view, name, table.names)
+        if not len(edges):
+            return fitted
+        return replace(fitted, structure=fit_graph(values[:, kept], w, edges, kept, is_latent=bool(view.latent_edges)))
     if view.kind == "categorical":
         return _fit_categories(name, view, table, values, w)
     mean, scale, kept = _moments(values, w)
@@ -172,6 +207,14 @@ def fit_view(name: str, view: View, table: Table, weights: Array, *, others: boo
         return fitted
     whitener = _whitener(standardised(values, mean, scale, kept), w)
     return replace(fitted, whitener=whitener)
+
+
+def _fit_chain(name: str, view: Chain, table: Table, values: Any, w: Array) -> FittedView:
+    structure, mean, kept = fit_chain(values, w, len(table.names), is_latent=bool(view.latent_transitions))
+    if view.n_steps is not None:
+        structure = replace(structure, length=view.n_steps)
+    ones = np.ones(len(mean))
+    return FittedView(name, view.kind, table.columns, table.names, mean, ones, kept, None, [], view, structure)
 
 
 def _fit_categories(name: str, view: View, table: Table, values: NDArray[Any], w: Array) -> FittedView:

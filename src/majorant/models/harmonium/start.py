@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.engine.chunks import Block
-from majorant.models.harmonium.layout import Parameters
-from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.models.harmonium.layout import Parameters, Seen
+from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, features
 from majorant.models.harmonium.supervision import Hinge
 
 Array = NDArray[np.float64]
@@ -43,27 +43,26 @@ def spectrum(problem: PseudoLikelihood, scale: Array, k: int) -> tuple[Array, Ar
 
 
 def _correlation_times(problem: PseudoLikelihood, scale: Array, axes: Array) -> Array:
-    layout, total = problem.layout, np.zeros_like(axes)
+    scale = scale[: problem.layout.n_variables, None]
+    v, total = scale * axes, np.zeros_like(axes)
     for part in problem.parts:
-        columns = part.seen.columns(layout)
-        v = (scale[: layout.n_variables, None] * axes)[columns]
+        columns = part.seen.columns(problem.layout)
         centre = problem.centre[columns]
-        shift = centre @ v
-        g, b = len(part.seen.gaussian), len(part.seen.bits)
+        groups, shift = [v[rows] for rows in part.seen.groups(problem.layout)], centre @ v[columns]
 
-        def visit(block: Block, v: Array = v, g: int = g, b: int = b, shift: Array = shift) -> Array:
-            z, x, c = block.columns[:3]
-            y = z @ v[:g]
-            y += x @ v[g : g + b]
-            y += c @ v[g + b :]
+        def visit(block: Block, seen: Seen = part.seen, groups: list[Array] = groups, shift: Array = shift) -> Array:
+            tables = features(problem.layout, seen, block)
+            y = np.zeros((len(block), v.shape[1]))
+            for table, group in zip(tables, groups, strict=True):
+                y += table @ group
             y -= shift
             if block.weights is not None:
                 y *= block.weights[:, None]
-            return np.concatenate([z.T @ y, x.T @ y, c.T @ y, y.sum(axis=0)[None]])
+            return np.concatenate([*(table.T @ y for table in tables), y.sum(axis=0)[None]])
 
         sums = part.data.map_sum(visit)
-        total[columns] += scale[columns, None] * (sums[:-1] - np.outer(centre, sums[-1]))
-    return total / problem.total_weight
+        total[columns] += sums[:-1] - np.outer(centre, sums[-1])
+    return scale * total / problem.total_weight
 
 
 def base_rates(problem: PseudoLikelihood) -> Array:
@@ -73,7 +72,11 @@ def base_rates(problem: PseudoLikelihood) -> Array:
     p = np.clip(problem.centre, RAREST, 1 - RAREST)
     bits = slice(layout.n_gaussian, layout.n_gaussian + layout.n_bits)
     intercept[bits] = np.log(p[bits]) - np.log1p(-p[bits])
-    intercept[bits.stop : layout.n_variables] = np.log(p[bits.stop :])
+    levels = slice(layout.first_level, layout.n_variables)
+    intercept[levels] = np.log(p[levels])
+    for structure, rows in zip(layout.structures, layout.of_structures, strict=True):
+        p = np.clip(structure.centre[: structure.n_nodes], RAREST, 1 - RAREST)
+        intercept[rows.start : rows.start + structure.n_nodes] = np.log(p) - np.log1p(-p)
     return intercept
 
 

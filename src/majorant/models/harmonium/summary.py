@@ -36,10 +36,17 @@ def harmonium_summary(model: Any) -> Summary:
 
 def _views(model: Any) -> Table:
     rows = [
-        (view.name, view.kind, str(len(view.names)), str(view.width), "yes" if view.whitener is not None else "no")
+        (view.name, _kind(view), str(len(view.names)), str(view.width), "yes" if view.whitener is not None else "no")
         for view in model.views_
     ]
     return Table("views", [Column(c) for c in ("view", "kind", "columns", "variables", "whitened")], rows)
+
+
+def _kind(view: Any) -> str:
+    """A view's kind, with its couplings where it has some."""
+    if view.kind != "bernoulli" or view.structure is None:
+        return str(view.kind)
+    return f"bernoulli, {counted(len(view.structure.edges), 'edge')}"
 
 
 def _weights(model: Any) -> list[Table | str]:

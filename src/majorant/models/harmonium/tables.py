@@ -12,7 +12,8 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
 from majorant._validation import check_csr, is_missing
-from majorant.models.harmonium.views import Bernoulli, View, resolve_columns
+from majorant.models.harmonium.structure_fit import chain_counts
+from majorant.models.harmonium.views import Bernoulli, Chain, View, resolve_columns
 
 
 @dataclass(frozen=True)
@@ -22,10 +23,11 @@ class Table:
     Attributes
     ----------
     values : ndarray or CSR matrix of shape (n_rows, n_columns)
-        Real numbers; zeros and ones as CSR; or objects. What stands in a row that is missing means nothing.
+        Real numbers; zeros and ones as CSR; counts of a chain's cells (`chain_counts`); or objects. What stands in a
+        row that is missing means nothing.
     missing : ndarray of bool of shape (n_rows,)
     names : list of str
-        Of the columns.
+        Of the columns; of the words of a chain.
     columns : ndarray of int, or None
         Of X, where X is one table.
     """
@@ -71,7 +73,11 @@ def read_tables(model: Any, X: Any, views: Mapping[str, View], *, reset: bool) -
     for name, view in views.items():
         at = columns[name]
         whole = len(at) == X.shape[1] and bool((at == np.arange(len(at))).all())
-        tables[name] = _table(view, name, X if whole else X[:, at], [texts[i] for i in at], at)
+        own, labels = X if whole else X[:, at], [texts[i] for i in at]
+        if isinstance(view, Chain):
+            tables[name] = chain_table(view, name, own, labels, at)
+        else:
+            tables[name] = _table(view, name, own, labels, at)
     return tables
 
 
@@ -79,7 +85,7 @@ def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, 
     if not model.named_views_:
         raise TypeError(
             f"X is a dict of arrays, and views=... must say what each of {list(X)} is: "
-            "Gaussian(), Bernoulli() or Categorical()"
+            "Gaussian(), Bernoulli(), Chain() or Categorical()"
         )
     unknown = [name for name in X if name not in views]
     if unknown:
@@ -93,10 +99,13 @@ def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, 
     for name, view in views.items():
         if name not in absent:
             values = X[name]
+            if isinstance(view, Chain):
+                tables[name] = chain_table(view, name, values)
+                continue
             labels = getattr(values, "columns", None)
             values = _checked(values, view, name)
             width = values.shape[1]
-            texts = [str(c) for c in labels] if labels is not None else _numbered(name, width)
+            texts = [str(c) for c in labels] if labels is not None else numbered(name, width)
             tables[name] = _table(view, name, values, texts, None)
     lengths = {name: len(table.missing) for name, table in tables.items()}
     if len(set(lengths.values())) > 1:
@@ -112,7 +121,7 @@ def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, 
                     f"{type(model).__name__} was fitted to {len(fitted.names)}"
                 )
             names = getattr(X.get(fitted.name), "columns", None)
-            if names is None or fitted.names == _numbered(fitted.name, len(fitted.names)):
+            if names is None or fitted.names == numbered(fitted.name, len(fitted.names)):
                 continue
             if tables[fitted.name].names != fitted.names:
                 raise ValueError(
@@ -123,7 +132,7 @@ def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, 
     return tables
 
 
-def _numbered(view: str, width: int) -> list[str]:
+def numbered(view: str, width: int) -> list[str]:
     """Names of columns that have none."""
     return [f"{view}{j + 1}" for j in range(width)]
 
@@ -145,7 +154,7 @@ def _table(view: View, name: str, values: Any, names: list[str], columns: NDArra
     if sparse.issparse(values) and view.kind == "gaussian":
         values = values.toarray()
     if not sparse.issparse(values):
-        values = _numbers(values, name)
+        values = as_numbers(values, name)
         if values.dtype == np.float16 or (view.kind == "gaussian" and values.dtype != np.float32):
             values = values.astype(np.float64, copy=False)
         lost = np.asarray(np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, dtype=bool))
@@ -155,7 +164,7 @@ def _table(view: View, name: str, values: Any, names: list[str], columns: NDArra
             raise ValueError(f"view {name!r} holds NaN in a sparse matrix: a sparse view has no missing rows")
         missing = np.zeros(values.shape[0], dtype=bool)
     if isinstance(view, Bernoulli):
-        values = _bits(values, missing, view, name)
+        values = as_bits(values, missing, view, name)
     return Table(values, missing, names, columns)
 
 
@@ -164,7 +173,7 @@ def _lost(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.column_stack([is_missing(values[:, j]) for j in range(values.shape[1])])
 
 
-def _numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
+def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
     if values.dtype.kind not in "biuf":
         try:
             values = np.where(_lost(values), np.nan, values).astype(np.float64)
@@ -188,7 +197,7 @@ def _whole_rows(lost: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
     return missing
 
 
-def _bits(values: Any, missing: NDArray[np.bool_], view: Bernoulli, name: str) -> Any:
+def as_bits(values: Any, missing: NDArray[np.bool_], view: Bernoulli | Chain, name: str, row_name: str = "row") -> Any:
     """CSR of ones."""
     if not sparse.issparse(values) and missing.any():
         values = np.where(missing[:, None], 0, values)
@@ -204,9 +213,9 @@ def _bits(values: Any, missing: NDArray[np.bool_], view: Bernoulli, name: str) -
     if len(wrong):
         row = int(np.searchsorted(bits.indptr, wrong[0], side="right")) - 1
         raise ValueError(
-            f"view {name!r} must hold zeros and ones; it has {bits.data[wrong[0]]:g} in row {row}, column "
-            f"{bits.indices[wrong[0]]}. Counts have no proper model with Gaussian latents: take Bernoulli(binarize=0), "
-            "present or not, or a Gaussian view of their logarithms"
+            f"view {name!r} must hold zeros and ones; it has {bits.data[wrong[0]]:g} in {row_name} {row}, column "
+            f"{bits.indices[wrong[0]]}. Counts have no proper model with Gaussian latents: take "
+            f"{type(view).__name__}(binarize=0), present or not, or a Gaussian view of their logarithms"
         )
     bits.data = np.ones(len(bits.data))
     return bits
@@ -215,3 +224,76 @@ def _bits(values: Any, missing: NDArray[np.bool_], view: Bernoulli, name: str) -
 def n_rows(tables: Mapping[str, Table]) -> int:
     """Number of rows."""
     return len(next(iter(tables.values())).missing)
+
+
+def chain_table(
+    view: Chain, name: str, values: Any, names: list[str] | None = None, columns: NDArray[np.intp] | None = None
+) -> Table:
+    """Documents as `chain_counts` tells them; see `Chain` for what `values` may be.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no documents, or hold other numbers than a chain has.
+    """
+    stacked, given = _paragraphs(view, name, values)
+    n_words = stacked.shape[1]
+    document = np.repeat(np.arange(len(given)), given)
+    if sparse.issparse(stacked):
+        if not np.isfinite(stacked.data.astype(np.float64, copy=False)).all():
+            raise ValueError(f"view {name!r} holds NaN or infinity in a sparse matrix: leave such paragraphs out")
+        there = np.full(len(document), True)
+    else:
+        stacked = as_numbers(stacked, name)
+        lost = np.isnan(stacked) if stacked.dtype.kind == "f" else np.zeros(stacked.shape, dtype=bool)
+        there = np.asarray(~lost.all(axis=1))
+        partly = np.flatnonzero(lost.any(axis=1) & there)
+        if len(partly):
+            row = int(document[partly[0]])
+            raise ValueError(
+                f"view {name!r} contains NaN in column {int(np.flatnonzero(lost[partly[0]])[0])} of paragraph "
+                f"{int(partly[0] - given[:row].sum())} of row {row}, but not in all of the paragraph: one that a row "
+                "does not have is NaN as a whole. Fill such entries in"
+            )
+    lengths = np.bincount(document[there], minlength=len(given)).astype(np.intp)
+    if sparse.issparse(stacked):
+        stacked = stacked.tocsr()
+    elif np.isinf(stacked).any():
+        raise ValueError(f"view {name!r} contains infinity")
+    bits = as_bits(stacked[there], np.zeros(int(there.sum()), dtype=bool), view, name, "paragraph")
+    names = numbered(name, n_words) if names is None else names[:n_words]
+    return Table(chain_counts(bits, lengths), lengths == 0, names, columns)
+
+
+def _paragraphs(view: Chain, name: str, values: Any) -> tuple[Any, NDArray[np.intp]]:
+    """The paragraphs of all documents one after the other, and how many each has."""
+    if isinstance(values, list | tuple) and any(v is None or getattr(v, "ndim", np.ndim(v)) == 2 for v in values):
+        tables = [v if sparse.issparse(v) or v is None else np.asarray(v) for v in values]
+        widths = {t.shape[1] if t.ndim == 2 else -1 for t in tables if t is not None}
+        if len(widths) != 1 or -1 in widths:
+            raise ValueError(
+                f"view {name!r} is a list of documents: each must have shape (its paragraphs, n_words), the same words "
+                f"in all; got {sorted({t.shape for t in tables if t is not None})[:3]}"
+            )
+        given = np.array([0 if t is None else t.shape[0] for t in tables], dtype=np.intp)
+        there = [t for t in tables if t is not None]
+        is_sparse = any(sparse.issparse(t) for t in there)
+        return sparse.vstack(there, format="csr") if is_sparse else np.concatenate(there), given
+    if not sparse.issparse(values):
+        values = np.asarray(values)
+    if values.ndim == 3:
+        n, steps, words = values.shape
+        return values.reshape(n * steps, words), np.full(n, steps, dtype=np.intp)
+    if values.ndim != 2 or view.n_steps is None:
+        raise ValueError(
+            f"view {name!r} must be an array of shape (n_samples, n_steps, n_words), a list of arrays of shape (its "
+            f"paragraphs, n_words), or a table whose columns are n_steps=... paragraphs; got shape {values.shape}"
+        )
+    n, width = values.shape
+    steps = int(view.n_steps)
+    if width % steps:
+        raise ValueError(
+            f"view {name!r} has {width} columns: they are not {steps} paragraphs (n_steps) of as many words"
+        )
+    given = np.full(n, steps, dtype=np.intp)
+    return values.reshape((n * steps, width // steps)), given

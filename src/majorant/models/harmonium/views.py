@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._validation import check_positive, check_real, did_you_mean
+from majorant._validation import check_integer, check_positive, check_real, did_you_mean
 from majorant.registry import value_class
 
 
@@ -72,15 +72,22 @@ class Bernoulli:
     binarize : float, optional
         Counts become bits: whether they are larger than this, at least 0. By default entries must be 0 or 1. (There is
         no model of counts here: with Gaussian latents its probabilities cannot be normalised.)
+    edges : list of pairs of int or str, optional
+        Columns of the view that act upon each other beyond what they share through the latents, by number within the
+        view or by name: each pair has a coupling.
+    latent_edges : bool, default=False
+        Whether couplings depend on the latents: then pairs that are on together speak for components, too.
 
     Examples
     --------
-    >>> Bernoulli(binarize=0)
-    Bernoulli(columns=None, binarize=0)
+    >>> Bernoulli(edges=[(0, 1), (1, 2)]).edges
+    [(0, 1), (1, 2)]
     """
 
     columns: Any = None
     binarize: float | None = None
+    edges: Any = None
+    latent_edges: bool = False
 
     kind = "bernoulli"
 
@@ -91,6 +98,71 @@ class Bernoulli:
         ------
         TypeError, ValueError
         """
+        if self.binarize is not None:
+            check_real(f"view {name!r}: binarize", self.binarize, low=0.0)
+        _check_flag(f"view {name!r}: latent_edges", self.latent_edges)
+        if self.edges is None:
+            return
+        try:
+            pairs = [tuple(edge) for edge in self.edges]
+        except TypeError:
+            pairs = [()]
+        if isinstance(self.edges, str) or not all(len(pair) == 2 for pair in pairs):
+            raise TypeError(
+                f"view {name!r}: edges must be a list of pairs of columns, such as [(0, 1), (1, 2)]; got {self.edges!r}"
+            )
+
+
+@value_class
+@dataclass(frozen=True)
+class Chain:
+    """A view of zeros and ones in order: whether each of N words occurs in each of the paragraphs of a document.
+
+    Each word is a chain over the paragraphs: its weights are the same in all of them, and neighbouring paragraphs act
+    upon each other. Documents may differ in their number of paragraphs.
+
+    Where X is a dictionary the view is an array of shape (n_samples, n_steps, n_words) in which paragraphs that a
+    document does not have hold NaN, or a list with an array or sparse matrix of shape (its paragraphs, n_words) for
+    each document, None where it lacks the view.
+
+    Parameters
+    ----------
+    columns : list of int or str, slice, optional
+        See `Gaussian`. Where X is one table: all columns of the first paragraph, then of the second, and so on.
+    n_steps : int, optional
+        Where X is one table: the number of paragraphs that the columns are. A paragraph that a row does not have holds
+        NaN.
+    latent_transitions : bool, default=True
+        Whether what neighbours do to each other depends on the latents. If not, the representation of a document does
+        not depend on the order of its paragraphs.
+    binarize : float, optional
+        See `Bernoulli`.
+
+    Examples
+    --------
+    >>> Chain(n_steps=5).latent_transitions
+    True
+    """
+
+    columns: Any = None
+    n_steps: int | None = None
+    latent_transitions: bool = True
+    binarize: float | None = None
+
+    kind = "chain"
+
+    def check(self, name: str) -> None:
+        """Refuse parameters that cannot be used.
+
+        Raises
+        ------
+        TypeError, ValueError
+        """
+        if self.n_steps is not None:
+            check_integer(f"view {name!r}: n_steps", self.n_steps, low=1)
+        if self.columns is not None and self.n_steps is None:
+            raise ValueError(f"view {name!r}: give n_steps, the number of paragraphs that its columns are")
+        _check_flag(f"view {name!r}: latent_transitions", self.latent_transitions)
         if self.binarize is not None:
             check_real(f"view {name!r}: binarize", self.binarize, low=0.0)
 
@@ -119,9 +191,14 @@ class Categorical:
         """There is nothing to check beyond the columns."""
 
 
-View = Gaussian | Bernoulli | Categorical
-KINDS: dict[str, type[Any]] = {cls.kind: cls for cls in (Gaussian, Bernoulli, Categorical)}
-"""By name, in the order in which the model takes its variables."""
+def _check_flag(name: str, value: Any) -> None:
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+
+
+View = Gaussian | Bernoulli | Chain | Categorical
+KINDS: dict[str, type[Any]] = {cls.kind: cls for cls in (Gaussian, Bernoulli, Chain, Categorical)}
+"""By name."""
 
 LEAST_VARIANCE = 0.05
 """Floor of what is left of a variance given the latents: below it a variable would be explained by itself."""
@@ -153,13 +230,13 @@ def check_views(views: Any) -> dict[str, View]:
         if isinstance(view, str):
             if view.lower() not in KINDS:
                 raise ValueError(
-                    f"view {name!r} must be Gaussian, Bernoulli or Categorical, or one of "
+                    f"view {name!r} must be Gaussian, Bernoulli, Chain or Categorical, or one of "
                     f"{', '.join(map(repr, KINDS))}; got {view!r}.{did_you_mean(view.lower(), list(KINDS))}"
                 )
             view = KINDS[view.lower()]()
         if not isinstance(view, View):
             raise TypeError(
-                f"view {name!r} must be Gaussian(...), Bernoulli(...) or Categorical(...); got {view!r}: "
+                f"view {name!r} must be Gaussian(...), Bernoulli(...), Chain(...) or Categorical(...); got {view!r}: "
                 "a list of columns goes inside, as in Gaussian([0, 1])"
             )
         view.check(name)

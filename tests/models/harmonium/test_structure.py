@@ -1,0 +1,131 @@
+"""Structured views against enumeration and differences: conditionals, gradients, certificates, convexity."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+
+from majorant.models.harmonium.certificate import Curvature
+from majorant.models.harmonium.layout import Parameters
+from majorant.models.harmonium.structure import CONFIGURATIONS
+from majorant.models.harmonium.structure_fit import chain_counts
+
+from .problems import LOSSES
+from .structured_problems import EDGES, WORDS, log_joint, problem
+
+
+def test_conditionals_are_those_of_enumeration(seed: int) -> None:
+    """Each cell against the joint density with the cell turned."""
+    cost, at, rows = problem(seed)
+    found = np.zeros(2)
+    (part, view), *_ = cost.views(at)
+    for block in part.data.source.blocks():
+        found += [term.value for term in view.residuals(block).structured]
+    expected = np.zeros(2)
+    for d, (document, graph) in enumerate(zip(rows.documents, rows.graph, strict=True)):
+        now = log_joint(cost, at, rows, d, document, graph)
+        for cell in np.ndindex(document.shape):
+            other = document.copy()
+            other[cell] = 1 - other[cell]
+            turned = log_joint(cost, at, rows, d, other, graph)
+            expected[0] += rows.weights[d] * (now - np.logaddexp(now, turned))
+        for i in range(4):
+            bits = graph.copy()
+            bits[i] = 1 - bits[i]
+            turned = log_joint(cost, at, rows, d, document, bits)
+            expected[1] += rows.weights[d] * (now - np.logaddexp(now, turned))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("loss", "missing"), [("none", False), ("hinge", True)])
+def test_the_gradient_is_that_of_differences(loss: str, missing: bool, seed: int) -> None:
+    cost, at, _ = problem(seed, LOSSES[loss], missing=missing)
+    value, gradient = cost.value_and_gradient(at)
+    gain, penalty = cost.gain(at)
+    assert value == pytest.approx(gain - cost.loss_weight * penalty, rel=1e-13)
+    flat, step = at.packed(), 1e-5
+    for i in range(len(flat)):
+        ahead, behind = flat.copy(), flat.copy()
+        ahead[i] += step
+        behind[i] -= step
+        up, down = (cost.value_and_gradient(Parameters.unpacked(v, cost.layout))[0] for v in (ahead, behind))
+        assert gradient.packed()[i] == pytest.approx((up - down) / (2 * step), rel=1e-7, abs=1e-7 * abs(value))
+
+
+@pytest.mark.parametrize("loss", ["none", "hinge"])
+def test_the_certificates_matrix_times_w_is_the_gradient(loss: str, seed: int) -> None:
+    cost, at, _ = problem(seed, LOSSES[loss])
+    scale = np.random.default_rng(seed).uniform(0.5, 2, cost.layout.n_rows)
+    curvature = Curvature(cost, at, scale)
+    product_ = curvature.times(at.weights / scale[:, None])
+    gradient = cost.value_and_gradient(at)[1].weights / cost.total_weight
+    np.testing.assert_allclose(product_ / scale[:, None], gradient, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(curvature.matrix() @ (at.weights / scale[:, None]), product_, rtol=1e-10, atol=1e-12)
+
+
+def test_the_objective_is_convex_in_j(seed: int) -> None:
+    """Along lines in the J of all nodes and couplings, and in linear terms: also where couplings depend on latents."""
+    cost, _, _ = problem(seed, LOSSES["hinge"])
+    random, shape = np.random.default_rng(seed), cost.layout
+
+    def value(j: np.ndarray, intercept: np.ndarray, precision: np.ndarray) -> float:
+        values, vectors = np.linalg.eigh(j)
+        weights = vectors * np.sqrt(np.maximum(values, 0))
+        return -cost.value_and_gradient(Parameters(weights, intercept, -np.log(precision)))[0]
+
+    for _ in range(10):
+        ends = []
+        for _ in range(2):
+            w = 0.3 * random.normal(size=(shape.n_rows, shape.n_rows))
+            ends.append((w @ w.T / 3, random.normal(size=shape.n_rows), random.uniform(2, 4, 2)))
+        middle = [(a + b) / 2 for a, b in zip(*ends, strict=True)]
+        assert value(*middle) <= (value(*ends[0]) + value(*ends[1])) / 2 + 1e-9
+
+
+def test_couplings_without_weights_are_those_of_zero_weights(seed: int) -> None:
+    """A graph whose couplings do not depend on the latents leaves out what zero weights would make zero."""
+    cost, at, _ = problem(seed)
+    chain, graph = cost.layout.structures
+    weights = at.weights.copy()
+    at_graph = cost.layout.of_structures[1]
+    weights[at_graph.start + 4 : at_graph.stop] = 0
+    at = Parameters(weights, at.intercept, at.log_variance)
+    plain = replace(cost, layout=replace(cost.layout, structures=(chain, replace(graph, is_latent=False))))
+    found, expected = plain.value_and_gradient(at), cost.value_and_gradient(at)
+    assert found[0] == pytest.approx(expected[0], rel=1e-13)
+    there = np.delete(np.arange(cost.layout.n_rows), np.arange(at_graph.start + 4, at_graph.stop))
+    np.testing.assert_allclose(found[1].weights[there], expected[1].weights[there], rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(found[1].intercept, expected[1].intercept, rtol=1e-11, atol=1e-13)
+
+
+@given(st.integers(0, 10**6), st.lists(st.integers(0, 5), min_size=1, max_size=4))
+def test_counts_are_those_of_cells(seed: int, lengths: list[int]) -> None:
+    random = np.random.default_rng(seed)
+    documents = [(random.random((length, WORDS)) < 0.5).astype(float) for length in lengths]
+    counts = chain_counts(sparse.csr_matrix(np.concatenate(documents)), np.array(lengths)).toarray()
+    np.testing.assert_array_equal(counts[:, -1], lengths)
+    for d, document in enumerate(documents):
+        padded = np.pad(document, ((1, 1), (0, 0)))
+        neighbours = padded[:-2] + padded[2:]
+        for (k, (x, n)), word in product(enumerate(CONFIGURATIONS), range(WORDS)):
+            cells = (document[:, word] == x) & (neighbours[:, word] == n)
+            assert counts[d, k * WORDS + word] == cells.sum()
+
+
+def test_features_are_the_sums_of_the_definition(seed: int) -> None:
+    cost, _, rows = problem(seed)
+    chain, graph = cost.layout.structures
+    block = next(cost.parts[0].data.source.blocks())
+    for d in range(len(block)):
+        x, root = rows.documents[d], np.sqrt(len(rows.documents[d]))
+        nodes = (x - chain.centre[:WORDS]).sum(axis=0) / root
+        couplings = (x[1:] * x[:-1] - chain.centre[WORDS:]).sum(axis=0) / root
+        np.testing.assert_allclose(chain.features(block.columns[-2])[d], [*nodes, *couplings], rtol=1e-13, atol=1e-13)
+        both = rows.graph[d][EDGES].prod(axis=1)
+        np.testing.assert_allclose(graph.features(block.columns[-1])[d], [*rows.graph[d], *both] - graph.centre)
