@@ -26,8 +26,9 @@ check: $(VENV)/installed-test
 # Tests of pages, command line and files, which no kernel serves: once is enough.
 COMPUTES := $(addprefix --ignore=tests/,cli persistence plot report summary test_architecture.py test_bad_parameters.py test_docs.py)
 
-# How tables are read and which calls an estimator must stand is no question of the instruction set; odd numbers in them are one of memory.
-ANYWHERE := $(addprefix --ignore=tests/,formulas test_estimator_checks.py test_experiments.py)
+# How tables are read, which calls an estimator must stand, and models in numpy alone are no question of the instruction
+# set; odd numbers in them are one of memory.
+ANYWHERE := $(addprefix --ignore=tests/,formulas models/harmonium test_estimator_checks.py test_experiments.py)
 
 # All that computes, again for every other instruction set that this machine has.
 test-isa: $(VENV)/installed-test
