@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from majorant.persistence import SavedModelError, load, save
 from tests.estimators import ESTIMATORS, fit
 from tests.persistence.test_hostile_files import members_of, mutated, zipped
+
+from majorant.persistence import SavedModelError, load, save
 
 N_FILES = 10_000
 ROWS = np.random.default_rng(5).normal(size=(30, 3))
