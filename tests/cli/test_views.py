@@ -93,6 +93,12 @@ def test_a_run_of_three_views(majorant: Majorant, table: pl.DataFrame) -> None:
     assert Path("run/report.html").read_text(encoding="utf-8") == page
 
 
+def test_a_fit_that_had_not_ended_is_not_called_an_optimum(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*FIT, "--set", "max_iter=3", *RUN)
+    assert answer.status == 0 and "A global optimum" not in answer.out
+    assert "had not ended" in " ".join(answer.out.split()) and "max_iter" in answer.out
+
+
 def test_a_target_of_text_is_classified_and_one_of_numbers_is_predicted(
     majorant: Majorant, table: pl.DataFrame
 ) -> None:
@@ -133,7 +139,7 @@ def test_views_that_rows_or_a_whole_table_lack(majorant: Majorant, table: pl.Dat
     assert answer.status == 0 and "55 rows used, 5 left out" in answer.out
     table.with_columns(pl.when(first).then(None).otherwise(c).alias(c) for c in ("colour", "grade")).write_csv("t.csv")
     answer = majorant(*FIT, *RUN, "--force")
-    assert answer.status == 0 and "10 of 480 cells are empty" in answer.out and "No certificate" in answer.out
+    assert answer.status == 0 and "10 of 480 cells are empty" in answer.out and "A global optimum" in answer.out
     assert majorant("report", "run").status == 0
     table.select("x1", "x2", "x3", "colour", "grade").write_csv("new.csv")
     answer = majorant("predict", "run", "new.csv", "--out", "p.csv")

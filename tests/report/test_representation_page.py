@@ -28,6 +28,8 @@ def run_of(case: str = "usual") -> Run:
     X = np.column_stack([numbers, bits])
     l2 = {"no component": 1e4, "a path": "auto"}.get(case, 0.3)
     given: dict[str, Any] = {"l2": l2, "random_state": 0}
+    if case == "not ended":
+        given["max_iter"] = 3
     if case == "no views":
         model = mj.Harmonium(3, **given).fit(X)
         return Run(model, X, tuple(names), "t.csv", "")
@@ -71,6 +73,13 @@ def test_every_case_is_a_sound_page(case: str) -> None:
     if case == "one of many":
         assert "The one component that may be is used, and one more would be." in source
         assert "embedding" not in sections
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_fit_that_had_not_ended_is_told_of() -> None:
+    page = html_report(run_of("not ended"))
+    assert "the fit had not ended when it stopped" in page and "a larger max_iter and a smaller tol" in page
+    assert "The fit is certified" not in page and "A global optimum:" not in page and "can end better" not in page
 
 
 def test_the_page_says_what_the_model_says() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,8 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import majorant as mj
+from majorant.engine.chunks import Chunks
+from majorant.models.harmonium import data
 
 from ...estimators import numbers
 from .problems import log_joint
@@ -187,8 +191,17 @@ def test_weights_are_repeats_and_the_order_of_rows_does_not_matter(loss: str | N
         np.testing.assert_array_equal(getattr(repeated, name), value, err_msg=name)
 
 
-def test_threads_change_no_bit() -> None:
+def test_threads_change_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = two_views(3000)
+    monkeypatch.setattr(data, "BLOCK_BYTES", 8 * 12 * 400)  # of twelve variables
+    blocks: list[int] = []
+    map_sum = Chunks.map_sum
+
+    def counted(chunks: Chunks, *given: Any) -> Any:
+        blocks.append(chunks.source.n_blocks)
+        return map_sum(chunks, *given)
+
+    monkeypatch.setattr(Chunks, "map_sum", counted)
     found = []
     for n_jobs, limit in ((1, 1), (2, 1), (2, 2)):
         with threadpool_limits(limits=limit, user_api="blas"):
@@ -199,6 +212,7 @@ def test_threads_change_no_bit() -> None:
             np.testing.assert_array_equal(latents, found[0].transform(X))
     same(found[0], found[1])
     same(found[0], found[2])
+    assert max(blocks) == 8
 
 
 # Inference
@@ -273,8 +287,77 @@ def test_a_calibrated_readout_is_logistic_regression_on_the_latents() -> None:
         np.testing.assert_allclose(p[:, j], peer.predict_proba(h)[:, 1], atol=1e-4)
     np.testing.assert_allclose(p.mean(axis=0), X["bits"].mean(axis=0), atol=1e-5)
     assert not hasattr(model.fit(X), "readouts_")
+
+
+def test_rows_that_lack_the_bits_teach_a_readout_nothing(fitted: mj.Harmonium) -> None:
+    X, _ = three_views()
+    there = np.arange(150) % 3 > 0
+    lacking = {**X, "bits": with_cells(X["bits"], ~there, np.nan)}
+    expected = fitted.calibrate({name: values[there] for name, values in X.items()}).annotate(
+        X, "bits", calibrated=True
+    )
+    found = fitted.calibrate(lacking).annotate(X, "bits", calibrated=True)
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    weighted = fitted.calibrate(X, sample_weight=there).annotate(X, "bits", calibrated=True)
+    np.testing.assert_allclose(weighted, expected, rtol=1e-6)
+
+
+def test_what_cannot_be_calibrated(fitted: mj.Harmonium) -> None:
+    X, _ = three_views()
+    nothing = {**X, "bits": np.full((150, 8), np.nan)}
+    there = np.arange(150) < 75
+    for form, weights, message in (
+        ({"bits": X["bits"]}, None, "only the view 'bits'"),
+        ({"sizes": X["sizes"], "kind": X["kind"]}, None, "no view of bits"),
+        (nothing, None, "no row with weight has view 'bits'"),
+        ({**X, "bits": with_cells(X["bits"], there, np.nan)}, there, "no row with weight has view 'bits'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fitted.calibrate(form, sample_weight=weights)
     with pytest.raises(ValueError, match="one view"):
         mj.Harmonium(2).fit(SIZES).calibrate(SIZES)
+
+
+FORMS_WITHOUT_BITS: dict[str, Callable[[Array, Array], Any]] = {
+    "lacking in a dictionary": lambda bits, sizes: {"sizes": sizes},
+    "a dictionary of anything": lambda bits, sizes: {"sizes": sizes, "bits": "junk"},
+    "a mapping": lambda bits, sizes: MappingProxyType({"sizes": sizes, "bits": 7 * bits[:3]}),
+    "lacking in a mapping": lambda bits, sizes: MappingProxyType({"sizes": sizes}),
+    "NaN in a table": lambda bits, sizes: np.hstack([np.full_like(bits, np.nan), sizes]),
+    "a table of anything": lambda bits, sizes: np.hstack([np.where(bits > 0, np.nan, 7.0), sizes]),
+    "a sparse table of anything": lambda bits, sizes: sparse.csr_matrix(np.hstack([7 * bits, sizes])),
+    "lacking in a pandas frame": lambda bits, sizes: pd.DataFrame(sizes, columns=NAMES[8:]),
+    "lacking in part of a frame": lambda bits, sizes: pd.DataFrame(np.hstack([bits[:, 3:], sizes]), columns=NAMES[3:]),
+    "lacking in a polars frame": lambda bits, sizes: pl.DataFrame(sizes, schema=NAMES[8:]),
+    "text in a frame": lambda bits, sizes: pd.DataFrame(sizes, columns=NAMES[8:]).assign(
+        **dict.fromkeys(NAMES[:8], "?")
+    )[NAMES],
+}
+NAMES = [f"b{i}" for i in range(8)] + [f"s{i}" for i in range(4)]
+
+
+@pytest.mark.parametrize("form", FORMS_WITHOUT_BITS)
+def test_the_view_that_is_asked_for_may_be_absent_or_hold_anything(form: str) -> None:
+    bits, sizes = two_views(60)[0].values()
+    X = FORMS_WITHOUT_BITS[form](bits, sizes)
+    columns = {"bits": mj.Bernoulli(slice(0, 8)), "sizes": mj.Gaussian(slice(8, 12))}
+    whole: Any = {"bits": bits, "sizes": sizes}
+    if not isinstance(X, Mapping):
+        whole = np.hstack([bits, sizes])
+        whole = pd.DataFrame(whole, columns=NAMES) if hasattr(X, "columns") else whole
+    model = mj.Harmonium(2, views=TWO if isinstance(X, Mapping) else columns, l2=0.5).fit(whole)
+    for method in ("mean-field", "gibbs"):
+        given: Any = {"method": method, "n_sweeps": 5, "random_state": 0}
+        np.testing.assert_array_equal(model.annotate(X, "bits", **given), model.annotate(whole, "bits", **given))
+
+
+def test_columns_of_other_views_must_be_there() -> None:
+    bits, sizes = two_views(60)[0].values()
+    frame = pd.DataFrame(np.hstack([bits, sizes]), columns=NAMES)
+    model = mj.Harmonium(2, views={"bits": mj.Bernoulli(NAMES[:8]), "sizes": mj.Gaussian(NAMES[8:])}, l2=0.5).fit(frame)
+    for wrong in (frame[["s0", "s1"]], frame[NAMES[8:]].assign(other=1.0), frame[NAMES[:8]]):
+        with pytest.raises(ValueError, match="feature names"):
+            model.annotate(wrong, "bits")
 
 
 def test_samples_look_like_the_rows(fitted: mj.Harmonium) -> None:
@@ -291,7 +374,7 @@ def test_rows_that_lack_a_view_take_part_in_the_fit() -> None:
     lacking = {"bits": X["bits"], "sizes": X["sizes"].copy()}
     lacking["sizes"][::4] = np.nan
     model = mj.HarmoniumClassifier(3, views=TWO, l2=0.5).fit(lacking, y)
-    assert model.certificate_.eigenvalue is None and "lack a view" in model.certificate_.sentence
+    assert model.certificate_.eigenvalue is None and "lack a Gaussian view" in model.certificate_.sentence
     assert (np.diff(np.asarray(model.trace_["objective"])) <= 0).all()
     assert model.score(lacking, y) > 0.7
     starts = [
@@ -299,7 +382,7 @@ def test_rows_that_lack_a_view_take_part_in_the_fit() -> None:
         for init in ("svd", "random")
     ]
     assert starts[0] == pytest.approx(starts[1], rel=1e-6)
-    with pytest.raises(ValueError, match="lack a view"):
+    with pytest.raises(ValueError, match="lack a Gaussian view"):
         model.certify(lacking, y)
 
 

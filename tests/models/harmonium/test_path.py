@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import majorant as mj
+from majorant.models.harmonium import fit
 from majorant.models.harmonium.fit import properness, renewed
 from majorant.models.harmonium.layout import Parameters
 
@@ -42,7 +43,50 @@ def test_components_that_came_to_nothing_on_the_path_return_where_they_are_neede
     given = {} if loss is None else {"loss": loss, "loss_weight": 10.0}
     for n_components in (4, 7):
         model = kind(n_components, views=views, **given).fit(X, y)
-        certificate = model.certificate_
-        assert certificate.is_global or certificate.binds
+        fresh = kind(7, views=views, l2=model.l2_, **given).fit(X, y)
+        assert model.certificate_.is_global and 1 < model.rank_ == fresh.rank_ <= n_components
+        assert model.objective_ == pytest.approx(fresh.objective_, rel=1e-8)
         assert model.evidence_.best == pytest.approx(model.objective_, rel=1e-6)
         assert (np.diff(model.trace_["objective"]) <= 1e-9 * abs(model.objective_)).all()
+
+
+def lacking(seed: int, complete: int) -> dict[str, np.ndarray]:
+    """Two views of 300 rows, of which so many have both, and the others one."""
+    g = np.random.default_rng(seed)
+    h = g.normal(size=(300, 2))
+    numbers = h @ g.normal(size=(2, 6)) + g.normal(size=(300, 6))
+    bits = (h @ g.normal(size=(2, 6)) + 0.5 * g.normal(size=(300, 6)) > 0).astype(float)
+    numbers[complete:150] = np.nan
+    bits[150:] = np.nan
+    return {"a": numbers, "b": bits}
+
+
+VIEWS = {"a": mj.Gaussian(), "b": mj.Bernoulli()}
+
+
+@pytest.mark.parametrize("complete", [0, 1, 2, 8, 20, 150])
+def test_few_rows_with_all_views_do_not_end_in_no_component(complete: int, seed: int) -> None:
+    model = mj.Harmonium(4, views=VIEWS).fit(lacking(seed, complete))
+    assert model.rank_ >= 1
+
+
+@pytest.mark.parametrize("complete", [0, 1, 20])
+def test_the_largest_penalty_is_the_least_that_leaves_nothing_where_rows_lack_views(complete: int, seed: int) -> None:
+    X = lacking(seed, complete)
+    edge = mj.Harmonium(3, views=VIEWS, l2=1.0).fit(X).largest_l2_
+    assert mj.Harmonium(3, views=VIEWS, l2=1.02 * edge).fit(X).rank_ == 0
+    assert mj.Harmonium(3, views=VIEWS, l2=0.95 * edge).fit(X).rank_ >= 1
+
+
+def test_penalties_that_leave_nothing_do_not_end_the_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where the rows that are not held out have a smaller largest penalty than all of them."""
+    g = np.random.default_rng(0)
+    h = g.normal(size=(300, 2))
+    numbers, bits = (h @ g.normal(size=(2, 6)) + 4 * g.normal(size=(300, 6)) for _ in range(2))
+    X = {"a": numbers, "b": bits > 0}
+    expected = mj.Harmonium(4, views=VIEWS).fit(X)
+    largest = fit.Search.largest_penalty
+    monkeypatch.setattr(fit.Search, "largest_penalty", lambda search: 16 * largest(search))
+    found = mj.Harmonium(4, views=VIEWS).fit(X)
+    assert found.l2_ == expected.l2_ and len(found.l2_path_) == len(expected.l2_path_) + 4
+    assert found.rank_ == expected.rank_ > 0

@@ -9,6 +9,7 @@ could be added to J lowers the objective. In units in which P is the identity th
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from majorant.engine.chunks import Block
-from majorant.models.harmonium.layout import Parameters
-from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, Residuals, positions
+from majorant.models.harmonium.layout import Parameters, Seen
+from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood, Residuals, positions
 
 Array = NDArray[np.float64]
 
@@ -26,33 +27,96 @@ MOST_DENSE = 2000
 """Variables up to which all eigenvalues are computed."""
 WIDTH = 256
 """Columns of the matrix that a pass makes."""
+LANCZOS = 1e-6
+"""Relative residual at which Lanczos' method ends."""
 
 
 class Curvature:
     """Products with minus twice the gradient of the mean log pseudo-likelihood (minus loss) in J, in units of `scale`.
 
+    Rows may lack discrete views, which only leaves out what these would add; and Gaussian ones where W and b are zero,
+    to first order in J.
+
     Parameters
     ----------
     problem : PseudoLikelihood
-        Of rows that lack no view.
     at : Parameters
     scale : ndarray of shape (n_rows,)
         Zero for rows that have no weights: the matrix is zero there.
     """
 
     def __init__(self, problem: PseudoLikelihood, at: Parameters, scale: Array) -> None:
+        if at.weights.any() and any(len(part.seen.missing_gaussian) for part in problem.parts):
+            raise ValueError("rows that lack a Gaussian view have no such gradient")
+        self.size = problem.layout.n_rows
+        self.pieces = [_of_part(problem, part, at, scale) for part in problem.parts]
+        self.shares = [piece.total / problem.total_weight for _, piece in self.pieces]
+
+    def times(self, vectors: Array) -> Array:
+        """Products with columns of `vectors` (n_rows, q)."""
+        out = np.zeros_like(vectors)
+        for (rows, piece), share in zip(self.pieces, self.shares, strict=True):
+            out[rows] += share * piece.times(vectors[rows])
+        return out
+
+    def matrix(self) -> Array:
+        """The whole, symmetric."""
+        out = np.zeros((self.size, self.size))
+        for (rows, piece), share in zip(self.pieces, self.shares, strict=True):
+            out[np.ix_(rows, rows)] += share * piece.matrix()
+        return out
+
+    def largest(self, k: int) -> tuple[Array, Array]:
+        """Bounds above on the k largest eigenvalues, descending, and their vectors (n_rows, k).
+
+        Of many variables each is the Ritz value of Lanczos' method, which lies below, and the norm of its residual: an
+        eigenvalue is no farther away.
+        """
+        n, k = self.size, min(k, self.size)
+        if n <= MOST_DENSE:
+            values, vectors = eigh(self.matrix(), subset_by_index=[n - k, n - 1], overwrite_a=True)
+        else:
+            operator = LinearOperator(
+                (n, n), matvec=lambda v: self.times(np.reshape(v, (n, 1)))[:, 0], dtype=np.float64
+            )
+            start = np.random.default_rng(0).normal(size=n)
+            values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=LANCZOS)
+            values = values + np.linalg.norm(self.times(vectors) - vectors * values, axis=0)
+        order = np.argsort(-values, kind="stable")[:k]
+        return values[order], vectors[:, order]
+
+
+def _of_part(
+    problem: PseudoLikelihood, part: Part, at: Parameters, scale: Array
+) -> tuple[NDArray[np.intp], _PartCurvature]:
+    """The rows of W and V that some rows have a say in, and the gradient's part of them alone."""
+    layout, seen = problem.layout, part.seen
+    columns = seen.columns(layout)
+    rows = np.concatenate([columns, np.arange(layout.n_variables, layout.n_rows)])
+    smaller = replace(
+        layout,
+        n_gaussian=len(seen.gaussian),
+        n_bits=len(seen.bits),
+        levels=tuple(layout.levels[v] for v in seen.variables),
+        level_weights=tuple(layout.level_weights[v] for v in seen.variables),
+        structures=tuple(layout.structures[i] for i in seen.structures),
+    )
+    whole = Part(Seen.everything(smaller), part.data)
+    own = replace(problem, layout=smaller, centre=problem.centre[columns], parts=(whole,))
+    there = Parameters(at.weights[rows], at.intercept[rows], at.log_variance[seen.gaussian])
+    return rows, _PartCurvature(own, there, scale[rows])
+
+
+class _PartCurvature:
+    """The same for rows that lack none of the problem's views."""
+
+    def __init__(self, problem: PseudoLikelihood, at: Parameters, scale: Array) -> None:
         self.problem, self.scale = problem, scale
-        (self.part, self.view), *more = problem.views(at)
-        if more or len(self.part.seen.missing_gaussian):
-            raise ValueError("rows that lack a view have no such gradient")
+        ((self.part, self.view),) = problem.views(at)
         self.total = self.part.data.total_weight
         u, s = self.view.u, self.view.s
         self.covariance_root = s[:, None] * u
         self.variance, self.inverse = s, self.view.inverse
-
-    @property
-    def size(self) -> int:
-        return self.problem.layout.n_rows
 
     def times(self, vectors: Array) -> Array:
         """Products with columns of `vectors` (n_rows, q)."""
@@ -67,7 +131,7 @@ class Curvature:
 
     def matrix(self) -> Array:
         """The whole, symmetric."""
-        n = self.size
+        n = self.problem.layout.n_rows
         half = np.empty((n, n))
         for a in range(0, n, WIDTH):  # a slice at a time: sums over blocks hold three of what they add up
             at = slice(a, min(a + WIDTH, n))
@@ -143,20 +207,6 @@ class Curvature:
         """The diagonal that makes a bit say nothing of itself."""
         on = np.bincount(x.indices, weights=residuals.ravel()[positions(x)], minlength=x.shape[1])
         return np.asarray(residuals.sum(axis=0) / 2 - on)
-
-    def largest(self, k: int) -> tuple[Array, Array]:
-        """The k largest eigenvalues, descending, and their vectors (n_rows, k)."""
-        n, k = self.size, min(k, self.size)
-        if n <= MOST_DENSE:
-            values, vectors = eigh(self.matrix(), subset_by_index=[n - k, n - 1], overwrite_a=True)
-        else:
-            operator = LinearOperator(
-                (n, n), matvec=lambda v: self.times(np.reshape(v, (n, 1)))[:, 0], dtype=np.float64
-            )
-            start = np.random.default_rng(0).normal(size=n)
-            values, vectors = eigsh(operator, k=k, which="LA", v0=start, tol=1e-6)
-        order = np.argsort(-values, kind="stable")[:k]
-        return values[order], vectors[:, order]
 
 
 def _column(block: Block) -> Array | float:

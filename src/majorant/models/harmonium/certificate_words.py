@@ -4,6 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+STATIONARY = 0.01
+"""Largest gradient, as a share of the penalty's own, of a fit that has ended: beyond it nothing is certified."""
+TOLERANCE = 1e-3
+"""What the smallest eigenvalue may be below zero at a stationary point."""
+
+
+def tolerance_of(stationarity: float) -> float:
+    """What the smallest eigenvalue may be below zero: what a gradient that is left moves it by is no direction down."""
+    return TOLERANCE + 2 * stationarity
+
 
 @dataclass(frozen=True)
 class GlobalCertificate:
@@ -13,8 +23,8 @@ class GlobalCertificate:
     ----------
     eigenvalue : float or None
         The smallest eigenvalue of the matrix Q; None where there is no certificate.
-    tolerance : float or None
-        What it may be below zero because the fit stopped before it was exactly stationary.
+    stationarity : float or None
+        Norm of the gradient that is left, as a share of that of the penalty: zero at a stationary point.
     rank : int
         Components that the fit uses.
     n_components : int
@@ -24,20 +34,34 @@ class GlobalCertificate:
     """
 
     eigenvalue: float | None
-    tolerance: float | None
+    stationarity: float | None
     rank: int
     n_components: int
     method: str = "pseudo-likelihood"
 
     @property
+    def tolerance(self) -> float | None:
+        """What the eigenvalue may be below zero because the fit stopped before it was exactly stationary."""
+        return None if self.stationarity is None else tolerance_of(self.stationarity)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the fit went on until hardly any gradient was left: at most 0.01 of the penalty's."""
+        return self.stationarity is not None and self.stationarity <= STATIONARY
+
+    @property
     def is_global(self) -> bool:
-        """Whether the fit is proved to be a global optimum."""
-        return self.eigenvalue is not None and self.tolerance is not None and self.eigenvalue >= -self.tolerance
+        """Whether the fit is certified to be a global optimum."""
+        return self.has_ended and not self._leads_down
 
     @property
     def binds(self) -> bool:
         """Whether all components are used and one more would be, too."""
-        return self.eigenvalue is not None and not self.is_global and self.rank >= self.n_components
+        return self.has_ended and self._leads_down and self.rank >= self.n_components
+
+    @property
+    def _leads_down(self) -> bool:
+        return self.eigenvalue is not None and self.tolerance is not None and self.eigenvalue < -self.tolerance
 
     @property
     def sentence(self) -> str:
@@ -47,8 +71,14 @@ class GlobalCertificate:
                 "No certificate: contrastive divergence is not convex, and other starts may end elsewhere. "
                 "Give n_init to see whether they do, or method='pseudo-likelihood', which has a certificate."
             )
-        if self.eigenvalue is None:
-            return "No certificate: rows that lack a view make the problem one that is not convex."
+        if self.eigenvalue is None or self.stationarity is None:
+            return "No certificate: rows that lack a Gaussian view make the problem one that is not convex."
+        if not self.has_ended:
+            return (
+                f"Not shown to be a global optimum: the fit had not ended when it stopped (a gradient of "
+                f"{self.stationarity:.2g} of the penalty's was left, and at most {STATIONARY} may be). "
+                "Give a larger max_iter and a smaller tol."
+            )
         number = f"smallest eigenvalue {self.eigenvalue:.2g}, tolerance {self.tolerance:.1g}"
         if self.is_global:
             return f"A global optimum: with this penalty no harmonium of any number of components is better ({number})."

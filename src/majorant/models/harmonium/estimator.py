@@ -76,9 +76,9 @@ class Harmonium(HarmoniumBase):
     n_init : "auto" or int, default="auto"
         Number of starts, those after the first at random weights; "auto" is one. With ``method="cd"`` more may end
         better.
-    max_iter : int, default=1000
+    max_iter : int, default=2000
         Largest number of iterations of L-BFGS.
-    tol : float, default=1e-9
+    tol : float, default=1e-11
         Stop where an iteration lowers the objective by less than this share of it, or where no entry of its gradient is
         larger than a tenth of the root of it.
     verbose : int, default=0
@@ -167,8 +167,8 @@ class Harmonium(HarmoniumBase):
         grow: bool = False,
         init: str = "svd",
         n_init: int | str = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-9,
+        max_iter: int = 2000,
+        tol: float = 1e-11,
         verbose: int = 0,
         random_state: Any = None,
         n_jobs: int | None = None,

@@ -12,6 +12,7 @@ from majorant._progress import end_of_starts, report_start
 from majorant.engine.chunks import Block
 from majorant.evidence.records import StartRecord
 from majorant.models.harmonium.certificate import Curvature
+from majorant.models.harmonium.certificate_words import TOLERANCE, tolerance_of
 from majorant.models.harmonium.layout import Parameters
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.start import base_rates, random_start, svd_start
@@ -29,10 +30,12 @@ RANK = 1e-2
 """Components of less than this share of the size of the first are none."""
 NOTHING = 1e-3
 """Size of a component, in units of the scale, that L-BFGS may leave of none."""
+LEAST_SIZE = 0.1
+"""Size of a component, in units of the scale, that is least to be one: rough fits leave no more of none."""
 STEPS = 10
 """Penalties that are tried, each half the one before, from half the largest that leaves anything."""
 PATIENCE = 2
-"""Penalties in a row without a gain after which the path ends."""
+"""Penalties in a row without a gain after which the path ends, once a component is used."""
 EVERY = 5
 """Every so many-th row is held out."""
 FEWEST_ROWS = 20
@@ -75,6 +78,10 @@ class Penalised:
         """W and V in units of the scale."""
         return np.asarray(at.weights / self.units[:, None])
 
+    def size(self, at: Parameters) -> float:
+        """The largest size of a component, in units of the scale."""
+        return float(np.linalg.norm(self.scaled(at), ord=2)) if at.weights.size else 0.0
+
     def inward(self, at: Parameters) -> Array:
         """Parameters as coordinates of L-BFGS."""
         weights, intercept = self.scaled(at), at.intercept / self.units
@@ -104,6 +111,14 @@ class Penalised:
             bound[rows.start + structure.n_nodes : rows.stop] = LARGEST_COUPLING
         return bound
 
+    def value_and_slope(self, at: Parameters) -> tuple[float, Parameters]:
+        """The objective, and its gradient in coordinates of L-BFGS."""
+        total, scale = self.problem.total_weight, self.scale[:, None]
+        value, gradient = self.problem.value_and_gradient(at)
+        weights = -gradient.weights * scale / total + self.l2 * self.scaled(at)
+        slope = Parameters(weights, -gradient.intercept * self.units / total, -gradient.log_variance / total)
+        return self.penalty(at) - value / total, slope
+
     def box(self, k: int) -> tuple[Array, Array]:
         """Least and largest value of each coordinate."""
         layout = self.problem.layout
@@ -116,19 +131,14 @@ class Penalised:
 
     def minimise(self, start: Parameters, *, tol: float, max_iter: int) -> tuple[Parameters, SmoothResult]:
         """L-BFGS from a start; beyond the edge where the model is improper the objective counts as large."""
-        total, scale, units = self.problem.total_weight, self.scale, self.units
         last = 0.0
 
         def f(flat: Array) -> tuple[float, Array]:
             nonlocal last
-            at = self.outward(flat)
             try:
-                value, gradient = self.problem.value_and_gradient(at)
+                last, slope = self.value_and_slope(self.outward(flat))
             except np.linalg.LinAlgError:
                 return last + 10 * (1 + abs(last)), np.zeros_like(flat)
-            weights = -gradient.weights * scale[:, None] / total + self.l2 * self.scaled(at)
-            slope = Parameters(weights, -gradient.intercept * units / total, -gradient.log_variance / total)
-            last = self.penalty(at) - value / total
             return last, slope.packed()
 
         first = self.inward(start)
@@ -150,8 +160,8 @@ class Optimality:
     ----------
     eigenvalue : float
         The smallest of Q; where it is not negative no fit of any number of components is better.
-    tolerance : float
-        What of it may be left from stopping: follows how far from stationary the fit is.
+    stationarity : float
+        Norm of the gradient as a share of that of the penalty's own, which a finished fit balances.
     lower_bound : float
         No parameters whatever have an objective below it.
     directions : ndarray of shape (n_rows, q)
@@ -159,63 +169,51 @@ class Optimality:
     """
 
     eigenvalue: float
-    tolerance: float
+    stationarity: float
     lower_bound: float
     directions: Array
 
     @property
-    def is_global(self) -> bool:
-        """Whether the fit is the best of all."""
-        return self.eigenvalue >= -self.tolerance
-
-
-TOLERANCE = 1e-3
+    def leads_down(self) -> bool:
+        """Whether components along `directions` lower the objective, beyond what a gradient that is left explains."""
+        return self.eigenvalue < -tolerance_of(self.stationarity)
 
 
 def optimality(cost: Penalised, at: Parameters, most: int = 1) -> Optimality | None:
-    """The certificate of a fit; None where the objective is not convex in J, as where rows lack views."""
+    """The certificate of a fit; None where the objective is not convex in J, as where rows lack Gaussian views."""
     problem = cost.problem
-    if not problem.convex:
-        return None
-    if len(problem.parts) > 1 or len(problem.parts[0].seen.missing_gaussian):
-        return None
-    seen = problem.parts[0].seen
-    if len(seen.columns(problem.layout)) < problem.layout.n_variables:
+    if not problem.convex or any(len(part.seen.missing_gaussian) for part in problem.parts):
         return None
     if problem.layout.n_rows == 0:
         return Optimality(1.0, 0.0, cost.value(at), np.empty((0, 0)))
     curvature = Curvature(problem, at, cost.scale)
     values, vectors = curvature.largest(most)
     eigenvalues = 1 - values / cost.l2
-    scaled = cost.scaled(at)
-    away = scaled - curvature.times(scaled) / cost.l2
-    sizes = np.sqrt(np.einsum("ik,ik->k", scaled, scaled))
-    stationary = float(np.linalg.norm(away)) / max(float(np.linalg.norm(sizes)), 0.1)
-    bound = _lower_bound(cost, at, float(eigenvalues[0]), float(np.einsum("ik,ik->", away, scaled)))
+    objective, slope = cost.value_and_slope(at)
+    inner, (low, high) = cost.inward(at), cost.box(at.n_components)
+    away = float(np.linalg.norm(np.clip(inner - slope.packed(), low, high) - inner))
+    size = max(float(np.linalg.norm(cost.scaled(at))), LEAST_SIZE)
+    bound = _lower_bound(cost, at, objective, slope, float(eigenvalues[0]))
     negative = int(np.sum(eigenvalues < -TOLERANCE))
     return Optimality(
-        float(eigenvalues[0]), TOLERANCE + 2 * stationary, bound, np.ascontiguousarray(vectors[:, :negative])
+        float(eigenvalues[0]), away / (cost.l2 * size), bound, np.ascontiguousarray(vectors[:, :negative])
     )
 
 
-def _lower_bound(cost: Penalised, at: Parameters, eigenvalue: float, along: float) -> float:
+def _lower_bound(cost: Penalised, at: Parameters, objective: float, slope: Parameters, eigenvalue: float) -> float:
     """What no parameters can go below: the tangent of a convex function, over all that could be better.
 
     In J the tangent is least along the smallest eigenvalue, and no better J has a larger trace than leaves the
     objective where it is; linear terms and 1 / s lie in their box.
     """
-    problem = cost.problem
-    value, gradient = problem.value_and_gradient(at)
-    total = problem.total_weight
-    objective = cost.penalty(at) - value / total
-    of_intercept = -gradient.intercept / total
-    slack = _least(of_intercept, at.intercept, -cost.largest_intercept, cost.largest_intercept)
     learnt = np.isnan(cost.variance)
+    slack = _least(slope.intercept / cost.units, at.intercept, -cost.largest_intercept, cost.largest_intercept)
     s = at.variance[learnt]
-    slack += _least(gradient.log_variance[learnt] / total * s, 1 / s, 1 / MOST_VARIANCE, 1 / LEAST_VARIANCE)
+    slack += _least(-slope.log_variance[learnt] * s, 1 / s, 1 / MOST_VARIANCE, 1 / LEAST_VARIANCE)
+    along = float(np.einsum("ik,ik->", slope.weights, cost.scaled(at)))
     least = 0.5 * float(np.log(2 * np.pi * np.where(learnt, LEAST_VARIANCE, cost.variance)).sum())
     trace = max(2 * (objective - least) / cost.l2, 0.0)
-    return objective + slack - cost.l2 / 2 * along + cost.l2 / 2 * min(eigenvalue, 0.0) * trace
+    return objective + slack - along / 2 + cost.l2 / 2 * min(eigenvalue, 0.0) * trace
 
 
 def _least(slope: Array, at: Array, low: Array | float, high: Array | float) -> float:
@@ -299,22 +297,22 @@ class Search:
     def largest_penalty(self) -> float:
         """The penalty from which on W = 0 and V = 0 are the optimum, to the extent that no score has an intercept."""
         problem = self.problem
-        layout = problem.layout
-        complete = [p for p in problem.parts if len(p.seen.columns(layout)) == layout.n_variables]
-        if not complete or not layout.n_variables:
+        if not problem.layout.n_variables:
             return 1.0
-        whole = replace(problem, parts=tuple(complete))
-        n_rows = complete[0].data.n_units
-        if n_rows > MOST_ROWS:
-            whole = whole.of([np.arange(n_rows) % -(-n_rows // MOST_ROWS) == 0])
+        used = problem.of([positions % self.stride == 0 for positions in self.positions])
         variance = np.where(np.isnan(self.variance), 1.0, self.variance)
-        nothing = Parameters(np.zeros((layout.n_rows, 1)), base_rates(problem), np.log(variance))
-        if layout.structures:  # what neighbours do to each other comes first
+        nothing = Parameters(np.zeros((problem.layout.n_rows, 1)), base_rates(problem), np.log(variance))
+        if problem.layout.structures:  # what neighbours do to each other comes first
             independent = Parameters(nothing.weights[:, :0], nothing.intercept, nothing.log_variance)
-            settled = Penalised(whole, self.scale, 1.0, variance).minimise(independent, tol=ROUGH, max_iter=100)[0]
+            settled = Penalised(used, self.scale, 1.0, variance).minimise(independent, tol=ROUGH, max_iter=100)[0]
             nothing = Parameters(nothing.weights, settled.intercept, nothing.log_variance)
-        values, _ = Curvature(whole, nothing, self.scale).largest(1)
+        values, _ = Curvature(used, nothing, self.scale).largest(1)
         return max(float(values[0]), 1e-3)
+
+    @property
+    def stride(self) -> int:
+        """Of rows from which the penalty is chosen, every so many-th."""
+        return -(-sum(len(p) for p in self.positions) // MOST_ROWS)
 
     def chosen(self, largest: float) -> tuple[float, Parameters | None, list[dict[str, float]]]:
         """The penalty by hold-out: from the largest down, each fit beginning at the one before.
@@ -325,9 +323,8 @@ class Search:
         n = sum(len(p) for p in self.positions)
         if n < FEWEST_ROWS:
             return UNCHOSEN * largest, None, []
-        stride = -(-n // MOST_ROWS)
-        used = [positions % stride == 0 for positions in self.positions]
-        held = [(positions // stride) % EVERY == EVERY // 2 for positions in self.positions]
+        used = [positions % self.stride == 0 for positions in self.positions]
+        held = [(positions // self.stride) % EVERY == EVERY // 2 for positions in self.positions]
         training = self.problem.of([u & ~h for u, h in zip(used, held, strict=True)])
         testing = self.problem.of([u & h for u, h in zip(used, held, strict=True)])
         if not training.parts or not testing.parts:
@@ -340,16 +337,16 @@ class Search:
         has_target = self.problem.loss is not None or self.problem.layout.has_label
         for step in range(STEPS):
             l2 = largest * 0.5 ** (step + 1)
-            at, _ = Penalised(training, self.scale, l2, self.variance).minimise(
-                at if step == 0 else renewed(at, fresh), tol=ROUGH, max_iter=min(self.max_iter, 200)
-            )
+            cost = Penalised(training, self.scale, l2, self.variance)
+            begun = at if step == 0 else renewed(at, fresh)
+            at, _ = cost.minimise(begun, tol=ROUGH, max_iter=min(self.max_iter, 200))
             if has_target:
                 score, noise = testing.target_loss(at)
             else:
                 score, noise = -testing.log_pseudo_likelihood(at) / testing.total_weight, 0.0
             fits.append(at)
             path.append({"l2": l2, "held_out": score})
-            since += 1
+            since += cost.size(at) >= LEAST_SIZE
             if not path[1:] or score < lowest - 1e-4 * abs(lowest):
                 lowest, error, since = score, noise, 0
             if since >= PATIENCE:
@@ -368,7 +365,7 @@ class Search:
         while True:
             optimal = optimality(cost, at, most=max(1, at.n_components // 2))
             n_grown = max(at.n_components - self.n_components, 0)
-            if optimal is None or optimal.is_global:
+            if optimal is None or not optimal.leads_down:
                 return at, optimal, n_grown, values
             used = principal_axes(cost, at)
             room = most - used.n_components

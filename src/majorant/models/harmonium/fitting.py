@@ -103,8 +103,8 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         check_runs(self)
         effective_threads(self.n_jobs)
 
-    def _read(self, X: Any, *, reset: bool) -> tuple[dict[str, View], dict[str, Table]]:
-        """The views by name, and their tables: after a fit, views as the fit had them."""
+    def _read(self, X: Any, *, reset: bool, but: str | None = None) -> tuple[dict[str, View], dict[str, Table]]:
+        """The views by name, and their tables: after a fit, views as the fit had them, `but` for one."""
         self._refuse_chunks(X)
         if reset:
             views = check_views(self.views)
@@ -112,7 +112,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         else:
             check_is_fitted(self)
             views = {view.name: view.given for view in self.views_}
-        return views, read_tables(self, X, views, reset=reset)
+        return views, read_tables(self, X, views, reset=reset, but=but)
 
     def _fit(
         self,
@@ -197,13 +197,13 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         self.n_iter_ = max(len(found.values) - 1, 0)
         optimal = found.optimality
         self.certificate_eigenvalue_ = None if optimal is None else optimal.eigenvalue
-        self.certificate_tolerance_ = None if optimal is None else optimal.tolerance
+        self.certificate_stationarity_ = None if optimal is None else optimal.stationarity
         self.n_allowed_ = n_components + found.n_grown
         self.evidence_ = Evidence(
             found.records,
             OBJECTIVES[self.method_],
             "min",
-            lower_bound=optimal.lower_bound if optimal is not None and optimal.is_global else None,
+            lower_bound=optimal.lower_bound if optimal is not None and self.certificate_.is_global else None,
             note=self.certificate_.sentence,
             bound_on="harmonium with this penalty",
         )
@@ -219,10 +219,14 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
 
     @property
     def certificate_(self) -> GlobalCertificate:
-        """Whether the fit is a global optimum: smallest eigenvalue, tolerance, and the verdict as a sentence."""
+        """Whether the fit is a global optimum: smallest eigenvalue, gradient left, and the verdict as a sentence."""
         check_is_fitted(self)
         return GlobalCertificate(
-            self.certificate_eigenvalue_, self.certificate_tolerance_, self.rank_, self.n_allowed_, self.method_
+            self.certificate_eigenvalue_,
+            self.certificate_stationarity_,
+            self.rank_,
+            self.n_allowed_,
+            self.method_,
         )
 
     @property
@@ -319,7 +323,8 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         """Learn, for each view of bits, a logistic regression of every bit on the latents that the other views give.
 
         ``annotate(X, view, calibrated=True)`` then reads the bits out by it: probabilities that are right on average
-        even where the model is not. To be called after `fit`, usually with the same rows.
+        even where the model is not. To be called after `fit`, usually with the same rows. Rows that lack a view of bits
+        teach nothing of it; a view that X lacks is not learnt.
 
         Parameters
         ----------
@@ -333,12 +338,16 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         Raises
         ------
         ValueError
-            If there is no other view, or a row lacks the bits.
+            If X has no view of bits or no other view, or no row with weight has the bits.
         """
         check_is_fitted(self)
         if len(self.views_) == 1:
             raise ValueError("there is one view: nothing to read it out from")
         tables = self._read(X, reset=False)[1]
+        if not any(view.kind == "bernoulli" and view.name in tables for view in self.views_):
+            raise ValueError("X has no view of bits: there is nothing to calibrate")
+        if len(tables) == 1:
+            raise ValueError(f"X holds only the view {next(iter(tables))!r}: give at least one other")
         weights = check_sample_weight(sample_weight, n_rows(tables))
         w = np.ones(n_rows(tables)) if weights is None else weights
         model, found = self._fitted(), {}
@@ -347,6 +356,8 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
                 if view.place == "bernoulli" and view.name in tables:
                     rest = {name: table for name, table in tables.items() if name != view.name}
                     used = np.flatnonzero((w > 0) & ~tables[view.name].missing)
+                    if not len(used):
+                        raise ValueError(f"no row with weight has view {view.name!r}: leave it out of X")
                     latents = model.infer(rest, n_jobs=self.n_jobs)[0]
                     bits = view.encoded(tables[view.name])
                     found[view.name] = fit_readout(latents[used], bits[used], w[used])
@@ -371,7 +382,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or dict of arrays
-            What it holds of the view itself is not looked at.
+            What it holds of the view itself is not looked at; a dictionary or a data frame may lack it.
         view : str
             Its name.
         method : {"mean-field", "gibbs"}, default="mean-field"
@@ -401,10 +412,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
             raise ValueError(f"view {view!r} is the only one: there is no rest to annotate it from")
         check_choice("method", method, ("mean-field", "gibbs"))
         check_integer("n_sweeps", n_sweeps, low=1)
-        tables = self._without(X, view)
-        tables = {name: table for name, table in tables.items() if name != view}
-        if not tables:
-            raise ValueError(f"X holds only the view {view!r}: give at least one other")
+        tables = self._read(X, reset=False, but=view)[1]
         random = None
         if method == "gibbs":
             random = np.random.default_rng(int(check_random_state(random_state).randint(2**31)))
@@ -447,14 +455,6 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
                 f"nothing was calibrated for view {view!r}: call calibrate(X) first (for views of bits without edges)"
             )
         return found[view]
-
-    def _without(self, X: Any, view: str) -> dict[str, Table]:
-        """The tables of X; of a dictionary without one view."""
-        if isinstance(X, dict):
-            X = {name: values for name, values in X.items() if name != view}
-            if not X:
-                raise ValueError(f"X holds only the view {view!r}: give at least one other")
-        return self._read(X, reset=False)[1]
 
     def sample(self, n_samples: int = 1, *, n_sweeps: int = 200, random_state: Any = None) -> Any:
         """Rows drawn from the model, by Gibbs sampling between latents and views: for checking the model.
@@ -501,7 +501,8 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         Raises
         ------
         ValueError
-            If rows lack a view, or the fit is one of ``method="cd"``: the problem is then not convex.
+            If rows lack a Gaussian view, or the fit is one of ``method="cd"``: the problem is then not convex. If y is
+            not that of the rows, or has labels that the fit had not.
         """
         check_is_fitted(self)
         if self.method_ == "cd":
@@ -509,14 +510,16 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         tables = self._read(X, reset=False)[1]
         weights = check_sample_weight(sample_weight, n_rows(tables))
         with threadpool_limits(limits=1, user_api="blas"):
-            rows = distinct_rows(tables, weights, self._target(y, n_rows(tables)))
+            rows = distinct_rows(tables, weights, self._target(y, tables, weights))
             problem, _ = self._problem(rows, reuse=False)
             scale = scale_of(self.views_, self._label_shares, problem.layout)
             cost = Penalised(problem, scale, self.l2_, known_variances(self.views_))
             fitted = self._fitted().parameters
             found = optimality(cost, fitted)
             if found is None:
-                raise ValueError("rows of X lack a view: the problem is then not convex, and no bound is known")
+                raise ValueError(
+                    "rows of X lack a Gaussian view: the problem is then not convex, and no bound is known"
+                )
             return Certificate(
                 found.lower_bound,
                 cost.value(fitted),
@@ -527,8 +530,8 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
                 unit="nats",
             )
 
-    def _target(self, y: Any, n: int) -> NDArray[Any] | None:
-        """y as fits take it."""
+    def _target(self, y: Any, tables: dict[str, Table], weights: Array | None) -> NDArray[Any] | None:
+        """y as fits take it, checked."""
         return None
 
     def _summary(self) -> Summary:

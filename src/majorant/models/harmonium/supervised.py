@@ -19,6 +19,7 @@ from majorant._validation import (
     check_positive,
     check_real,
     check_sample_weight,
+    is_missing,
     levels_to_user,
     refuse_missing_labels,
     refuse_mixed,
@@ -48,11 +49,29 @@ class _SupervisedBase(HarmoniumBase):
         check_real("loss_weight", check_positive("loss_weight", self.loss_weight), low=1e-12, high=1e12)
 
     def _checked_target(self, y: Any, tables: dict[str, Table], **options: Any) -> NDArray[Any]:
+        """One value a row."""
         if y is None:
             raise ValueError(f"This {type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(check_array(y, ensure_2d=False, input_name="y", **options), warn=True)
         check_consistent_length(next(iter(tables.values())).missing, y)
         return np.asarray(y)
+
+
+def _refuse_huge(values: Array) -> None:
+    most = np.abs(values).max()
+    if most > 1e150:
+        raise ValueError(f"y holds {most:.0e}, too large to be squared: rescale y")
+
+
+def _no_number(y: Any) -> Any:
+    """The first value that is there and is no number; None where all are."""
+    values = np.asarray(y, dtype=object).ravel()
+    for value in values[~is_missing(values)].tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return None
 
 
 @register(
@@ -158,8 +177,8 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         grow: bool = False,
         init: str = "svd",
         n_init: int | str = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-9,
+        max_iter: int = 2000,
+        tol: float = 1e-11,
         verbose: int = 0,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -194,12 +213,22 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         tags.classifier_tags.poor_score = self.n_components < 2  # one direction cannot tell three labels apart
         return tags
 
-    def _target(self, y: Any, n: int) -> NDArray[Any] | None:
-        y = column_or_1d(y)
-        at = np.searchsorted(self.classes_, y)
-        if not np.array_equal(self.classes_[np.minimum(at, len(self.classes_) - 1)], y):
-            raise ValueError(f"y has labels that the fit did not; known are {self.classes_}")
-        return np.asarray(at)
+    def _labels(self, y: Any, tables: dict[str, Table]) -> NDArray[Any]:
+        if y is not None:
+            refuse_missing_labels(np.asarray(y))
+            refuse_mixed("y", np.asarray(y))
+        return self._checked_target(y, tables, dtype=None)
+
+    def _target(self, y: Any, tables: dict[str, Table], weights: Array | None) -> NDArray[Any]:
+        number = {label: i for i, label in enumerate(self.classes_.tolist())}
+        labels = self._labels(y, tables).tolist()
+        codes = np.array([number.get(label, -1) for label in labels], dtype=np.intp)
+        unknown = np.flatnonzero(codes < 0 if weights is None else (codes < 0) & (weights > 0))
+        if len(unknown):
+            raise ValueError(
+                f"y has the label {labels[unknown[0]]!r}, which the fit did not have; known are {list(number)[:10]}"
+            )
+        return np.maximum(codes, 0)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find components that tell the views and the labels.
@@ -225,10 +254,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         with self._all_or_nothing():
             self._check_parameters()
             views, tables = self._read(X, reset=True)
-            if y is not None:
-                refuse_missing_labels(np.asarray(y))
-                refuse_mixed("y", np.asarray(y))
-            y = self._checked_target(y, tables, dtype=None)
+            y = self._labels(y, tables)
             check_classification_targets(y)
             weights = check_sample_weight(sample_weight, len(y))
             self.classes_, counts = np.unique(y if weights is None else y[weights > 0], return_counts=True)
@@ -238,12 +264,11 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
                     ConvergenceWarning,
                     stacklevel=levels_to_user(),
                 )
-            codes = np.minimum(np.searchsorted(self.classes_, y), len(self.classes_) - 1)
             n_labels, weight = len(self.classes_), float(self.loss_weight)
             supervision = Supervision(None, n_labels, weight)
             if self.loss == "hinge":
                 supervision = Supervision(Hinge(n_labels), 0, weight)
-            self._fit(views, tables, codes, sample_weight, supervision)
+            self._fit(views, tables, self._target(y, tables, weights), sample_weight, supervision)
         return self
 
     def _scores(self, X: Any) -> Array:
@@ -396,8 +421,8 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         grow: bool = False,
         init: str = "svd",
         n_init: int | str = "auto",
-        max_iter: int = 1000,
-        tol: float = 1e-9,
+        max_iter: int = 2000,
+        tol: float = 1e-11,
         verbose: int = 0,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -424,8 +449,19 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         check_choice("loss", self.loss, ("epsilon_insensitive", "squared"))
         check_real("epsilon", self.epsilon, low=0.0, high=1e6)
 
-    def _target(self, y: Any, n: int) -> NDArray[Any] | None:
-        return (np.asarray(y, dtype=np.float64) - self.y_mean_) / self.y_scale_
+    def _numbers(self, y: Any, tables: dict[str, Table]) -> Array:
+        try:
+            return self._checked_target(y, tables, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            odd = _no_number(y)
+            if odd is None:
+                raise
+            raise ValueError(f"y must hold numbers; got {odd!r}. For labels take HarmoniumClassifier") from error
+
+    def _target(self, y: Any, tables: dict[str, Table], weights: Array | None) -> NDArray[Any]:
+        target: Array = (self._numbers(y, tables) - self.y_mean_) / self.y_scale_
+        _refuse_huge(target if weights is None else target[weights > 0])
+        return target
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Find components that tell the views and the target.
@@ -451,22 +487,21 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         with self._all_or_nothing():
             self._check_parameters()
             views, tables = self._read(X, reset=True)
-            y = self._checked_target(y, tables, dtype=np.float64)
+            y = self._numbers(y, tables)
             w = check_sample_weight(sample_weight, n_rows(tables))
             there = slice(None) if w is None else w > 0
             values, where = np.unique(y[there], return_inverse=True)
             shares = np.bincount(where, weights=None if w is None else w[there])
             shares = shares / shares.sum()
+            _refuse_huge(values)
             half = np.max(np.abs(values)) or 1.0
-            if half > 1e150:
-                raise ValueError(f"y holds {half:.0e}, too large to be squared: rescale y")
             mean = float(np.sum(shares * (values / half)))
             spread = float(np.sqrt(np.sum(shares * (values / half - mean) ** 2)))
             self.y_mean_ = mean * half
             self.y_scale_ = spread * half if spread > 1e-14 else 1.0
             loss = Squared() if self.loss == "squared" else EpsilonInsensitive(float(self.epsilon))
             supervision = Supervision(loss, 0, float(self.loss_weight))
-            self._fit(views, tables, self._target(y, len(y)), sample_weight, supervision)
+            self._fit(views, tables, self._target(y, tables, w), sample_weight, supervision)
         return self
 
     def predict(self, X: Any) -> Array:

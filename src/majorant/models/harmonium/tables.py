@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
@@ -38,8 +39,12 @@ class Table:
     columns: NDArray[np.intp] | None = None
 
 
-def read_tables(model: Any, X: Any, views: Mapping[str, View], *, reset: bool) -> dict[str, Table]:
+def read_tables(
+    model: Any, X: Any, views: Mapping[str, View], *, reset: bool, but: str | None = None
+) -> dict[str, Table]:
     """The tables of the views of X; at prediction a dictionary may lack some.
+
+    Of the view `but` nothing is read: a dictionary or a data frame may lack it.
 
     Raises
     ------
@@ -47,11 +52,17 @@ def read_tables(model: Any, X: Any, views: Mapping[str, View], *, reset: bool) -
         If X does not hold what the views say; the message names the view.
     """
     if isinstance(X, Mapping):
+        if but is not None:
+            X = {name: values for name, values in X.items() if name != but}
+            if not X:
+                raise ValueError(f"X holds only the view {but!r}: give at least one other")
         return _of_mapping(model, X, views, reset=reset)
     if not reset and model.n_features_in_ and model.views_[0].columns is None:
         raise TypeError(
             f"{type(model).__name__} was fitted to a dictionary of arrays: give the same, with the views that there are"
         )
+    if but is not None:
+        X = _with_columns(X, model, but)
     only_real = all(view.kind == "gaussian" for view in views.values())
     mixed = any(view.kind == "categorical" for view in views.values())
     if model.named_views_ and hasattr(X, "__array__"):  # text may be in columns of no view
@@ -73,12 +84,27 @@ def read_tables(model: Any, X: Any, views: Mapping[str, View], *, reset: bool) -
     for name, view in views.items():
         at = columns[name]
         whole = len(at) == X.shape[1] and bool((at == np.arange(len(at))).all())
+        if name == but:
+            continue
         own, labels = X if whole else X[:, at], [texts[i] for i in at]
         if isinstance(view, Chain):
             tables[name] = chain_table(view, name, own, labels, at)
         else:
             tables[name] = _table(view, name, own, labels, at)
     return tables
+
+
+def _with_columns(X: Any, model: Any, view: str) -> Any:
+    """A data frame that may lack the columns of a view, with zeros for them; anything else as it is."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    names = list(getattr(model, "feature_names_in_", []))
+    if not isinstance(frame, nw.DataFrame) or not set(frame.columns) < set(names):
+        return X
+    own = next(fitted.names for fitted in model.views_ if fitted.name == view)
+    if not set(names) - set(frame.columns) <= set(own):
+        return X
+    lost = [nw.lit(0).alias(name) for name in names if name not in frame.columns]
+    return frame.with_columns(lost).select(names).to_native()
 
 
 def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, reset: bool) -> dict[str, Table]:

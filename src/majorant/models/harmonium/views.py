@@ -25,9 +25,10 @@ class Gaussian:
     columns : list of int or str, slice, optional
         Which columns of X, by number or name. By default all: for a single view, or where X is a dictionary of arrays.
     whiten : bool or "auto", default="auto"
-        Whether correlations within the view are removed first (by a covariance shrunk as Ledoit and Wolf do), so that
-        the latents tell what the view shares with others. "auto": where there is another Gaussian view, and the view
-        has at most 2000 columns.
+        Whether correlations within the view are removed first, so that the latents tell what the view shares with
+        others. It is done by a covariance that is shrunk as Ledoit and Wolf do for as many rows as there are distinct
+        ones with weight: neither repeats nor the size of all weights count. "auto": where there is another Gaussian
+        view, and the view has at most 2000 columns.
     variance : float, optional
         Variance of the columns given the latents, where it is known, in units of their variances (or of 1 where
         whitened). By default it is learnt, column by column.

@@ -58,16 +58,22 @@ def optimality_headline(representation: Representation) -> str:
         n = certificate.n_components
         all_of = "The one component that may be is used" if n == 1 else f"All {counted(n, 'component')} are used"
         return f"{all_of}, and one more would be."
+    used += f" {verb(certificate.rank, 'is', 'are')} used"
     if certificate.eigenvalue is None:
-        why = "contrastive divergence has none" if certificate.method == "cd" else "none holds where rows lack a view"
-        return f"{used} {verb(certificate.rank, 'is', 'are')} used, without a certificate: {why}."
-    return f"{used} {verb(certificate.rank, 'is', 'are')} used; a better harmonium is not ruled out."
+        none = "none holds where rows lack a Gaussian view"
+        why = "contrastive divergence has none" if certificate.method == "cd" else none
+        return f"{used}, without a certificate: {why}."
+    if not certificate.has_ended:
+        return f"{used}; the fit had not ended when it stopped."
+    return f"{used}; a better harmonium is not ruled out."
 
 
 def optimality_notes(representation: Representation) -> list[str]:
     """The certificate in full, and how the penalty was chosen."""
     certificate = representation.model.certificate_
     texts = [escaped(certificate.sentence)]
+    if certificate.eigenvalue is not None and not certificate.has_ended:
+        texts.append("<b>What to do:</b> let the fit go on: a larger max_iter and a smaller tol.")
     if certificate.binds:
         texts.append("<b>What to do:</b> allow more components, if the number is not wanted for itself.")
     if len(representation.model.l2_path_):
