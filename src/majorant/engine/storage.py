@@ -416,12 +416,21 @@ def open_rows(
     raise ValueError(f"{path.name}: rows are read from .npy, .parquet, .arrow or .feather files")
 
 
+def is_dask(value: Any) -> bool:
+    """Whether it is a Dask collection, found out without importing Dask."""
+    return type(value).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(value, "__dask_graph__")
+
+
 def stored_rows(X: Any) -> StoredRows | None:
     """The rows of X if they are to be streamed, None if X is for memory."""
     if isinstance(X, Chunks):
         if isinstance(X.source, StoredRows):
             return X.source.for_one_fit()
         raise TypeError("Chunks of arrays in memory: pass the array itself as X")
+    if is_dask(X):
+        from majorant.engine.cluster import rows_of_dask
+
+        return rows_of_dask(X)
     if isinstance(X, np.memmap) and X.nbytes > STREAM_BYTES and X.ndim == 2:
         return NpyRows(X)
     return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from typing import Any
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant.engine.checkpoint import enter_fit
 from majorant.engine.chunks import Chunks
-from majorant.engine.storage import StoredRows, stored_rows
+from majorant.engine.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence
 from majorant.persistence import save
@@ -75,17 +75,26 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
             raise ValueError(
                 f"X has {source.n_features} features, but {type(self).__name__} was fitted to {self.n_features_in_}"
             )
+        elif source.names is not None and list(source.names) != self._feature_names_or(source.names):
+            raise ValueError(
+                f"the columns are {', '.join(source.names)}; {type(self).__name__} was fitted to "
+                f"{', '.join(self._feature_names())}, in this order"
+            )
         return source.n_units
+
+    def _feature_names_or(self, names: Sequence[str]) -> list[str]:
+        """The columns of the fit by name, or else `names`."""
+        return [str(name) for name in getattr(self, "feature_names_in_", names)]
 
     def _refuse_chunks(self, X: Any) -> None:
         """For a model that needs all rows in memory."""
-        if isinstance(X, Chunks):
-            raise TypeError(f"{type(self).__name__} takes rows in memory, as an array or a data frame; got Chunks")
+        if isinstance(X, Chunks) or is_dask(X):
+            kind = "Chunks" if isinstance(X, Chunks) else f"a Dask {type(X).__name__}"
+            raise TypeError(f"{type(self).__name__} takes rows in memory, as an array or a data frame; got {kind}")
 
     def _feature_names(self) -> list[str]:
         """The columns of X by name, or else x1, x2 and so on."""
-        default = [f"x{i + 1}" for i in range(self.n_features_in_)]
-        return [str(name) for name in getattr(self, "feature_names_in_", default)]
+        return self._feature_names_or([f"x{i + 1}" for i in range(self.n_features_in_)])
 
     def summary(self) -> Summary:
         """The fit in tables, evidence first.

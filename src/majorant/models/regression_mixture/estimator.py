@@ -170,8 +170,8 @@ class RegressionMixture(CertifiableLines):
     group_responsibilities_ : ndarray of shape (n_groups, n_components), or None
     trimmed_ : ndarray of shape (n_samples,) of bool
         Rows that were trimmed.
-    n_samples_fit_ : int
-        Rows of the fit.
+    n_samples_fit_ : int or None
+        Rows of the fit where `responsibilities_` are not kept.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names; by a formula the names of its terms.
@@ -337,12 +337,13 @@ class RegressionMixture(CertifiableLines):
             for name, value in attributes.items():
                 setattr(self, name, value)
             self.gating_names_in_ = extras.gating_names
+            self.n_samples_fit_ = None
             if source is not None and 8 * n * self.n_components > KEPT_BYTES:
+                self.n_samples_fit_ = n
                 self.groups_ = self.group_responsibilities_ = self.responsibilities_ = self.trimmed_ = None
             else:
                 y = y if source is None else source.all_of_target()
                 self._keep_responsibilities(X if source is None else source, y, extras, threshold)
-            self.n_samples_fit_ = n
             for message, category in outcome.warnings:
                 warnings.warn(message, category, stacklevel=levels_to_user())
         return self
