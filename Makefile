@@ -23,8 +23,8 @@ lint: $(VENV)/installed-test
 check: $(VENV)/installed-test
 	$(PYTEST)
 
-# Tests of pages, command line and files, which no kernel serves: once is enough.
-COMPUTES := $(addprefix --ignore=tests/,cli persistence plot report summary test_architecture.py test_bad_parameters.py test_docs.py)
+# Tests of pages, command line, files and clusters, which no kernel serves: once is enough.
+COMPUTES := $(addprefix --ignore=tests/,cli engine/test_cluster.py persistence plot report summary test_architecture.py test_bad_parameters.py test_docs.py)
 
 # How tables are read, which calls an estimator must stand, and models in numpy alone are no question of the instruction
 # set; odd numbers in them are one of memory.

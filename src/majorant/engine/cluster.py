@@ -114,6 +114,7 @@ class ClusterRows(DaskRows):
     def __init__(self, X: Any, client: Any) -> None:
         self._client = client
         self._beside: list[Any] = []
+        self._may_keep = True
         super().__init__(X)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -121,7 +122,7 @@ class ClusterRows(DaskRows):
 
     def for_one_fit(self) -> Self:
         apart = super().for_one_fit()
-        apart._beside = []
+        apart._beside, apart._may_keep = [], True
         return apart
 
     def _counted(self, name: str, made: Sequence[Any], known: Sequence[int] | None) -> list[int]:
@@ -156,14 +157,16 @@ class ClusterRows(DaskRows):
         beside = self._beside or [None] * len(parts)
         options = {"sent": sent, "unit": self._unit, "pure": False}
         seen = client.map(_visit, parts, chunks, firsts, beside, **options)
-        level = client.map(_told, seen, pure=False)  # what lies beside a partition must not travel with its sum
+        level = seen
+        if self._may_keep:  # what lies beside a partition should not travel with its sum
+            level = client.map(_told, seen, pure=False)
         while True:
             level = [client.submit(_merge, level[i : i + FAN], pure=False) for i in range(0, len(level), FAN)]
             if len(level) == 1:
                 break
         with _alive():
-            total, keeps = level[0].result()
-        self._beside = seen if keeps else []
+            total, self._may_keep = level[0].result()
+        self._beside = seen if self._may_keep else []
         return total  # type: ignore[no-any-return]
 
     def map_rows(self, f: Callable[[Block], NDArray[Any]], out: NDArray[Any]) -> None:
@@ -242,7 +245,8 @@ def _told(seen: _Seen) -> tuple[Any, bool]:
     return seen.value, seen.memories is not None
 
 
-def _merge(told: Sequence[tuple[Any, bool]]) -> tuple[Any, bool]:
+def _merge(seen: Sequence[_Seen | tuple[Any, bool]]) -> tuple[Any, bool]:
+    told = [_told(s) if isinstance(s, _Seen) else s for s in seen]
     return added((i, value) for i, (value, _) in enumerate(told)), any(keeps for _, keeps in told)
 
 
@@ -267,11 +271,12 @@ def _join(part: Piece, name: str, column: Any) -> Piece:
 def _piece(values: Any, dtype: Any) -> Piece:
     """A partition as numbers."""
     if hasattr(values, "to_numpy"):
-        values = values.to_numpy(dtype=np.float64, na_value=np.nan)
+        values = values.to_numpy(dtype=dtype, na_value=np.nan)
     values = np.asarray(values)
     if values.dtype.kind not in "fiub":
         raise TypeError(f"it holds {values.dtype}, not numbers")
-    return Piece(0, np.ascontiguousarray(values.reshape(len(values), -1), dtype=dtype))
+    columns = values.shape[1] if values.ndim == 2 else 1
+    return Piece(0, np.ascontiguousarray(values.reshape(len(values), columns), dtype=dtype))
 
 
 def rows_of_dask(X: Any) -> DaskRows:
