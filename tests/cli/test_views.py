@@ -177,7 +177,11 @@ def test_other_settings_of_views(majorant: Majorant, table: pl.DataFrame) -> Non
         ('"x1:x3"', '["x1", "colour"]', 'text such as "'),
         ('kind = "gaussian"', 'kind = "gausian"', 'has the kind "gausian". Did you mean "gaussian"?'),
         ('kind = "gaussian"', 'kind = "counts"', "binarize = 0 (present or not)"),
-        ('kind = "gaussian"', "", 'view "sizes" of views.toml has no kind. Kinds: gaussian, bernoulli, categorical.'),
+        (
+            'kind = "gaussian"',
+            "",
+            'view "sizes" of views.toml has no kind. Kinds: gaussian, bernoulli, chain, categorical.',
+        ),
         ('kind = "gaussian"', 'kind = "gaussian"\nwiten = 1', 'no setting "witen". Did you mean "whiten"?'),
         ('kind = "gaussian"', 'kind = "gaussian"\nvariance = -1', "views.toml: view 'sizes': variance"),
         ('"x1:x3"', '["x1", "species"]', '"species" is the target or the weights, and cannot be in the view "sizes"'),
@@ -244,3 +248,31 @@ def test_genes_and_lipids_of_mice(majorant: Majorant, shared_data: Path) -> None
     pl.DataFrame({n: v for n, v in columns.items() if n.startswith("lipids")}).write_csv("new.csv")
     assert "without the view genes" in majorant("predict", "run", "new.csv", "--out", "p.csv").out
     assert (pl.read_csv("p.csv")["prediction"].to_numpy() == mice["genotype"]).mean() > 0.8
+
+
+def test_a_chain(table: pl.DataFrame, tmp_path: Path, majorant: Majorant) -> None:
+    """Two words in three paragraphs, in the order in which the file names them; some rows have two paragraphs."""
+    g = np.random.default_rng(1)
+    cells = g.integers(0, 2, (60, 2, 3)).astype(float)  # the table has them word by word
+    cells[:20, :, 2] = np.nan
+    names = [f"{word}{p}" for word in "uv" for p in (1, 2, 3)]
+    frame = table.with_columns(
+        **{name: pl.Series(cells[:, i // 3, i % 3]).fill_nan(None) for i, name in enumerate(names)}
+    )
+    frame.write_csv(tmp_path / "t.csv")
+    chain = '[words]\nkind = "chain"\nn_steps = 3\ncolumns = ["[uv]1", "[uv]2", "[uv]3"]\n'
+    path = tmp_path / "views.toml"
+    path.write_text(VIEWS + chain, encoding="utf-8")
+    answer = majorant(*FIT, "--target", "species", *RUN)
+    assert (answer.status, answer.err) == (0, "")
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text(encoding="utf-8"))
+    assert summary["views"]["words"]["columns"] == ["u1", "v1", "u2", "v2", "u3", "v3"]
+    answer = majorant("predict", "run", "t.csv", "--out", "new.csv")
+    assert (answer.status, answer.err) == (0, "")
+    path.write_text(VIEWS + chain.replace("n_steps = 3\n", ""), encoding="utf-8")
+    answer = majorant(*FIT, "--out", "other")
+    assert answer.status != 0 and "chain without n_steps" in answer.err
+    frame.with_columns(u3=pl.lit(1)).write_csv(tmp_path / "t.csv")
+    path.write_text(VIEWS + chain, encoding="utf-8")
+    answer = majorant(*FIT, "--out", "other")
+    assert answer.status != 0 and 'lacks "v3", but has other columns of the paragraph' in answer.err

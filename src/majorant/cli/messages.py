@@ -68,7 +68,8 @@ def view_lines(views: Sequence[Any], in_none: Sequence[str] | None) -> list[str]
         return labelled("Views", f"one of all {columns}, as real numbers; --views FILE names several, of several kinds")
     lines: list[str] = []
     for view in views:
-        lines += labelled("" if lines else "Views", f"{view.name}: {counted(len(view.names), 'column')}, {view.kind}")
+        size = counted(len(view.names), "word" if view.kind == "chain" else "column")
+        lines += labelled("" if lines else "Views", f"{view.name}: {size}, {view.kind}")
     if in_none:
         lines += labelled("", f"in no view: {listed(in_none)}")
     return lines

@@ -25,7 +25,8 @@ VIEW_KEYS = ("kind", "columns")
 def read_views(path: Path, table: SourceTable, others: Collection[str]) -> dict[str, kinds.View]:
     """The views that a file names, with their columns in the order of the table.
 
-    A column is given by name, as a pattern ("tag_*") or as a range of the table's columns ("x1:x9").
+    A column is given by name, as a pattern ("tag_*") or as a range of the table's columns ("x1:x9"). Those of a chain
+    are paragraph after paragraph, in the order in which the file names them.
 
     Parameters
     ----------
@@ -44,7 +45,7 @@ def read_views(path: Path, table: SourceTable, others: Collection[str]) -> dict[
     owner: dict[str, str] = {}
     for name, section in _sections(path).items():
         view = _view(path, name, section)
-        columns = _columns(path, name, section, table, others)
+        columns = _columns(path, name, section, table, others, in_order=view.kind == "chain")
         for column in columns:
             if column in owner:
                 raise CommandError(
@@ -146,6 +147,11 @@ def _view(path: Path, name: str, section: Mapping[str, Any]) -> kinds.View:
                 f"Settings of {kind.lower()} views: {listed(keys)}.",
             )
     view: kinds.View = cls(**{key: section[key] for key in options if key in section})
+    if isinstance(view, kinds.Chain) and view.n_steps is None:
+        raise CommandError(
+            f'view "{name}" of {path} is a chain without n_steps.',
+            "Say how many paragraphs its columns are: n_steps = 5.",
+        )
     try:
         view.check(name)
     except (TypeError, ValueError) as error:
@@ -154,7 +160,7 @@ def _view(path: Path, name: str, section: Mapping[str, Any]) -> kinds.View:
 
 
 def _columns(
-    path: Path, name: str, section: Mapping[str, Any], table: SourceTable, others: Collection[str]
+    path: Path, name: str, section: Mapping[str, Any], table: SourceTable, others: Collection[str], *, in_order: bool
 ) -> list[str]:
     asked = section.get("columns")
     asked = [asked] if isinstance(asked, str) else asked
@@ -162,8 +168,8 @@ def _columns(
         raise CommandError(
             f'view "{name}" of {path} has no columns.', 'Name them: columns = ["height", "tag_*", "x1:x9"].'
         )
-    found = {column for one in asked for column in _matching(path, name, one, table, others)}
-    return [column for column in table.frame.columns if column in found]
+    found = dict.fromkeys(column for one in asked for column in _matching(path, name, one, table, others))
+    return list(found) if in_order else [column for column in table.frame.columns if column in found]
 
 
 def _matching(path: Path, name: str, asked: str, table: SourceTable, others: Collection[str]) -> Sequence[str]:
@@ -210,7 +216,7 @@ def _check_kind(path: Path, name: str, view: kinds.View, table: SourceTable, col
 def _check_bits(table: SourceTable, views: Mapping[str, kinds.View]) -> None:
     """Refuse counts in a view of bits."""
     for name, view in views.items():
-        if not isinstance(view, kinds.Bernoulli) or view.binarize is not None:
+        if not isinstance(view, kinds.Bernoulli | kinds.Chain) or view.binarize is not None:
             continue
         for column in view.columns:
             if column not in table.frame.columns or not is_numeric(table.frame[column]):
@@ -220,7 +226,7 @@ def _check_bits(table: SourceTable, views: Mapping[str, kinds.View]) -> None:
             if len(wrong):
                 raise CommandError(
                     f'column "{column}" of {table.name} has {values[wrong[0]]:g} in row {wrong[0] + 1}, but the '
-                    f'bernoulli view "{name}" holds 0 and 1.',
+                    f'{view.kind} view "{name}" holds 0 and 1.',
                     BINARISE,
                 )
 
@@ -230,13 +236,17 @@ def _check_whole(table: SourceTable, columns: Columns, views: Mapping[str, kinds
     place = {column: i for i, column in enumerate(columns.features)}
     for name, view in views.items():
         lost = np.isnan(matrix.values[:, [place[column] for column in view.columns]])
-        partly = np.asarray(lost.any(axis=1) & ~lost.all(axis=1))
+        steps, unit = (view.n_steps or 1, "paragraph of ") if isinstance(view, kinds.Chain) else (1, "")
+        if lost.shape[1] % steps:
+            continue  # the model says what is wrong
+        lost = lost.reshape(len(lost), steps, -1)
+        partly = np.asarray(lost.any(axis=2) & ~lost.all(axis=2))
         if partly.any():
-            row = int(np.flatnonzero(partly)[0])
-            column = view.columns[int(np.flatnonzero(lost[row])[0])]
+            row, step = np.argwhere(partly)[0].tolist()
+            column = view.columns[step * lost.shape[2] + int(np.flatnonzero(lost[row, step])[0])]
             raise CommandError(
-                f'row {matrix.rows[row]} of {table.name} lacks "{column}", but has other columns of the view "{name}": '
-                "a row has a view, or lacks all of it.",
+                f'row {matrix.rows[row]} of {table.name} lacks "{column}", but has other columns of the {unit}view '
+                f'"{name}": a row has a {unit}view, or lacks all of it.',
                 "Fill it in, or leave incomplete rows out with --drop-missing.",
             )
 

@@ -37,7 +37,7 @@ class Rows:
 
 def layout(random: np.random.Generator, loss: Loss | None = None) -> Layout:
     """Two real variables, two bits, chains of two words, four bits on a graph, a category of three levels."""
-    chain = ChainStructure(WORDS, True, 3, random.uniform(0.2, 0.6, 4), np.ones(4))
+    chain = ChainStructure(WORDS, True, 3, random.uniform(0.2, 0.6, 4), np.ones(4), random.uniform(0.3, 0.9, 2))
     graph = GraphStructure(4, True, EDGES, random.uniform(0.2, 0.6, 8), np.ones(8))
     return Layout(2, 2, (3,), (1.0,), 0 if loss is None else loss.n_scores, structures=(chain, graph))
 
@@ -92,7 +92,12 @@ def log_joint(cost: PseudoLikelihood, at: Parameters, given: Rows, d: int, docum
     shape, centre = cost.layout, cost.centre
     chain, edges = shape.structures
     (c, g), root = shape.of_structures, np.sqrt(len(document))
-    w, a = at.weights, at.intercept
+    w, a = at.weights.copy(), at.intercept
+    for i in range(WORDS):  # a coupling's feature is what the word's does not explain
+        w[c.start + i] -= chain.slope[i] * at.weights[c.start + WORDS + i]
+    for e, (i, j) in enumerate(EDGES):  # and an edge's the product of deviations
+        w[g.start + i] -= edges.centre[j] * at.weights[g.start + 4 + e]
+        w[g.start + j] -= edges.centre[i] * at.weights[g.start + 4 + e]
     m = given.z[d] @ w[:2] + (given.x[d] - centre[2:4]) @ w[2:4]
     linear = given.z[d] @ a[:2] - (given.z[d] ** 2 / at.variance).sum() / 2 + given.x[d] @ a[2:4]
     for i in range(WORDS):

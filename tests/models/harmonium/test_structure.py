@@ -125,7 +125,9 @@ def test_features_are_the_sums_of_the_definition(seed: int) -> None:
     for d in range(len(block)):
         x, root = rows.documents[d], np.sqrt(len(rows.documents[d]))
         nodes = (x - chain.centre[:WORDS]).sum(axis=0) / root
-        couplings = (x[1:] * x[:-1] - chain.centre[WORDS:]).sum(axis=0) / root
+        couplings = (x[1:] * x[:-1] - chain.centre[WORDS:]).sum(axis=0) / root - chain.slope * nodes
         np.testing.assert_allclose(chain.features(block.columns[-2])[d], [*nodes, *couplings], rtol=1e-13, atol=1e-13)
-        both = rows.graph[d][EDGES].prod(axis=1)
-        np.testing.assert_allclose(graph.features(block.columns[-1])[d], [*rows.graph[d], *both] - graph.centre)
+        x = rows.graph[d] - graph.centre[:4]
+        means = graph.centre[4:] - graph.centre[EDGES].prod(axis=1)
+        both = x[EDGES].prod(axis=1) - means
+        np.testing.assert_allclose(graph.features(block.columns[-1])[d], [*x, *both], rtol=1e-13, atol=1e-13)

@@ -21,6 +21,10 @@ all else are
 
 .. math:: \eta_c = \gamma_c + \delta_c^\top m + |\delta_c|^2 (\tfrac12 - x_c) .
 
+Words that are frequent are often frequent side by side. So that R says of neighbours what W does not, the features of
+couplings are taken without the part that those of their nodes explain, f = F T with a triangular T that is found at the
+fit: in the formulas above W and R are the rows of T times those that are learnt and penalised.
+
 They are linear in a, g and :math:`J = \binom{W}{R} \binom{W}{R}^\top`: the objective stays convex in these, and the
 certificate holds, whether couplings depend on the latents (R) or not.
 """
@@ -97,6 +101,11 @@ class Structure(Protocol):
         """Standard deviations of features."""
         ...
 
+    @property
+    def turn(self) -> Any:
+        """T: see the module; sparse, (width, width)."""
+        ...
+
     def features(self, data: Any) -> Array:
         """Features of rows, (n_rows, width), minus their means."""
         ...
@@ -132,6 +141,7 @@ def natural(structure: Structure, h: Array, weights: Array, intercept: Array, fe
     By their expectation given expected features, of which a node or coupling does not act upon itself:
     :math:`|W_i|^2 (1/2 - p_i) / P` is added, p its rate.
     """
+    weights = structure.turn @ weights
     eta = h @ weights.T / np.sqrt(structure.length) + intercept
     if features is not None:
         q = np.einsum("ik,ik->i", weights, weights) / structure.length
@@ -167,6 +177,8 @@ class ChainStructure:
         Share of cells that are on, then of neighbours that both are.
     spread : ndarray of shape (2 n_nodes,)
         Standard deviations of features.
+    slope : ndarray of shape (n_nodes,)
+        Of the feature of a word's coupling on that of the word.
     """
 
     n_nodes: int
@@ -174,11 +186,18 @@ class ChainStructure:
     length: int
     centre: Array
     spread: Array
+    slope: Array
 
     @property
     def width(self) -> int:
         """Rows of W."""
         return 2 * self.n_nodes
+
+    @cached_property
+    def turn(self) -> Any:
+        """See `Structure`."""
+        nodes = np.arange(self.n_nodes)
+        return _turn(self.width, nodes, self.n_nodes + nodes, -self.slope)
 
     def features(self, data: Any) -> Array:
         """See `Structure`."""
@@ -193,16 +212,16 @@ class ChainStructure:
     def _centred(self, on: Array, both: Array, length: Any) -> Array:
         """Features by how many cells of each word are on, and how many neighbours both are."""
         root, words = np.sqrt(length), self.n_nodes
-        nodes, couplings = (
-            on / root - root * self.centre[:words],
-            both / root - (length - 1) / root * self.centre[words:],
-        )
-        return np.concatenate([nodes, couplings], axis=1)
+        nodes = on / root - root * self.centre[:words]
+        couplings = both / root - (length - 1) / root * self.centre[words:]
+        return np.concatenate([nodes, couplings - self.slope * nodes], axis=1)
 
     def rates(self, features: Array) -> Array:
         """See `Structure`."""
         shares = np.full(self.width, 1 / np.sqrt(self.length))
         shares[self.n_nodes :] = np.sqrt(self.length) / max(self.length - 1, 1)
+        features = features.copy()
+        features[:, self.n_nodes :] += self.slope * features[:, : self.n_nodes]
         return np.asarray(features * shares + self.centre)
 
     def _chains(self, eta: Array) -> Chains:
@@ -253,6 +272,7 @@ class ChainStructure:
             count, off = count * w[row], off * w[:, None]
 
         a, g = intercept[:words], intercept[words:]
+        weights = self.turn @ weights
         wn, wr = weights[:words], weights[words:]
         q = [np.einsum("ik,ik->i", u, v) for u, v in ((wn, wn), (wn, wr), (wr, wr))]
         root, share = 1 / np.sqrt(length), 1 / length
@@ -274,12 +294,11 @@ class ChainStructure:
         flat = row * words + word
         e += np.bincount(flat, entry, n * words).reshape(n, words)
         pairs = np.bincount(flat, entry * neighbours, n * words).reshape(n, words)
-        return Conditionals(
-            value,
-            np.concatenate([e, pairs], axis=1) * root[:, None],
-            np.concatenate([e.sum(axis=0), pairs.sum(axis=0)]),
-            sparse.bmat([[sparse.diags(own[0]), sparse.diags(own[1])], [sparse.diags(own[1]), sparse.diags(own[2])]]),
-        )
+        residual = np.concatenate([e, pairs], axis=1)
+        nodes, couplings = np.arange(words), words + np.arange(words)
+        places = [nodes, nodes, couplings, couplings], [nodes, couplings, nodes, couplings]
+        of_own = _assembled(self.width, *places, [own[0], own[1], own[1], own[2]])
+        return _turned(self.turn, value, residual * root[:, None], residual.sum(axis=0), of_own)
 
 
 @value_class
@@ -335,18 +354,30 @@ class GraphStructure:
         """Cells of a node."""
         return 1
 
+    @cached_property
+    def turn(self) -> Any:
+        """See `Structure`: the feature of an edge is the product of its ends' deviations from their means."""
+        edges = self.n_nodes + np.tile(np.arange(len(self.edges)), 2)
+        means = self.centre[self.edges[:, ::-1]].T.ravel()
+        return _turn(self.width, self.edges.T.ravel(), edges, -means)
+
     def features(self, data: Any) -> Array:
         """See `Structure`."""
         return self.features_of(data.toarray())
 
     def features_of(self, cells: Array) -> Array:
         """See `Structure`."""
-        both = cells[:, self.edges[:, 0]] * cells[:, self.edges[:, 1]]
-        return np.concatenate([cells, both], axis=1) - self.centre
+        x = cells - self.centre[: self.n_nodes]
+        i, j = self.edges.T
+        both = x[:, i] * x[:, j] - (self.centre[self.n_nodes :] - self.centre[i] * self.centre[j])
+        return np.concatenate([x, both], axis=1)
 
     def rates(self, features: Array) -> Array:
         """See `Structure`."""
-        return np.asarray(features + self.centre)
+        p = features + self.centre
+        i, j = self.edges.T
+        p[:, self.n_nodes :] += features[:, i] * self.centre[j] + features[:, j] * self.centre[i]
+        return np.asarray(p)
 
     def expected(self, eta: Array) -> Array:
         """See `Structure`; by mean field."""
@@ -391,6 +422,7 @@ class GraphStructure:
         x, nodes = data.toarray(), self.n_nodes
         node, neighbour, edge = self._ends
         near = x[:, neighbour]
+        weights = self.turn @ weights
         wn, wr = weights[:nodes], weights[nodes:]
         eta = m @ wn.T + intercept[:nodes]
         half = 0.5 - x
@@ -417,10 +449,25 @@ class GraphStructure:
             rows += [node, nodes + edge, nodes + edge[first]]
             columns += [nodes + edge, node, nodes + edge[second]]
             entries += [crossing, crossing, np.einsum("ij,ij->j", back[:, node[first]], joint)]
-        own = sparse.coo_matrix(
-            (np.concatenate(entries), (np.concatenate(rows), np.concatenate(columns))), shape=(self.width, self.width)
-        ).tocsr()
-        return Conditionals(float(value.sum()), residual, residual.sum(axis=0), own)
+        own = _assembled(self.width, rows, columns, entries)
+        return _turned(self.turn, float(value.sum()), residual, residual.sum(axis=0), own)
+
+
+def _turn(width: int, nodes: NDArray[np.intp], couplings: NDArray[np.intp], entries: Array) -> Any:
+    """The identity, and entries of nodes (rows) and couplings (columns)."""
+    every = np.arange(width)
+    return _assembled(width, [every, nodes], [every, couplings], [np.ones(width), entries])
+
+
+def _assembled(width: int, rows: list[Any], columns: list[Any], entries: list[Array]) -> Any:
+    """A square sparse matrix."""
+    places = np.concatenate(rows), np.concatenate(columns)
+    return sparse.csr_matrix((np.concatenate(entries), places), shape=(width, width))
+
+
+def _turned(turn: Any, value: float, residual: Array, of_intercept: Array, own: Any) -> Conditionals:
+    """Derivatives in the features F as those in f = F T."""
+    return Conditionals(value, np.asarray(residual @ turn), of_intercept, turn.T @ own @ turn)
 
 
 def _gathered(values: Array, at: NDArray[np.intp], size: int) -> Array:

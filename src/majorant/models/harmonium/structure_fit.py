@@ -65,7 +65,8 @@ def fit_graph(
     width = len(kept) + len(inner)
     plain = GraphStructure(len(kept), is_latent, inner, np.zeros(width), np.ones(width))
     centre = Chunks(bits, weights=weights).map_sum(lambda block: _weights(block) @ plain.features(block.columns[0]))
-    return replace(plain, centre=centre, spread=_spread(replace(plain, centre=centre), bits, weights))
+    centred = replace(plain, centre=centre)
+    return replace(centred, spread=_spread(_moments(centred, bits, weights)[0]))
 
 
 def fit_chain(
@@ -88,9 +89,13 @@ def fit_chain(
     order = np.argsort(lengths, kind="stable")
     middle = lengths[order][np.searchsorted(np.cumsum(weights[order]), 0.5 * weights.sum())]
     centre = np.concatenate([mean[kept], pairs[kept]])
-    structure = ChainStructure(len(kept), is_latent, int(middle), centre, np.ones(2 * len(kept)))
-    spread = _spread(structure, of_words(counts, n_words, kept), weights)
-    return replace(structure, spread=spread), mean, kept
+    zero = np.zeros(len(kept))
+    structure = ChainStructure(len(kept), is_latent, int(middle), centre, np.ones(2 * len(kept)), zero)
+    squares, products = _moments(structure, of_words(counts, n_words, kept), weights)
+    of_nodes, of_couplings = squares[: len(kept)], squares[len(kept) :]
+    slope = products / np.maximum(of_nodes, LEAST_SPREAD)
+    squares = np.append(of_nodes, of_couplings - slope * (2 * products - slope * of_nodes))
+    return replace(structure, spread=_spread(squares), slope=slope), mean, kept
 
 
 def of_words(counts: Any, n_words: int, kept: NDArray[np.intp]) -> Any:
@@ -126,12 +131,22 @@ def chain_counts(paragraphs: Any, lengths: NDArray[np.intp]) -> Any:
     return counts
 
 
-def _spread(structure: Structure, data: Any, weights: Array) -> Array:
+def _moments(structure: Structure, data: Any, weights: Array) -> tuple[Array, Array]:
+    """Mean squares of features, and mean products of those of nodes and as many couplings."""
+    n = structure.n_nodes
+
+    def visit(block: Block) -> Array:
+        f, w = structure.features(block.columns[0]), _weights(block)
+        products = f[:, :n] * f[:, n : 2 * n] if structure.width == 2 * n else f[:, :0]
+        return np.concatenate([w @ f**2, w @ products])
+
+    sums = Chunks(data, weights=weights).map_sum(visit) / weights.sum()
+    return sums[: structure.width], sums[structure.width :]
+
+
+def _spread(squares: Array) -> Array:
     """Standard deviations of features, at least that of rare bits."""
-    squares = Chunks(data, weights=weights).map_sum(
-        lambda block: _weights(block) @ structure.features(block.columns[0]) ** 2
-    )
-    return np.asarray(np.sqrt(np.maximum(squares / weights.sum(), LEAST_SPREAD)))
+    return np.asarray(np.sqrt(np.maximum(squares, LEAST_SPREAD)))
 
 
 def _weights(block: Block) -> Array:
