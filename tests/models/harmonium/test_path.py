@@ -90,3 +90,18 @@ def test_penalties_that_leave_nothing_do_not_end_the_path(monkeypatch: pytest.Mo
     found = mj.Harmonium(4, views=VIEWS).fit(X)
     assert found.l2_ == expected.l2_ and len(found.l2_path_) == len(expected.l2_path_) + 4
     assert found.rank_ == expected.rank_ > 0
+
+
+def test_the_largest_penalty_of_chains_and_rows_that_lack_views(seed: int) -> None:
+    g = np.random.default_rng(seed)
+    h = g.normal(size=(120, 1))
+    words = (h[:, None] + 1.5 * g.normal(size=(120, 2, 3)) > 0).astype(float)
+    sizes = h + 0.7 * g.normal(size=(120, 3))
+    words[:40], sizes[80:] = np.nan, np.nan
+    X, views = {"words": words, "sizes": sizes}, {"words": mj.Chain(), "sizes": mj.Gaussian()}
+    edge = mj.Harmonium(2, views=views, l2=1.0).fit(X).largest_l2_
+    assert mj.Harmonium(2, views=views, l2=1.05 * edge).fit(X).rank_ == 0
+    assert mj.Harmonium(2, views=views, l2=0.9 * edge).fit(X).rank_ >= 1
+    sizes[80:] = h[80:]
+    model = mj.Harmonium(5, views=views, l2=0.3 * edge).fit(X)
+    assert model.certificate_.is_global and model.certify(X).difference < 0.05

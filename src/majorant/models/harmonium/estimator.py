@@ -108,7 +108,8 @@ class Harmonium(HarmoniumBase):
     l2_path_ : ndarray of shape (n_tried, 2)
         The values that were tried, and the held-out loss a row of each.
     certificate_ : GlobalCertificate
-        ``eigenvalue``, ``tolerance``, ``is_global``, ``binds``, and the verdict as a ``sentence``.
+        ``is_global``, ``binds``, ``has_ended``, the verdict as a ``sentence``, and the numbers behind it:
+        ``eigenvalue``, ``tolerance``, ``stationarity``.
     objective_ : float
         F, or what ``method="cd"`` has in its place, in nats a row.
     method_ : str

@@ -210,7 +210,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
         self.trace_ = Trace([{"objective": float(v), "exploring": 0.0} for v in found.values])
         if not all(r.converged for r in found.records):
             warnings.warn(
-                f"L-BFGS stopped at max_iter={self.max_iter} before it had converged: raise it, or tol",
+                f"L-BFGS stopped at max_iter={self.max_iter} before it had converged: raise it",
                 ConvergenceWarning,
                 stacklevel=levels_to_user(),
             )
