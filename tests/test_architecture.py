@@ -35,7 +35,7 @@ LAYERS = [
     {"summary"},
     {"evidence", "persistence"},
     {"models"},
-    {"datasets"},
+    {"datasets", "metrics"},
     {"plot", "report"},
     {"cli"},
 ]

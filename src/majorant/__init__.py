@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from majorant import energy, plot
+    from majorant import energy, metrics, plot
     from majorant.engine import (
         Balance,
         Biased,
@@ -98,7 +98,7 @@ _HOMES = {
     "select": "evidence.selection",
     "stability": "evidence.stability",
 }
-_ROOMS = ("energy", "plot")
+_ROOMS = ("energy", "metrics", "plot")
 """Modules that are used as such: ``majorant.plot.classification``."""
 
 __all__ = [
@@ -141,6 +141,7 @@ __all__ = [
     "energy",
     "likelihood_ratio_test",
     "load",
+    "metrics",
     "minimize",
     "open_rows",
     "plot",

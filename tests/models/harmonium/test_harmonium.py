@@ -527,6 +527,7 @@ def test_wrong_losses_are_refused() -> None:
     for model, name in (
         (mj.HarmoniumClassifier(2, loss="logg"), "log"),
         (mj.HarmoniumClassifier(2, loss_weight=0), "loss_weight"),
+        (mj.HarmoniumClassifier(2, loss_weight="big"), "loss_weight"),
         (mj.HarmoniumRegressor(2, epsilon=-1), "epsilon"),
     ):
         with pytest.raises(ValueError, match=name):

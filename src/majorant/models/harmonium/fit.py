@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -225,6 +225,30 @@ LEAST_GAIN = 1e-7
 """Components are added as long as they lower the objective by this share of it."""
 
 
+WORTH = 0.03
+"""A smaller weight of the loss is kept where the held-out loss is less by this share."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A penalty, the rough fit that a fit with it may begin at, and what was compared.
+
+    Attributes
+    ----------
+    l2 : float
+    begun : Parameters, optional
+    path : list of dict
+        ``l2`` and ``held_out`` of each penalty that was tried.
+    lowest : float
+        The least of the held-out losses.
+    """
+
+    l2: float
+    begun: Parameters | None = None
+    path: list[dict[str, float]] = field(default_factory=list)
+    lowest: float = np.inf
+
+
 @dataclass(frozen=True)
 class Search:
     """How a fit is found; see `Harmonium` for the parameters.
@@ -236,6 +260,8 @@ class Search:
         See `Penalised`.
     positions : tuple of ndarray
         Where the rows of each part are among all.
+    loss_weights : tuple of float
+        Weights of the loss that are compared; empty where it is the problem's.
     """
 
     problem: PseudoLikelihood
@@ -244,6 +270,7 @@ class Search:
     positions: tuple[NDArray[np.intp], ...]
     n_components: int
     l2: float | str
+    loss_weights: tuple[float, ...]
     grow: bool
     init: str
     n_init: int
@@ -254,13 +281,29 @@ class Search:
 
     def find(self) -> Found:
         """The fit that is kept."""
-        path: list[dict[str, float]] = []
-        begun = None
+        if self.loss_weights:
+            return self.weighed()
         largest = self.largest_penalty()
-        if isinstance(self.l2, str):
-            l2, begun, path = self.chosen(largest)
-        else:
-            l2 = float(self.l2)
+        return self.found(largest, self.chosen(largest) if isinstance(self.l2, str) else Choice(float(self.l2)))
+
+    def weighed(self) -> Found:
+        """With the weight whose loss of the target on held-out rows is least, each at its best penalty."""
+        best: tuple[float, Search, float, Choice] | None = None
+        path = []
+        for weight in self.loss_weights:
+            search = replace(self, problem=self.problem.weighing(weight), loss_weights=())
+            largest = search.largest_penalty()
+            choice = search.chosen(largest)
+            path.append((weight, choice.lowest))
+            if best is None or choice.lowest < (1 - WORTH) * best[3].lowest:
+                best = weight, search, largest, choice
+        assert best is not None
+        weight, search, largest, choice = best
+        return replace(search.found(largest, choice), loss_weight=weight, weight_path=path if choice.path else [])
+
+    def found(self, largest: float, choice: Choice) -> Found:
+        """The fit at a penalty."""
+        l2, begun = choice.l2, choice.begun
         cost = Penalised(self.problem, self.scale, l2, self.variance)
         records: list[StartRecord] = []
         best: tuple[Parameters, SmoothResult] | None = None
@@ -285,6 +328,7 @@ class Search:
             n_iter = records[kept].n_iter + len(more)
             records[kept] = replace(records[kept], objective=more[-1], n_iter=n_iter)
         at = principal_axes(cost, at)
+        path = choice.path if isinstance(self.l2, str) else []
         return Found(at, cost.value(at), l2, largest, tuple(records), values, optimal, n_grown, path)
 
     def begin(self, number: int) -> Parameters:
@@ -314,29 +358,31 @@ class Search:
         """Of rows from which the penalty is chosen, every so many-th."""
         return -(-sum(len(p) for p in self.positions) // MOST_ROWS)
 
-    def chosen(self, largest: float) -> tuple[float, Parameters | None, list[dict[str, float]]]:
+    def chosen(self, largest: float) -> Choice:
         """The penalty by hold-out: from the largest down, each fit beginning at the one before.
 
         Of a target, whose loss on a few rows is noisy, the largest penalty whose loss is within one standard error of
         the least; otherwise the one with the best pseudo-likelihood.
         """
         n = sum(len(p) for p in self.positions)
+        unchosen = Choice(UNCHOSEN * largest if isinstance(self.l2, str) else float(self.l2))
         if n < FEWEST_ROWS:
-            return UNCHOSEN * largest, None, []
+            return unchosen
         used = [positions % self.stride == 0 for positions in self.positions]
         held = [(positions // self.stride) % EVERY == EVERY // 2 for positions in self.positions]
         training = self.problem.of([u & ~h for u, h in zip(used, held, strict=True)])
         testing = self.problem.of([u & h for u, h in zip(used, held, strict=True)])
         if not training.parts or not testing.parts:
-            return UNCHOSEN * largest, None, []
+            return unchosen
         search = replace(self, problem=training)
         fresh = search.begin(0)
-        at, since, lowest, error = fresh, 0, np.inf, 0.0
+        at, since, error = fresh, 0, 0.0
+        lowest = float(np.inf)
         path: list[dict[str, float]] = []
         fits: list[Parameters] = []
         has_target = self.problem.loss is not None or self.problem.layout.has_label
-        for step in range(STEPS):
-            l2 = largest * 0.5 ** (step + 1)
+        penalties = [largest * 0.5 ** (step + 1) for step in range(STEPS)]
+        for step, l2 in enumerate(penalties if isinstance(self.l2, str) else [float(self.l2)]):
             cost = Penalised(training, self.scale, l2, self.variance)
             begun = at if step == 0 else renewed(at, fresh)
             at, _ = cost.minimise(begun, tol=ROUGH, max_iter=min(self.max_iter, 200))
@@ -352,7 +398,7 @@ class Search:
             if since >= PATIENCE:
                 break
         taken = next(i for i, row in enumerate(path) if row["held_out"] <= lowest + error)
-        return path[taken]["l2"], fits[taken], path
+        return Choice(path[taken]["l2"], fits[taken], path, lowest)
 
     def grown(self, cost: Penalised, at: Parameters) -> tuple[Parameters, Optimality | None, int, list[float]]:
         """Components added along the certificate's directions until it finds none; and the certificate.
@@ -457,3 +503,5 @@ class Found:
     optimality: Optimality | None
     n_grown: int
     path: list[dict[str, float]]
+    loss_weight: float | None = None
+    weight_path: list[tuple[float, float]] = field(default_factory=list)

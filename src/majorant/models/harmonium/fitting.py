@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -46,6 +47,7 @@ from majorant.models.harmonium.inference import FittedHarmonium, in_columns
 from majorant.models.harmonium.layout import Layout, Parameters
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.readout import fit_readout, read_out
+from majorant.models.harmonium.retrieval import RetrievalMixin
 from majorant.models.harmonium.standard import FittedView
 from majorant.models.harmonium.summary import harmonium_summary
 from majorant.models.harmonium.supervision import Supervision
@@ -60,7 +62,12 @@ OBJECTIVES = {"pseudo-likelihood": "log-loss", "cd": "contrastive divergence"}
 INITS = ("svd", "random")
 
 
-class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVariableModel):  # type: ignore[misc]
+class HarmoniumBase(
+    RetrievalMixin,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    LatentVariableModel,
+):
     """What harmoniums share, with or without a target."""
 
     components_: Array
@@ -150,6 +157,7 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
                 positions,
                 min(self.n_components, max(layout.n_rows, 1)),
                 self.l2,
+                supervision.compared,
                 bool(self.grow),
                 self.init,
                 1 if isinstance(self.n_init, str) else self.n_init,
@@ -159,6 +167,8 @@ class HarmoniumBase(ClassNamePrefixFeaturesOutMixin, TransformerMixin, LatentVar
                 random,
             )
             found = search.find()
+            if found.loss_weight is not None:
+                self.supervision_ = replace(supervision, weight=found.loss_weight)
         self._keep(found, layout, search.n_components)
         self.n_samples_ = n if weights is None else int(np.sum(weights > 0))
 

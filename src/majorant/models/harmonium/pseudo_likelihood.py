@@ -94,6 +94,14 @@ class PseudoLikelihood:
         """Of all rows."""
         return sum(part.data.total_weight for part in self.parts)
 
+    def weighing(self, weight: float) -> PseudoLikelihood:
+        """The same with another weight of the loss, or of the label."""
+        if self.loss is None and not self.layout.has_label:
+            return self
+        if self.loss is not None:
+            return replace(self, loss_weight=weight)
+        return replace(self, layout=replace(self.layout, level_weights=(*self.layout.level_weights[:-1], weight)))
+
     def of(self, masks: list[NDArray[np.bool_]]) -> PseudoLikelihood:
         """Those rows of each part that its mask names."""
         parts = (Part(p.seen, p.data.part(mask)) for p, mask in zip(self.parts, masks, strict=True) if mask.any())

@@ -24,12 +24,18 @@ from majorant._validation import (
     refuse_missing_labels,
     refuse_mixed,
 )
+from majorant.models.harmonium.fit import Found
 from majorant.models.harmonium.fitting import HarmoniumBase
-from majorant.models.harmonium.supervision import EpsilonInsensitive, Hinge, Squared, Supervision
+from majorant.models.harmonium.layout import Layout
+from majorant.models.harmonium.supervision import EpsilonInsensitive, Hinge, Loss, Squared, Supervision
 from majorant.models.harmonium.tables import Table, n_rows
 from majorant.registry import ModelCard, register
 
 Array = NDArray[np.float64]
+
+
+LOSS_WEIGHTS = (1000.0, 100.0, 10.0, 1.0)
+"""Weights of the loss that are compared."""
 
 
 def _has_probabilities(model: Any) -> bool:
@@ -46,7 +52,20 @@ class _SupervisedBase(HarmoniumBase):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_real("loss_weight", check_positive("loss_weight", self.loss_weight), low=1e-12, high=1e12)
+        if isinstance(self.loss_weight, str):
+            check_choice("loss_weight", self.loss_weight, ["auto"], or_else=" or a positive number")
+        else:
+            check_real("loss_weight", check_positive("loss_weight", self.loss_weight), low=1e-12, high=1e12)
+
+    def _supervision(self, loss: Loss | None, n_labels: int) -> Supervision:
+        if isinstance(self.loss_weight, str):
+            return Supervision(loss, n_labels, LOSS_WEIGHTS[0], LOSS_WEIGHTS)
+        return Supervision(loss, n_labels, float(self.loss_weight))
+
+    def _keep(self, found: Found, layout: Layout, n_components: int) -> None:
+        super()._keep(found, layout, n_components)
+        self.loss_weight_ = self.supervision_.weight
+        self.loss_weight_path_ = np.array(found.weight_path).reshape(-1, 2)
 
     def _checked_target(self, y: Any, tables: dict[str, Table], **options: Any) -> NDArray[Any]:
         """One value a row."""
@@ -112,9 +131,10 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         See `Harmonium`.
     loss : {"hinge", "log"}, default="hinge"
         Large margin, or likelihood of the label.
-    loss_weight : float, default=1000.0
-        C. Of little influence once the loss outweighs the log-likelihood of a row. With ``method="cd"`` and
-        ``loss="log"`` at least 1, which is the tri-wing harmonium itself.
+    loss_weight : float or "auto", default=1000.0
+        C. Of little influence once the loss outweighs the log-likelihood of a row. "auto": of 1000, 100, 10 and 1 the
+        one with the smallest loss of held-out rows, each at its best penalty; small ones help where rows are noisy.
+        With ``method="cd"`` and ``loss="log"`` at least 1, which is the tri-wing harmonium itself.
     method, cd_sweeps, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
         See `Harmonium`.
     l2 : "auto" or float, default="auto"
@@ -131,6 +151,10 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         c.
     label_shares_ : ndarray of shape (n_labels,)
         With ``loss="log"``: how frequent each label is.
+    loss_weight_ : float
+        C.
+    loss_weight_path_ : ndarray of shape (n_tried, 2)
+        The weights that were tried, and the least held-out loss of each; empty where none was chosen.
     components_, intercept_, noise_variance_, n_components_, rank_, l2_, largest_l2_, l2_path_
         See `Harmonium`.
     certificate_, objective_, views_, n_iter_, n_samples_, evidence_, trace_
@@ -170,7 +194,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         *,
         views: Any = None,
         loss: str = "hinge",
-        loss_weight: float = 1000.0,
+        loss_weight: float | str = 1000.0,
         method: str = "pseudo-likelihood",
         cd_sweeps: int = 5,
         l2: float | str = "auto",
@@ -202,7 +226,8 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_choice("loss", self.loss, ("hinge", "log"))
-        if self.method == "cd" and self.loss == "log" and self.loss_weight < 1:
+        too_small = not isinstance(self.loss_weight, str) and self.loss_weight < 1
+        if self.method == "cd" and self.loss == "log" and too_small:
             raise ValueError(
                 "method='cd' with loss='log' counts the label as a view once at least: give loss_weight=1 or more; "
                 f"got {self.loss_weight!r}"
@@ -264,10 +289,9 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
                     ConvergenceWarning,
                     stacklevel=levels_to_user(),
                 )
-            n_labels, weight = len(self.classes_), float(self.loss_weight)
-            supervision = Supervision(None, n_labels, weight)
-            if self.loss == "hinge":
-                supervision = Supervision(Hinge(n_labels), 0, weight)
+            n_labels = len(self.classes_)
+            hinge = self.loss == "hinge"
+            supervision = self._supervision(Hinge(n_labels), 0) if hinge else self._supervision(None, n_labels)
             self._fit(views, tables, self._target(y, tables, weights), sample_weight, supervision)
         return self
 
@@ -362,8 +386,9 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         Of support vector regression, or of least squares.
     epsilon : float, default=0.1
         Residuals up to this many standard deviations of y cost nothing (``loss="epsilon_insensitive"``).
-    loss_weight : float, default=1000.0
-        C. Of little influence once the loss outweighs the log-likelihood of a row.
+    loss_weight : float or "auto", default=1000.0
+        C. Of little influence once the loss outweighs the log-likelihood of a row. "auto": of 1000, 100, 10 and 1 the
+        one with the smallest loss of held-out rows, each at its best penalty; small ones help where rows are noisy.
     method, cd_sweeps, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
         See `Harmonium`.
     l2 : "auto" or float, default="auto"
@@ -377,6 +402,10 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
     label_components_ : ndarray of shape (1, n_components)
         V, for the standardised target.
     label_intercept_ : ndarray of shape (1,)
+    loss_weight_ : float
+        C.
+    loss_weight_path_ : ndarray of shape (n_tried, 2)
+        The weights that were tried, and the least held-out loss of each; empty where none was chosen.
     components_, intercept_, noise_variance_, n_components_, rank_, l2_, largest_l2_, l2_path_
         See `Harmonium`.
     certificate_, objective_, views_, n_iter_, n_samples_, evidence_, trace_
@@ -414,7 +443,7 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         views: Any = None,
         loss: str = "epsilon_insensitive",
         epsilon: float = 0.1,
-        loss_weight: float = 1000.0,
+        loss_weight: float | str = 1000.0,
         method: str = "pseudo-likelihood",
         cd_sweeps: int = 5,
         l2: float | str = "auto",
@@ -500,7 +529,7 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
             self.y_mean_ = mean * half
             self.y_scale_ = spread * half if spread > 1e-14 else 1.0
             loss = Squared() if self.loss == "squared" else EpsilonInsensitive(float(self.epsilon))
-            supervision = Supervision(loss, 0, float(self.loss_weight))
+            supervision = self._supervision(loss, 0)
             self._fit(views, tables, self._target(y, tables, w), sample_weight, supervision)
         return self
 

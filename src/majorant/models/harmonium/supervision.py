@@ -99,11 +99,14 @@ class Supervision:
         Levels of a label that is modelled as one more categorical variable; 0 where there is none.
     weight : float
         Of the loss, or of the label.
+    compared : tuple of float
+        Weights that the fit compares; empty where it is given.
     """
 
     loss: Loss | None = None
     n_labels: int = 0
     weight: float = 0.0
+    compared: tuple[float, ...] = ()
 
     @property
     def n_scores(self) -> int:

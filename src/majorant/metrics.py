@@ -1,0 +1,137 @@
+"""How good rankings are, over many queries: what scikit-learn has for one query at a time, or not at all.
+
+All functions take which of the ranked rows are relevant to each query, the first ranked first, as `retrieve` gives it:
+``relevant = y_gallery[indices] == y_queries[:, None]``. A grade above zero counts as relevant; gains of grades are
+`sklearn.metrics.ndcg_score`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+__all__ = ["average_precision", "mean_average_precision", "mean_precision_at_recall"]
+
+
+def average_precision(relevant: Any, *, n_relevant: Any = None) -> Array:
+    r"""The average precision of each query's ranking.
+
+    :math:`AP = \frac{1}{\min(R, n)} \sum_i r_i \frac{r_1 + \dots + r_i}{i}` with r_i in {0, 1} whether the row ranked i
+    is relevant, n the length of the ranking and R how many rows are relevant. Of a ranking of the whole gallery this is
+    `sklearn.metrics.average_precision_score` without ties; of its first n rows, average precision at n.
+
+    Parameters
+    ----------
+    relevant : array-like of shape (n_queries, n_ranked)
+        Whether, or how much, each ranked row is relevant: above zero counts.
+    n_relevant : array-like of shape (n_queries,), optional
+        R, where rankings are not of the whole gallery; by default the relevant rows in the ranking.
+
+    Returns
+    -------
+    ndarray of shape (n_queries,)
+        Between 0 and 1; 0 where nothing is relevant.
+
+    Raises
+    ------
+    ValueError
+        If an entry is no number, or `n_relevant` is less than what a ranking holds.
+
+    Examples
+    --------
+    >>> average_precision([[1, 0, 1, 0]]).tolist()
+    [0.8333333333333333]
+    >>> average_precision([[1, 0, 1, 0]], n_relevant=[3]).tolist()
+    [0.5555555555555556]
+    """
+    hits, total = _checked(relevant, n_relevant)
+    precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
+    most = np.minimum(total, hits.shape[1])
+    return np.asarray((precision * hits).sum(axis=1) / np.maximum(most, 1))
+
+
+def mean_average_precision(relevant: Any, *, n: int | None = None, n_relevant: Any = None) -> float:
+    """The mean of `average_precision` over queries.
+
+    Parameters
+    ----------
+    relevant : array-like of shape (n_queries, n_ranked)
+    n : int, optional
+        Rows of each ranking that count, the first ones; by default all.
+    n_relevant : array-like of shape (n_queries,), optional
+        By default the relevant rows in the ranking before it is cut at n.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> mean_average_precision([[1, 0, 1, 0], [0, 1, 0, 0]], n=2)
+    0.5
+    """
+    hits, total = _checked(relevant, n_relevant)
+    if n is not None and not 1 <= n <= hits.shape[1]:
+        raise ValueError(f"n must be between 1 and {hits.shape[1]}, the length of the rankings; got {n!r}")
+    return float(average_precision(hits[:, :n], n_relevant=total).mean())
+
+
+def mean_precision_at_recall(relevant: Any, recall: Any = None, *, n_relevant: Any = None) -> tuple[Array, Array]:
+    """The precision-recall curve of many queries: their mean interpolated precision at levels of recall.
+
+    The interpolated precision at a level is the largest precision of any beginning of the ranking that has at least
+    this recall, and zero where none has.
+
+    Parameters
+    ----------
+    relevant : array-like of shape (n_queries, n_ranked)
+    recall : array-like of shape (n_levels,), optional
+        Between 0 and 1; by default 0, 0.1, ..., 1.
+    n_relevant : array-like of shape (n_queries,), optional
+        See `average_precision`.
+
+    Returns
+    -------
+    recall, precision : ndarray of shape (n_levels,)
+
+    Examples
+    --------
+    >>> recall, precision = mean_precision_at_recall([[1, 0, 1, 0]], [0.5, 1.0])
+    >>> precision.round(3).tolist()
+    [1.0, 0.667]
+    """
+    hits, total = _checked(relevant, n_relevant)
+    levels = np.linspace(0, 1, 11) if recall is None else np.asarray(recall, dtype=np.float64)
+    if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
+        raise ValueError(f"recall must be levels between 0 and 1; got {recall!r}")
+    found = np.cumsum(hits, axis=1)
+    precision = found / np.arange(1, hits.shape[1] + 1)
+    best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
+    best = np.column_stack([best, np.zeros(len(best))])  # beyond the ranking
+    reached = found / np.maximum(total, 1)[:, None]
+    out = np.zeros(len(levels))
+    for row, values in zip(reached, best, strict=True):
+        out += values[np.searchsorted(row, levels - 1e-12)]
+    return levels, out / len(hits)
+
+
+def _checked(relevant: Any, n_relevant: Any) -> tuple[Array, Array]:
+    """Zeros and ones, and how many rows are relevant to each query."""
+    grades = np.asarray(relevant, dtype=np.float64)
+    if grades.ndim != 2 or not grades.size:
+        raise ValueError(f"relevant must have a row a query and a column a rank; got an array of shape {grades.shape}")
+    if np.isnan(grades).any():
+        raise ValueError("relevant contains NaN: say 0 where it is not known that a row is relevant")
+    hits = (grades > 0).astype(np.float64)
+    there = hits.sum(axis=1)
+    total = there if n_relevant is None else np.asarray(n_relevant, dtype=np.float64)
+    if total.shape != there.shape:
+        raise ValueError(f"n_relevant must have one number for each of {len(there)} queries; got shape {total.shape}")
+    if not (total >= there).all():
+        at = int(np.flatnonzero(~(total >= there))[0])
+        raise ValueError(f"query {at} ranks {there[at]:g} relevant rows, but n_relevant says {total[at]:g}")
+    return hits, total

@@ -1,0 +1,64 @@
+"""Metrics of rankings: each query as scikit-learn scores it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from sklearn.metrics import average_precision_score, precision_recall_curve
+
+from majorant import metrics
+
+RANKINGS = arrays(
+    np.float64, array_shapes(min_dims=2, max_dims=2, max_side=9), elements=st.sampled_from([0.0, 1.0, 2.0])
+)
+
+
+@given(relevant=RANKINGS)
+def test_each_query_has_the_average_precision_of_scikit_learn(relevant: np.ndarray) -> None:
+    scores = -np.arange(relevant.shape[1], dtype=float)
+    expected = [average_precision_score(row > 0, scores) if row.any() else 0.0 for row in relevant]
+    np.testing.assert_allclose(metrics.average_precision(relevant), expected, rtol=1e-12)
+    assert metrics.mean_average_precision(relevant) == pytest.approx(np.mean(expected), rel=1e-12)
+
+
+@given(relevant=RANKINGS)
+def test_the_curve_is_the_mean_of_interpolated_curves(relevant: np.ndarray) -> None:
+    scores, levels = -np.arange(relevant.shape[1], dtype=float), np.linspace(0, 1, 11)
+    expected = np.zeros(11)
+    for row in relevant:
+        if row.any():
+            precision, recall, _ = precision_recall_curve(row > 0, scores)
+            precision, recall = precision[:-1], recall[:-1]  # the last is a point that no cut of the ranking has
+            expected += [precision[recall >= level - 1e-12].max() for level in levels]
+    found = metrics.mean_precision_at_recall(relevant)
+    np.testing.assert_allclose(found, [levels, expected / len(relevant)], rtol=1e-12, atol=1e-15)
+
+
+def test_rankings_that_are_cut_count_what_they_leave_out() -> None:
+    whole = np.array([[1, 0, 1, 1, 0], [0, 0, 0, 0, 1], [0, 0, 0, 0, 0]])
+    assert metrics.mean_average_precision(whole, n=2) == pytest.approx((1 / 2 + 0 + 0) / 3)
+    assert metrics.mean_average_precision(whole, n=3) == pytest.approx((1 + 2 / 3) / 3 / 3)
+    cut = metrics.average_precision(whole[:, :3], n_relevant=whole.sum(axis=1))
+    np.testing.assert_allclose(cut, [(1 + 2 / 3) / 3, 0, 0])
+    recall, precision = metrics.mean_precision_at_recall(whole[:1, :3], [0.5, 0.9], n_relevant=[3])
+    assert recall.tolist() == [0.5, 0.9] and precision.tolist() == [2 / 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: metrics.average_precision([1, 0]), "shape"),
+        (lambda: metrics.average_precision(np.zeros((2, 0))), "shape"),
+        (lambda: metrics.average_precision([[np.nan, 1]]), "NaN"),
+        (lambda: metrics.average_precision([[1, 1]], n_relevant=[1]), "query 0 ranks 2"),
+        (lambda: metrics.average_precision([[1, 1]], n_relevant=[1, 2]), "n_relevant"),
+        (lambda: metrics.mean_average_precision([[1, 1]], n=3), "n must be"),
+        (lambda: metrics.mean_precision_at_recall([[1, 1]], [1.5]), "recall"),
+    ],
+)
+def test_what_is_no_ranking_is_refused(call, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
