@@ -15,6 +15,7 @@ from matplotlib import pyplot
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_hex
 from matplotlib.patches import Ellipse
+from scipy.integrate import trapezoid
 from scipy.stats import chi2, multivariate_normal
 
 import majorant as mj
@@ -105,7 +106,7 @@ def test_density_is_the_margin_of_the_mixture() -> None:
         for w, m, v in zip(model.weights_, model.means_, model.covariances_, strict=True)
     )
     np.testing.assert_allclose(height, expected, rtol=1e-9)
-    assert np.trapezoid(height, x) == pytest.approx(1, abs=2e-3)
+    assert trapezoid(height, x) == pytest.approx(1, abs=2e-3)
     np.testing.assert_allclose(lines["1"][:, 1] + lines["2"][:, 1], height)
     render(ax)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_array
+from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from majorant._validation import check_integer
@@ -82,7 +82,8 @@ class PairConstraints:
         )
         linked, apart = np.split(members.reshape(-1, 2), [len(self.must_link)])
         n = len(self.units)
-        graph = coo_array((np.ones(len(linked)), (linked[:, 0], linked[:, 1])), shape=(n, n))
+        # a sparse array would keep indices of 64 bits, which scipy 1.11 does not search
+        graph = coo_matrix((np.ones(len(linked)), (linked[:, 0], linked[:, 1])), shape=(n, n))
         self._group: NDArray[np.intp] = connected_components(graph, directed=False)[1].astype(np.intp)
         self._apart = self._group[apart]
         clash = np.flatnonzero(self._apart[:, 0] == self._apart[:, 1])

@@ -403,7 +403,7 @@ def _from_matrix(matrix: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     values = _checked(upper.data)
     if (upper - lower.T).count_nonzero():
         raise ValueError("an adjacency matrix must be symmetric: add its transpose, or give pairs of units")
-    return np.column_stack(upper.coords).astype(np.intp), values
+    return np.column_stack([upper.row, upper.col]).astype(np.intp), values
 
 
 def _merged(pairs: NDArray[np.intp], values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

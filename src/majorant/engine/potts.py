@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_flow
 
 from majorant.engine.latents import Latent, as_soft
@@ -47,10 +47,10 @@ class PottsGraph:
         return np.concatenate([a, b]), np.concatenate([b, a]), np.concatenate([self.weights, self.weights])
 
     @cached_property
-    def adjacency(self) -> csr_array:
+    def adjacency(self) -> csr_matrix:
         """Symmetric matrix of the weights."""
         tail, head, weight = self._arcs
-        return csr_array((weight, (tail, head)), shape=(self.n_units, self.n_units))
+        return csr_matrix((weight, (tail, head)), shape=(self.n_units, self.n_units))
 
     @cached_property
     def components(self) -> tuple[int, NDArray[np.int32]]:
@@ -249,7 +249,7 @@ def _source_side(
     rows = np.concatenate([tail, np.full(len(gains), source), costs])
     columns = np.concatenate([head, gains, np.full(len(costs), sink)])
     values = np.concatenate([np.rint(capacity * scale).astype(np.int32), -whole[gains], whole[costs]])
-    network = csr_array((values, (rows, columns)), shape=(n + 2, n + 2))
+    network = csr_matrix((values, (rows, columns)), shape=(n + 2, n + 2))
     residual = network - maximum_flow(network, source, sink).flow
     residual.eliminate_zeros()
     reached = breadth_first_order(residual, source, return_predecessors=False)
