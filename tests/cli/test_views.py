@@ -121,6 +121,15 @@ def test_a_target_of_text_is_classified_and_one_of_numbers_is_predicted(
     assert np.corrcoef(found["prediction"], table["rating"])[0, 1] > 0.8
 
 
+def test_contrastive_divergence_is_a_setting(majorant: Majorant, table: pl.DataFrame) -> None:
+    answer = majorant(*FIT, "--target", "species", "--set", "method=cd", "--set", "cd_sweeps=3", "--no-report", *RUN)
+    assert (answer.status, answer.err) == (0, "") and "contrastive divergence is not convex" in answer.words
+    model = mj.load("run/model.majorant")
+    assert (model.method_, model.cd_sweeps) == ("cd", 3)
+    assert majorant("predict", "run", "t.csv", "--out", "p.csv").status == 0
+    assert (pl.read_csv("p.csv")["prediction"] == table["species"]).mean() > 0.8
+
+
 def test_all_numeric_columns_are_one_view_by_default(majorant: Majorant, table: pl.DataFrame) -> None:
     answer = majorant("fit", "harmonium", "t.csv", "--set", "l2=0.3", *RUN)
     assert answer.status == 0 and "Views    one of all 9 columns, as real numbers; --views FILE names" in answer.out

@@ -46,6 +46,8 @@ def run_of(case: str = "usual") -> Run:
         return Run(mj.HarmoniumRegressor(5, views=views, **given).fit(frame, h[:, 0]), y=h[:, 0], **run)
     if case == "one of many":
         return Run(mj.Harmonium(1, views=views, **given).fit(frame), **run)
+    if case == "divergence":
+        return Run(mj.Harmonium(4, views=views, method="cd", n_init=3, **given).fit(frame), **run)
     return Run(mj.Harmonium(4, views=views, **given).fit(frame), **run)
 
 
@@ -59,6 +61,7 @@ CASES = {
     "two classes": ["optimality", "confusion", "classes", "topics", "views", "class-profiles", "embedding"],
     "four classes": ["optimality", "confusion", "classes", "topics", "views", "class-profiles", "embedding"],
     "one of many": ["optimality", "topics", "views"],
+    "divergence": ["evidence", "optimality", "topics", "views", "embedding"],
 }
 
 
@@ -73,6 +76,9 @@ def test_every_case_is_a_sound_page(case: str) -> None:
     if case == "one of many":
         assert "The one component that may be is used, and one more would be." in source
         assert "embedding" not in sections
+    if case == "divergence":
+        assert "without a certificate: contrastive divergence has none." in source
+        assert "lowest contrastive divergence seen" in source and "log-loss" not in source
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

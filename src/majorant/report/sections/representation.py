@@ -30,11 +30,12 @@ def optimality_section(fit: Fit) -> Section | None:
         return None
     model, certificate = representation.model, representation.model.certificate_
     eigenvalue = numbers.DASH if certificate.eigenvalue is None else numbers.distance(certificate.eigenvalue)
+    largest = numbers.DASH if certificate.method == "cd" else numbers.distance(model.largest_l2_)
     figures = [
         ("Components", numbers.integer(certificate.rank), f"of {numbers.integer(certificate.n_components)} at most"),
         ("Smallest eigenvalue", eigenvalue, ""),
         ("Penalty", numbers.distance(model.l2_), ""),
-        ("No component from", numbers.distance(model.largest_l2_), ""),
+        ("No component from", largest, ""),
     ]
     return Section(
         "optimality",
