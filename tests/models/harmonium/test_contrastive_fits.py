@@ -145,6 +145,12 @@ def test_wrong_parameters_are_refused(parameters: dict[str, Any], words: str) ->
         cd(**parameters).fit(three_views()[0])
 
 
+def test_views_with_structure_are_refused() -> None:
+    X = {"words": np.random.default_rng(0).integers(0, 2, (20, 3, 4)).astype(float), "sizes": np.eye(20)}
+    with pytest.raises(ValueError, match="views without structure"):
+        mj.Harmonium(2, views={"words": mj.Chain(), "sizes": mj.Gaussian()}, method="cd", l2=1.0).fit(X)
+
+
 def test_a_label_counts_once_at_least() -> None:
     X, y = three_views()
     model = mj.HarmoniumClassifier(3, views=VIEWS, method="cd", loss="log", loss_weight=0.5)
