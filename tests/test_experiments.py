@@ -146,10 +146,10 @@ def test_multiview_digits(multiview: Any) -> None:
 
 def test_multiview_contrastive(multiview: Any) -> None:
     lines = multiview("contrastive")
-    for method in ("default   ", "cd        ", "cd, l2 ~ 0"):
-        for model in ("no label (DWH) + SVM", "label a view (TWH)  ", "large margin (MMH)  "):
+    for method in ("default", "cd     "):
+        for model in ("no label (DWH) + SVM", "large margin (MMH)  "):
             assert 0.4 < number(lines, f"{model}  {method}") <= 1
-    kept = [line for line in lines if line.startswith("starts")]
-    assert float(kept[0].split("within ")[1].split()[0]) < 1e-6 and "default" in kept[0]
+    within = [float(line.split("within ")[1].split()[0]) for line in lines if line.startswith("starts")]
+    assert len(within) == 2 and within[0] < 1e-6
     told = [float(line.split("a pixel ")[1].split()[0].strip(",")) for line in lines if "a pixel" in line]
-    assert told[0] > told[1] > told[2], "contrastive divergence is the surer of bits the less it is penalised"
+    assert told[0] > told[1], "contrastive divergence is too sure of bits"
