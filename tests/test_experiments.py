@@ -153,3 +153,26 @@ def test_multiview_contrastive(multiview: Any) -> None:
     assert len(within) == 2 and within[0] < 1e-6
     told = [float(line.split("a pixel ")[1].split()[0].strip(",")) for line in lines if "a pixel" in line]
     assert told[0] > told[1], "contrastive divergence is too sure of bits"
+
+
+def test_multiview_corel(multiview: Any) -> None:
+    lines = multiview("corel")
+    for method in ("base rates", "logistic regression", "ridge", "harmonium ", "harmonium, calibrated"):
+        (line,) = (line for line in lines if f"  {method}" in line)
+        assert number([line], "F1@5") > 0.15
+        assert method == "ridge" or number([line], "a tag") > -0.2
+
+
+def test_multiview_wikipedia(multiview: Any) -> None:
+    lines = multiview("wikipedia")
+    for method in ("flat linear SVM", "PCA + SVM", "harmonium + SVM", "harmonium, hinge", "harmonium, log "):
+        (line,) = (line for line in lines if method in line and line.startswith("accuracy"))
+        assert 0.3 < number([line], method) < 1
+    ours, chance = number(lines, "harmonium, log, both views"), 0.12
+    assert ours > number(lines, "harmonium, both views") > number(lines, "harmonium, text to image") > chance
+
+
+def test_multiview_hotel(multiview: Any) -> None:
+    lines = multiview("hotel")
+    for method in ("ridge, all columns", "PCA + SVR", "PLS", "epsilon_insensitive", "squared"):
+        assert 0.1 < number(lines, method) < 0.6

@@ -13,7 +13,7 @@ from scipy import sparse, stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 from sklearn.svm import LinearSVC
 
 Numbers = NDArray[np.float64]
@@ -106,29 +106,33 @@ def base_rates(bits: Numbers) -> Numbers:
 
 
 class BitByBit:
-    """A logistic regression for each bit on standardised columns, one C for all by a held-out fifth of the rows."""
+    """A logistic regression for each bit, one C for all by a held-out fifth of the rows.
 
-    grid = (0.003, 0.01, 0.03, 0.1, 0.3)
+    Real columns are standardised; `sparse` ones are bits, and taken as they are.
+    """
 
-    def fit(self, z: Numbers, bits: Numbers) -> BitByBit:
+    def __init__(self, sparse: bool = False) -> None:
+        self.scaler = MaxAbsScaler() if sparse else StandardScaler()
+        self.grid = (0.1, 0.3, 1.0) if sparse else (0.003, 0.01, 0.03, 0.1, 0.3)
+
+    def fit(self, z: Any, bits: Numbers) -> BitByBit:
         """Choose C, and fit to all rows."""
-        held = np.arange(len(z)) % 5 == 2
+        held = np.arange(len(bits)) % 5 == 2
         scores = [log_likelihood(self._of(c, z[~held], bits[~held]).predict(z[held]), bits[held]) for c in self.grid]
         return self._of(self.grid[int(np.argmax(scores))], z, bits)
 
-    def _of(self, c: float, z: Numbers, bits: Numbers) -> BitByBit:
-        self.scaler, self.rates = StandardScaler().fit(z), base_rates(bits)
-        z = self.scaler.transform(z)
+    def _of(self, c: float, z: Any, bits: Numbers) -> BitByBit:
+        z, self.rates = self.scaler.fit_transform(z), base_rates(bits)
         self.models = [
             LogisticRegression(C=c, max_iter=500).fit(z, x) if 0 < x.sum() < len(x) else None for x in bits.T
         ]
         return self
 
-    def predict(self, z: Numbers) -> Numbers:
+    def predict(self, z: Any) -> Numbers:
         """The probability that each bit is one."""
         z = self.scaler.transform(z)
         columns = [
-            np.full(len(z), rate) if model is None else model.predict_proba(z)[:, 1]
+            np.full(z.shape[0], rate) if model is None else model.predict_proba(z)[:, 1]
             for model, rate in zip(self.models, self.rates, strict=True)
         ]
         return np.column_stack(columns)
