@@ -332,22 +332,29 @@ class GraphStructure:
 
     @cached_property
     def _ends(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """Each end of each edge: the node there, its neighbour, and the edge; by node."""
+        """Each end of each edge: the node there, its neighbour, and the edge."""
         node, neighbour = np.concatenate([self.edges, self.edges[:, ::-1]]).T
-        edge = np.tile(np.arange(len(self.edges)), 2)
-        order = np.argsort(node, kind="stable")
-        return node[order], neighbour[order], edge[order]
+        return node, neighbour, np.tile(np.arange(len(self.edges)), 2)
 
     @cached_property
-    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Two ends at one node, also an end and itself: their numbers among all ends."""
+    def _sums(self) -> tuple[Any, Any]:
+        """Sums of ends by node, and by edge."""
+        node, _, edge = self._ends
+        ends, ones = np.arange(len(node)), np.ones(len(node))
+        by_node = sparse.csr_matrix((ones, (node, ends)), shape=(self.n_nodes, len(node)))
+        return by_node, sparse.csr_matrix((ones, (edge, ends)), shape=(len(self.edges), len(node)))
+
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Any]:
+        """Two different ends at one node, by number, each pair once; and sums of them by node."""
         node = self._ends[0]
-        starts, sizes = np.unique(node, return_index=True, return_counts=True)[1:]
-        first = np.repeat(np.arange(len(node)), np.repeat(sizes, sizes))
-        second = np.concatenate(
-            [np.tile(np.arange(a, a + k), k) for a, k in zip(starts, sizes, strict=True)] or [first]
-        )
-        return first, second
+        order = np.argsort(node, kind="stable")
+        sizes = np.bincount(node, minlength=self.n_nodes)
+        starts = np.cumsum(sizes) - sizes
+        found = [np.column_stack(np.triu_indices(k, 1)) + at for at, k in zip(starts, sizes, strict=True) if k > 1]
+        first, second = order[np.concatenate(found)].T if found else np.empty((2, 0), dtype=np.intp)
+        places = node[first], np.arange(len(first))
+        return first, second, sparse.csr_matrix((np.ones(len(first)), places), shape=(self.n_nodes, len(first)))
 
     @property
     def length(self) -> int:
@@ -367,10 +374,10 @@ class GraphStructure:
 
     def features_of(self, cells: Array) -> Array:
         """See `Structure`."""
-        x = cells - self.centre[: self.n_nodes]
+        x = cells.T - self.centre[: self.n_nodes, None]
         i, j = self.edges.T
-        both = x[:, i] * x[:, j] - (self.centre[self.n_nodes :] - self.centre[i] * self.centre[j])
-        return np.concatenate([x, both], axis=1)
+        both = x[i] * x[j] - (self.centre[self.n_nodes :] - self.centre[i] * self.centre[j])[:, None]
+        return np.concatenate([x, both]).T
 
     def rates(self, features: Array) -> Array:
         """See `Structure`."""
@@ -394,9 +401,9 @@ class GraphStructure:
         return np.asarray(p)
 
     def _log_odds(self, eta: Array, cells: Array) -> Array:
-        node, neighbour, edge = self._ends
-        acting = cells[:, neighbour] * eta[:, self.n_nodes + edge]
-        return eta[:, : self.n_nodes] + _gathered(acting, node, self.n_nodes)
+        _, neighbour, edge = self._ends
+        acting = cells.T[neighbour] * eta.T[self.n_nodes + edge]
+        return np.asarray(eta[:, : self.n_nodes] + (self._sums[0] @ acting).T)
 
     def drawn(self, eta: Array, random: np.random.Generator, cells: Array | None) -> Array:
         """See `Structure`: each node in turn, those of one colour at once."""
@@ -409,48 +416,47 @@ class GraphStructure:
     @cached_property
     def _colours(self) -> list[NDArray[np.intp]]:
         """Nodes in groups without an edge within, greedily."""
-        node, neighbour, _ = self._ends
+        by_node, neighbour = self._sums[0], self._ends[1]
         colour = np.full(self.n_nodes, -1, dtype=np.intp)
         for i in range(self.n_nodes):
-            a, b = np.searchsorted(node, [i, i + 1])
-            taken = set(colour[neighbour[a:b]].tolist())
+            ends = by_node.indices[by_node.indptr[i] : by_node.indptr[i + 1]]
+            taken = set(colour[neighbour[ends]].tolist())
             colour[i] = next(c for c in range(self.n_nodes) if c not in taken)
         return [np.flatnonzero(colour == c) for c in range(int(colour.max(initial=-1)) + 1)]
 
     def conditionals(self, data: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
-        """See `Structure`."""
-        x, nodes = data.toarray(), self.n_nodes
+        """See `Structure`. Tables are nodes, or ends of edges, by rows of the block."""
+        x, nodes = np.ascontiguousarray(data.toarray().T), self.n_nodes
         node, neighbour, edge = self._ends
-        near = x[:, neighbour]
+        by_node, by_edge = self._sums
+        first, second, of_pairs = self._pairs
         weights = self.turn @ weights
         wn, wr = weights[:nodes], weights[nodes:]
-        eta = m @ wn.T + intercept[:nodes]
-        half = 0.5 - x
-        gamma = near * intercept[nodes:][edge]
+        half, near = 0.5 - x, x[neighbour]
+        eta = wn @ m.T + intercept[:nodes, None] + half * np.einsum("ik,ik->i", wn, wn)[:, None]
+        acting = np.repeat(intercept[nodes:][edge][:, None], len(m), axis=1)
         if self.is_latent:
-            first, second = self._pairs
-            gamma += near * ((m @ wr.T)[:, edge] + half[:, node] * (2 * np.einsum("ik,ik->i", wn[node], wr[edge])))
-            squares = np.einsum("ik,ik->i", wr[edge[first]], wr[edge[second]])
-            joint = near[:, first] * near[:, second]
-            eta += half * _gathered(joint * squares, node[first], nodes)
-        eta += _gathered(gamma, node, nodes)
-        eta += half * np.einsum("ik,ik->i", wn, wn)
-        value = x * eta - np.logaddexp(0, eta)
-        e = x - expit(eta)
+            joint = near[first] * near[second]
+            acting += (wr @ m.T)[edge]
+            acting += half[node] * np.einsum("ik,ik->i", 2 * wn[node] + wr[edge], wr[edge])[:, None]
+            products = 2 * np.einsum("ik,ik->i", wr[edge[first]], wr[edge[second]])
+            eta += half * (of_pairs @ (joint * products[:, None]))
+        eta += by_node @ (acting * near)
+        value, e = x * eta - np.logaddexp(0, eta), x - expit(eta)
         if w is not None:
-            value *= w[:, None]
-            e *= w[:, None]
-        ends = e[:, node] * near
-        residual = np.concatenate([e, _gathered(ends, edge, len(self.edges))], axis=1)
+            value *= w
+            e *= w
+        residual = np.concatenate([e, by_edge @ (e[node] * near)])
         back = e * half
-        rows, columns, entries = [np.arange(nodes)], [np.arange(nodes)], [back.sum(axis=0)]
+        rows, columns, entries = [np.arange(nodes)], [np.arange(nodes)], [back.sum(axis=1)]
         if self.is_latent:
-            crossing = np.einsum("ij,ij->j", back[:, node], near)
-            rows += [node, nodes + edge, nodes + edge[first]]
-            columns += [nodes + edge, node, nodes + edge[second]]
-            entries += [crossing, crossing, np.einsum("ij,ij->j", back[:, node[first]], joint)]
+            crossing = np.einsum("ij,ij->i", back[node], near)
+            pairs = np.einsum("ij,ij->i", back[node[first]], joint)
+            rows += [node, nodes + edge, nodes + edge, nodes + edge[first], nodes + edge[second]]
+            columns += [nodes + edge, node, nodes + edge, nodes + edge[second], nodes + edge[first]]
+            entries += [crossing, crossing, crossing, pairs, pairs]
         own = _assembled(self.width, rows, columns, entries)
-        return _turned(self.turn, float(value.sum()), residual, residual.sum(axis=0), own)
+        return _turned(self.turn, float(value.sum()), residual.T, residual.sum(axis=1), own)
 
 
 def _turn(width: int, nodes: NDArray[np.intp], couplings: NDArray[np.intp], entries: Array) -> Any:
@@ -467,10 +473,4 @@ def _assembled(width: int, rows: list[Any], columns: list[Any], entries: list[Ar
 
 def _turned(turn: Any, value: float, residual: Array, of_intercept: Array, own: Any) -> Conditionals:
     """Derivatives in the features F as those in f = F T."""
-    return Conditionals(value, np.asarray(residual @ turn), of_intercept, turn.T @ own @ turn)
-
-
-def _gathered(values: Array, at: NDArray[np.intp], size: int) -> Array:
-    """Sums of the columns of `values` that belong to the same one of `size` columns."""
-    gather = sparse.csr_matrix((np.ones(len(at)), (np.arange(len(at)), at)), shape=(len(at), size))
-    return np.asarray(values @ gather)
+    return Conditionals(value, (turn.T @ residual.T).T, of_intercept, turn.T @ own @ turn)

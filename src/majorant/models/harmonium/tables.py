@@ -296,6 +296,8 @@ def _paragraphs(view: Chain, name: str, values: Any) -> tuple[Any, NDArray[np.in
     if isinstance(values, list | tuple) and any(v is None or getattr(v, "ndim", np.ndim(v)) == 2 for v in values):
         tables = [v if sparse.issparse(v) or v is None else np.asarray(v) for v in values]
         widths = {t.shape[1] if t.ndim == 2 else -1 for t in tables if t is not None}
+        if not widths:
+            raise ValueError(f"view {name!r} of X is None for every row: leave it out")
         if len(widths) != 1 or -1 in widths:
             raise ValueError(
                 f"view {name!r} is a list of documents: each must have shape (its paragraphs, n_words), the same words "
