@@ -7,7 +7,7 @@ import pytest
 
 from majorant.models.harmonium.certificate import Curvature
 from majorant.models.harmonium.layout import Marginal, Parameters, Seen
-from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, _softplus_and_minus_sigmoid
+from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, softplus_and_minus_sigmoid
 
 from .problems import LOSSES, dense, layout, log_pseudo_likelihood, parameters, problem, rows
 
@@ -121,6 +121,6 @@ def test_the_objective_is_convex_in_j(seed: int) -> None:
 
 def test_logarithms_of_products_lose_nothing() -> None:
     eta = np.concatenate([np.linspace(-800, 800, 1501), [0.0, -0.0]])[None].repeat(2, axis=0)
-    softplus, minus = _softplus_and_minus_sigmoid(eta.copy())
+    softplus, minus = softplus_and_minus_sigmoid(eta.copy())
     np.testing.assert_allclose(softplus, np.logaddexp(0, eta).sum(axis=1), rtol=1e-14)
     np.testing.assert_allclose(-minus, np.exp(-np.logaddexp(0, -eta)), rtol=1e-13, atol=1e-300)

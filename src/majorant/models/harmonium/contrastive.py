@@ -23,11 +23,11 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import logsumexp
 
 from majorant.engine.chunks import Block
 from majorant.models.harmonium.layout import Parameters, Seen
-from majorant.models.harmonium.pseudo_likelihood import BlockView, PseudoLikelihood
+from majorant.models.harmonium.pseudo_likelihood import BlockView, PseudoLikelihood, softplus_and_minus_sigmoid
 
 Array = NDArray[np.float64]
 
@@ -86,23 +86,21 @@ class _ContrastiveView(BlockView):
         self.centre = np.concatenate([np.zeros(g), problem.centre[self.rows[g:]]])
         self.extra = tuple(weight - 1 for weight in self.layout.level_weights)
 
-    def expected(self, eta: Array) -> Array:
-        """The expectation of each variable at its natural parameter."""
+    def expected(self, eta: Array) -> tuple[Array, Array]:
+        """The expectation of each variable at its natural parameter, and A of each row; `eta` is used up."""
         y = np.empty_like(eta)
-        y[:, self.gaussian] = self.s * eta[:, self.gaussian]
-        y[:, self.bits] = expit(eta[:, self.bits])
+        z, bits = self.gaussian, self.bits
+        np.multiply(eta[:, z], self.s, out=y[:, z])
+        log_partition = np.einsum("ij,ij->i", eta[:, z], y[:, z]) / 2 + np.log(2 * np.pi * self.s).sum() / 2
+        if bits.stop > bits.start:
+            softplus, minus = softplus_and_minus_sigmoid(eta[:, bits])
+            log_partition += softplus
+            np.negative(minus, out=y[:, bits])
         for at in self.groups:
-            y[:, at] = softmax(eta[:, at], axis=1)
-        return y
-
-    def log_partition(self, eta: Array) -> Array:
-        """A: the sum over variables of the logarithm of what normalises each, by row."""
-        out = np.einsum("ij,ij,j->i", eta[:, self.gaussian], eta[:, self.gaussian], self.s / 2)
-        out += np.log(2 * np.pi * self.s).sum() / 2
-        out += np.logaddexp(0, eta[:, self.bits]).sum(axis=1)
-        for at in self.groups:
-            out += logsumexp(eta[:, at], axis=1)
-        return np.asarray(out)
+            of_group = logsumexp(eta[:, at], axis=1)
+            log_partition += of_group
+            y[:, at] = np.exp(eta[:, at] - of_group[:, None])
+        return y, np.asarray(log_partition)
 
     def curved(self, y: Array, along: Array) -> Array:
         """The derivative of expectations y in their natural parameters, times a change of these."""
@@ -116,12 +114,10 @@ class _ContrastiveView(BlockView):
     def swept(self, m: Array) -> tuple[list[Array], list[Array], Array]:
         """Latents' means from that of the rows on, what is expected at each but the last, and A at the last but one."""
         means, expected = [m], []
-        for sweep in range(self.n_sweeps):
-            eta = means[-1] @ self.w.T + self.a
-            if sweep == self.n_sweeps - 1:
-                log_partition = self.log_partition(eta)
-            expected.append(self.expected(eta))
-            means.append(expected[-1] @ self.w + self.shift)
+        for _ in range(self.n_sweeps):
+            y, log_partition = self.expected(means[-1] @ self.w.T + self.a)
+            expected.append(y)
+            means.append(y @ self.w + self.shift)
         return means, expected, log_partition
 
     def divergence(self, block: Block, means: list[Array], log_partition: Array) -> Array:

@@ -262,7 +262,7 @@ class BlockView:
         flat = positions(x)
         on = np.take(eta, flat) - q[x.indices]
         eta.ravel()[flat] = on
-        softplus, e = _softplus_and_minus_sigmoid(eta)
+        softplus, e = softplus_and_minus_sigmoid(eta)
         e.ravel()[flat] += 1.0
         if block.weights is None:
             return float(on.sum() - softplus.sum()), e
@@ -420,7 +420,7 @@ def positions(x: Any) -> NDArray[np.intp]:
     return np.asarray(np.repeat(np.arange(x.shape[0]) * x.shape[1], np.diff(x.indptr)) + x.indices)
 
 
-def _softplus_and_minus_sigmoid(eta: Array) -> tuple[Array, Array]:
+def softplus_and_minus_sigmoid(eta: Array) -> tuple[Array, Array]:
     """Row sums of log(1 + exp(eta)), and -1 / (1 + exp(-eta)); `eta` is used up."""
     t = np.copysign(eta, -1.0)
     softplus = (eta.sum(axis=1) - t.sum(axis=1)) / 2
