@@ -176,3 +176,15 @@ def test_multiview_hotel(multiview: Any) -> None:
     lines = multiview("hotel")
     for method in ("ridge, all columns", "PCA + SVR", "PLS", "epsilon_insensitive", "squared"):
         assert 0.1 < number(lines, method) < 0.6
+
+
+def test_paragraph_order(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.syspath_prepend(str(FOLDER))
+    script("paragraph_order", monkeypatch).main(["--quick"])
+    order, without, digits = "".join(capsys.readouterr().out).split("documents, 1 split into halves")[1:]
+    words, chains = "unstructured (words), max-margin", "structured (chains), max-margin"
+    assert number(order.splitlines(), "  " + chains) > number(order.splitlines(), "  " + words) + 0.1
+    assert number(without.splitlines(), "  " + chains) > 0.4
+    assert number(digits.splitlines(), "  " + chains) > number(digits.splitlines(), "  " + words)
+    for bits in ("structured (64 bits, edges), max-margin", "unstructured (64 bits), max-margin"):
+        assert number(digits.splitlines(), "  " + bits) > 0.5

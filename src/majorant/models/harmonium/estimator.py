@@ -56,7 +56,7 @@ class Harmonium(HarmoniumBase):
         What X holds: ``{"tags": Bernoulli([0, 1, 2]), "colour": Gaussian(slice(3, 9))}`` for columns of one table,
         ``{"tags": Bernoulli(), "colour": Gaussian()}`` (or just ``"bernoulli"``, ``"gaussian"``) where X is a
         dictionary of arrays. Columns in no view are not used. By default all columns are one Gaussian view, without
-        missing rows.
+        missing rows. Bits that act upon their neighbours are a `Chain`, or a `Bernoulli` with edges.
     method : {"pseudo-likelihood", "cd"}, default="pseudo-likelihood"
         What takes the place of the log-likelihood, whose constant has no closed form. "pseudo-likelihood": F above.
         "cd": the mean-field contrastive divergence of [2]_, with the exact gradient and with
