@@ -30,6 +30,8 @@ def python_blocks(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [p for p in PAGES if python_blocks(p)], ids=lambda p: p.name)
 def test_every_block_runs(page: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page that loads a file of benchmark data runs where the file is, and is skipped where there is none."""
+    if "import dask" in page.read_text(encoding="utf-8"):
+        pytest.importorskip("distributed", reason="needs majorant[dask]")
     names: dict[str, object] = {"__name__": "reader"}
     loaded = re.search(r'np\.load\("(\w+\.npz)"\)', page.read_text(encoding="utf-8"))
     if loaded:

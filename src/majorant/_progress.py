@@ -4,8 +4,23 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
+from collections.abc import Iterable, Iterator, Sized
+from contextvars import ContextVar
+from typing import TypeVar
 
 logger = logging.getLogger("majorant")
+
+VERBOSE: ContextVar[int] = ContextVar("majorant_verbose", default=0)
+"""The `verbose` of the fit that runs in this context."""
+
+LOOK = 0.2
+"""Seconds between two looks at a pass on a terminal."""
+
+LONG_PASS = 2.0
+"""Seconds from which on a pass is worth a line of its own where there is no terminal."""
+
+T = TypeVar("T", bound=Sized)
 
 
 def report_start(number: int, source: str, objective: float, result: str, verbose: int) -> None:
@@ -26,3 +41,34 @@ def end_of_starts(verbose: int) -> None:
     if verbose and sys.stderr.isatty():
         sys.stderr.write("\n")
         sys.stderr.flush()
+
+
+def watched(blocks: Iterable[T], n_rows: int, number: int) -> Iterator[T]:
+    """Blocks of a pass as they are; with `verbose`, rows a second and the time that is left are shown on stderr."""
+    if not VERBOSE.get():
+        yield from blocks
+        return
+    began = shown = time.monotonic()
+    done = 0
+    for block in blocks:
+        yield block
+        done += len(block)
+        now = time.monotonic()
+        if sys.stderr.isatty() and now - shown >= LOOK:
+            speed = done / (now - began)
+            left = f"{done / n_rows:.0%}, {speed:,.0f} rows a second, {(n_rows - done) / speed:.0f} s left"
+            sys.stderr.write(f"\r\x1b[Kpass {number}: {left}")
+            sys.stderr.flush()
+            shown = now
+    report_pass(number, n_rows, time.monotonic() - began)
+
+
+def report_pass(number: int, n_rows: int, seconds: float) -> None:
+    """Tell of a pass that has ended, with `verbose`: it vanishes from a terminal, and is a line elsewhere if long."""
+    if not VERBOSE.get():
+        return
+    if sys.stderr.isatty():
+        sys.stderr.write("\r\x1b[K")
+    elif seconds >= LONG_PASS:
+        sys.stderr.write(f"pass {number}: {n_rows:,} rows in {seconds:.1f} s, {n_rows / seconds:,.0f} a second\n")
+    sys.stderr.flush()

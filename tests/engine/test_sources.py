@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -239,3 +240,27 @@ class TestOrderOfSums:
 
         rows = mj.open_rows(parts)
         assert Chunks(mapped(rows.source, lambda x: x)).map_sum(told) == rows.map_sum(told)
+
+
+class TestProgress:
+    """What `verbose` shows of passes over rows that are not in memory."""
+
+    def shown(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_terminal: bool) -> str:
+        monkeypatch.setattr("sys.stderr.isatty", lambda: is_terminal, raising=False)
+        monkeypatch.setattr("majorant._progress.LOOK", 0.0)
+        monkeypatch.setattr("majorant._progress.LONG_PASS", 0.0)
+        mj.KMeans(3, verbose=1, random_state=0).fit(mj.open_rows(lambda: [X, X]))
+        return capsys.readouterr().err
+
+    def test_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        told = self.shown(monkeypatch, capsys, True)
+        assert re.search(r"\x1b\[Kpass 1: 50%, [\d,]+ rows a second, \d+ s left", told)
+        assert "\n" not in told.split("pass 1")[-1].split("start")[0]
+
+    def test_elsewhere(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        told = self.shown(monkeypatch, capsys, False)
+        assert re.search(r"^pass 1: 12,000 rows in \d+\.\d s, [\d,]+ a second$", told, flags=re.MULTILINE)
+
+    def test_silent_by_default(self, capsys: pytest.CaptureFixture[str]) -> None:
+        FITS["kmeans"](mj.open_rows(parts))
+        assert capsys.readouterr().err == ""

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from majorant.engine.chunks import block_rows
 from majorant.engine.storage import Piece, StoredRows, unreadable
 
+TURNED = 2048
+"""Columns become rows by so many rows at a time, which the cache holds."""
+
 MOST_ROWS = 65536
 """A row group is read in pieces of about so many rows at most."""
 
@@ -68,7 +71,7 @@ class ArrowRows(StoredRows):
                     if is_parquet:
                         rows = block_rows(self.n_features * self.dtype.itemsize)
                         size = max(MOST_ROWS // rows, 1) * rows
-                        batches = file.iter_batches(size, [number], columns=self._wanted)
+                        batches = file.iter_batches(size, [number], columns=self._wanted, use_threads=False)
                     else:
                         batches = [file.get_batch(number).select(self._wanted)]
                     for batch in batches:
@@ -77,8 +80,10 @@ class ArrowRows(StoredRows):
 
     def _piece(self, chunk: int, batch: Any) -> Piece:
         x = np.empty((batch.num_rows, self.n_features), dtype=self.dtype)
-        for j in range(self.n_features):
-            x[:, j] = _numbers(batch.column(self._wanted[j]))
+        columns = [_numbers(batch.column(name)) for name in self._wanted[: self.n_features]]
+        for a in range(0, len(x), TURNED):
+            for j, column in enumerate(columns):
+                x[a : a + TURNED, j] = column[a : a + TURNED]
         others = iter(self._wanted[self.n_features :])
         target = _numbers(batch.column(next(others))) if self.own_target else None
         return Piece(chunk, x, target, _numbers(batch.column(next(others))) if self.own_weights else None)
@@ -129,7 +134,7 @@ def _opened(path: Path) -> Iterator[Any]:
     pa = _pyarrow()
     try:
         if path.suffix == ".parquet":
-            opened = pa.parquet.ParquetFile(path)
+            opened = pa.parquet.ParquetFile(path, pre_buffer=False)
         else:
             opened = pa.ipc.open_file(pa.memory_map(str(path)))
         with opened as file:

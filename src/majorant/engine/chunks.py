@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import operator
 import os
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,7 @@ import joblib
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._progress import report_pass, watched
 from majorant._validation import check_integer
 
 BLOCK_BYTES = 1 << 22
@@ -296,8 +298,13 @@ class Chunks:
         self.n_passes += 1
         remote, travelling = self._travelling(f)
         if remote is not None:
-            return remote.map_sum(travelling)
+            began = time.monotonic()
+            total = remote.map_sum(travelling)
+            report_pass(self.n_passes, self.n_units, time.monotonic() - began)
+            return total
         blocks = self.source.blocks()
+        if not isinstance(self.source, InMemory):
+            blocks = watched(blocks, self.n_units, self.n_passes)
 
         def visit(block: Block) -> tuple[int, S]:
             return block.chunk, f(block)

@@ -130,7 +130,10 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
     dtype = source.dtype
 
     def standard(x: NDArray[Any]) -> NDArray[Any]:
-        return np.ascontiguousarray((x.astype(np.float64) - origin) * scale, dtype=dtype)
+        moved = np.subtract(x, origin, dtype=np.float64)
+        if scale != 1.0:
+            moved *= scale
+        return np.ascontiguousarray(moved, dtype=dtype)
 
     sample = empirical_measure(rows, weights)
     # The sample in the units of the stream: seeds found on it must mean the same there.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._progress import VERBOSE
 from majorant.engine.checkpoint import enter_fit
 from majorant.engine.chunks import Chunks
 from majorant.engine.storage import StoredRows, is_dask, stored_rows
@@ -56,12 +57,15 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         """A fit that fails or is interrupted leaves the estimator as it was: unfitted, or with the fit before."""
         before = dict(self.__dict__)
         enter_fit(type(self).__name__, self.get_params(deep=False))
+        token = VERBOSE.set(int(getattr(self, "verbose", 0) or 0))
         try:
             yield
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
             raise
+        finally:
+            VERBOSE.reset(token)
 
     def _check_stored(self, source: StoredRows, *, reset: bool) -> int:
         """What `validate_data` does to columns of rows in memory, for rows that are streamed; the number of rows."""

@@ -1,0 +1,29 @@
+"""The benchmark of streams and clusters runs, and what it says on paper is what it simulates."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+SCRIPT = str(Path(__file__).parent.parent / "benchmarks" / "scale.py")
+
+
+def test_the_formula_is_what_is_simulated(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(SCRIPT)["plan"]()
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    for line in lines:
+        formula, simulated = map(float, re.findall(r"([\d.]+) s", line)[:2])
+        assert abs(formula / simulated - 1) < 0.1
+
+
+@pytest.mark.parametrize("model", ["kmeans", "regression"])
+def test_passes_of_a_stream_and_of_memory(model: str, tmp_path: Path) -> None:
+    script = runpy.run_path(SCRIPT)
+    script["write"](tmp_path, 3000)
+    for where in ("stream", "memory"):
+        assert script["passes"](str(tmp_path), model, where, "1")["rows_per_cpu_second"] > 0
+    assert script["fit"](str(tmp_path), model)["peak_mb"] > 0
