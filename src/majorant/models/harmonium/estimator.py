@@ -61,8 +61,7 @@ class Harmonium(HarmoniumBase):
         What takes the place of the log-likelihood, whose constant has no closed form. "pseudo-likelihood": F above.
         "cd": the mean-field contrastive divergence of [2]_, with the exact gradient and with
         :math:`-\frac12 \log \det(I - U^\top S U)` added, without which real columns end where the model is no longer
-        proper. It is there for comparison: it is not convex, has no certificate, and is too sure of rare bits. See the
-        guide.
+        proper. It is there for comparison: it is not convex, and has no certificate. See the guide.
     cd_sweeps : int, default=5
         Sweeps of mean field (``method="cd"``).
     l2 : "auto" or float, default="auto"
