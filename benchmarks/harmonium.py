@@ -6,12 +6,17 @@ with the weights and of their transpose with the latents, the same of the dense 
 rows, logits, gradient of the weights and of the latents; and the largest memory of a fit beyond its data, over that of
 the data.
 
-    python benchmarks/harmonium.py [--n 50000] [--only iteration|memory]
+With mofapy2 (pip install mofapy2) also factor analysis of two views of real columns beside MOFA, on data of its own
+kind: CPU time of a fit with the penalty chosen, beside MOFA's, and log-likelihood of rows that were held out.
+
+    python benchmarks/harmonium.py [--n 50000] [--only iteration|memory|mofa]
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import time
 import tracemalloc
@@ -23,7 +28,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np
-from scipy import sparse
+from scipy import sparse, stats
 
 import majorant as mj
 from majorant.models.harmonium.data import distinct_rows, fit_views, layout_of, parts_of, patterns_of
@@ -94,13 +99,60 @@ def memory(n: int) -> str:
     return f"data {data / 2**20:.0f} MB, fit {peak / 2**20:.0f} MB beyond them: {peak / data:.2f} times"
 
 
+FACTORS, MOST_FACTORS, ROWS, WIDTHS = 5, 10, 500, (100, 60)
+
+
+def _beside_mofa(seed: int, peer: Callable[[list[Any]], Any]) -> tuple[float, float, float, float]:
+    """CPU times, ours first, and held-out log-likelihoods a row."""
+    g = np.random.default_rng(seed)
+    h = g.normal(size=(2 * ROWS, FACTORS))
+    views = [h @ g.normal(size=(FACTORS, p)) * 0.5 + g.normal(size=(2 * ROWS, p)) for p in WIDTHS]
+    views = [(v - v[:ROWS].mean(axis=0)) / v[:ROWS].std(axis=0) for v in views]
+    train, test = [v[:ROWS] for v in views], [v[ROWS:] for v in views]
+    kinds = {name: mj.Gaussian(whiten=False) for name in "ab"}
+    model, covariances = mj.Harmonium(MOST_FACTORS, views=kinds), []
+    ours = cpu(lambda: model.fit(dict(zip("ab", train, strict=True))))
+    theirs = cpu(lambda: covariances.append(peer(train)))
+    likelihood = stats.multivariate_normal(cov=covariances[0]).logpdf(np.hstack(test)).mean()
+    return ours, theirs, model.score(dict(zip("ab", test, strict=True))), float(likelihood)
+
+
+def mofa(_: int) -> str:
+    """CPU time and held-out log-likelihood of factor analysis of two views, interleaved with MOFA's."""
+    try:
+        from mofapy2.run.entry_point import entry_point
+    except ImportError:
+        return "mofa: mofapy2 is not installed (pip install mofapy2)"
+
+    def peer(views: list[Any]) -> Any:
+        with contextlib.redirect_stdout(io.StringIO()):
+            entry = entry_point()
+            entry.set_data_options(scale_views=False)
+            entry.set_data_matrix([[v] for v in views])
+            entry.set_model_options(factors=MOST_FACTORS)
+            entry.set_train_options(convergence_mode="fast", seed=1)
+            entry.build()
+            entry.run()
+        found = entry.model.getExpectations()
+        w = np.vstack([w["E"] if isinstance(w, dict) else w for w in found["W"]])
+        noise = np.concatenate([1 / np.asarray(t["E"] if isinstance(t, dict) else t)[0] for t in found["Tau"]])
+        return w @ w.T + np.diag(noise)
+
+    rows = [_beside_mofa(seed, peer) for seed in range(ROUNDS)]
+    ours, theirs, held, peers = np.median(rows, axis=0)
+    return (
+        f"mofa: ours {ours:.2f} s of CPU time, mofapy2 {theirs:.2f} s: {theirs / ours:.1f} times as long; "
+        f"held-out log-likelihood a row {held:.2f} and {peers:.2f}"
+    )
+
+
 def main() -> None:
     """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=int, default=50_000)
-    parser.add_argument("--only", choices=["iteration", "memory"])
+    parser.add_argument("--only", choices=["iteration", "memory", "mofa"])
     arguments = parser.parse_args()
-    for part in (iteration, memory):
+    for part in (iteration, memory, mofa):
         if arguments.only in (None, part.__name__):
             print(part(arguments.n), flush=True)
 

@@ -188,3 +188,9 @@ def test_paragraph_order(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     assert number(digits.splitlines(), "  " + chains) > number(digits.splitlines(), "  " + words)
     for bits in ("structured (64 bits, edges), max-margin", "unstructured (64 bits), max-margin"):
         assert number(digits.splitlines(), "  " + bits) > 0.5
+
+
+def test_multiview_starts(multiview: Any) -> None:
+    for line in multiview("starts"):
+        assert number([line], "SVD within") < 1e-6
+        assert number([line], "certified") == 4 or "K binds" in line
