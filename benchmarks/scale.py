@@ -200,7 +200,7 @@ def workers(rows: int, count: int) -> None:
     seconds: dict[tuple[str, int], float] = {}
     for n in (1, 2):
         with (
-            LocalCluster(n, host="127.0.0.1", threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+            LocalCluster(n, host="127.0.0.1", threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
             Client(cluster),
         ):
             for model in ("kmeans", "regression"):
@@ -241,7 +241,7 @@ def kills(rows: int, times: int) -> None:
     draws = np.random.default_rng(0)
     right = hit = 0
     with (
-        LocalCluster(2, host="127.0.0.1", threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(2, host="127.0.0.1", threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
 

@@ -70,7 +70,7 @@ def client() -> Iterator[Any]:
     patch = pytest.MonkeyPatch()
     patch.setattr("majorant.engine.cluster.FAN", 2)  # a tree of several levels
     with (
-        LocalCluster(2, host="127.0.0.1", threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        LocalCluster(2, host="127.0.0.1", threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         yield client
@@ -229,3 +229,23 @@ class TestMistakes:
         with pytest.raises(TypeError, match="cannot be parted into folds"):
             Chunks(source).part(np.arange(N) < 5)
         np.testing.assert_array_equal(np.concatenate([block.columns[0] for block in source.blocks()]), X)
+
+    def test_a_scheduler_that_is_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In the middle of a fit: an error that says so, and the estimator is as it was."""
+        from distributed import Client, LocalCluster
+
+        passes, sent = 0, ClusterRows._sent
+
+        def sent_and_closed(self: ClusterRows, f: Any) -> Any:
+            nonlocal passes
+            passes += 1
+            if passes == 3:
+                cluster.close()
+            return sent(self, f)
+
+        monkeypatch.setattr(ClusterRows, "_sent", sent_and_closed)
+        with LocalCluster(1, processes=False, dashboard_address=":0") as cluster, Client(cluster):
+            model = mj.GaussianMixture(2, random_state=0)
+            with pytest.raises(ClusterError, match="the client lost its scheduler"):
+                model.fit(arrays()[0])
+            assert passes == 3 and not hasattr(model, "means_")

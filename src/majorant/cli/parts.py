@@ -13,7 +13,7 @@ from majorant.cli.errors import CommandError
 from majorant.cli.tables import SourceTable, read_table
 from majorant.persistence import replacing
 
-PART_BYTES = 1 << 25
+PART_BYTES = 1 << 22
 """A part of a Parquet file takes about this much as numbers."""
 
 

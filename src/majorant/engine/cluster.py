@@ -29,6 +29,30 @@ class ClusterError(RuntimeError):
     """A partition cannot be made, or a cluster lost what cannot be made again."""
 
 
+@contextmanager
+def _alive() -> Iterator[None]:
+    """What a cluster says when it has lost something for good is told as such."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.client import ClosedClientError
+    from distributed.comm import CommClosedError
+
+    try:
+        yield
+    except KilledWorker as error:
+        _lost("several workers died at the same partition, which may need more memory than one has", error)
+    except (CancelledError, ClosedClientError, CommClosedError) as error:
+        _lost("the client lost its scheduler, or its rows were cancelled", error)
+
+
+def _lost(what: str, error: BaseException) -> NoReturn:
+    raise ClusterError(
+        f"the cluster cannot go on: {what}. The estimator is as it was before; under majorant.checkpoint the next fit "
+        "goes on from where this one stood"
+    ) from error
+
+
 class DaskRows(StoredRows):
     """A Dask array or data frame without a cluster: partitions are made one after the other in every pass.
 
@@ -150,6 +174,7 @@ class ClusterRows(DaskRows):
         full = [(p, int(a)) for p, n, a in zip(self._made, self._lengths, firsts, strict=True) if n]
         return [(part, chunk, first) for chunk, (part, first) in enumerate(full)]
 
+    @_alive()
     def map_sum(self, f: Callable[[Block], S]) -> S:
         """`Chunks.map_sum` where the rows are."""
         client, sent = self._client, self._sent(f)
@@ -164,11 +189,11 @@ class ClusterRows(DaskRows):
             level = [client.submit(_merge, level[i : i + FAN], pure=False) for i in range(0, len(level), FAN)]
             if len(level) == 1:
                 break
-        with _alive():
-            total, self._may_keep = level[0].result()
+        total, self._may_keep = level[0].result()
         self._beside = seen if self._may_keep else []
         return total  # type: ignore[no-any-return]
 
+    @_alive()
     def map_rows(self, f: Callable[[Block], NDArray[Any]], out: NDArray[Any]) -> None:
         """`Chunks.map_rows` where the rows are, partition by partition."""
         sent, whole = self._sent(f), self._whole
@@ -178,8 +203,7 @@ class ClusterRows(DaskRows):
             for at, kept in zip(whole, beside, strict=True)
         ]
         for number, (_, _, first) in enumerate(whole):
-            with _alive():
-                rows = made[number].result()
+            rows = made[number].result()
             out[first : first + len(rows)] = rows
             made[number] = None
 
@@ -345,26 +369,3 @@ def _named(number: int, name: str = "X") -> Iterator[None]:
         raise
     except Exception as error:
         raise ClusterError(f"partition {number} of {name} raised {type(error).__name__}: {error}") from error
-
-
-@contextmanager
-def _alive() -> Iterator[None]:
-    """What a cluster says when it has lost something for good is told as such."""
-    from concurrent.futures import CancelledError
-
-    from distributed import KilledWorker
-    from distributed.comm import CommClosedError
-
-    try:
-        yield
-    except KilledWorker as error:
-        _lost("several workers died at the same partition, which may need more memory than one has", error)
-    except (CancelledError, CommClosedError, TimeoutError) as error:
-        _lost("the client lost its scheduler, or its rows were cancelled", error)
-
-
-def _lost(what: str, error: BaseException) -> NoReturn:
-    raise ClusterError(
-        f"the cluster cannot go on: {what}. The estimator is as it was before; under majorant.checkpoint the next fit "
-        "goes on from where this one stood"
-    ) from error

@@ -31,7 +31,7 @@ from majorant.registry import ModelCard, register
 from majorant.solvers.responses import Response
 from majorant.summary import Summary
 
-KEPT_BYTES = 1 << 26
+KEPT_BYTES = 1 << 25
 """Responsibilities of more bytes are not kept of rows that are streamed."""
 
 
@@ -133,7 +133,7 @@ class RegressionMixture(CertifiableLines):
         With gating, means of the priors.
     responsibilities_ : ndarray of shape (n_samples, n_components), or None
         Probability of each component for each row of the fit; None, as is `trimmed_`, for rows read block by block
-        where it would take more than 64 MB: `predict_proba` makes it.
+        where it would take more than 32 MB: `predict_proba` makes it.
     log_likelihood_, aic_, bic_, icl_ : float
         BIC and ICL count rows, not groups, as flexmix does, and weights where rows have them; lower is better.
     regular_ : bool
