@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -73,6 +74,21 @@ def test_a_file_that_is_damaged_in_its_middle(majorant: Majorant) -> None:
     answer = majorant("predict", "run", "new.parquet", "--out", "p.parquet")
     assert answer.status != 0 and "cannot be read as parquet" in answer.words
     assert not list(Path().glob("*p.parquet*"))
+
+
+def test_no_more_than_a_part_is_in_memory(majorant: Majorant, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what Arrow reads and writes: a file of 5 MB in parts of 64 kB."""
+    fitted(majorant)
+    pl.concat([TABLE] * 100).write_parquet("new.parquet", row_group_size=10_000, compression="uncompressed")
+    monkeypatch.setattr("majorant.cli.parts.PART_BYTES", 1 << 16)
+    pool = pa.proxy_memory_pool(before := pa.default_memory_pool())
+    pa.set_memory_pool(pool)
+    try:
+        assert majorant("predict", "run", "new.parquet", "--out", "p.parquet").status == 0
+    finally:
+        pa.set_memory_pool(before)
+    assert pq.ParquetFile("p.parquet").metadata.num_rows == 100 * N
+    assert Path("new.parquet").stat().st_size > 4_000_000 > 3 * pool.max_memory() > 0
 
 
 @pytest.mark.parametrize("rows", [0, 1])

@@ -234,6 +234,18 @@ class TestOrderOfSums:
         monkeypatch.setattr("majorant.engine.arrow.MOST_ROWS", 64)
         assert layout() == whole
 
+    def test_no_more_than_some_row_groups_are_in_memory(self, tmp_path: Path) -> None:
+        path = tmp_path / "rows.parquet"
+        table = pa.table({"a": np.arange(500_000.0)})
+        pa.parquet.write_table(table, path, row_group_size=10_000, use_dictionary=False, compression="none")
+        pool = pa.proxy_memory_pool(before := pa.default_memory_pool())
+        pa.set_memory_pool(pool)
+        try:
+            assert mj.open_rows(path).map_sum(len) == 500_000
+        finally:
+            pa.set_memory_pool(before)
+        assert path.stat().st_size > 3_000_000 > 4 * pool.max_memory() > 0
+
     def test_a_map_keeps_what_blocks_are(self) -> None:
         def told(block: Block) -> list[Any]:
             return [(block.chunk, block.first, len(block), block.weight)]

@@ -39,12 +39,12 @@ def read_parts(path: Path, *, whole: bool = False) -> Iterator[tuple[int, Source
 
     before = 0
     try:
-        with pa.parquet.ParquetFile(path) as file:
+        with pa.parquet.ParquetFile(path, pre_buffer=False) as file:  # it would hold all that is to be read
             n, width = file.metadata.num_rows, len(file.schema_arrow.names)
             if n == 0 or width == 0:
                 raise CommandError(f"{path} has no rows.", "A table needs at least one row and one column.")
             rows = min(max(PART_BYTES // (8 * width), 1024), 1 << 18)
-            for batch in file.iter_batches(rows):
+            for batch in file.iter_batches(rows, use_threads=False):
                 frame = pl.from_arrow(batch)
                 assert isinstance(frame, pl.DataFrame)
                 where = "" if frame.height == n else f" (rows {before + 1} to {before + frame.height})"
