@@ -194,3 +194,12 @@ def test_multiview_starts(multiview: Any) -> None:
     for line in multiview("starts"):
         assert number([line], "SVD within") < 1e-6
         assert number([line], "certified") == 4 or "K binds" in line
+
+
+def test_multiview_reading(multiview: Any) -> None:
+    lines = multiview("reading")
+    apart = [float(line.split("mean KL of classes ")[1].split()[0]) for line in lines if "in a t-SNE plane" in line]
+    near = [float(line.split("in a t-SNE plane ")[1].split()[0]) for line in lines if "in a t-SNE plane" in line]
+    assert len(apart) == len(near) == 2 and min(apart) > 0 and min(near) > 0.2
+    assert all(number([line], "accuracy") > 0.5 for line in lines if line.startswith("loss_weight"))
+    assert sum(line.startswith("CPU time") for line in lines) == 3
