@@ -57,7 +57,8 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         """A fit that fails or is interrupted leaves the estimator as it was: unfitted, or with the fit before."""
         before = dict(self.__dict__)
         enter_fit(type(self).__name__, self.get_params(deep=False))
-        token = VERBOSE.set(int(getattr(self, "verbose", 0) or 0))
+        verbose = getattr(self, "verbose", 0)
+        token = VERBOSE.set(verbose if isinstance(verbose, int) else 0)  # anything else the fit refuses
         try:
             yield
         except BaseException:
