@@ -38,6 +38,8 @@ class ModelCard:
         Whether ``fit`` takes y.
     by_target : tuple of (str, str) or None
         Of a model without target: the names of those for a target of classes and of numbers.
+    objective_set_by : tuple of str
+        Parameters that are part of the objective, such as a penalty: values of it under others cannot be compared.
     """
 
     name: str
@@ -51,6 +53,7 @@ class ModelCard:
     objective_attribute: str
     needs_target: bool = False
     by_target: tuple[str, str] | None = None
+    objective_set_by: tuple[str, ...] = ()
 
     def size_of(self, estimator: Any) -> Any:
         """The number of parts that an estimator has or was asked for."""

@@ -12,6 +12,9 @@ import polars as pl
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from majorant.cli.settings import known_models
+from majorant.registry import ESTIMATORS
+
 Majorant = Callable[..., Any]
 
 
@@ -100,7 +103,8 @@ def test_classes_are_matched_by_prediction_and_representations_not_at_all(majora
     out = majorant("compare", "classes", "clusters").out
     assert "Agreement over 60 rows" in out and "first: class" in out
     out = " ".join(majorant("compare", "classes", "latents").out.split())
-    assert "The second puts rows in no parts: there is nothing to match." in out
+    assert "Only the first puts rows into parts: there is nothing to match." in out
+    assert "Neither puts rows into parts" in majorant("compare", "latents", "latents").out
 
 
 def test_rows_that_only_one_run_used_are_left_out(majorant: Majorant, blobs: Path) -> None:
@@ -128,3 +132,56 @@ def test_a_summary_that_is_gone_or_damaged_takes_the_criteria_along(
     Path("one/summary.json").write_text(content)
     done = majorant("compare", "one", "one")
     assert done.status == 0 and "BIC" not in done.out and "They have the same log-likelihood." in done.out
+
+
+VIEWS = """[tags]
+kind = "bernoulli"
+columns = ["t*"]
+
+[sizes]
+kind = "gaussian"
+columns = ["a", "b"]
+"""
+
+OTHERS = {
+    "penalty": ("latent-svc", ["--target", "kind"], ["--set", "alpha=0.1"], "alpha"),
+    "penalty of a representation": ("harmonium", ["--set", "l2=1.0"], ["--set", "l2=2.0"], "l2"),
+    "temperature": ("gaussian-mixture", ["--k", "2"], ["--k", "2", "--set", "beta=0.5"], "beta"),
+    "trimming": ("regression-mixture", ["--target", "y"], ["--target", "y", "--set", "trim=0.1"], "trim"),
+}
+
+
+@pytest.mark.parametrize("case", OTHERS)
+def test_objectives_under_other_penalties_are_not_compared(majorant: Majorant, blobs: Path, case: str) -> None:
+    model, one, other, name = OTHERS[case]
+    fitted(majorant, "one", model, *AB, *one)
+    fitted(majorant, "two", model, *AB, *(one if "--target" in one and "--target" not in other else []), *other)
+    out = " ".join(majorant("compare", "one", "two").out.split())
+    assert f"Their objectives differ in {name}, which is part of it: they cannot be compared." in out
+    assert "better" not in out and "prefers" not in out
+
+
+def test_objectives_of_other_views_are_not_compared(majorant: Majorant, blobs: Path) -> None:
+    table = pl.read_csv(blobs).with_columns(t1=(pl.col("a") > 1).cast(int), t2=(pl.col("b") > 1).cast(int))
+    table.select("a", "b", "t1", "t2").write_csv("views.csv")
+    for name, text in (("bits", VIEWS), ("numbers", VIEWS.replace("bernoulli", "gaussian"))):
+        Path(f"{name}.toml").write_text(text)
+        fitted(majorant, name, "harmonium", "--views", f"{name}.toml", "--set", "l2=1.0", table="views.csv")
+    out = " ".join(majorant("compare", "bits", "numbers").out.split())
+    assert "Their objectives differ in views, which is part of it" in out and "better" not in out
+
+
+def test_bags_are_not_matched_with_rows(majorant: Majorant, blobs: Path) -> None:
+    table = pl.read_csv(blobs).with_columns(bag=pl.int_range(60) // 2, label=pl.int_range(60) // 2 % 2)
+    table.write_csv("bags.csv")
+    fitted(majorant, "bags", "latent-svc", *AB, "--target", "label", "--bag", "bag", table="bags.csv")
+    fitted(majorant, "rows", "kmeans", *AB, "--k", "2", table="bags.csv")
+    out = " ".join(majorant("compare", "bags", "rows").out.split())
+    assert "One tells of rows, the other of bags of them: there is nothing to match." in out and "Agreement" not in out
+    assert "Agreement over 30" in majorant("compare", "bags", "bags").out
+
+
+@pytest.mark.parametrize("model", known_models())
+def test_what_sets_an_objective_is_a_parameter(model: str) -> None:
+    card = known_models()[model]
+    assert set(card.objective_set_by) <= set(ESTIMATORS[model]().get_params(deep=False))

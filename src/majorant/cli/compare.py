@@ -11,7 +11,7 @@ import polars as pl
 from sklearn.base import is_classifier
 
 from majorant._numbers import objective_format, percent
-from majorant.cli.errors import CommandError
+from majorant.cli.errors import CommandError, listed
 from majorant.cli.messages import labelled
 from majorant.cli.runs import ASSIGNMENTS, SUMMARY, Recipe, read_run
 from majorant.cli.tables import read_table
@@ -75,8 +75,17 @@ class Side:
             None if formula is None else formula.text.partition("~")[0].strip(),
         )
 
+    @property
+    def objective_is_of(self) -> dict[str, str]:
+        """What the objective depends on beside the data: the model, and those of its parameters that set it."""
+        card = card_of(self.estimator)
+        found = {"model": card.title}
+        for name in card.objective_set_by:  # what "auto" has become is an attribute of the fit
+            found[name] = repr(getattr(self.estimator, f"{name}_", getattr(self.estimator, name)))
+        return found
+
     def labels(self) -> pl.DataFrame | None:
-        """The part or class of each row of its table; None where rows are in none."""
+        """The part or class of each row of its table, or of each bag; None where rows are in none."""
         card = card_of(self.estimator)
         path = self.folder / ASSIGNMENTS
         if not path.is_file():
@@ -87,7 +96,7 @@ class Side:
         key = "bag" if "bag" in frame.columns else "row"
         if label is None or key not in frame.columns:
             return None
-        return frame.select(pl.col(key).cast(pl.String).alias("row"), pl.col(label).alias("label"))
+        return frame.select(pl.col(key).cast(pl.String), pl.col(label).alias("label"))
 
 
 def compared(first: Path, second: Path) -> str:
@@ -97,7 +106,8 @@ def compared(first: Path, second: Path) -> str:
     same = sides[0].data == sides[1].data
     sentences = [_on_data(*sides)]
     if same:
-        sentences += [_on_objective(*sides), *_on_criteria(*sides)]
+        differ = _differences(*sides)
+        sentences += [differ] if differ else [_on_objective(*sides), *_on_criteria(*sides)]
     found = _agreement(*sides)
     sentences += [_on_rows(found) if isinstance(found, MatchedLabels) else found]
     for text in filter(None, sentences):
@@ -148,11 +158,20 @@ def _on_data(first: Side, second: Side) -> str:
     )
 
 
-def _on_objective(first: Side, second: Side) -> str:
-    one, other = first.estimator.evidence_, second.estimator.evidence_
-    name = one.objective_name
-    if name != other.objective_name or card_of(first.estimator).name != card_of(second.estimator).name:
+def _differences(first: Side, second: Side) -> str:
+    """Why two objectives on the same data cannot be compared; empty where they can."""
+    one, other = first.objective_is_of, second.objective_is_of
+    if one["model"] != other["model"]:
         return "Their objectives are of different models: they cannot be compared."
+    names = [name for name in one if one[name] != other[name]]
+    if not names:
+        return ""
+    return f"Their objectives differ in {listed(names)}, which is part of it: they cannot be compared."
+
+
+def _on_objective(first: Side, second: Side) -> str:
+    one = first.estimator.evidence_
+    name = one.objective_name
     style = objective_format(name, [first.objective, second.objective])
     if style.text(first.objective) == style.text(second.objective):
         return f"They have the same {name}."
@@ -182,9 +201,12 @@ def _agreement(first: Side, second: Side) -> MatchedLabels | str:
         return ""
     one, other = first.labels(), second.labels()
     if one is None or other is None:
-        which = " and ".join(word for word, found in (("first", one), ("second", other)) if found is None)
-        return f"The {which} puts rows in no parts: there is nothing to match."
-    both = one.join(other, on="row", suffix="_other")
+        which = "Neither" if one is other else "Only the second" if one is None else "Only the first"
+        return f"{which} puts rows into parts: there is nothing to match."
+    key = one.columns[0]
+    if other.columns[0] != key:
+        return "One tells of rows, the other of bags of them: there is nothing to match."
+    both = one.join(other, on=key, suffix="_other")
     if not both.height:
         return "No row was used by both."
     return match_labels(both["label"].to_numpy(), both["label_other"].to_numpy())

@@ -51,6 +51,7 @@ from majorant.summary import Summary
         objective_name="objective",
         objective_title="mean latent hinge loss and penalty",
         objective_attribute="objective_",
+        objective_set_by=("alpha", "label_cost", "table_scaling"),
         needs_target=True,
     )
 )

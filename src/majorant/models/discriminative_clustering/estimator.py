@@ -61,6 +61,7 @@ MOST_CERTIFIED = 200_000
         objective_name=OBJECTIVE,
         objective_title="penalised information as a share of the most possible",
         objective_attribute="information_",
+        objective_set_by=("alpha", "gamma", "kernel", "n_kernel_components"),
     )
 )
 class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: ignore[misc]

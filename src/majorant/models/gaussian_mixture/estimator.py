@@ -59,6 +59,7 @@ SMALL_TABLE = 1 << 24
         objective_name="log-likelihood",
         objective_title="log-likelihood",
         objective_attribute="log_likelihood_",
+        objective_set_by=("beta",),
     )
 )
 class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: ignore[misc]

@@ -104,6 +104,7 @@ def _no_number(y: Any) -> Any:
         objective_name="log-loss",
         objective_title="log-loss of every variable given the others and loss of the labels, penalised",
         objective_attribute="objective_",
+        objective_set_by=("cd_sweeps", "l2", "loss", "loss_weight", "method", "views"),
         needs_target=True,
     )
 )
@@ -361,6 +362,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         objective_name="log-loss",
         objective_title="log-loss of every variable given the others and loss of the target, penalised",
         objective_attribute="objective_",
+        objective_set_by=("cd_sweeps", "epsilon", "l2", "loss", "loss_weight", "method", "views"),
         needs_target=True,
     )
 )

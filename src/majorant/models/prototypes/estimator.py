@@ -61,6 +61,7 @@ ACCEPTED: dict[str, Any] = {"dtype": np.float64, "order": "C"}
         objective_name="free energy",
         objective_title="free energy of the rows in their own class",
         objective_attribute="objective_",
+        objective_set_by=("alpha", "beta"),
         needs_target=True,
     )
 )

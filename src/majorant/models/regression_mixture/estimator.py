@@ -46,6 +46,7 @@ KEPT_BYTES = 1 << 25
         objective_name="log-likelihood",
         objective_title="log-likelihood",
         objective_attribute="log_likelihood_",
+        objective_set_by=("beta", "family", "trim"),
         needs_target=True,
     )
 )
