@@ -6,10 +6,30 @@ import numpy as np
 import pytest
 
 import majorant as mj
+from majorant.models.harmonium.fit import worth_it
+
+
+@pytest.mark.parametrize(
+    ("losses", "kept"),
+    [
+        ([1.0, 0.9701, 0.9702, 0.9701], 0),
+        ([1.0, 0.9699, 0.98, 0.97], 1),
+        ([1.0, 0.98, 0.9602, 0.9699], 2),  # against the first, not against the second, which was not kept
+        ([1.0, 0.969, 0.9401, 0.9398], 3),  # each against the one that is kept
+        ([1.0, 0.969, 0.9401, 0.9405], 1),  # the least is not worth it
+        ([0.0, 0.0, 0.0, 0.0], 0),
+        ([np.inf, np.inf, np.inf, np.inf], 0),
+    ],
+    ids=str,
+)
+def test_a_smaller_weight_replaces_the_one_kept_where_it_is_better_by_more_than_3_percent(
+    losses: list[float], kept: int
+) -> None:
+    assert worth_it(losses) == kept
 
 
 @pytest.mark.parametrize("kind", ["hinge", "log", "squared"])
-def test_the_weight_of_the_loss_is_the_one_whose_held_out_loss_is_least(kind: str) -> None:
+def test_the_weight_of_the_loss_is_the_one_that_is_worth_it_on_held_out_rows(kind: str) -> None:
     g = np.random.default_rng(3)
     h = g.normal(size=(60, 2))
     X = h @ g.normal(size=(2, 5)) + g.normal(size=(60, 5))
@@ -22,7 +42,7 @@ def test_the_weight_of_the_loss_is_the_one_whose_held_out_loss_is_least(kind: st
     of_each = [model(3, loss=kind, loss_weight=weight).fit(X, y) for weight in weights]
     np.testing.assert_allclose(losses, [one.l2_path_[:, 1].min() for one in of_each], rtol=1e-12)
     kept = next(one for one in of_each if one.loss_weight_ == found.loss_weight_)
-    assert losses[weights == kept.loss_weight_] <= losses.min() / 0.97**3
+    assert found.loss_weight_ == weights[worth_it(losses)]
     np.testing.assert_array_equal(found.components_, kept.components_)
     assert found.certify(X, y).difference == kept.certify(X, y).difference
     assert kept.loss_weight_path_.shape == (0, 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -226,7 +227,16 @@ LEAST_GAIN = 1e-7
 
 
 WORTH = 0.03
-"""A smaller weight of the loss is kept where the held-out loss is less by this share."""
+"""A smaller weight of the loss replaces the one kept so far where its held-out loss is less by more than this share."""
+
+
+def worth_it(losses: Sequence[float]) -> int:
+    """Which weight of the loss is kept, from the held-out losses of weights in falling order: see `WORTH`."""
+    kept = 0
+    for i, loss in enumerate(losses):
+        if loss < (1 - WORTH) * losses[kept]:
+            kept = i
+    return kept
 
 
 @dataclass(frozen=True)
@@ -287,19 +297,17 @@ class Search:
         return self.found(largest, self.chosen(largest) if isinstance(self.l2, str) else Choice(float(self.l2)))
 
     def weighed(self) -> Found:
-        """With the weight whose loss of the target on held-out rows is least, each at its best penalty."""
-        best: tuple[float, Search, float, Choice] | None = None
-        path = []
-        for weight in self.loss_weights:
-            search = replace(self, problem=self.problem.weighing(weight), loss_weights=())
-            largest = search.largest_penalty()
-            choice = search.chosen(largest)
-            path.append((weight, choice.lowest))
-            if best is None or choice.lowest < (1 - WORTH) * best[3].lowest:
-                best = weight, search, largest, choice
-        assert best is not None
-        weight, search, largest, choice = best
-        return replace(search.found(largest, choice), loss_weight=weight, weight_path=path if choice.path else [])
+        """With the weight that `worth_it` keeps by the held-out loss of the target, each at its best penalty."""
+        searches = [
+            replace(self, problem=self.problem.weighing(weight), loss_weights=()) for weight in self.loss_weights
+        ]
+        largest = [search.largest_penalty() for search in searches]
+        choices = [search.chosen(most) for search, most in zip(searches, largest, strict=True)]
+        losses = [choice.lowest for choice in choices]
+        kept = worth_it(losses)
+        path = list(zip(self.loss_weights, losses, strict=True)) if choices[kept].path else []
+        found = searches[kept].found(largest[kept], choices[kept])
+        return replace(found, loss_weight=self.loss_weights[kept], weight_path=path)
 
     def found(self, largest: float, choice: Choice) -> Found:
         """The fit at a penalty."""

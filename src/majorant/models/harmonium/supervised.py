@@ -133,8 +133,9 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
     loss : {"hinge", "log"}, default="hinge"
         Large margin, or likelihood of the label.
     loss_weight : float or "auto", default=1000.0
-        C. Of little influence once the loss outweighs the log-likelihood of a row. "auto": of 1000, 100, 10 and 1 the
-        one with the smallest loss of held-out rows, each at its best penalty; small ones help where rows are noisy.
+        C. Of little influence once the loss outweighs the log-likelihood of a row. "auto": 1000, unless a smaller
+        one is worth it: of 100, 10 and 1 in turn, each at its best penalty, one replaces the one kept so far where its
+        loss of held-out rows is less by more than 3 %. Small ones help where rows are noisy.
         With ``method="cd"`` and ``loss="log"`` at least 1, which is the tri-wing harmonium itself.
     method, cd_sweeps, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
         See `Harmonium`.
@@ -389,8 +390,9 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
     epsilon : float, default=0.1
         Residuals up to this many standard deviations of y cost nothing (``loss="epsilon_insensitive"``).
     loss_weight : float or "auto", default=1000.0
-        C. Of little influence once the loss outweighs the log-likelihood of a row. "auto": of 1000, 100, 10 and 1 the
-        one with the smallest loss of held-out rows, each at its best penalty; small ones help where rows are noisy.
+        C. Of little influence once the loss outweighs the log-likelihood of a row. "auto": 1000, unless a smaller
+        one is worth it: of 100, 10 and 1 in turn, each at its best penalty, one replaces the one kept so far where its
+        loss of held-out rows is less by more than 3 %. Small ones help where rows are noisy.
     method, cd_sweeps, grow, init, n_init, max_iter, tol, verbose, random_state, n_jobs
         See `Harmonium`.
     l2 : "auto" or float, default="auto"
