@@ -81,7 +81,7 @@ def test_criteria_are_those_of_the_model(majorant: Majorant, blobs: Path) -> Non
     assert criteria == {"bic": model.bic_, "aic": model.aic_, "icl": model.icl_}
     assert json.loads(Path("rows/summary.json").read_text())["criteria"] == {}
     out = majorant("compare", "lines", "rows").out
-    assert "not the same columns, units or rows" in " ".join(out.split())
+    assert "Both read the same table, but differ in target: their objectives" in " ".join(out.split())
     assert "BIC prefers" not in out and "Agreement over 60 rows" in out
 
 
@@ -89,7 +89,8 @@ def test_other_units_or_another_table_are_told(majorant: Majorant, blobs: Path) 
     fitted(majorant, "one", "kmeans", *AB, "--k", "3")
     fitted(majorant, "units", "kmeans", *AB, "--k", "3", "--standardise")
     out = " ".join(majorant("compare", "one", "units").out.split())
-    assert "objectives cannot be compared" in out and "better SSE" not in out and "Agreement over 60 rows" in out
+    assert "differ in units: their objectives cannot be compared" in out
+    assert "better SSE" not in out and "Agreement over 60 rows" in out
     pl.read_csv(blobs).head(50).write_csv("other.csv")
     fitted(majorant, "other", "kmeans", *AB, "--k", "3", table="other.csv")
     out = " ".join(majorant("compare", "one", "other").out.split())

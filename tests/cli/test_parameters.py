@@ -21,7 +21,7 @@ def test_help_of_a_model_names_and_explains_every_parameter(majorant: Majorant, 
     assert (done.status, done.err) == (0, "")
     parameters = {p.name: p for p in documented_parameters(ESTIMATORS[model])}
     for name in ESTIMATORS[model]().get_params(deep=False):
-        assert re.search(rf"^  --(set {name}=|[a-z-]+  \({name}\))", done.out, flags=re.MULTILINE), name
+        assert re.search(rf"^  --(set {name}=|[a-z-]+ [A-Z]+  \({name}\))", done.out, flags=re.MULTILINE), name
         assert parameters[name].kind and len(parameters[name].text) > 5
         assert not parameters[name].text.startswith("See ")
     assert max(map(len, done.out.splitlines())) <= 80
@@ -34,4 +34,4 @@ def test_help_is_about_the_model_that_is_named(majorant: Majorant) -> None:
     assert "fit MODEL --help" in majorant("fit", "--help").out
     done = majorant("fit", "kmeans", "table.csv", "--help")
     assert done.out == majorant("fit", "kmeans", "-h").out
-    assert "  --k  (n_clusters)  int, default=8\n      Number of clusters." in done.out
+    assert "  --k K  (n_clusters)  int, default=8\n      Number of clusters." in done.out

@@ -101,7 +101,9 @@ class TestFits:
         with dask.config.set(scheduler="synchronous"), pytest.MonkeyPatch.context() as patch:
             patch.setattr("distributed.get_client", _no_client)
             assert type(stored_rows(arrays()[0])) is DaskRows
-            same(expected[name], FITS[name](*arrays()))
+            model = FITS[name](*arrays())
+        same(expected[name], model)
+        assert not hasattr(model, "feature_names_in_")  # rows of numpy may be predicted without a warning
 
     @pytest.mark.parametrize(("name", "at"), [("walk", 4), ("gaussian", 6)])
     def test_a_worker_that_is_killed(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
@@ -113,6 +114,15 @@ class TestFits:
 
 
 class TestColumns:
+    def test_rows_of_another_format_are_not_left_out_silently(self, tmp_path: Path) -> None:
+        pa.parquet.write_table(pa.table({"a": [1.0, 2.0]}), tmp_path / "1.parquet")
+        (tmp_path / "_SUCCESS").touch()
+        (tmp_path / "notes.txt").touch()
+        assert mj.open_rows(tmp_path).n_units == 2
+        (tmp_path / "2.csv").write_text("a\n3\n")
+        with pytest.raises(ValueError, match=r"holds 2.csv beside Parquet files, whose rows would be left out"):
+            mj.open_rows(tmp_path)
+
     def test_all_but_those_with_a_role(self, folder: Path) -> None:
         source = opened(folder).source
         assert isinstance(source, StoredRows)
@@ -199,6 +209,29 @@ class TestFunctions:
     def test_arrays_that_differ(self, second: Any) -> None:
         with pytest.raises(ValueError, match="array 1"):
             mj.KMeans(2).fit(mj.open_rows(lambda: [X, second]))
+
+    @pytest.mark.parametrize("other", [["b", "a", "c"], ["a", "b", "z"], None])
+    def test_frames_of_other_columns_are_refused_as_files_are(self, other: list[str] | None) -> None:
+        frame = pd.DataFrame(X[:100], columns=["a", "b", "c"])
+        second = frame.to_numpy() if other is None else frame.set_axis(other, axis=1)
+        with pytest.raises(ValueError, match=r"part 1 has .* and the first one the columns a, b, c: give the same"):
+            mj.KMeans(2, random_state=0).fit(mj.open_rows(lambda: iter([frame, second])))
+
+    def test_names_of_frames_are_those_of_the_model(self) -> None:
+        frame = pd.DataFrame(X[:100], columns=["a", "b", "c"])
+        model = mj.KMeans(2, random_state=0).fit(mj.open_rows(lambda: iter([frame, frame])))
+        assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+        with pytest.raises(ValueError, match="c, b, a"):
+            model.predict(mj.open_rows(lambda: iter([frame[["c", "b", "a"]]])))
+
+    @pytest.mark.parametrize("source", [iter([X]), [X], X, None, ""])
+    def test_what_is_neither_path_nor_function(self, source: Any) -> None:
+        with pytest.raises(TypeError, match="a function that gives arrays"):
+            mj.open_rows(source)
+
+    def test_a_function_that_returns_nothing(self) -> None:
+        with pytest.raises(TypeError, match="must return an iterable of arrays at every call; got NoneType"):
+            mj.open_rows(lambda: None)  # type: ignore[arg-type,return-value]
 
     def test_empty_arrays_are_passed_over(self) -> None:
         same(FITS["kmeans"](mj.open_rows(lambda: [X[:0], X, X[:0]])), FITS["kmeans"](mj.open_rows(lambda: [X])))

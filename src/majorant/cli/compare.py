@@ -60,20 +60,19 @@ class Side:
         return float(self.estimator.evidence_.best)
 
     @property
-    def data(self) -> tuple[Any, ...]:
+    def data(self) -> dict[str, Any]:
         """What makes two objectives comparable: the rows, what is done with each column, and the units."""
         columns, units = self.recipe.columns, self.recipe.standardisation
         formula = getattr(self.estimator, "formula_", None)
-        return (
-            self.recipe.checksum,
-            frozenset(columns.features),
-            columns.target,
-            columns.weights,
-            columns.bag,
-            self.recipe.drop_missing,
-            None if units is None else tuple(units.scales.tolist()),
-            None if formula is None else formula.text.partition("~")[0].strip(),
-        )
+        return {
+            "table": self.recipe.checksum,
+            "columns": frozenset(columns.features),
+            "target": columns.target if formula is None else formula.text.partition("~")[0].strip(),
+            "weights": columns.weights,
+            "bags": columns.bag,
+            "what becomes of missing values": self.recipe.drop_missing,
+            "units": None if units is None else tuple(units.scales.tolist()),
+        }
 
     @property
     def objective_is_of(self) -> dict[str, str]:
@@ -153,9 +152,8 @@ def _on_data(first: Side, second: Side) -> str:
         return f"Both were fitted to the same data, {first.recipe.table_name}."
     if first.recipe.checksum != second.recipe.checksum:
         return "The two tables differ: objectives and rows of one say nothing of the other."
-    return (
-        "Both read the same table, but not the same columns, units or rows of it: their objectives cannot be compared."
-    )
+    names = [name for name, value in first.data.items() if value != second.data[name]]
+    return f"Both read the same table, but differ in {listed(names)}: their objectives cannot be compared."
 
 
 def _differences(first: Side, second: Side) -> str:

@@ -12,8 +12,12 @@ from majorant.cli.settings import build_estimator, find_model
 from majorant.registry import ESTIMATORS
 from majorant.summary.text import WIDTH, wrapped
 
-_GIVEN_BY = {"random_state": "--random-state", "views": "--views", "family": "--family", "gating": "--gating"}
-"""Parameters that have an option of their own."""
+_GIVEN_BY = {
+    "random_state": ("--random-state S", "int, default=0", "Seed: a command repeats to the last bit."),
+    "views": ("--views FILE", "file, optional", "TOML file that says which columns are which view, and of which kind."),
+    "family": ("--family NAME", "", ""),
+}
+"""Parameters that have an option of their own: what the command line says of them where it takes something else."""
 _ELSEWHERE = re.compile(r"See (\w+)\.")
 
 
@@ -51,11 +55,14 @@ def _entries(cls: type) -> Iterator[Parameter]:
 def _plain(text: str) -> str:
     """Words without the marks of reStructuredText."""
     for mark, word in (
+        (r"\b(of|in|by) \[\d+\]_", r"\1 the paper"),
         (r"\[\d+\]_", ""),
         (r":\w+:`", "`"),
         (r"\\mathrm\{(\w+)\}", r"\1"),
         (r"\\mid\b", "|"),
         (r"\\,", " "),
+        (r"\\frac12\s*", "1/2 "),
+        (r"\^\\top\s*", "'"),
     ):
         text = re.sub(mark, word, text)
     return re.sub(r"\\(?=[a-zA-Z])", "", text.replace("`", "")).replace(" .", ".")
@@ -72,14 +79,19 @@ def model_help(name: str) -> str:
     card = find_model(name)
     lines = wrapped(f"{card.title}: {card.question}", WIDTH)
     target = "needs --target" if card.needs_target else "takes --target" if card.by_target else "has no target"
-    lines += [f"It {target}; the estimator is majorant.{ESTIMATORS[card.name].__name__}.", "", "Parameters:"]
+    told = f"It {target}; the estimator is majorant.{ESTIMATORS[card.name].__name__}."
+    if card.by_target:
+        told += f" With a target it is {' or '.join(card.by_target)}, which --help explains too."
+    lines += [*wrapped(told, WIDTH), "", "Parameters:"]
     defaults = build_estimator(card, None, [], 0).get_params(deep=False)
     for parameter in documented_parameters(ESTIMATORS[card.name]):
         if parameter.name not in defaults:
             continue
-        option = "--k" if parameter.name == card.size_parameter else _GIVEN_BY.get(parameter.name, "--set")
-        given = f"--set {parameter.name}=" if option == "--set" else f"{option}  ({parameter.name})"
-        lines += ["", *wrapped(f"{given}  {parameter.kind}", WIDTH, "  ", "      ")]
-        for paragraph in re.split(r"\n\s*\n", parameter.text):
+        option, kind, text = _GIVEN_BY.get(parameter.name, (f"--set {parameter.name}=", "", ""))
+        if parameter.name == card.size_parameter:
+            option = "--k K"
+        own = "" if option.startswith("--set") else f"  ({parameter.name})"
+        lines += ["", *wrapped(f"{option}{own}  {kind or parameter.kind}", WIDTH, "  ", "      ")]
+        for paragraph in re.split(r"\n\s*\n", text or parameter.text):
             lines += wrapped(" ".join(paragraph.split()), WIDTH, "      ")
     return "\n".join(lines)

@@ -68,7 +68,7 @@ class DaskRows(StoredRows):
         self._made = _partitions(X, dtype)
         width = len(names) if names else int(X.shape[1])
         self._lengths = self._counted("X", self._made, _known_lengths(X))
-        super().__init__(sum(self._lengths), width, dtype, names)
+        super().__init__(sum(self._lengths), width, dtype, names or None)
         if self.n_units == 0:
             raise ValueError("X has no rows")
 

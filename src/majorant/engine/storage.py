@@ -19,6 +19,8 @@ from majorant.engine.chunks import Block, Chunks, Mapped, Source, block_rows
 STREAM_BYTES = 1 << 26
 """Memory-mapped arrays larger than this are streamed; smaller ones are read into memory."""
 
+_TABLES = (".csv", ".tsv", ".gz", ".npy", ".npz", ".arrow", ".feather", ".ipc", ".xlsx", ".json", ".jsonl")
+
 READ_BYTES = 1 << 22
 """Rows are read from a file in pieces of about this size."""
 
@@ -268,33 +270,58 @@ class NpyRows(StoredRows):
 
 
 class IteratedRows(StoredRows):
-    """What a function gives anew for every pass: arrays (rows, n_features), or tuples (X, y) and (X, y, weights).
+    """What a function gives anew for every pass: X of (rows, n_features), or tuples (X, y) and (X, y, weights).
 
-    Every array is a chunk.
+    X is an array or a data frame, each a chunk.
     """
 
     def __init__(self, factory: Callable[[], Iterable[Any]]) -> None:
         self._factory = factory
-        counted, first = 0, None
-        for given in factory():
+        counted, first, names = 0, None, None
+        for given in _called(factory):
             x, _, _ = parts = _parts(given)
-            first = parts if first is None else first
+            if first is None:
+                first, names = parts, _names(given)
             counted += len(x)
         if first is None or counted == 0:
             raise ValueError("the function gives no rows: it must return an iterable of arrays at every call")
         x, target, weights = first
-        super().__init__(counted, x.shape[1], x.dtype)
+        super().__init__(counted, x.shape[1], x.dtype, names)
         self.own_target, self.own_weights = target is not None, weights is not None
 
     def pieces(self) -> Iterator[Piece]:
-        for number, given in enumerate(self._factory()):
+        for number, given in enumerate(_called(self._factory)):
             x, target, weights = _parts(given)
+            names = _names(given)
+            if names != (None if self.names is None else list(self.names)):
+                raise ValueError(
+                    f"part {number} has {_told(names)} and the first one {_told(self.names)}: give the same columns, "
+                    "in the same order, in all"
+                )
             if x.shape[1] != self.n_features:
                 raise ValueError(f"array {number} has {x.shape[1]} columns and the first one had {self.n_features}")
             if (target is not None, weights is not None) != (self.own_target, self.own_weights):
                 raise ValueError(f"array {number} and the first one differ in whether y and weights come with X")
             if len(x):
                 yield Piece(number, x, target, weights)
+
+
+def _called(factory: Callable[[], Iterable[Any]]) -> Iterator[Any]:
+    given = factory()
+    if not isinstance(given, Iterable):
+        raise TypeError(f"the function must return an iterable of arrays at every call; got {type(given).__name__}")
+    return iter(given)
+
+
+def _names(given: Any) -> list[str] | None:
+    """Column names of X, if it is a data frame."""
+    x = given[0] if isinstance(given, tuple) and given else given
+    columns = getattr(x, "columns", None)
+    return None if columns is None else [str(name) for name in columns]
+
+
+def _told(names: Sequence[str] | None) -> str:
+    return "no column names" if names is None else f"the columns {', '.join(names)}"
 
 
 def _parts(given: Any) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
@@ -395,15 +422,30 @@ def open_rows(
                 f"a function's arrays have no column names: leave {without} out; give tuples (X, y, weights)"
             )
         return Chunks(IteratedRows(source), n_jobs=n_jobs)
+    if not isinstance(source, str | Path) or source == "":
+        raise TypeError(
+            f"source must be the path of a file or folder, or a function that gives arrays; got {source!r}"
+            if isinstance(source, str)
+            else f"source must be a path, or a function that gives arrays anew at every call; got "
+            f"{type(source).__name__}: rows in memory are given to fit as they are, and what can be run through only "
+            "once needs a function that makes it again"
+        )
     path = Path(source)
     if path.is_dir():
-        files = sorted(
+        there = sorted(
             file
-            for file in path.rglob("*.parquet")
-            if not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+            for file in path.rglob("*")
+            if file.is_file() and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
         )
+        files = [file for file in there if file.suffix == ".parquet"]
+        others = [file.name for file in there if file.suffix in _TABLES]
         if not files:
-            raise FileNotFoundError(f"no file in {path} ends in .parquet")
+            raise FileNotFoundError(f"no file in {path} ends in .parquet: of a folder, Parquet files are read")
+        if others:
+            raise ValueError(
+                f"{path} holds {others[0]} beside Parquet files, whose rows would be left out: move it, or write it as "
+                "Parquet"
+            )
         return Chunks(ArrowRows(files, columns, target, sample_weight), n_jobs=n_jobs)
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")

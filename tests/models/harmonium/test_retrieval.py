@@ -66,3 +66,27 @@ def test_more_than_the_gallery_has_is_refused(fitted: tuple[mj.Harmonium, dict[s
         model.retrieve(X, {"sizes": X["sizes"][:10]}, n=11)
     with pytest.raises(ValueError, match="n must be"):
         model.retrieve(X, X, n=0)
+
+
+@pytest.mark.parametrize("lost", [["tags"], ["tags", "sizes"]])
+def test_rows_that_show_nothing_are_like_none(lost: list[str]) -> None:
+    """Their expected latents are zero but for rounding, which has no direction."""
+    g = np.random.default_rng(0)
+    sizes = g.normal(size=(60, 3))
+    tags = (sizes @ g.normal(size=(3, 5)) > 0).astype(float)
+    model = mj.Harmonium(2, views={"tags": mj.Bernoulli(), "sizes": mj.Gaussian()}, l2=0.1)
+    model.fit({"tags": tags, "sizes": sizes})
+    query = {name: np.full((2, 5 if name == "tags" else 3), np.nan) for name in lost}
+    rows, similarities = model.retrieve(query, {"sizes": sizes})
+    assert rows.tolist() == [list(range(10))] * 2 and not similarities.any()
+    gallery = {"tags": tags.copy(), "sizes": sizes.copy()}
+    for values in gallery.values():
+        values[7] = np.nan
+    rows, similarities = model.retrieve({"sizes": sizes[:5]}, gallery, n=60)
+    assert (similarities[rows == 7] == 0).all()
+
+
+def test_a_gallery_of_few_rows_is_told_whole() -> None:
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    model = mj.Harmonium(2, l2=0.1).fit(X)
+    assert model.retrieve(X, X[:4])[0].shape == (30, 4) and model.retrieve(X, X)[0].shape == (30, 10)

@@ -13,6 +13,8 @@ Array = NDArray[np.float64]
 
 PAIRS = 4_000_000
 """Similarities that are held at a time."""
+NOTHING = 1e-9
+"""Representations no larger than this, in units of the latents' own deviation, are zero but for rounding."""
 TIES = 12
 """Decimals beyond which similarities are the same: they differ by rounding."""
 
@@ -20,7 +22,7 @@ TIES = 12
 class RetrievalMixin:
     """`retrieve` for models that have `transform`."""
 
-    def retrieve(self, queries: Any, gallery: Any, n: int = 10) -> tuple[NDArray[np.intp], Array]:
+    def retrieve(self, queries: Any, gallery: Any, n: int | None = None) -> tuple[NDArray[np.intp], Array]:
         """The rows of a gallery whose representations are most like those of queries, by cosine similarity.
 
         Both may lack views, and need not show the same ones: texts are found for pictures and pictures for texts.
@@ -29,15 +31,15 @@ class RetrievalMixin:
         ----------
         queries, gallery : array-like of shape (n_samples, n_features), or dict of arrays
             See `transform`.
-        n : int, default=10
-            Rows that are told for each query; at most as many as the gallery has.
+        n : int, optional
+            Rows that are told for each query; by default ten, or all of a smaller gallery.
 
         Returns
         -------
         indices : ndarray of shape (n_queries, n)
             Rows of the gallery, the most similar first; of equally similar ones (to 12 decimals) the first rows first.
         similarities : ndarray of shape (n_queries, n)
-            Between -1 and 1; 0 where a representation is zero.
+            Between -1 and 1; 0 where a representation is zero, as of a row that lacks every view.
 
         Raises
         ------
@@ -60,8 +62,10 @@ class RetrievalMixin:
         >>> rows.shape, bool((similarities > 0.9).all())
         ((3, 5), True)
         """
-        check_integer("n", n, low=1)
+        if n is not None:
+            check_integer("n", n, low=1)
         wanted, there = self.transform(queries), self.transform(gallery)  # type: ignore[attr-defined]
+        n = min(10, len(there)) if n is None else n
         if n > len(there):
             raise ValueError(f"n={n} rows are asked for, but the gallery has {len(there)}")
         return most_similar(wanted, there, n)
@@ -83,6 +87,6 @@ def most_similar(queries: Array, gallery: Array, n: int) -> tuple[NDArray[np.int
 def _directions(h: Array) -> Array:
     """Rows of length one; zero where they are zero."""
     largest = np.abs(h).max(axis=1, initial=0.0, keepdims=True)  # squares of what is left do not overflow
-    h = h / np.where(largest > 0, largest, 1.0)
+    h = np.where(largest > NOTHING, h, 0.0) / np.where(largest > NOTHING, largest, 1.0)
     length = np.sqrt(np.einsum("nk,nk->n", h, h))[:, None]
     return np.asarray(h / np.where(length > 0, length, 1.0))
