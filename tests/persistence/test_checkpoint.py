@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
+from majorant.engine.checkpoint import digest, entered, fit_entered
 from majorant.persistence import SavedModelError
 
 RANDOM = np.random.default_rng(0)
@@ -115,6 +118,23 @@ def test_several_fits_in_one_block(tmp_path: Path) -> None:
             same(one, other)
 
 
+NOT_KEPT: dict[str, Fit] = {
+    "kmeans": lambda x: mj.KMeans(3, random_state=0).fit(x),
+    "margin": lambda x: mj.LatentSVC(2, random_state=0, max_iter=3).fit(x[::30], LABELS[::30]),
+    "harmonium": lambda x: mj.Harmonium(2, random_state=0, max_iter=3).fit(x[::30] > 0),
+    "counts": lambda x: mj.RegressionMixture(2, family="poisson", random_state=0).fit(x[::30], LABELS[::30] + 1),
+}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("name", NOT_KEPT)
+def test_a_fit_of_which_nothing_is_kept_says_so(name: str, tmp_path: Path) -> None:
+    for x in (X, X if name == "margin" else X + 1):  # other rows are fitted, or refused by a start that is known
+        with mj.checkpoint(tmp_path / "fit"), pytest.warns(UserWarning, match="nothing of this .* can be kept"):
+            kept = NOT_KEPT[name](x)
+        same(NOT_KEPT[name](x), kept)
+
+
 class TestRefusals:
     @pytest.mark.parametrize("name", ["lloyd", "gaussian", "lines"])
     def test_other_data(self, name: str, tmp_path: Path) -> None:
@@ -127,16 +147,16 @@ class TestRefusals:
 
     def test_other_parameters(self, tmp_path: Path) -> None:
         with mj.checkpoint(tmp_path / "fit"):
-            mj.KMeans(3, random_state=0, n_jobs=1).fit(X)
+            mj.KMeans(algorithm="lloyd", n_clusters=3, random_state=0, n_jobs=1).fit(X)
         with mj.checkpoint(tmp_path / "fit"):
-            mj.KMeans(3, random_state=0, n_jobs=2).fit(X)
+            mj.KMeans(algorithm="lloyd", n_clusters=3, random_state=0, n_jobs=2).fit(X)
         expected = "of other parameters of KMeans: n_clusters was 3 and is 4, random_state was 0 and is 1; name another"
         with pytest.raises(mj.CheckpointError, match=expected), mj.checkpoint(tmp_path / "fit"):
-            mj.KMeans(4, random_state=1).fit(X)
+            mj.KMeans(algorithm="lloyd", n_clusters=4, random_state=1).fit(X)
 
     def test_another_model(self, tmp_path: Path) -> None:
         with mj.checkpoint(tmp_path / "fit"):
-            mj.KMeans(3, random_state=0).fit(X)
+            mj.KMeans(algorithm="lloyd", n_clusters=3, random_state=0).fit(X)
         expected = "it has KMeans where GaussianMixture is fitted"
         with pytest.raises(mj.CheckpointError, match=expected), mj.checkpoint(tmp_path / "fit"):
             mj.GaussianMixture(3, random_state=0).fit(X)
@@ -160,3 +180,49 @@ class TestRefusals:
     def test_every(self, tmp_path: Path) -> None:
         with pytest.raises(ValueError, match="every"), mj.checkpoint(tmp_path / "fit", every=0):
             pass
+
+
+def valued(seed: int) -> list[Any]:
+    """A value of every type that a saved model may hold as a parameter, and of some more; others for another seed."""
+    evidence, trace = (
+        getattr(mj.KMeans(2 + seed, random_state=0).fit(X[:50]), name) for name in ("evidence_", "trace_")
+    )
+    mixed, texts = np.empty(2, dtype=object), np.array(["a", f"{seed}"], dtype=object)
+    mixed[:] = [(1, 2), {seed}]
+    plain = [seed, seed > 0, float(seed), f"{seed}", [1, seed], (1, seed), {"a": seed}, {seed: "a"}, [[1, seed], 23]]
+    more = [slice(seed, 4), f"{seed}".encode(), {"a", f"{seed}"}, frozenset({seed}), np.arange(seed, 4), mixed, texts]
+    random = [np.float32(seed), np.random.RandomState(seed), np.random.default_rng(seed)]
+    ours = [
+        mj.GibbsLimit(eta=0.2 + seed / 2),
+        mj.Bernoulli(slice(seed, 12)),
+        mj.Gaussian(["a", f"b{seed}"]),
+        evidence,
+        trace,
+    ]
+    return [*plain, *more, *random, *ours]
+
+
+def test_every_type_of_parameter_is_told_apart() -> None:
+    found = [[digest(value) for value in valued(seed)] for seed in (0, 1, 0)]
+    assert found[0] == found[2]
+    assert not set(found[0]) & set(found[1])
+    assert digest([[1], 23]) != digest([[12], 3])
+
+
+def test_views_of_columns_under_a_checkpoint(tmp_path: Path) -> None:
+    enter_with(tmp_path, mj.Bernoulli(slice(0, 12)))
+    enter_with(tmp_path, mj.Bernoulli(slice(0, 12)))
+    with pytest.raises(mj.CheckpointError, match="of other parameters"):
+        enter_with(tmp_path, mj.Bernoulli(slice(0, 13)))
+
+
+@pytest.mark.parametrize("function", [len, lambda x: x, np.linalg.norm, partial(max, 1)])
+def test_a_function_as_parameter_is_refused_by_name(function: Any, tmp_path: Path) -> None:
+    name = getattr(function, "__qualname__", "partial")
+    with pytest.raises(ValueError, match=f"the function {re.escape(name)} cannot be told"):
+        enter_with(tmp_path, [function])
+
+
+def enter_with(folder: Path, value: Any) -> None:
+    with mj.checkpoint(folder / "fit"), fit_entered("Model", {"parameter": value}):
+        entered(loop="any")

@@ -8,12 +8,18 @@ order in which the fit begins them, and each is told by its start.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
+from functools import partial
+from inspect import isroutine
 from typing import Any
 
 import numpy as np
+
+from majorant._validation import levels_to_user
 
 JOURNAL: ContextVar[Journal | None] = ContextVar("majorant_journal", default=None)
 """The journal of the fits of this context; None: nothing is kept."""
@@ -33,11 +39,14 @@ class Entry:
     ----------
     state : dict or None
         What a loop needs to go on from where it was last kept; None: nothing is known.
+    is_lost : bool
+        Whether the state was something that no file holds.
     """
 
     def __init__(self, journal: Journal, identity: Mapping[str, Any]) -> None:
         self._journal, self.identity = journal, dict(identity)
         self.state: dict[str, Any] | None = None
+        self.is_lost = False
 
     def keep(self, state: dict[str, Any]) -> None:
         """Remember where a loop stands after an iteration; every so often it is also written."""
@@ -69,13 +78,18 @@ class Journal:
         Iterations between two writings.
     write : callable
         Given all entries.
+
+    Attributes
+    ----------
+    is_in_fit : bool
+        Whether a fit is under way, so that one that begins is a part of it.
     """
 
     def __init__(self, name: str, every: int, write: Callable[[list[Entry]], None]) -> None:
         self._name, self._every, self._write = name, every, write
         self.entries: list[Entry] = []
         self._known = self._position = self._iterations = 0
-        self._is_written = True
+        self._is_written, self.is_in_fit = True, False
 
     def recall(self, identities: list[tuple[dict[str, Any], dict[str, Any] | None]]) -> None:
         """Take entries of an earlier run, as (identity, state)."""
@@ -114,6 +128,12 @@ class Journal:
             self._iterations, self._is_written = 0, True
             self._write(self.entries)
 
+    def has_kept_since(self, fit: Entry) -> bool:
+        """Whether a loop that began after a fit is kept."""
+        self.write()
+        loops = self.entries[self.entries.index(fit) + 1 : self._position]
+        return any("loop" in entry.identity and not entry.is_lost for entry in loops)
+
     def refused(self, reason: str) -> CheckpointError:
         return CheckpointError(f"{self._name} is {reason}; name another file, or delete this one to begin anew")
 
@@ -124,21 +144,35 @@ def entered(**identity: Any) -> Entry | None:
     return None if journal is None else journal.enter(**{name: _described(value) for name, value in identity.items()})
 
 
-def enter_fit(model: str, parameters: Mapping[str, Any]) -> None:
-    """A fit begins.
+@contextmanager
+def fit_entered(model: str, parameters: Mapping[str, Any]) -> Iterator[None]:
+    """A fit in a block; where it ends well and nothing of it could be kept, a warning says so.
 
     Raises
     ------
     ValueError
-        If it draws other numbers every time, so that it cannot be gone on with.
+        If it draws other numbers every time, or a parameter is a function, so that it cannot be gone on with.
     """
     journal = JOURNAL.get()
     if journal is None:
+        yield
         return
     if parameters.get("random_state", 0) is None:
         raise ValueError("random_state=None draws other numbers in every fit: set a whole number under a checkpoint")
     described = {name: _described(value) for name, value in parameters.items() if name not in IMMATERIAL}
-    journal.enter(model=model, parameters=described)
+    first = journal.enter(model=model, parameters=described)
+    is_within, journal.is_in_fit = journal.is_in_fit, True
+    try:
+        yield
+    finally:
+        journal.is_in_fit = is_within
+    if not is_within and not journal.has_kept_since(first):
+        warnings.warn(
+            f"nothing of this {model} can be kept in a checkpoint: it was fitted from its beginning, on the rows that "
+            "it was given now, and so it will be every time; take it out of the block, or see majorant.checkpoint for "
+            "the fits that are kept",
+            stacklevel=levels_to_user(),
+        )
 
 
 def digest(value: Any) -> str:
@@ -149,23 +183,39 @@ def digest(value: Any) -> str:
 
 
 def _tell(value: Any, told: Any) -> None:
+    if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
+        told.update(f"{value!r};".encode())
+        return
+    told.update(f"{type(value).__name__};".encode())
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
-        told.update(f"{value.dtype.str}{value.shape}".encode())
+        told.update(f"{value.dtype.str}{value.shape};".encode())
         told.update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, np.ndarray):
+        _tell([value.shape, value.ravel().tolist()], told)
     elif isinstance(value, list | tuple):
-        told.update(f"{type(value).__name__}{len(value)}".encode())
+        told.update(f"{len(value)};".encode())
         for item in value:
             _tell(item, told)
     elif isinstance(value, Mapping):
-        _tell([[str(key), item] for key, item in value.items()], told)
+        _tell([[key, item] for key, item in value.items()], told)
+    elif isinstance(value, set | frozenset):
+        _tell(sorted(digest(item) for item in value), told)  # the order of a set is another in every process
+    elif isinstance(value, slice):
+        _tell([value.start, value.stop, value.step], told)
     elif isinstance(value, np.random.RandomState):
         _tell(value.get_state(legacy=True), told)
-    elif value is None or isinstance(value, bool | int | float | str | np.generic):
-        told.update(repr(value).encode())
+    elif isinstance(value, np.random.Generator):
+        _tell(value.bit_generator.state, told)
+    elif callable(value) and (isroutine(value) or isinstance(value, type | partial)):
+        name = getattr(value, "__qualname__", type(value).__name__)
+        raise ValueError(
+            f"the function {name} cannot be told from another one: a fit under a checkpoint takes no functions as "
+            "parameters; fit with one of the named choices, or without the checkpoint"
+        )
+    elif is_dataclass(value):
+        _tell({f.name: getattr(value, f.name) for f in fields(value)}, told)
     else:
-        told.update(type(value).__name__.encode())
-        parts = {f.name: getattr(value, f.name) for f in fields(value)} if is_dataclass(value) else vars(value)
-        _tell(parts if hasattr(value, "__dict__") or is_dataclass(value) else repr(value), told)
+        _tell(vars(value) if hasattr(value, "__dict__") else repr(value), told)
 
 
 def _described(value: Any) -> str:

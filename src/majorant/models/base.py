@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._progress import VERBOSE
-from majorant.engine.checkpoint import enter_fit
+from majorant.engine.checkpoint import fit_entered
 from majorant.engine.chunks import Chunks
 from majorant.engine.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.trace import Trace
@@ -56,11 +56,11 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     def _all_or_nothing(self) -> Iterator[None]:
         """A fit that fails or is interrupted leaves the estimator as it was: unfitted, or with the fit before."""
         before = dict(self.__dict__)
-        enter_fit(type(self).__name__, self.get_params(deep=False))
         verbose = getattr(self, "verbose", 0)
         token = VERBOSE.set(verbose if isinstance(verbose, int) else 0)  # anything else the fit refuses
         try:
-            yield
+            with fit_entered(type(self).__name__, self.get_params(deep=False)):
+                yield
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)

@@ -31,6 +31,11 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     left out, and one pass over the data tells whether they are the same. Iterations of a bound policy that explores
     are made again.
 
+    Kept are fits of ``GaussianMixture``, ``LatentClassClassifier`` and ``LatentPrototypeClassifier``; of ``KMeans``
+    where rows are streamed or ``algorithm="lloyd"``; of ``RegressionMixture`` with the Gaussian
+    family where rows are streamed or ``init="random"``. Of others nothing is kept as a rule: they run from their
+    beginning on whatever rows they are given, and where nothing could be kept a warning says so at their end.
+
     Parameters
     ----------
     path : path-like
@@ -45,7 +50,12 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     SavedModelError
         A ValueError: the file is damaged or no checkpoint.
     ValueError
-        If a fit has ``random_state=None``: it could not be gone on with.
+        If a fit has ``random_state=None``, or a function among its parameters: it could not be gone on with.
+
+    Warns
+    -----
+    UserWarning
+        A fit ended of which nothing could be kept.
 
     Examples
     --------
@@ -53,9 +63,9 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     >>> path = pathlib.Path(tempfile.mkdtemp()) / "fit.checkpoint"
     >>> X = np.random.default_rng(0).normal(size=(1000, 3))
     >>> with mj.checkpoint(path):
-    ...     first = mj.KMeans(3, random_state=0).fit(X)
+    ...     first = mj.KMeans(3, algorithm="lloyd", random_state=0).fit(X)
     >>> with mj.checkpoint(path):
-    ...     again = mj.KMeans(3, random_state=0).fit(X)
+    ...     again = mj.KMeans(3, algorithm="lloyd", random_state=0).fit(X)
     >>> bool((first.cluster_centers_ == again.cluster_centers_).all())
     True
     """
@@ -87,6 +97,7 @@ def _state(encoder: Encoder, entry: Entry) -> Any:
     except UnsavableError:
         for name in list(encoder.arrays)[n_arrays:]:
             del encoder.arrays[name]
+        entry.is_lost = True
         return None
 
 
