@@ -19,6 +19,12 @@ from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, Unsav
 
 FORMAT = 1
 _KIND = "majorant checkpoint"
+PARAMETERS = (
+    "majorant.models.latent_class.family:LatentClasses",
+    "majorant.models.regression_mixture.parameters:Regressions",
+    "majorant.solvers.gaussian:Mixture",
+)
+"""Classes that parameters of a loop may be of, by where they are: only these are made from a file."""
 
 
 @contextmanager
@@ -108,23 +114,20 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return type(value)(map(_plain, value))
     if is_dataclass(value) and not isinstance(value, type):
-        home = type(value)
-        if not home.__module__.startswith("majorant.") or any(not f.init for f in fields(value)):
-            raise UnsavableError(f"a {home.__name__} is not kept")
-        parts = {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
-        return {"class": f"{home.__module__}:{home.__qualname__}", "parts": parts}
+        name = f"{type(value).__module__}:{type(value).__qualname__}"
+        if name not in PARAMETERS:
+            raise UnsavableError(f"a {type(value).__name__} is not kept")
+        return {"class": name, "parts": {f.name: _plain(getattr(value, f.name)) for f in fields(value)}}
     return value
 
 
 def _whole(value: Any) -> Any:
     """The inverse of `_plain`."""
     if isinstance(value, dict) and set(value) == {"class", "parts"}:
+        if value["class"] not in PARAMETERS:
+            raise SavedModelError(f"it holds a {value['class']}, which is no parameter of a model of this version")
         module, _, name = value["class"].partition(":")
-        if not module.startswith("majorant.") or not name.isidentifier():
-            raise SavedModelError(f"it holds a {value['class']}, which is no parameter of a model")
         made = getattr(import_module(module), name)
-        if not (isinstance(made, type) and is_dataclass(made)):
-            raise SavedModelError(f"it holds a {value['class']}, which is no parameter of a model")
         return made(**{key: _whole(item) for key, item in value["parts"].items()})
     if isinstance(value, dict):
         return {key: _whole(item) for key, item in value.items()}
@@ -139,5 +142,5 @@ def _read(path: str | os.PathLike[str]) -> list[tuple[dict[str, Any], dict[str, 
             raise SavedModelError("its meta.json does not describe a checkpoint of this version")
         decoder = Decoder(arrays)
         return [(decoder.decode(identity), _whole(decoder.decode(state))) for identity, state in meta["entries"]]
-    except FAULTS_OF_A_FILE as error:
+    except (*FAULTS_OF_A_FILE, ImportError) as error:
         raise SavedModelError(f"{os.fspath(path)} is not a checkpoint that can be gone on from: {error}") from error
