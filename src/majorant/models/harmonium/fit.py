@@ -131,14 +131,24 @@ class Penalised:
         return np.concatenate([-free, -most, low]), np.concatenate([free, most, high])
 
     def minimise(self, start: Parameters, *, tol: float, max_iter: int) -> tuple[Parameters, SmoothResult]:
-        """L-BFGS from a start; beyond the edge where the model is improper the objective counts as large."""
-        last = 0.0
+        """L-BFGS from a start; beyond the edge where the model is improper the objective counts as large.
+
+        A start beyond it is brought to the near side: there is no slope to follow from where it was.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            If there is no objective there either.
+        """
+        last: float | None = None
 
         def f(flat: Array) -> tuple[float, Array]:
             nonlocal last
             try:
                 last, slope = self.value_and_slope(self.outward(flat))
             except np.linalg.LinAlgError:
+                if last is None:
+                    raise
                 return last + 10 * (1 + abs(last)), np.zeros_like(flat)
             return last, slope.packed()
 
@@ -147,9 +157,12 @@ class Penalised:
             value = f(first)[0]
             return start, SmoothResult(first, value, [value], True)
         low, high = self.box(start.n_components)
-        found = lbfgs(
-            f, np.clip(first, low, high), tol=tol, gtol=tol**0.5 / 10, memory=MEMORY, max_iter=max_iter, box=(low, high)
-        )
+        first = np.clip(first, low, high)
+        begun = self.outward(first)
+        near = shrunk(begun)
+        if near is not begun:
+            first = self.inward(near)
+        found = lbfgs(f, first, tol=tol, gtol=tol**0.5 / 10, memory=MEMORY, max_iter=max_iter, box=(low, high))
         return self.outward(found.x), found
 
 
@@ -335,7 +348,10 @@ class Search:
             kept = min(range(self.n_init), key=lambda i: records[i].objective)
             n_iter = records[kept].n_iter + len(more)
             records[kept] = replace(records[kept], objective=more[-1], n_iter=n_iter)
-        at = principal_axes(cost, at)
+        axes = principal_axes(cost, at)
+        if optimal is not None and (axes.n_components < at.n_components or not axes.weights.any()):
+            optimal = optimality(cost, axes)  # of what is kept: small components were dropped
+        at = axes
         path = choice.path if isinstance(self.l2, str) else []
         return Found(at, cost.value(at), l2, largest, tuple(records), values, optimal, n_grown, path)
 
@@ -450,6 +466,17 @@ def properness(at: Parameters) -> float:
     """The least eigenvalue of the latents' precision without the Gaussian variables: positive where proper."""
     u = at.weights[: len(at.log_variance)]
     return float(np.linalg.eigvalsh(np.eye(at.n_components) - (u.T * at.variance) @ u)[0])
+
+
+EDGE = 1e-10
+"""The least `properness` of a start."""
+
+
+def shrunk(at: Parameters) -> Parameters:
+    """The point itself where the model is proper, otherwise one whose weights are smaller by a factor and proper."""
+    if not at.weights.size or (room := properness(at)) > EDGE:
+        return at
+    return Parameters(at.weights * np.sqrt(0.9 / (1 - room)), at.intercept, at.log_variance)
 
 
 def widened(cost: Penalised, at: Parameters, directions: Array) -> Parameters:
