@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -62,3 +64,16 @@ def test_rankings_that_are_cut_count_what_they_leave_out() -> None:
 def test_what_is_no_ranking_is_refused(call, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("n", [2.0, "2", True, [2], np.float64(2)])
+def test_a_length_that_is_no_whole_number_is_refused(n: Any) -> None:
+    with pytest.raises(TypeError, match="n must be a whole number"):
+        metrics.mean_average_precision([[1, 1]], n=n)
+
+
+@pytest.mark.parametrize("n", [0, -1, 3])
+def test_a_length_out_of_range_is_refused(n: int) -> None:
+    with pytest.raises(ValueError, match="n must be"):
+        metrics.mean_average_precision([[1, 1]], n=n)
+    assert metrics.mean_average_precision([[1, 1]], n=2) == 1.0

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._validation import check_integer
+
 Array = NDArray[np.float64]
 
 __all__ = ["average_precision", "mean_average_precision", "mean_precision_at_recall"]
@@ -69,13 +71,18 @@ def mean_average_precision(relevant: Any, *, n: int | None = None, n_relevant: A
     -------
     float
 
+    Raises
+    ------
+    ValueError, TypeError
+        If n is no whole number from 1 to n_ranked, or as in `average_precision`.
+
     Examples
     --------
     >>> mean_average_precision([[1, 0, 1, 0], [0, 1, 0, 0]], n=2)
     0.5
     """
     hits, total = _checked(relevant, n_relevant)
-    if n is not None and not 1 <= n <= hits.shape[1]:
+    if n is not None and check_integer("n", n, low=1) > hits.shape[1]:
         raise ValueError(f"n must be between 1 and {hits.shape[1]}, the length of the rankings; got {n!r}")
     return float(average_precision(hits[:, :n], n_relevant=total).mean())
 
