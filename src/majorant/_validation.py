@@ -285,8 +285,9 @@ def _kind(value: Any) -> str:
 
 def levels_to_user() -> int:
     """The `stacklevel` of a warning that points at the line outside majorant that led to it."""
+    inner = ("majorant", "contextlib")  # what runs the context managers of majorant
     level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] == "majorant":
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in inner:
         level, frame = level + 1, frame.f_back
     return level
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+
+import majorant as mj
+from majorant.cli.parts import read_parts, writing_parts
 
 Majorant = Callable[..., Any]
 N = 3000
@@ -98,3 +102,50 @@ def test_few_rows(rows: int, majorant: Majorant) -> None:
     answer = majorant("predict", "run", "new.parquet", "--out", "p.parquet")
     assert (answer.status == 0) == (rows > 0)
     assert ("has no rows" in answer.words) == (rows == 0)
+
+
+def pending() -> list[Any]:
+    """The files of Parquet that are being read."""
+    return [f for f in gc.get_objects() if isinstance(f, pq.ParquetFile) and not f.closed]
+
+
+def raising(error: Exception) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fail
+
+
+@pytest.mark.usefixtures("many_parts")
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OSError(28, "No space left on device"), "p.parquet cannot be written: No space left on device"),
+        (OSError("the stream is closed"), "p.parquet cannot be written: the stream is closed"),
+    ],
+)
+def test_an_output_that_cannot_be_written(
+    error: Exception, told: str, majorant: Majorant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted(majorant)
+    TABLE.write_parquet("new.parquet")
+    monkeypatch.setattr(pq.ParquetWriter, "write_table", raising(error))
+    answer = majorant("predict", "run", "new.parquet", "--out", "p.parquet")
+    assert answer.status != 0 and told in answer.words
+    assert not pending() and not list(Path().glob("*p.parquet*"))
+
+
+def test_an_error_of_the_system_in_the_block_is_not_of_the_output(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="of something else"), writing_parts(tmp_path / "p.csv"):
+        raise OSError("of something else")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("reader", ["stream", "parts"])
+def test_memory_that_runs_out_is_no_damaged_file(reader: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "new.parquet"
+    TABLE.write_parquet(path)
+    rows = mj.open_rows(path)
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", raising(pa.ArrowMemoryError("malloc failed")))
+    with pytest.raises(MemoryError, match="malloc failed"):
+        mj.KMeans(2, random_state=0).fit(rows) if reader == "stream" else list(read_parts(path))

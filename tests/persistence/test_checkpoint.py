@@ -136,8 +136,9 @@ NOT_KEPT: dict[str, Fit] = {
 @pytest.mark.parametrize("name", NOT_KEPT)
 def test_a_fit_of_which_nothing_is_kept_says_so(name: str, tmp_path: Path) -> None:
     for x in (X, X if name == "margin" else X + 1):  # other rows are fitted, or refused by a start that is known
-        with mj.checkpoint(tmp_path / "fit"), pytest.warns(UserWarning, match="nothing of this .* can be kept"):
+        with mj.checkpoint(tmp_path / "fit"), pytest.warns(UserWarning, match="nothing of this .* can be kept") as told:
             kept = NOT_KEPT[name](x)
+        assert {warning.filename for warning in told} == {__file__}
         same(NOT_KEPT[name](x), kept)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -17,7 +17,7 @@ PART_BYTES = 1 << 22
 """A part of a Parquet file takes about this much as numbers."""
 
 
-def read_parts(path: Path, *, whole: bool = False) -> Iterator[tuple[int, SourceTable]]:
+def read_parts(path: Path, *, whole: bool = False) -> Generator[tuple[int, SourceTable]]:
     """The parts of a table with the number of rows before each: of a Parquet file some rows at a time, else all.
 
     Parameters
@@ -50,6 +50,8 @@ def read_parts(path: Path, *, whole: bool = False) -> Iterator[tuple[int, Source
                 where = "" if frame.height == n else f" (rows {before + 1} to {before + frame.height})"
                 yield before, SourceTable(path, frame, "", where)
                 before += frame.height
+    except MemoryError:  # pyarrow's own is an ArrowException too
+        raise
     except pa.ArrowException as error:
         raise _unreadable(path, error) from error
     except OSError as error:
@@ -69,13 +71,25 @@ def _unreadable(path: Path, error: Exception) -> CommandError:
 class PartWriter:
     """Writes columns part by part, by the ending of a file's name; a part is a row group of a Parquet file."""
 
-    def __init__(self, stream: BinaryIO, ending: str) -> None:
-        self._stream, self._ending = stream, ending
+    def __init__(self, stream: BinaryIO, path: Path) -> None:
+        self._stream, self._path, self._ending = stream, path, path.suffix.lower()
         self._parquet: Any = None
         self.n_rows = 0
 
     def write(self, columns: Mapping[str, Any]) -> None:
-        """Append rows."""
+        """Append rows.
+
+        Raises
+        ------
+        CommandError
+            If the file cannot be written.
+        """
+        try:
+            self._write(columns)
+        except OSError as error:
+            raise _unwritable(self._path, error) from error
+
+    def _write(self, columns: Mapping[str, Any]) -> None:
         frame = pl.DataFrame(dict(columns))
         if self._ending == ".parquet":
             import pyarrow as pa
@@ -97,13 +111,32 @@ class PartWriter:
 
 @contextmanager
 def writing_parts(path: Path) -> Iterator[PartWriter]:
-    """A writer of a file that appears whole or not at all."""
-    with replacing(path) as stream:
-        writer = PartWriter(stream, path.suffix.lower())
-        try:
-            yield writer
-        finally:
-            writer.close()
+    """A writer of a file that appears whole or not at all.
+
+    Raises
+    ------
+    CommandError
+        If the file cannot be written; what the block raises itself passes.
+    """
+    of_block: OSError | None = None
+    try:
+        with replacing(path) as stream:
+            writer = PartWriter(stream, path)
+            try:
+                yield writer
+            except OSError as error:
+                of_block = error
+                raise
+            finally:
+                writer.close()
+    except OSError as error:
+        if error is of_block:
+            raise
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> CommandError:
+    return CommandError(f"{path} cannot be written: {error.strerror or error}.")
 
 
 def write_table(columns: Mapping[str, Any], path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +30,19 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
     n_rows = n_left_out = 0
     lost: list[str] = []
     none_left: NoRowsLeftError | None = None
-    try:
-        with writing_parts(out) as writer:
-            for before, table in read_parts(table_path, whole=is_by_bag):
-                n_rows += table.frame.height
-                try:
-                    found, n_without, lost = _predicted(estimator, recipe, table, before, drop_missing)
-                except NoRowsLeftError as error:
-                    none_left, n_without = error, table.frame.height
-                else:
-                    writer.write(found)
-                n_left_out += n_without
-            if writer.n_rows == 0 and none_left is not None:
-                raise none_left
-    except OSError as error:
-        raise CommandError(f"{out} cannot be written: {error.strerror}.") from error
+    parts = read_parts(table_path, whole=is_by_bag)
+    with closing(parts), writing_parts(out) as writer:
+        for before, table in parts:
+            n_rows += table.frame.height
+            try:
+                found, n_without, lost = _predicted(estimator, recipe, table, before, drop_missing)
+            except NoRowsLeftError as error:
+                none_left, n_without = error, table.frame.height
+            else:
+                writer.write(found)
+            n_left_out += n_without
+        if writer.n_rows == 0 and none_left is not None:
+            raise none_left
     if is_by_bag:
         bags = f"{counted(writer.n_rows, 'bag')} of {counted(n_rows - n_left_out, 'row')}"
         return f"{out}, {bags}, {n_left_out} left out"

@@ -139,6 +139,8 @@ def _opened(path: Path) -> Iterator[Any]:
             opened = pa.ipc.open_file(pa.memory_map(str(path)))
         with opened as file:
             yield file
+    except MemoryError:  # pyarrow's own is an ArrowException too
+        raise
     except pa.ArrowException as error:
         raise unreadable(path) from error
     except OSError as error:
