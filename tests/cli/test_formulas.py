@@ -175,3 +175,33 @@ def test_separated_rows_are_told_with_what_to_do(majorant: Majorant, tmp_path: P
 def test_mistakes(majorant: Majorant, table: pl.DataFrame, arguments: list[str], words: str) -> None:
     answer = majorant(*arguments, "--out", "run")
     assert answer.status == 2 and words in answer.words and not Path("run").exists()
+
+
+@pytest.mark.parametrize(
+    ("formula", "is_curved"),
+    [
+        ("y ~ x", False),
+        ("y ~ x + w", False),
+        ("y ~ log(x + 9) + w", False),
+        ("y ~ x + arm", False),
+        ("y ~ x:arm", False),
+        ("y ~ x + I(x**2)", True),
+        ("y ~ x * arm", True),
+        ("y ~ x * w", True),
+        ("y ~ poly(x, 2)", True),
+    ],
+)
+def test_terms_that_share_a_column_are_not_told_as_straight_lines(
+    majorant: Majorant, tmp_path: Path, formula: str, is_curved: bool
+) -> None:
+    random = np.random.default_rng(0)
+    x, w, arm = random.normal(size=90), random.normal(size=90), np.arange(90) % 2
+    y = np.where(np.arange(90) % 3, 2 * x + 0.5 * x**2, 9 - x) + 0.1 * random.normal(size=90)
+    pl.DataFrame({"x": x, "w": w, "arm": np.array(["u", "v"])[arm], "y": y}).write_csv(tmp_path / "t.csv")
+    done = majorant("fit", "regression-mixture", "t.csv", "--formula", formula, "--out", "run")
+    assert done.status == 0, done.err
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert ("per unit of" in page) != is_curved
+    if is_curved:
+        for words in ("straight line", " as steep", "at its mean", "at their means"):
+            assert words not in page, words

@@ -107,6 +107,18 @@ class Terms:
     def has_intercept(self) -> bool:
         return INTERCEPT in self.terms
 
+    @property
+    def is_curved(self) -> bool:
+        """Whether a number of the table enters several columns of the design, of which none then moves alone."""
+        columns = list(self.kinds)
+        enters = [
+            name for term in self.terms for name in variables_of([term], columns) if self.kinds[name] == "numbers"
+        ]
+        if len(enters) > len(set(enters)):
+            return True
+        wide = {text for term in self.terms for method, text in term if method == "python" and text not in self.levels}
+        return any(sum(name.startswith(f"{text}[") for name in self.names) > 1 for text in wide)
+
     def to_state(self) -> dict[str, Any]:
         """Plain values, for saving."""
         return {

@@ -115,13 +115,20 @@ class Regression(Memberships):
     def has_lines(self) -> bool:
         """Whether the components are lines with normal noise and every row stands for itself, so that they are drawn.
 
-        Otherwise the coefficients are those of a linear predictor, or rows belong to components by more than y.
+        Otherwise the coefficients are those of a linear predictor, rows belong to components by more than y, or a
+        formula makes several features of one column, such as x and its square.
         """
         model = self.run.estimator
         formula = getattr(model, "formula_", None)
         has_offset = formula is not None and "offset" in formula.roles
-        given = self.has_groups or self.has_gating or has_offset
+        given = self.has_groups or self.has_gating or has_offset or self.is_curved
         return self.response.has_normal_noise and model.trim == 0 and not given
+
+    @property
+    def is_curved(self) -> bool:
+        """Whether features share a column of the table, so that none of them moves while the others are held."""
+        formula = getattr(self.run.estimator, "formula_", None)
+        return formula is not None and formula.features.is_curved
 
     @property
     def has_groups(self) -> bool:

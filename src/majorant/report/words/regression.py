@@ -88,6 +88,8 @@ def components_headline(regression: Regression) -> str:
         return f"One {'line' if regression.has_lines else 'component'} describes all rows."
     if regression.run.estimator.is_exact_:
         return "All components are the same line."
+    if regression.is_curved:
+        return f"{capital(in_prose(k))} components, told by several terms of the same column together."
     slopes, scale = regression.lines.coef[:, feature], regression.lines.scale
     found, name = regression.intervals, main_feature(regression)
     if found is not None:
