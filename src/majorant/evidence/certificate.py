@@ -45,6 +45,9 @@ class Certificate:
         An objective that some solution of which the bound speaks is known to have: how loose the bound can be at most.
         Minus infinity if none is known.
 
+    unless : str, optional
+        What the proof is up to, beginning with "unless": the sentence ends with it.
+
     Raises
     ------
     ValueError
@@ -64,6 +67,7 @@ class Certificate:
     solution: str = "solution"
     unit: str = ""
     attained: float | None = None
+    unless: str = ""
 
     def __post_init__(self) -> None:
         if self.sense not in ("min", "max"):
@@ -99,12 +103,19 @@ class Certificate:
 
     @property
     def proved(self) -> bool:
-        """Whether the fit is proved optimal: to a relative gap of 1e-5 or, where there is a unit, to 0.01 of it."""
+        """Whether the fit is proved optimal: to a relative gap of 1e-5 or, where there is a unit, to 0.01 of it.
+
+        Up to what `unless` says.
+        """
         return self.difference <= PROVED_DIFFERENCE if self.unit else self.gap <= PROVED
 
     @property
     def sentence(self) -> str:
-        """What is proved, in a sentence whose numbers are rounded to the safe side."""
+        """What is proved, in a sentence whose numbers are rounded to the safe side, and what the proof is up to."""
+        return f"{self._sentence} All this {self.unless}." if self.unless else self._sentence
+
+    @property
+    def _sentence(self) -> str:
         fit = "this fit is"
         if not math.isfinite(self.difference if self.unit else self.gap):
             return (

@@ -165,6 +165,20 @@ def test_a_fit_of_rows_that_lack_bits_is_certified() -> None:
     assert random.objective_ == pytest.approx(model.objective_, rel=1e-7)
 
 
+def test_of_many_variables_nothing_is_called_proved_without_what_it_is_up_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = three_views()
+    model = mj.HarmoniumClassifier(6, views=VIEWS, l2=3.0, loss_weight=10.0).fit(X, y)
+    exact = (model.certificate_, model.certify(X, y), model.evidence_.note)
+    assert exact[0].is_global and "Lanczos" not in " ".join(map(str, exact)) and not exact[0].by_lanczos
+    n = model.components_.shape[1] + len(model.label_components_)
+    for most, large in ((n, False), (n - 1, True)):
+        monkeypatch.setattr(certificate, "MOST_DENSE", most)
+        model.fit(X, y)
+        assert model.certificate_.is_global and model.certificate_.by_lanczos == large
+        for text in (model.certificate_.sentence, model.certify(X, y).sentence, model.evidence_.note):
+            assert ("unless Lanczos' method, from a random start, missed" in text) == large
+
+
 # What y a certificate takes
 
 

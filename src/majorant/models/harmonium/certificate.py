@@ -31,6 +31,11 @@ LANCZOS = 1e-6
 """Relative residual at which Lanczos' method ends."""
 
 
+def is_large(n_rows: int) -> bool:
+    """Whether eigenvalues of a matrix of this size are found by Lanczos' method, which might miss the largest."""
+    return n_rows > MOST_DENSE
+
+
 class Curvature:
     """Products with minus twice the gradient of the mean log pseudo-likelihood (minus loss) in J, in units of `scale`.
 
@@ -52,6 +57,11 @@ class Curvature:
         self.pieces = [_of_part(problem, part, at, scale) for part in problem.parts]
         self.shares = [piece.total / problem.total_weight for _, piece in self.pieces]
 
+    @property
+    def by_lanczos(self) -> bool:
+        """Whether there are too many variables to compute all eigenvalues."""
+        return is_large(self.size)
+
     def times(self, vectors: Array) -> Array:
         """Products with columns of `vectors` (n_rows, q)."""
         out = np.zeros_like(vectors)
@@ -67,13 +77,13 @@ class Curvature:
         return out
 
     def largest(self, k: int) -> tuple[Array, Array]:
-        """Bounds above on the k largest eigenvalues, descending, and their vectors (n_rows, k).
+        """The k largest eigenvalues, descending, and their vectors (n_rows, k).
 
-        Of many variables each is the Ritz value of Lanczos' method, which lies below, and the norm of its residual: an
-        eigenvalue is no farther away.
+        Of many variables (`by_lanczos`) each is the Ritz value of Lanczos' method from a random start, plus the norm of
+        its residual: an eigenvalue is no farther away. That it is the largest is not proved: the method might miss it.
         """
         n, k = self.size, min(k, self.size)
-        if n <= MOST_DENSE:
+        if not self.by_lanczos:
             values, vectors = eigh(self.matrix(), subset_by_index=[n - k, n - 1], overwrite_a=True)
         else:
             operator = LinearOperator(

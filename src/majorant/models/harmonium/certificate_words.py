@@ -9,6 +9,9 @@ STATIONARY = 0.01
 TOLERANCE = 1e-3
 """What the smallest eigenvalue may be below zero at a stationary point."""
 
+UNLESS_MISSED = "unless Lanczos' method, from a random start, missed the smallest eigenvalue"
+"""What the verdict on more variables than all eigenvalues are computed of is up to."""
+
 
 def tolerance_of(stationarity: float) -> float:
     """What the smallest eigenvalue may be below zero: what a gradient that is left moves it by is no direction down."""
@@ -31,6 +34,9 @@ class GlobalCertificate:
         Components that it might have used.
     method : str
         What was minimised.
+    by_lanczos : bool
+        Whether the eigenvalue is one of more than 2000 variables: found by Lanczos' method from a random start, and the
+        smallest one up to the method's missing that.
     """
 
     eigenvalue: float | None
@@ -38,6 +44,7 @@ class GlobalCertificate:
     rank: int
     n_components: int
     method: str = "pseudo-likelihood"
+    by_lanczos: bool = False
 
     @property
     def tolerance(self) -> float | None:
@@ -51,7 +58,7 @@ class GlobalCertificate:
 
     @property
     def is_global(self) -> bool:
-        """Whether the fit is certified to be a global optimum."""
+        """Whether the fit is certified to be a global optimum; with `by_lanczos` unless the eigenvalue was missed."""
         return self.has_ended and not self._leads_down
 
     @property
@@ -81,7 +88,11 @@ class GlobalCertificate:
             )
         number = f"smallest eigenvalue {self.eigenvalue:.2g}, tolerance {self.tolerance:.1g}"
         if self.is_global:
-            return f"A global optimum: with this penalty no harmonium of any number of components is better ({number})."
+            unless = f", {UNLESS_MISSED}" if self.by_lanczos else ""
+            return (
+                f"A global optimum{unless}: with this penalty no harmonium of any number of components is better "
+                f"({number})."
+            )
         if self.binds:
             return (
                 f"n_components={self.n_components} binds: one component more would be used ({number}). "

@@ -173,11 +173,12 @@ class Optimality:
     Attributes
     ----------
     eigenvalue : float
-        The smallest of Q; where it is not negative no fit of any number of components is better.
+        The smallest of Q; where it is not negative no fit of any number of components is better. Of many variables it
+        is found by Lanczos' method, and might be missed: see `Curvature.largest`.
     stationarity : float
         Norm of the gradient as a share of that of the penalty's own, which a finished fit balances.
     lower_bound : float
-        No parameters whatever have an objective below it.
+        No parameters whatever have an objective below it, if the eigenvalue is the smallest.
     directions : ndarray of shape (n_rows, q)
         Unit vectors of the most negative eigenvalues, in units of the scale.
     """
