@@ -135,6 +135,16 @@ def test_an_output_that_cannot_be_written(
     assert not pending() and not list(Path().glob("*p.parquet*"))
 
 
+def test_assignments_that_cannot_be_written_are_told_of_the_run(
+    majorant: Majorant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TABLE[:300].write_csv("few.csv")
+    monkeypatch.setattr("majorant.cli.parts.pl.DataFrame.write_csv", raising(OSError(28, "No space left on device")))
+    answer = majorant("fit", "kmeans", "few.csv", "--k", "3", "--out", "run")
+    assert answer.status != 0 and "run cannot be written: No space left on device" in answer.words
+    assert ".tmp" not in answer.words and not Path("run").exists()
+
+
 def test_an_error_of_the_system_in_the_block_is_not_of_the_output(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="of something else"), writing_parts(tmp_path / "p.csv"):
         raise OSError("of something else")

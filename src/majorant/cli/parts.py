@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -85,11 +85,12 @@ class PartWriter:
             If the file cannot be written.
         """
         try:
-            self._write(columns)
+            self.append(columns)
         except OSError as error:
             raise _unwritable(self._path, error) from error
 
-    def _write(self, columns: Mapping[str, Any]) -> None:
+    def append(self, columns: Mapping[str, Any]) -> None:
+        """As `write`, but an OSError is left to the caller."""
         frame = pl.DataFrame(dict(columns))
         if self._ending == ".parquet":
             import pyarrow as pa
@@ -140,6 +141,12 @@ def _unwritable(path: Path, error: OSError) -> CommandError:
 
 
 def write_table(columns: Mapping[str, Any], path: Path) -> None:
-    """Write columns by the ending of the name; the file appears whole or not at all."""
-    with writing_parts(path) as writer:
-        writer.write(columns)
+    """Write columns by the ending of the name; the file appears whole or not at all.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written: the caller knows what the file is a part of.
+    """
+    with replacing(path) as stream, closing(PartWriter(stream, path)) as writer:
+        writer.append(columns)
