@@ -142,8 +142,8 @@ def descent(source: Any, model: str) -> tuple[Any, Callable[[Any], Any]]:
     return design.data, lambda block: lines.tight_pass(theta, block)[1]
 
 
-def predict(folder: str, rows: str) -> dict[str, float]:
-    """Peak memory of ``majorant predict`` on a Parquet file, whose size on disk is told too."""
+def prepare(folder: str, rows: str) -> dict[str, float]:
+    """A run, and a Parquet file for it to predict: beforehand, as their memory is not that of predicting."""
     import pyarrow.parquet as pq
 
     from majorant.cli import main
@@ -155,15 +155,34 @@ def predict(folder: str, rows: str) -> dict[str, float]:
     with pq.ParquetWriter(new, small.schema) as writer:
         for x, _ in chunks(int(rows)):
             writer.write_table(small.schema.empty_table().from_arrays(list(x.T), schema=small.schema))
-    out = work / "predicted.parquet"
-    run = str(work / "run")
-    assert main(["fit", "kmeans", str(work / "few.parquet"), "--k", "5", "--out", run, "--force"]) == 0
-    before = peak_mb()
-    began = time.perf_counter()
-    assert main(["predict", run, str(new), "--out", str(out), "--force"]) == 0
+    assert main(["fit", "kmeans", str(work / "few.parquet"), "--k", "5", "--out", str(work / "run"), "--force"]) == 0
+    return {"file_mb": new.stat().st_size / 2**20}
+
+
+def predict(folder: str, rows: str) -> dict[str, float]:
+    """Peak memory of ``majorant predict`` on the table that `prepare` wrote."""
+    import pyarrow.parquet  # noqa: F401  # before, as is polars with the command line
+
+    from majorant.cli import main
+
+    work = Path(folder)
+    before, began = peak_mb(), time.perf_counter()
+    arguments = [str(work / name) for name in ("run", "new.parquet")]
+    assert main(["predict", *arguments, "--out", str(work / "predicted.parquet"), "--force"]) == 0
     seconds = time.perf_counter() - began
-    sizes = {"file_mb": new.stat().st_size / 2**20, "out_mb": out.stat().st_size / 2**20}
-    return {**sizes, "before_mb": before, "peak_mb": peak_mb(), "rows_per_second": int(rows) / seconds}
+    return {"before_mb": before, "peak_mb": peak_mb(), "rows_per_second": int(rows) / seconds}
+
+
+def predictions(folder: Path, rows: int) -> None:
+    """Files of two sizes: what a file takes more is what grows with it."""
+    for n in (rows // 16, rows):
+        size = child("prepare", str(folder), str(n))["file_mb"]
+        made = child("predict", str(folder), str(n))
+        print(
+            f"predict   {size:.0f} MB of Parquet: {made['peak_mb']:.0f} MB at most, {made['before_mb']:.0f} MB of them "
+            f"before; {made['rows_per_second']:.1e} rows a second",
+            flush=True,
+        )
 
 
 def child(part: str, *arguments: str) -> dict[str, float]:
@@ -395,7 +414,7 @@ def main() -> None:
     asked = parser.parse_args()
     if asked.part:
         part, *arguments = asked.part
-        print(json.dumps({"fit": fit, "passes": passes, "predict": predict}[part](*arguments)))
+        print(json.dumps({"fit": fit, "passes": passes, "prepare": prepare, "predict": predict}[part](*arguments)))
         return
     rows, count = (20_000, 2) if asked.quick else (asked.rows, 3)
     with tempfile.TemporaryDirectory() as made:
@@ -411,11 +430,7 @@ def main() -> None:
         if "fit" in parts:
             fits(folder, rows)
         if "predict" in parts:
-            made_of = child("predict", str(folder), str(min(rows, 1_250_000)))
-            print(
-                f"predict   {made_of['file_mb']:.0f} MB of Parquet: {made_of['peak_mb'] - made_of['before_mb']:.0f} MB "
-                f"more than the {made_of['before_mb']:.0f} MB before; {made_of['rows_per_second']:.1e} rows a second"
-            )
+            predictions(folder, min(rows, 3_000_000))
         if "workers" in parts:
             workers(rows // 2, count)
         if "kills" in parts:

@@ -27,3 +27,12 @@ def test_passes_of_a_stream_and_of_memory(model: str, tmp_path: Path) -> None:
     for where in ("stream", "memory"):
         assert script["passes"](str(tmp_path), model, where, "1")["rows_per_cpu_second"] > 0
     assert script["fit"](str(tmp_path), model)["peak_mb"] > 0
+
+
+def test_predictions_in_a_process_of_their_own(tmp_path: Path) -> None:
+    script = runpy.run_path(SCRIPT)
+    script["write"](tmp_path, 3000)
+    assert script["child"]("prepare", str(tmp_path), "4000")["file_mb"] > 0
+    made = script["child"]("predict", str(tmp_path), "4000")
+    assert made["peak_mb"] >= made["before_mb"] > 0
+    assert (tmp_path / "predicted.parquet").exists()
