@@ -160,7 +160,10 @@ def test_multiview_corel(multiview: Any) -> None:
     for method in ("base rates", "logistic regression", "ridge", "harmonium ", "harmonium, calibrated"):
         (line,) = (line for line in lines if f"  {method}" in line)
         assert number([line], "F1@5") > 0.15
-        assert method == "ridge" or number([line], "a tag") > -0.2
+    tag = {
+        m: number([line for line in lines if f"  {m}" in line], "a tag") for m in ("base", "logistic", "harmonium  ")
+    }
+    assert 0 > min(tag["logistic"], tag["harmonium  "]) > tag["base"], "better than knowing the tags' shares alone"
 
 
 def test_multiview_wikipedia(multiview: Any) -> None:
@@ -191,15 +194,17 @@ def test_paragraph_order(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
 
 
 def test_multiview_starts(multiview: Any) -> None:
-    for line in multiview("starts"):
+    plain, hinge = multiview("starts")
+    for line in (plain, hinge):
         assert number([line], "SVD within") < 1e-6
-        assert number([line], "certified") == 4 or "K binds" in line
+    assert plain.endswith("certified 0 of 4, rank 20, K binds")
+    assert number([hinge], "certified") == 4 and "K binds" not in hinge
+    assert 0 < int(hinge.split("rank ")[1]) < 20
 
 
 def test_multiview_reading(multiview: Any) -> None:
     lines = multiview("reading")
-    apart = [float(line.split("mean KL of classes ")[1].split()[0]) for line in lines if "in a t-SNE plane" in line]
     near = [float(line.split("in a t-SNE plane ")[1].split()[0]) for line in lines if "in a t-SNE plane" in line]
-    assert len(apart) == len(near) == 2 and min(apart) > 0 and min(near) > 0.2
+    assert len(near) == 2 and min(near) > 0.5
     assert all(number([line], "accuracy") > 0.5 for line in lines if line.startswith("loss_weight"))
     assert sum(line.startswith("CPU time") for line in lines) == 3

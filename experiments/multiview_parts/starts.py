@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from sklearn.base import clone
 
 import majorant as mj
 from multiview_parts import digits
@@ -25,16 +26,15 @@ def lines(run: Run) -> Iterator[str]:
         ("harmonium", mj.Harmonium(K, views=digits.KINDS), ()),
         ("harmonium, hinge", mj.HarmoniumClassifier(K, views=digits.KINDS), (split.y,)),
     ):
-        first = model.fit(split.train, *target)
+        first = clone(model).fit(split.train, *target)
         objectives, proved = [first.objective_], int(first.certificate_.is_global)
-        l2 = first.l2_
+        l2, rank, binds = first.l2_, first.rank_, ", K binds" if first.certificate_.binds else ""
         for seed in range(3 if run.quick else STARTS):
-            again = model.set_params(l2=l2, init="random", random_state=seed).fit(split.train, *target)
+            again = clone(model).set_params(l2=l2, init="random", random_state=seed).fit(split.train, *target)
             objectives.append(again.objective_)
             proved += again.certificate_.is_global
         spread = np.ptp(objectives) / abs(min(objectives))
-        binds = ", K binds" if first.certificate_.binds else ""
         yield (
             f"{name}, K = {K}, l2 = {l2:.3g}: {len(objectives) - 1} random starts and the SVD within {spread:.1e} "
-            f"of the least objective; certified {proved} of {len(objectives)}, rank {first.rank_}{binds}"
+            f"of the least objective; certified {proved} of {len(objectives)}, rank {rank}{binds}"
         )

@@ -73,7 +73,7 @@ def test_steps_on_a_graph_keep_its_law() -> None:
     after = structure.drawn(np.tile(eta, (n, 1)), g, x)
     counts = np.bincount((after @ [8, 4, 2, 1]).astype(int), minlength=16)
     assert ((counts - n * p) ** 2 / (n * p)).sum() < 15 + 5 * np.sqrt(30)
-    assert all((structure.edges == np.sort(edges)).all(axis=1))
+    np.testing.assert_array_equal(np.sort(np.concatenate(structure._colours)), np.arange(4))
     for nodes in structure._colours:
         assert not np.isin(edges, nodes).all(axis=1).any()
     alone = GraphStructure(2, False, np.empty((0, 2), dtype=int), np.zeros(2), np.ones(2))
@@ -123,7 +123,7 @@ def mixed() -> tuple[dict[str, Any], dict[str, Any]]:
     h = g.normal(size=400)
     x = (g.random((400, 4, 3)) < expit(1.5 * h)[:, None, None]).astype(float)
     x[::4, 3:] = np.nan
-    marks = (g.random((400, 3)) < expit(h)[:, None]).astype(float)
+    marks = (g.random((400, 3)) < expit(2 * h)[:, None]).astype(float)
     sizes = h[:, None] + 0.5 * g.normal(size=(400, 2))
     views = {"words": mj.Chain(), "marks": mj.Bernoulli(edges=[(0, 1), (1, 2), (0, 2)]), "sizes": mj.Gaussian()}
     return {"words": x, "marks": marks, "sizes": sizes}, views
@@ -169,13 +169,14 @@ def test_what_latents_say_of_a_view(mixed: Any) -> None:
 def test_samples_look_like_rows(mixed: Any) -> None:
     X, views = mixed
     model = mj.Harmonium(2, views=views, l2=0.05, tol=1e-6).fit(X)
-    drawn = model.sample(3000, n_sweeps=60, random_state=0)
+    drawn = model.sample(12_000, n_sweeps=60, random_state=0)
     words = X["words"][~np.isnan(X["words"][:, 3, 0])]
-    assert drawn["words"].shape == (3000, 4, 3) and sparse.issparse(drawn["marks"])
+    assert drawn["words"].shape == (12_000, 4, 3) and sparse.issparse(drawn["marks"])
     for found, given in ((drawn["words"], words), (drawn["marks"].toarray(), X["marks"])):
-        np.testing.assert_allclose(found.mean(axis=0), given.mean(axis=0), atol=0.12)
+        np.testing.assert_allclose(found.mean(axis=0), given.mean(axis=0), atol=0.05)
     a, b = drawn["marks"].toarray(), X["marks"]
-    np.testing.assert_allclose(np.corrcoef(a.T), np.corrcoef(b.T), atol=0.15)
+    assert np.corrcoef(b.T).min() > 0.35
+    np.testing.assert_allclose(np.corrcoef(a.T), np.corrcoef(b.T), atol=0.05)
 
 
 def test_targets_files_and_pages(mixed: Any, tmp_path: Path) -> None:
