@@ -6,6 +6,7 @@ import re
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 SCRIPT = str(Path(__file__).parent.parent / "benchmarks" / "scale.py")
@@ -16,8 +17,17 @@ def test_the_formula_is_what_is_simulated(capsys: pytest.CaptureFixture[str]) ->
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 6
     for line in lines:
-        formula, simulated = map(float, re.findall(r"([\d.]+) s", line)[:2])
-        assert abs(formula / simulated - 1) < 0.1
+        seconds = list(map(float, re.findall(r"([\d.]+) s", line)))
+        assert len(seconds) == 4
+        for formula, simulated in (seconds[:2], seconds[2:]):
+            assert abs(formula / simulated - 1) < 0.15
+
+
+@pytest.mark.parametrize(("remembers", "tasks"), [(False, 8 / 7), (True, 15 / 7)])
+def test_a_busy_scheduler_hears_of_every_task(remembers: bool, tasks: float) -> None:
+    plant = runpy.run_path(SCRIPT)["Plant"](10**6, 1000, 10**3, speed=1e12, sums=0.0, remembers=remembers)
+    hears = plant.simulated(np.random.default_rng(0)) / (plant.task * plant.partitions)
+    assert hears == pytest.approx(tasks, rel=0.02)
 
 
 @pytest.mark.parametrize("model", ["kmeans", "regression"])
