@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.engine.chunks import Block, Chunks, added, pairs
+from majorant.engine.chunks import Block, Chunks, added
 from majorant.engine.storage import StoredRows, mapped
 
 RANDOM = np.random.default_rng(0)
@@ -247,7 +247,8 @@ class TestOrderOfSums:
         level = [Told(i) for i in range(n)]
         found = added((i, value) for i, value in enumerate(level))
         while len(level) > 1:
-            level = [pair[0] if len(pair) == 1 else pair[0] + pair[1] for pair in pairs(level)]
+            pairs = [level[i : i + 2] for i in range(0, len(level), 2)]
+            level = [pair[0] if len(pair) == 1 else pair[0] + pair[1] for pair in pairs]
         assert found == level[0]
 
     def test_within_a_chunk_from_first_to_last(self) -> None:

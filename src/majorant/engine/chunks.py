@@ -12,7 +12,7 @@ import operator
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
@@ -369,11 +369,6 @@ def added(results: Iterable[tuple[int, S]]) -> S:
     while waiting:
         total = waiting.pop()[1] + total
     return total
-
-
-def pairs(items: Sequence[Any]) -> list[Sequence[Any]]:
-    """One level of the tree of `added`: neighbours two by two, an odd last one alone."""
-    return [items[i : i + 2] for i in range(0, len(items), 2)]
 
 
 def _ordered(pool: ThreadPoolExecutor, f: Callable[[Block], R], blocks: Iterator[Block], ahead: int) -> Iterator[R]:
