@@ -10,7 +10,9 @@ from scipy import sparse
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
+import majorant as mj
 from majorant.engine.chunks import Block, Chunks
+from majorant.models.harmonium.certificate import Curvature
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.supervision import EpsilonInsensitive, Hinge, Loss, Squared
@@ -23,6 +25,15 @@ LOSSES: dict[str, Loss | None] = {
     "epsilon": EpsilonInsensitive(0.1),
     "squared": Squared(),
 }
+
+MODELS: dict[str, Any] = {
+    "Harmonium": mj.Harmonium,
+    "hinge": mj.HarmoniumClassifier,
+    "log": mj.HarmoniumClassifier,
+    "epsilon_insensitive": mj.HarmoniumRegressor,
+    "squared": mj.HarmoniumRegressor,
+}
+"""Estimators by the loss that they take."""
 
 
 def layout(loss: Loss | None = None) -> Layout:
@@ -95,3 +106,31 @@ def dense(block: Block) -> Array:
     """All variables of the rows of a block side by side."""
     z, x, c = block.columns[:3]
     return np.hstack([z, x.toarray(), c.toarray()])
+
+
+def check_matrix_of_the_certificate(cost: PseudoLikelihood, at: Parameters, seed: int) -> None:
+    """Its product with W is the gradient in W, by products and as a whole."""
+    scale = np.random.default_rng(seed).uniform(0.5, 2, cost.layout.n_rows)
+    curvature, w = Curvature(cost, at, scale), at.weights / scale[:, None]
+    product = curvature.times(w)
+    gradient = cost.value_and_gradient(at)[1].weights / cost.total_weight
+    np.testing.assert_allclose(product / scale[:, None], gradient, rtol=1e-10, atol=1e-13)
+    np.testing.assert_allclose(curvature.matrix() @ w, product, rtol=1e-10, atol=1e-12)
+
+
+def check_convex_in_j(cost: PseudoLikelihood, seed: int, *, size: float, precisions: tuple[float, float]) -> None:
+    """Along lines in J = WW', linear terms and 1 / s, where a matrix of full rank stands for every J."""
+    random, shape = np.random.default_rng(seed), cost.layout
+
+    def value(j: Array, intercept: Array, precision: Array) -> float:
+        values, vectors = np.linalg.eigh(j)
+        weights = vectors * np.sqrt(np.maximum(values, 0))
+        return -cost.value_and_gradient(Parameters(weights, intercept, -np.log(precision)))[0]
+
+    for _ in range(10):
+        ends = []
+        for _ in range(2):
+            w = size * random.normal(size=(shape.n_rows, shape.n_rows))
+            ends.append((w @ w.T / 3, random.normal(size=shape.n_rows), random.uniform(*precisions, shape.n_gaussian)))
+        j, intercept, precision = ((a + b) / 2 for a, b in zip(*ends, strict=True))
+        assert value(j, intercept, precision) <= (value(*ends[0]) + value(*ends[1])) / 2 + 1e-9

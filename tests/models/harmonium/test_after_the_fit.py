@@ -10,6 +10,8 @@ import pytest
 
 import majorant as mj
 
+from .problems import MODELS
+
 RANDOM = np.random.default_rng(0)
 HIDDEN = RANDOM.normal(size=(40, 2))
 X = {
@@ -20,13 +22,6 @@ X = {
 VIEWS = {"counts": mj.Bernoulli(binarize=0), "sizes": mj.Gaussian(variance=0.5), "more": mj.Gaussian()}
 Y = np.digitize(HIDDEN[:, 0], [-0.4, 0.4])
 
-MODELS: dict[str, Any] = {
-    "Harmonium": mj.Harmonium,
-    "hinge": mj.HarmoniumClassifier,
-    "log": mj.HarmoniumClassifier,
-    "epsilon_insensitive": mj.HarmoniumRegressor,
-    "squared": mj.HarmoniumRegressor,
-}
 OTHER_LOSS = {"hinge": "log", "log": "hinge", "epsilon_insensitive": "squared", "squared": "epsilon_insensitive"}
 OTHER_VIEWS = [
     {"counts": mj.Bernoulli(binarize=2), "sizes": mj.Gaussian(variance=3.0, whiten=False), "more": mj.Gaussian()},

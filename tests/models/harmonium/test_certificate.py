@@ -18,17 +18,8 @@ from majorant.models.harmonium.fit import Penalised, optimality
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 
-from .problems import LOSSES, layout, parameters, problem, rows
+from .problems import LOSSES, MODELS, layout, parameters, problem, rows
 from .test_harmonium import VIEWS, three_views
-
-MODELS: dict[str, Any] = {
-    "Harmonium": mj.Harmonium,
-    "hinge": mj.HarmoniumClassifier,
-    "log": mj.HarmoniumClassifier,
-    "epsilon_insensitive": mj.HarmoniumRegressor,
-    "squared": mj.HarmoniumRegressor,
-}
-
 
 # Unfinished fits
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from majorant.models.harmonium.certificate import Curvature
 from majorant.models.harmonium.layout import Marginal, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, softplus_and_minus_sigmoid
 
-from .problems import LOSSES, dense, layout, log_pseudo_likelihood, parameters, problem, rows
+from .problems import (
+    LOSSES,
+    check_convex_in_j,
+    check_matrix_of_the_certificate,
+    dense,
+    layout,
+    log_pseudo_likelihood,
+    parameters,
+    problem,
+    rows,
+)
 
 
 def test_conditionals_are_those_of_enumeration(seed: int) -> None:
@@ -93,30 +102,12 @@ def test_a_posterior_without_a_view_is_that_of_gaussian_conditioning(seed: int) 
 @pytest.mark.parametrize("loss", ["none", "hinge", "squared"])
 def test_the_certificates_matrix_times_w_is_the_gradient(loss: str, seed: int) -> None:
     cost, at = problem(seed, LOSSES[loss])
-    scale = np.random.default_rng(seed).uniform(0.5, 2, cost.layout.n_rows)
-    product = Curvature(cost, at, scale).times(at.weights / scale[:, None])
-    gradient = cost.value_and_gradient(at)[1].weights / cost.total_weight
-    np.testing.assert_allclose(product / scale[:, None], gradient, rtol=1e-10, atol=1e-13)
+    check_matrix_of_the_certificate(cost, at, seed)
 
 
 def test_the_objective_is_convex_in_j(seed: int) -> None:
-    """Along lines in J = WW', linear terms and 1 / s, where a matrix of full rank stands for every J."""
     cost, _ = problem(seed, LOSSES["hinge"])
-    random = np.random.default_rng(seed)
-    shape = cost.layout
-
-    def value(j: np.ndarray, intercept: np.ndarray, precision: np.ndarray) -> float:
-        values, vectors = np.linalg.eigh(j)
-        weights = vectors * np.sqrt(np.maximum(values, 0))
-        return -cost.value_and_gradient(Parameters(weights, intercept, -np.log(precision)))[0]
-
-    for _ in range(10):
-        ends = []
-        for _ in range(2):
-            w = 0.2 * random.normal(size=(shape.n_rows, shape.n_rows))
-            ends.append((w @ w.T / 3, random.normal(size=shape.n_rows), random.uniform(1, 3, 4)))
-        middle = [(a + b) / 2 for a, b in zip(*ends, strict=True)]
-        assert value(*middle) <= (value(*ends[0]) + value(*ends[1])) / 2 + 1e-9  # type: ignore[arg-type]
+    check_convex_in_j(cost, seed, size=0.2, precisions=(1, 3))
 
 
 def test_logarithms_of_products_lose_nothing() -> None:

@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from majorant.models.harmonium.certificate import Curvature
 from majorant.models.harmonium.layout import Parameters
 from majorant.models.harmonium.structure import CONFIGURATIONS
 from majorant.models.harmonium.structure_fit import chain_counts
 
-from .problems import LOSSES
+from .problems import LOSSES, check_convex_in_j, check_matrix_of_the_certificate
 from .structured_problems import EDGES, WORDS, log_joint, problem
 
 
@@ -61,31 +60,13 @@ def test_the_gradient_is_that_of_differences(loss: str, missing: bool, seed: int
 @pytest.mark.parametrize("loss", ["none", "hinge"])
 def test_the_certificates_matrix_times_w_is_the_gradient(loss: str, seed: int) -> None:
     cost, at, _ = problem(seed, LOSSES[loss])
-    scale = np.random.default_rng(seed).uniform(0.5, 2, cost.layout.n_rows)
-    curvature = Curvature(cost, at, scale)
-    product_ = curvature.times(at.weights / scale[:, None])
-    gradient = cost.value_and_gradient(at)[1].weights / cost.total_weight
-    np.testing.assert_allclose(product_ / scale[:, None], gradient, rtol=1e-10, atol=1e-13)
-    np.testing.assert_allclose(curvature.matrix() @ (at.weights / scale[:, None]), product_, rtol=1e-10, atol=1e-12)
+    check_matrix_of_the_certificate(cost, at, seed)
 
 
 def test_the_objective_is_convex_in_j(seed: int) -> None:
-    """Along lines in the J of all nodes and couplings, and in linear terms: also where couplings depend on latents."""
+    """In the J of all nodes and couplings: also where couplings depend on latents."""
     cost, _, _ = problem(seed, LOSSES["hinge"])
-    random, shape = np.random.default_rng(seed), cost.layout
-
-    def value(j: np.ndarray, intercept: np.ndarray, precision: np.ndarray) -> float:
-        values, vectors = np.linalg.eigh(j)
-        weights = vectors * np.sqrt(np.maximum(values, 0))
-        return -cost.value_and_gradient(Parameters(weights, intercept, -np.log(precision)))[0]
-
-    for _ in range(10):
-        ends = []
-        for _ in range(2):
-            w = 0.3 * random.normal(size=(shape.n_rows, shape.n_rows))
-            ends.append((w @ w.T / 3, random.normal(size=shape.n_rows), random.uniform(2, 4, 2)))
-        middle = [(a + b) / 2 for a, b in zip(*ends, strict=True)]
-        assert value(*middle) <= (value(*ends[0]) + value(*ends[1])) / 2 + 1e-9
+    check_convex_in_j(cost, seed, size=0.3, precisions=(2, 4))
 
 
 def test_couplings_without_weights_are_those_of_zero_weights(seed: int) -> None:
