@@ -45,10 +45,10 @@ def average_precision(relevant: Any, *, n_relevant: Any = None) -> Array:
 
     Examples
     --------
-    >>> average_precision([[1, 0, 1, 0]]).tolist()
-    [0.8333333333333333]
-    >>> average_precision([[1, 0, 1, 0]], n_relevant=[3]).tolist()
-    [0.5555555555555556]
+    >>> average_precision([[1, 0, 1, 0]]).round(3).tolist()
+    [0.833]
+    >>> average_precision([[1, 0, 1, 0]], n_relevant=[3]).round(3).tolist()
+    [0.556]
     """
     hits, total = _checked(relevant, n_relevant)
     precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)

@@ -158,7 +158,7 @@ def test_mistakes(majorant: Majorant, table: pl.DataFrame, arguments: list[str],
 
 def test_the_tables_of_the_guide_are_fitted_as_written(majorant: Majorant) -> None:
     page = (Path(__file__).parents[2] / "docs" / "latent_svm.md").read_text(encoding="utf-8")
-    tables = dict(re.findall(r"`(\w+\.csv)`:\n\n```csv\n(.*?)```", page, flags=re.DOTALL))
+    tables = dict(re.findall(r"`(\w+\.csv)`:\n\n```text\n(.*?)```", page, flags=re.DOTALL))
     predicted = tables.pop("predicted.csv")
     for name, text in tables.items():
         Path(name).write_text(text, encoding="utf-8")
