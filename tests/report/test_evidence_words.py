@@ -1,3 +1,4 @@
+from dataclasses import replace
 from typing import Literal
 
 import pytest
@@ -17,7 +18,7 @@ LOOSE = "The proved bound is loose: this fit is only known to be within {}\u202f
 @pytest.mark.parametrize(
     ("objectives", "headline"),
     [
-        ([10.0], "Only one start was followed to its end, so nothing can be said about luck."),
+        ([10.0], "Only one start was followed to its end; nothing can be said about luck."),
         ([10.0] * 2, "Both starts reached the same optimum."),
         ([10.0] * 30, "All 30 starts reached the same optimum."),
         (
@@ -44,6 +45,15 @@ def test_headline(objectives: list[float], headline: str) -> None:
     evidence = starts_at(objectives)
     assert words.headline(evidence) == headline
     assert len(headline.split()) <= 20
+
+
+def test_a_bound_says_something_of_one_start() -> None:
+    evidence = replace(starts_at([10.0]), lower_bound=9.5)
+    assert words.headline(evidence) == (
+        "Only one start was followed to its end; no other can end beyond the proved bound."
+    )
+    for text in (words.luck(evidence), words.agreement(evidence)):
+        assert "proved bound" in text and "luck" not in text
 
 
 @pytest.mark.parametrize(

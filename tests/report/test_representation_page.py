@@ -98,3 +98,14 @@ def test_the_page_says_what_the_model_says() -> None:
     assert model.certificate_.is_global and "no other start can end better, as the certificate" in page
     path = html_report(run_of("a path"))
     assert len(re.findall(r"<tr>", path.split('id="optimality"')[1].split("</section>")[0])) == 11
+
+
+def test_classes_along_one_component_are_told_by_their_means() -> None:
+    g = np.random.default_rng(0)
+    X, y = g.normal(size=(80, 3)), np.arange(80) % 2
+    X += 2.0 * y[:, None]
+    model = mj.HarmoniumClassifier(1, l2=0.3, random_state=0).fit(X, y)
+    assert model.rank_ == 1
+    page = html_report(Run(model, X, ("a", "b", "c"), "t.csv", "", y=y))
+    assert "Along the one component the means of the classes run from" in page
+    assert "nats apart" not in page and "softmax" not in page

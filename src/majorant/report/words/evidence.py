@@ -41,7 +41,7 @@ def others_came_close(evidence: Evidence) -> bool:
 def luck(evidence: Evidence) -> str:
     """What the starts say about luck, as a clause without a capital letter or a full stop."""
     if evidence.n_starts == 1:
-        return "with one start nothing can be said about luck"
+        return f"with one start {_of_one(evidence)}"
     if evidence.n_distinct == 1:
         return f"no {evidence.noun} found anything else"
     if evidence.n_kicks:
@@ -54,11 +54,18 @@ def luck(evidence: Evidence) -> str:
     return "the other stopped short of it" if alone else "the others stopped short of it"
 
 
+def _of_one(evidence: Evidence) -> str:
+    """What is known where one start was made: nothing, unless a bound says how much better any other could end."""
+    if evidence.lower_bound is None:
+        return "nothing can be said about luck"
+    return "no other can end beyond the proved bound"
+
+
 def headline(evidence: Evidence) -> str:
     """One sentence on how many starts reached the best optimum."""
     n, hits = evidence.n_starts, evidence.n_hits
     if n == 1:
-        return "Only one start was followed to its end, so nothing can be said about luck."
+        return f"Only one start was followed to its end; {_of_one(evidence)}."
     if evidence.n_distinct == 1:
         return f"{'Both' if n == 2 else f'All {in_prose(n)}'} {evidence.noun}s reached the same optimum."
     if hits == 1:
@@ -70,7 +77,7 @@ def agreement(evidence: Evidence) -> str:
     """The same for the lede: a clause with its emphasis in <strong>."""
     n, hits = evidence.n_starts, evidence.n_hits
     if n == 1:
-        return "<strong>Only one start was followed to its end</strong>, so nothing can be said about luck."
+        return f"<strong>Only one start was followed to its end</strong>; {_of_one(evidence)}."
     if evidence.n_distinct == 1:
         starts = f"{'Both' if n == 2 else f'All {in_prose(n)}'} {evidence.noun}s"
         return f"<strong>{starts} reached the same optimum</strong>."

@@ -125,16 +125,25 @@ def views_notes() -> list[str]:
 
 def profiles_headline(representation: Representation) -> str:
     """How far apart the classes lie."""
+    if representation.rank == 1:  # a distribution over one component is always the same
+        low, high = float(representation.profiles.min()), float(representation.profiles.max())
+        return f"Along the one component the means of the classes run from {_brief(low)} to {_brief(high)}."
     return f"Classes lie {numbers.distance(representation.divergence)} nats apart on average."
+
+
+def _brief(value: float) -> str:
+    return numbers.fixed(value, 2) if 0.005 <= abs(value) < 1e4 or value == 0 else numbers.scientific(value, 2)
 
 
 def profiles_notes(representation: Representation) -> list[str]:
     """What is averaged."""
-    return [
-        "<b>Mean of each component in each class.</b> For the divergence each row\u2019s components are made a "
-        "distribution by softmax and averaged within each class; it is the mean of (KL(p, q) + KL(q, p)) / 2 over all "
-        "pairs of classes. These are rows of the fit."
-    ]
+    text = "<b>Mean of each component in each class.</b> "
+    if representation.rank > 1:
+        text += (
+            "For the divergence each row\u2019s components are made a distribution by softmax and averaged within each "
+            "class; it is the mean of (KL(p, q) + KL(q, p)) / 2 over all pairs of classes. "
+        )
+    return [f"{text}These are rows of the fit."]
 
 
 def embedding_headline(representation: Representation) -> str:
