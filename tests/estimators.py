@@ -111,7 +111,8 @@ def reference(cls: type[Any]) -> Any:
 
 
 def assert_same_fit(fitted: Any, expected: Any) -> None:
-    """Bitwise, in all public attributes but the names of the columns."""
-    assert numbers(fitted).keys() == numbers(expected).keys()
+    """Bitwise, in all public attributes but the names of the columns, and in every iteration of the trace."""
+    assert numbers(fitted) and numbers(fitted).keys() == numbers(expected).keys()
     for name, value in numbers(expected).items():
         np.testing.assert_array_equal(getattr(fitted, name), value, err_msg=name)
+    np.testing.assert_equal(fitted.trace_.to_state(), expected.trace_.to_state())

@@ -24,6 +24,8 @@ import dask.dataframe as dd  # noqa: E402
 
 from majorant.engine.cluster import ClusterError, ClusterRows, DaskRows  # noqa: E402
 
+from ..estimators import assert_same_fit  # noqa: E402
+
 RANDOM = np.random.default_rng(0)
 N = 3000
 X = RANDOM.normal(size=(N, 2)) + np.repeat([[0.0, 0], [3, 0], [0, 3]], N // 3, axis=0)[RANDOM.permutation(N)]
@@ -77,21 +79,13 @@ def client() -> Iterator[Any]:
     patch.undo()
 
 
-def same(one: Any, other: Any) -> None:
-    fitted = {name: value for name, value in vars(one).items() if isinstance(value, np.ndarray)}
-    assert len(fitted) > 1
-    for name, value in fitted.items():
-        np.testing.assert_array_equal(value, getattr(other, name), err_msg=name)
-    np.testing.assert_equal(one.trace_.to_state(), other.trace_.to_state())
-
-
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 class TestFits:
     @pytest.mark.parametrize("name", FITS)
     def test_workers_give_the_answer_of_memory(self, name: str, expected: dict[str, Any], client: Any) -> None:
         assert isinstance(stored_rows(arrays()[0]), ClusterRows)
         model = FITS[name](*arrays())
-        same(expected[name], model)
+        assert_same_fit(expected[name], model)
         assert not any("dask" in type(value).__module__ for value in vars(model).values())
 
     @pytest.mark.parametrize("name", FITS)
@@ -102,7 +96,7 @@ class TestFits:
             patch.setattr("distributed.get_client", _no_client)
             assert type(stored_rows(arrays()[0])) is DaskRows
             model = FITS[name](*arrays())
-        same(expected[name], model)
+        assert_same_fit(expected[name], model)
         assert not hasattr(model, "feature_names_in_")  # rows of numpy may be predicted without a warning
 
     @pytest.mark.parametrize(("name", "at"), [("walk", 4), ("gaussian", 6)])
@@ -121,7 +115,7 @@ class TestFits:
             return sent(self, f)
 
         monkeypatch.setattr(ClusterRows, "_sent", sent_and_killed)
-        same(expected[name], FITS[name](*arrays()))
+        assert_same_fit(expected[name], FITS[name](*arrays()))
         assert passes > at and victims[0] not in client.run(os.getpid).values()
 
     def test_a_frame_with_partitions_of_unknown_length(self, expected: dict[str, Any], client: Any) -> None:
@@ -129,7 +123,7 @@ class TestFits:
         cut = dd.from_pandas(frame, npartitions=1).repartition(divisions=[*CUTS[:-1].tolist(), N - 1], force=True)
         rows = cut[cut["part"] >= 0]  # an empty filter, after which Dask knows no lengths
         model = FITS["regression"](rows[["a", "b"]], rows["y"], rows["w"])
-        same(expected["regression"], model)
+        assert_same_fit(expected["regression"], model)
         assert model.feature_names_in_.tolist() == ["a", "b"]
         with pytest.raises(
             ValueError, match="the columns are b, a; RegressionMixture was fitted to a, b, in this order"
@@ -140,7 +134,7 @@ class TestFits:
         plain = FITS["kmeans"](
             mj.open_rows(lambda: [(X[a:b], Y[a:b], W[a:b]) for a, b in ((0, 600), (600, 1200))]), 0, None
         )
-        same(plain, small)
+        assert_same_fit(plain, small)
 
     def test_predictions(self, expected: dict[str, Any], client: Any) -> None:
         x, y, _ = arrays()

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.estimators import ESTIMATORS, fit
-from tests.persistence.test_hostile_files import members_of, mutated, zipped
 
 from majorant.persistence import SavedModelError, load, save
+
+from ..estimators import ESTIMATORS, fit
+from .test_hostile_files import members_of, mutated, zipped
 
 N_FILES = 10_000
 ROWS = np.random.default_rng(5).normal(size=(30, 3))

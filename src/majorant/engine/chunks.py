@@ -136,24 +136,33 @@ class RemoteSource(Source, Protocol):
     def map_rows(self, f: Callable[[Block], NDArray[Any]], out: NDArray[Any]) -> None: ...
 
 
-@dataclass(frozen=True)
-class Mapped:
-    """Another source's rows with columns that are functions of its blocks."""
+class OfSource:
+    """What has the rows of a source: their number and weight are the source's."""
 
     source: Source
-    columns: Callable[[Block], tuple[Any, ...]]
 
     @property
     def n_units(self) -> int:
+        """Number of units."""
         return self.source.n_units
 
     @property
     def total_weight(self) -> float:
+        """Sum of the units' weights."""
         return self.source.total_weight
 
     @property
     def n_blocks(self) -> int:
+        """Number of blocks, if only roughly: one, or more."""
         return self.source.n_blocks
+
+
+@dataclass(frozen=True)
+class Mapped(OfSource):
+    """Another source's rows with columns that are functions of its blocks."""
+
+    source: Source
+    columns: Callable[[Block], tuple[Any, ...]]
 
     def blocks(self) -> Iterator[Block]:
         for block in self.source.blocks():
@@ -200,10 +209,10 @@ class InMemory:
 
 
 @dataclass(frozen=True)
-class _Part:
+class _Part(OfSource):
     """Those units of a source that a mask names; `total_weight` is found by a pass."""
 
-    whole: Source
+    source: Source
     mask: NDArray[np.bool_]
 
     @property
@@ -214,12 +223,8 @@ class _Part:
     def total_weight(self) -> float:
         return float(sum(block.weight for block in self.blocks()))
 
-    @property
-    def n_blocks(self) -> int:
-        return self.whole.n_blocks
-
     def blocks(self) -> Iterator[Block]:
-        for block in self.whole.blocks():
+        for block in self.source.blocks():
             rows = self.mask[block.at]
             if rows.any():
                 yield block.take(rows)
@@ -231,7 +236,7 @@ def _row_bytes(column: Any) -> int:
     return int(column.nbytes // max(column.shape[0], 1))
 
 
-class Chunks:
+class Chunks(OfSource):
     """The data of a fit, as units that can be mapped over and summed.
 
     Parameters
@@ -273,16 +278,6 @@ class Chunks:
         self.n_jobs = effective_threads(n_jobs)
         self.n_passes = 0
 
-    @property
-    def n_units(self) -> int:
-        """Number of units."""
-        return self.source.n_units
-
-    @property
-    def total_weight(self) -> float:
-        """Sum of the units' weights."""
-        return self.source.total_weight
-
     def part(self, mask: NDArray[np.bool_]) -> Chunks:
         """The units that a mask names, as data of their own: their blocks are copies, made anew at every pass."""
         if self._travelling(lambda block: 0)[0] is not None:
@@ -309,7 +304,7 @@ class Chunks:
         def visit(block: Block) -> tuple[int, S]:
             return block.chunk, f(block)
 
-        if self.n_jobs == 1 or self.source.n_blocks == 1:
+        if self.n_jobs == 1 or self.n_blocks == 1:
             return added(map(visit, blocks))
         with ThreadPoolExecutor(self.n_jobs) as pool:
             return added(_ordered(pool, visit, blocks, ahead=2 * self.n_jobs))
@@ -350,7 +345,7 @@ def _after(f: Callable[[Block], S], columns: Callable[[Block], tuple[Any, ...]])
 def added(results: Iterable[tuple[int, S]]) -> S:
     """The sum of the blocks of chunks, given as (number of the chunk, value) in their order: chunks as a binary tree.
 
-    The tree is that of `pairs`, level by level: whoever has the sums of chunks may add them apart.
+    Neighbours are added in pairs, then their sums, and so on: a power of two of chunks in a row may be added apart.
 
     Examples
     --------

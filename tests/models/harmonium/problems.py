@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import logsumexp
@@ -106,6 +107,25 @@ def dense(block: Block) -> Array:
     """All variables of the rows of a block side by side."""
     z, x, c = block.columns[:3]
     return np.hstack([z, x.toarray(), c.toarray()])
+
+
+def net_gain(cost: PseudoLikelihood, at: Parameters) -> float:
+    """What is maximised: the gain minus the weighted loss."""
+    gain, loss = cost.gain(at)
+    return gain - cost.loss_weight * loss
+
+
+def check_gradient(cost: PseudoLikelihood, at: Parameters) -> None:
+    """The value is that of `gain`, which has no gradient, and the gradient that of its differences."""
+    value, gradient = cost.value_and_gradient(at)
+    assert value == pytest.approx(net_gain(cost, at), rel=1e-13)
+    flat, step = at.packed(), 1e-5
+    for i in range(len(flat)):
+        ahead, behind = flat.copy(), flat.copy()
+        ahead[i] += step
+        behind[i] -= step
+        up, down = (net_gain(cost, Parameters.unpacked(v, cost.layout)) for v in (ahead, behind))
+        assert gradient.packed()[i] == pytest.approx((up - down) / (2 * step), rel=1e-7, abs=1e-7 * abs(value))
 
 
 def check_matrix_of_the_certificate(cost: PseudoLikelihood, at: Parameters, seed: int) -> None:

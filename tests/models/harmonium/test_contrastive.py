@@ -17,7 +17,7 @@ from majorant.models.harmonium.contrastive import ContrastiveDivergence, contras
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 
-from .problems import LOSSES, dense, log_joint, problem
+from .problems import LOSSES, check_gradient, dense, log_joint, problem
 
 Array = NDArray[np.float64]
 UNWEIGHTED = (1.0, 1.0)
@@ -27,12 +27,6 @@ def plain(seed: int, n_sweeps: int) -> tuple[ContrastiveDivergence, Parameters]:
     """Without more weight for a category."""
     cost, at = problem(seed)
     return contrastive(replace(cost, layout=replace(cost.layout, level_weights=UNWEIGHTED)), n_sweeps), at
-
-
-def gain(cost: ContrastiveDivergence, at: Parameters) -> float:
-    """Minus the divergence and the weighted loss."""
-    value, loss = cost.gain(at)
-    return value - cost.loss_weight * loss
 
 
 def free_energy(shape: Layout, at: Parameters, centre: Array, y: Array, m: Array, *, clamped: bool) -> float:
@@ -91,15 +85,7 @@ def test_the_divergence_is_a_difference_of_free_energies(n_sweeps: int, seed: in
 def test_the_gradient_goes_back_through_the_sweeps(n_sweeps: int, loss: str, missing: bool, seed: int) -> None:
     cost, at = problem(seed, LOSSES[loss], missing=missing)
     cost = contrastive(cost, n_sweeps)
-    value, gradient = cost.value_and_gradient(at)
-    assert value == pytest.approx(gain(cost, at), rel=1e-13)
-    flat, step = at.packed(), 1e-5
-    for i in range(len(flat)):
-        ahead, behind = flat.copy(), flat.copy()
-        ahead[i] += step
-        behind[i] -= step
-        up, down = (gain(cost, Parameters.unpacked(v, cost.layout)) for v in (ahead, behind))
-        assert gradient.packed()[i] == pytest.approx((up - down) / (2 * step), rel=1e-7, abs=1e-7 * abs(value))
+    check_gradient(cost, at)
 
 
 def log_likelihood(cost: PseudoLikelihood, at: Parameters) -> float:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from majorant.models.harmonium.layout import Marginal, Parameters, Seen
+from majorant.models.harmonium.layout import Marginal, Seen
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, softplus_and_minus_sigmoid
 
 from .problems import (
     LOSSES,
     check_convex_in_j,
+    check_gradient,
     check_matrix_of_the_certificate,
     dense,
     layout,
@@ -35,17 +36,7 @@ def test_conditionals_are_those_of_enumeration(seed: int) -> None:
 @pytest.mark.parametrize("loss", LOSSES)
 def test_the_gradient_is_that_of_differences(loss: str, missing: bool, seed: int) -> None:
     cost, at = problem(seed, LOSSES[loss], missing=missing)
-    value, gradient = cost.value_and_gradient(at)
-    gain, penalty = cost.gain(at)
-    assert value == pytest.approx(gain - cost.loss_weight * penalty, rel=1e-13)
-    flat = at.packed()
-    step = 1e-5
-    for i in range(len(flat)):
-        ahead, behind = flat.copy(), flat.copy()
-        ahead[i] += step
-        behind[i] -= step
-        up, down = (cost.value_and_gradient(Parameters.unpacked(v, cost.layout))[0] for v in (ahead, behind))
-        assert gradient.packed()[i] == pytest.approx((up - down) / (2 * step), rel=1e-7, abs=1e-7 * abs(value))
+    check_gradient(cost, at)
 
 
 def test_rows_without_a_gaussian_view_are_those_of_the_marginal(seed: int) -> None:

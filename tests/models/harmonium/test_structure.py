@@ -15,7 +15,7 @@ from majorant.models.harmonium.layout import Parameters
 from majorant.models.harmonium.structure import CONFIGURATIONS
 from majorant.models.harmonium.structure_fit import chain_counts
 
-from .problems import LOSSES, check_convex_in_j, check_matrix_of_the_certificate
+from .problems import LOSSES, check_convex_in_j, check_gradient, check_matrix_of_the_certificate
 from .structured_problems import EDGES, WORDS, log_joint, problem
 
 
@@ -45,16 +45,7 @@ def test_conditionals_are_those_of_enumeration(seed: int) -> None:
 @pytest.mark.parametrize(("loss", "missing"), [("none", False), ("hinge", True)])
 def test_the_gradient_is_that_of_differences(loss: str, missing: bool, seed: int) -> None:
     cost, at, _ = problem(seed, LOSSES[loss], missing=missing)
-    value, gradient = cost.value_and_gradient(at)
-    gain, penalty = cost.gain(at)
-    assert value == pytest.approx(gain - cost.loss_weight * penalty, rel=1e-13)
-    flat, step = at.packed(), 1e-5
-    for i in range(len(flat)):
-        ahead, behind = flat.copy(), flat.copy()
-        ahead[i] += step
-        behind[i] -= step
-        up, down = (cost.value_and_gradient(Parameters.unpacked(v, cost.layout))[0] for v in (ahead, behind))
-        assert gradient.packed()[i] == pytest.approx((up - down) / (2 * step), rel=1e-7, abs=1e-7 * abs(value))
+    check_gradient(cost, at)
 
 
 @pytest.mark.parametrize("loss", ["none", "hinge"])
