@@ -53,6 +53,9 @@ def test_rankings_that_are_cut_count_what_they_leave_out() -> None:
     ("call", "message"),
     [
         (lambda: metrics.average_precision([1, 0]), "shape"),
+        (lambda: metrics.average_precision([[1, 0]], n_relevant=[1.5]), "n_relevant must hold whole numbers; got 1.5"),
+        (lambda: metrics.average_precision([[1, 0]], n_relevant=[np.inf]), "whole numbers; got inf"),
+        (lambda: metrics.mean_precision_at_recall([[1, 0]], 0.5), "a list of levels between 0 and 1"),
         (lambda: metrics.average_precision(np.zeros((2, 0))), "shape"),
         (lambda: metrics.average_precision([[np.nan, 1]]), "NaN"),
         (lambda: metrics.average_precision([[1, 1]], n_relevant=[1]), "query 0 ranks 2"),

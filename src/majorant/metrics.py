@@ -114,7 +114,7 @@ def mean_precision_at_recall(relevant: Any, recall: Any = None, *, n_relevant: A
     hits, total = _checked(relevant, n_relevant)
     levels = np.linspace(0, 1, 11) if recall is None else np.asarray(recall, dtype=np.float64)
     if levels.ndim != 1 or not ((levels >= 0) & (levels <= 1)).all():
-        raise ValueError(f"recall must be levels between 0 and 1; got {recall!r}")
+        raise ValueError(f"recall must be a list of levels between 0 and 1, such as [0.5, 1.0]; got {recall!r}")
     found = np.cumsum(hits, axis=1)
     precision = found / np.arange(1, hits.shape[1] + 1)
     best = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
@@ -138,6 +138,9 @@ def _checked(relevant: Any, n_relevant: Any) -> tuple[Array, Array]:
     total = there if n_relevant is None else np.asarray(n_relevant, dtype=np.float64)
     if total.shape != there.shape:
         raise ValueError(f"n_relevant must have one number for each of {len(there)} queries; got shape {total.shape}")
+    odd = total[~np.isfinite(total) | (np.floor(total) != total)]
+    if len(odd):
+        raise ValueError(f"n_relevant must hold whole numbers; got {odd[0]:g}")
     if not (total >= there).all():
         at = int(np.flatnonzero(~(total >= there))[0])
         raise ValueError(f"query {at} ranks {there[at]:g} relevant rows, but n_relevant says {total[at]:g}")

@@ -229,6 +229,12 @@ class TestFunctions:
         with pytest.raises(TypeError, match="must return an iterable of arrays at every call; got NoneType"):
             mj.open_rows(lambda: None)  # type: ignore[arg-type,return-value]
 
+    def test_rows_that_are_others_in_every_pass_are_named_as_a_cause(self) -> None:
+        random = np.random.default_rng(0)
+        rows = mj.open_rows(lambda: iter([random.normal(size=(50, 2))]))
+        with pytest.raises(mj.BoundError, match="or the rows are not the same in every pass"):
+            mj.KMeans(2, random_state=0).fit(rows)
+
     def test_empty_arrays_are_passed_over(self) -> None:
         assert_same_fit(
             FITS["kmeans"](mj.open_rows(lambda: [X[:0], X, X[:0]])), FITS["kmeans"](mj.open_rows(lambda: [X]))

@@ -267,3 +267,18 @@ def test_a_function_as_parameter_is_refused_by_name(function: Any, tmp_path: Pat
 def enter_with(folder: Path, value: Any) -> None:
     with mj.checkpoint(folder / "fit"), fit_entered("Model", {"parameter": value}):
         entered(loop="any")
+
+
+@pytest.mark.parametrize("name", ["", "."])
+def test_a_folder_is_told_before_any_fit(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="path must name a file that keeps the fit; got"), mj.checkpoint(name):
+        pytest.fail("the block must not begin")
+
+
+def test_what_is_no_checkpoint_stays_and_the_way_out_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "letter.txt"
+    path.write_text("dear")
+    with pytest.raises(SavedModelError, match="Name another file, or delete this one"), mj.checkpoint(path):
+        pytest.fail("the block must not begin")
+    assert path.read_text() == "dear"

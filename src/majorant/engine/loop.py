@@ -115,7 +115,10 @@ class _Run(Generic[Theta]):
 
     def gap(self, b: float, objective: float) -> float:
         if not objective <= b + self.slack(b, objective):  # NaN is no bound
-            raise BoundError(f"the objective {objective!r} lies above its bound {b!r}: energies contradict statistics")
+            raise BoundError(
+                f"the objective {objective!r} lies above its bound {b!r}: energies contradict statistics, or the rows "
+                "are not the same in every pass"
+            )
         return b - objective
 
     def slack(self, b: float, other: float) -> float:

@@ -56,7 +56,8 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     SavedModelError
         A ValueError: the file is damaged or no checkpoint.
     ValueError
-        If a fit has ``random_state=None``, or a function among its parameters: it could not be gone on with.
+        If `path` is a folder; if a fit has ``random_state=None`` or a function among its parameters: it could not be
+        gone on with.
 
     Warns
     -----
@@ -77,6 +78,10 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     """
     check_integer("every", every, low=1)
     name = os.fspath(path)
+    if not name or Path(path).is_dir():
+        raise ValueError(
+            f"path must name a file that keeps the fit; got {f'the folder {name}' if name else repr(name)}"
+        )
     journal = Journal(name, every, lambda entries: _write(path, entries))
     if Path(path).exists():
         journal.recall(_read(path))
@@ -143,4 +148,7 @@ def _read(path: str | os.PathLike[str]) -> list[tuple[dict[str, Any], dict[str, 
         decoder = Decoder(arrays)
         return [(decoder.decode(identity), _whole(decoder.decode(state))) for identity, state in meta["entries"]]
     except (*FAULTS_OF_A_FILE, ImportError) as error:
-        raise SavedModelError(f"{os.fspath(path)} is not a checkpoint that can be gone on from: {error}") from error
+        raise SavedModelError(
+            f"{os.fspath(path)} is not a checkpoint that can be gone on from: {error}. Name another file, or delete "
+            "this one to begin anew"
+        ) from error

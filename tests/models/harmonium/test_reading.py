@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -54,3 +56,9 @@ def test_divergence_of_classes_is_the_mean_over_pairs() -> None:
     np.testing.assert_allclose(profiles[1], latents[y == "b"].mean(axis=0), rtol=1e-12)
     far = 1e4 * np.eye(4)[np.arange(40) % 4]
     assert np.isfinite(mean_pairwise_kl(far, y))
+
+
+@pytest.mark.parametrize("read", [class_profiles, mean_pairwise_kl])
+def test_labels_of_other_rows_are_refused(read: Any) -> None:
+    with pytest.raises(ValueError, match=r"y must have a label for each of 4 rows; got shape \(2,\)"):
+        read(np.eye(4), ["a", "b"])

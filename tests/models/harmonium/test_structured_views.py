@@ -256,3 +256,16 @@ def test_methods_that_do_not_know_structure(mixed: Any) -> None:
         model.coupling_loadings("sizes")
     with pytest.raises(ValueError, match="features"):
         model.transform({**X, "words": X["words"][:, :, :2]})
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (np.zeros((5, 0, 3)), "view 'words' has 0 paragraphs of 3 words"),
+        (np.zeros((5, 2, 0)), "view 'words' has 2 paragraphs of 0 words"),
+        (np.full((5, 2, 3), "1"), "view 'words' must hold numbers; got texts, such as '1'"),
+    ],
+)
+def test_documents_without_words_or_of_texts_are_refused_as_such(words: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mj.Harmonium(2, views={"words": mj.Chain()}, l2=0.1).fit({"words": words})

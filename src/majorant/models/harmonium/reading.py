@@ -81,8 +81,15 @@ def class_profiles(latents: Array, y: Any) -> tuple[NDArray[Any], Array]:
     classes : ndarray of shape (n_classes,)
         Sorted.
     profiles : ndarray of shape (n_classes, n_components)
+
+    Raises
+    ------
+    ValueError
+        If y has not one label a row.
     """
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    if codes.shape != np.shape(latents)[:1]:
+        raise ValueError(f"y must have a label for each of {len(latents)} rows; got shape {np.shape(y)}")
     return classes, _means(np.asarray(latents), codes, len(classes))
 
 

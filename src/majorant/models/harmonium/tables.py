@@ -200,6 +200,9 @@ def _lost(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
+    if values.dtype.kind in "US":
+        some = f", such as {values.flat[0].item()!r}" if values.size else ""
+        raise ValueError(f"view {name!r} must hold numbers; got texts{some}")
     if values.dtype.kind not in "biuf":
         try:
             values = np.where(_lost(values), np.nan, values).astype(np.float64)
@@ -311,6 +314,8 @@ def _paragraphs(view: Chain, name: str, values: Any) -> tuple[Any, NDArray[np.in
         values = np.asarray(values)
     if values.ndim == 3:
         n, steps, words = values.shape
+        if not steps * words:
+            raise ValueError(f"view {name!r} has {steps} paragraphs of {words} words: there is nothing in it")
         return values.reshape(n * steps, words), np.full(n, steps, dtype=np.intp)
     if values.ndim != 2 or view.n_steps is None:
         raise ValueError(
