@@ -153,6 +153,56 @@ def test_no_file_of_the_source_is_too_long() -> None:
     assert not {str(path.relative_to(ROOT)): n for path, n in lines.items() if n > 600}
 
 
+COPY = 10
+"""So many lines of code that stand in two places are a copy of a function with small variations in the making."""
+
+
+def code(path: Path) -> list[tuple[int, str]]:
+    """Lines that do something, with their numbers; imports, docstrings, signatures and constructors may repeat."""
+    text = path.read_text(encoding="utf-8")
+    skipped: set[int] = set()
+    for node in ast.walk(ast.parse(text)) if path.suffix == ".py" else ():
+        first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            last = node.body[0].lineno - 1
+        is_text = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node, (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef)) or is_text:
+            skipped |= set(range(first, last + 1))
+    comment = "  #" if path.suffix == ".py" else "//"
+    lines = [line.partition(comment)[0].strip() for line in text.splitlines()]
+    stored = re.compile(r"self\.(\w+) = \1|#.*|.?")
+    return [(i, line) for i, line in enumerate(lines, 1) if i not in skipped and not stored.fullmatch(line)]
+
+
+def copies(paths: list[Path]) -> list[str]:
+    """Where a block begins that stands elsewhere too, and where."""
+    first: dict[tuple[str, ...], tuple[Path, int]] = {}
+    found = []
+    for path in paths:
+        lines = code(path)
+        for i in range(len(lines) - COPY + 1):
+            block = tuple(line for _, line in lines[i : i + COPY])
+            other, number = first.setdefault(block, (path, lines[i][0]))
+            if (other, number) != (path, lines[i][0]):
+                found.append(f"{path.name}:{lines[i][0]} and {other.name}:{number}")
+    return found
+
+
+def test_nothing_is_written_twice() -> None:
+    scripts = [p for folder in ("benchmarks", "experiments") for p in sorted((ROOT / folder).glob("*.py"))]
+    assert copies([*SOURCES, *scripts]) == []
+
+
+def test_the_check_of_copies_sees_them(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.py", tmp_path / "other.py"
+    lines = [f"x{i} = {i}" for i in range(COPY)]
+    one.write_text("\n".join(["import ast", *lines]))
+    other.write_text("\n".join([*lines[:5], "", "# why", *lines[5:]]))
+    assert copies([one, other]) == ["other.py:1 and one.py:2"]
+    other.write_text("\n".join([*lines[:5], "y = 1", *lines[5:]]))
+    assert copies([one, other]) == []
+
+
 # Imports at run time
 
 BLOCKED = """

@@ -11,6 +11,9 @@ import pytest
 
 import majorant as mj
 from majorant._validation import exact_labels, is_missing
+from majorant.registry import card_of
+
+from .estimators import ESTIMATORS, make
 
 LARGE = [2**60, 2**60 + 1]
 """Whole numbers that are one number as floats."""
@@ -80,3 +83,17 @@ def test_what_holds_no_names_that_numpy_alters_is_left_alone() -> None:
     assert exact_labels(["a", "b"]).dtype.kind == "U"
     assert exact_labels(["1", 1]).tolist() == ["1", 1]
     assert is_missing(exact_labels(pd.Series([1, None], dtype="Int64"))).tolist() == [False, True]
+
+
+@pytest.mark.parametrize("cls", [c for c in ESTIMATORS if card_of(c).kind == "classification"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_class_is_refused_or_documented(cls: type[Any], weighted: bool, rows: Any) -> None:
+    """Where a class is learnt against others one alone says nothing; where it is described by itself it is enough."""
+    y = np.array(["b"] * 19 + ["a" if weighted else "b"])
+    given = {"sample_weight": np.arange(20) < 19} if weighted else {}
+    documented = "One label alone is fine" in (cls.fit.__doc__ or "")
+    if documented:
+        assert (make(cls, 1).fit(rows, y, **given).predict(rows) == "b").all()
+        return
+    with pytest.raises(ValueError, match="y holds one class only, b"):
+        make(cls, 1).fit(rows, y, **given)

@@ -44,7 +44,7 @@ MISTAKES = {
     ),
     "text column": (
         [*FIT, "--features", "height,name"],
-        'majorant: column "name" of plants.csv is not numeric: it holds text such as "n0".',
+        'majorant: column "name" of plants.csv is not numeric: it holds text such as "n0" in row 1.',
     ),
     "missing values": (FIT, 'majorant: values are missing in 1 row of plants.csv, in "width".'),
     "too many clusters": (
@@ -68,6 +68,11 @@ MISTAKES = {
     "wrong parameter": (
         [*HEIGHT, "--k", "2", "--set", "n_intt=3"],
         'majorant: k-means has no parameter "n_intt". Did you mean "n_init"?',
+    ),
+    "parameter of a model with a target": (
+        ["fit", "harmonium", "plants.csv", "--out", "run", "--set", "loss=log"],
+        'majorant: multi-view harmonium without a target has no parameter "loss": it is one of harmonium-classifier '
+        "and harmonium-regressor. Name the column to predict with --target.",
     ),
     "no value": ([*HEIGHT, "--k", "2", "--set", "tol"], 'majorant: --set takes name=value; got "tol".'),
     "wrong value": ([*HEIGHT, "--k", "2", "--set", "max_iter=many"], "majorant: k-means refused: max_iter "),
@@ -220,6 +225,62 @@ def test_unreadable_tables(majorant: Majorant, tmp_path: Path, name: str, conten
     assert answer.status == 2
     assert answer.words.startswith(f"majorant: {words}")
     assert not (tmp_path / "run").exists()
+
+
+SPOILT = {
+    "a unit": (["1", "2", "3cm", "4", "5"], ["fit", "kmeans"], '1 of 5 cells: row 3 holds "3cm".'),
+    "the last of many": ([*map(str, range(40)), "?", ""], ["fit", "kmeans"], '1 of 41 cells: row 41 holds "?".'),
+    "one mark for all that is missing": (
+        ["1", "-", "-", "4", "5"],
+        ["fit", "kmeans"],
+        '2 of 5 cells: row 2 holds "-".',
+    ),
+    "a formula": (
+        ["1", "2", "3cm", "4", "5"],
+        ["fit", "regression-mixture", "--formula", "y ~ a"],
+        '1 of 5 cells: row 3 holds "3cm".',
+    ),
+    "all but the target": (
+        ["1", "2", "3cm", "4", "5"],
+        ["fit", "regression-mixture", "--target", "y"],
+        '1 of 5 cells: row 3 holds "3cm".',
+    ),
+}
+
+
+@pytest.mark.parametrize(("cells", "arguments", "words"), SPOILT.values(), ids=SPOILT)
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_numbers_with_a_few_texts_are_not_left_out(
+    majorant: Majorant, tmp_path: Path, cells: list[str], arguments: list[str], words: str, ending: str
+) -> None:
+    frame = pl.DataFrame({"a": [cell or None for cell in cells], "y": [float(i % 3) for i in range(len(cells))]})
+    path = tmp_path / f"t.{ending}"
+    frame.write_csv(path) if ending == "csv" else frame.write_parquet(path)
+    answer = majorant(*arguments[:2], path.name, *arguments[2:], "--k", "2", "--out", "run")
+    assert answer.status == 2 and not (tmp_path / "run").exists()
+    assert answer.words.startswith(
+        f'majorant: column "a" of {path.name} is numeric save for {words} Correct what is wrong'
+    )
+
+
+@pytest.mark.parametrize(
+    ("cells", "arguments"),
+    [
+        (["1", "2a", "2b", "3", "4"], ["kmeans"]),  # names that look like numbers in part
+        (["one", "two", "three", "4", "five"], ["kmeans"]),
+        (["1", "2", "3cm", "4", "5"], ["kmeans", "--features", "y"]),
+        (["1", "1", "2x", "2x", "1"], ["regression-mixture", "--formula", "y ~ C(a)"]),
+        (["1", "1", "2x", "2x", "1"], ["regression-mixture", "--formula", "y ~ 1 | a"]),
+        (["1", "1", "2x", "2x", "1"], ["regression-mixture", "--target", "y", "--features", "b", "--groups", "a"]),
+        (["1", "1", "2x", "2x", "1"], ["regression-mixture", "--target", "y", "--groups", "a"]),
+    ],
+)
+def test_text_may_look_like_numbers(majorant: Majorant, tmp_path: Path, cells: list[str], arguments: list[str]) -> None:
+    numbers = np.arange(30.0)
+    frame = pl.DataFrame({"a": cells * 6, "b": numbers % 7, "y": numbers % 5 + numbers / 20})
+    frame.write_csv(tmp_path / "t.csv")
+    answer = majorant("fit", arguments[0], "t.csv", *arguments[1:], "--k", "2", "--out", "run", "--no-report")
+    assert (answer.status, answer.err) == (0, "")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "T.TSV.GZ", "t.txt"])

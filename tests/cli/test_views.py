@@ -184,7 +184,7 @@ def test_other_settings_of_views(majorant: Majorant, table: pl.DataFrame) -> Non
         ('"tag_*"', '"tag_*", "x2"', 'column "x2" is in the views "sizes" and "tags" of views.toml.'),
         ('"x1:x3"', "[]", 'view "sizes" of views.toml has no columns.'),
         ('columns = "x1:x3"', "", 'view "sizes" of views.toml has no columns.'),
-        ('"x1:x3"', '["x1", "colour"]', 'text such as "'),
+        ('"x1:x3"', '["x1", "colour"]', 'holds text such as "'),
         ('kind = "gaussian"', 'kind = "gausian"', 'has the kind "gausian". Did you mean "gaussian"?'),
         ('kind = "gaussian"', 'kind = "counts"', "binarize = 0 (present or not)"),
         (

@@ -9,12 +9,12 @@ from typing import Annotated, cast
 
 import typer
 
+from majorant.cli.completion import model_names, parameter_settings
 from majorant.cli.errors import CommandError
 
 app = typer.Typer(
     name="majorant",
     help="Fit latent-variable models whose answer does not depend on a lucky start.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["--help", "-h"]},
@@ -83,7 +83,12 @@ def common(
 
 @app.command()
 def fit(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help='Name of a model; "majorant models" lists them.')],
+    model: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL", help='Name of a model; "majorant models" lists them.', autocompletion=model_names
+        ),
+    ],
     table: Table,
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write.")],
     target: Annotated[str | None, typer.Option(metavar="Y", help="Column to predict, for models that do.")] = None,
@@ -115,7 +120,12 @@ def fit(
     ] = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option("--vary", metavar="NAME=A,B,C", help="Values of a parameter to compare; repeat it."),
+        typer.Option(
+            "--vary",
+            metavar="NAME=A,B,C",
+            help="Values of a parameter to compare; repeat it.",
+            autocompletion=parameter_settings,
+        ),
     ] = None,
     criterion: Annotated[
         str | None, typer.Option(metavar="NAME", help="What chooses among those: bic (the default), aic or icl.")
@@ -134,7 +144,12 @@ def fit(
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Another parameter of the model; repeat it."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Another parameter of the model; repeat it.",
+            autocompletion=parameter_settings,
+        ),
     ] = None,
     random_state: Annotated[int, typer.Option(metavar="S", min=0, max=2**32 - 1, help="Seed.", show_default=True)] = 0,
     drop_missing: DropMissing = False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,7 +14,15 @@ import polars as pl
 from numpy.typing import NDArray
 
 from majorant.cli.errors import CommandError, listed, sentence
-from majorant.cli.matrix import Matrix, check_column, check_there, check_weights, choose_features, incomplete_rows
+from majorant.cli.matrix import (
+    Matrix,
+    check_column,
+    check_there,
+    check_weights,
+    choose_features,
+    incomplete_rows,
+    refuse_spoilt,
+)
 from majorant.cli.request import FitRequest
 from majorant.cli.settings import known_models
 from majorant.cli.tables import SourceTable
@@ -100,10 +109,8 @@ def formula_text(request: FitRequest, table: SourceTable) -> str:
     assert request.target is not None
     check_column(table, request.target)
     others = [name for name in (request.target, request.weights) if name is not None]
-    features = choose_features(table, request.features, others)
-    if not request.features:
-        roles = _needed(table, f"{quoted(request.target)} ~ 1", request.roles)
-        features = tuple(name for name in features if name not in roles)
+    roles = [] if request.features else _needed(table, f"{quoted(request.target)} ~ 1", request.roles)
+    features = choose_features(table, request.features, others, passed_over=roles)
     return f"{quoted(request.target)} ~ {' + '.join(map(quoted, features)) or '1'}"
 
 
@@ -113,11 +120,21 @@ def used_rows(
     """Complete rows, after the checks that every fit needs; a formula may name columns only to leave them out."""
     if weights is not None:
         check_column(table, weights)
+    _refuse_spoilt(table, formula)
     needed = _needed(table, formula, roles, [] if weights is None else [weights])
     used = complete_rows(table, [*needed, *([] if weights is None else [weights])], drop_missing)
     if weights is not None:
         check_weights(used.table, weights, used.frame[weights].cast(pl.Float64).to_numpy())
     return used
+
+
+def _refuse_spoilt(table: SourceTable, formula: str) -> None:
+    """Refuse numbers that a few cells of text would turn into as many levels; what follows ``|`` groups the rows."""
+    terms = formula.partition("|")[0]
+    as_levels = {name.strip("` ") for name in re.findall(r"\b(?:C|factor)\(([^,()]+)", terms)}
+    for name in _needed(table, terms, {}):
+        if name in table.frame.columns and name not in as_levels:
+            refuse_spoilt(table, name, f"If it holds categories, write C({quoted(name)}).")
 
 
 def complete_rows(

@@ -16,6 +16,10 @@ from majorant.summary import counted
 
 Array = NDArray[np.float64]
 
+_MOST_SEEN = 100_000
+_FEW = 10
+"""Cells of text in a column of numbers are few where they are at most one in so many."""
+
 TEXT_TO_NUMBERS = (
     "Features must be numbers: write text as one column of 0 and 1 for each category, and a missing value as a "
     "category of its own (to_dummies of polars, or get_dummies of pandas with dummy_na=True)."
@@ -116,9 +120,20 @@ class Standardisation:
 
 
 def choose_features(
-    table: SourceTable, asked: Sequence[str], others: Sequence[str], labels: Collection[str | None] = ()
+    table: SourceTable,
+    asked: Sequence[str],
+    others: Sequence[str],
+    labels: Collection[str | None] = (),
+    passed_over: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """The features asked for, or all numeric columns but `others`, of which the `labels` may be text."""
+    """The features asked for, or all numeric columns but `others`, of which the `labels` may be text.
+
+    Raises
+    ------
+    CommandError
+        If a column is not there or no number, or, where none is asked for, if one is a number save for a few cells:
+        that it would be left out is nothing that its owner means. Those `passed_over` may hold anything.
+    """
     for name in (*asked, *others):
         if name in labels:
             check_there(table, name)
@@ -130,7 +145,10 @@ def choose_features(
     shared = [name for name in asked if name in others]
     if shared:
         raise CommandError(f'"{shared[0]}" cannot be a feature and the target or the weights at once.')
-    found = tuple(asked) or tuple(c for c in table.frame.columns if is_numeric(table.frame[c]) and c not in others)
+    free = [c for c in table.frame.columns if c not in others and c not in passed_over]
+    found = tuple(asked) or tuple(c for c in free if is_numeric(table.frame[c]))
+    for name in () if asked else free:
+        refuse_spoilt(table, name)
     if not found:
         commas = [c for c in table.frame.columns if has_decimal_commas(table.frame[c])]
         advice = f"turn the decimal commas of {listed(commas)} into points" if commas else "turn text into numbers"
@@ -140,6 +158,34 @@ def choose_features(
             *(() if commas else (TEXT_TO_NUMBERS,)),
         )
     return found
+
+
+def refuse_spoilt(
+    table: SourceTable, name: str, advice: str = "If the column is text, name those to use with --features."
+) -> None:
+    """Refuse a column of numbers in which a few cells, or cells that all say the same, are text."""
+    column = table.frame[name]
+    wrong = _texts_among_numbers(column)
+    n_given = len(column) - column.null_count()
+    if not 0 < 2 * len(wrong) < n_given or has_decimal_commas(column):
+        return
+    texts = column.gather(wrong)
+    if len(wrong) > max(1, n_given / _FEW) and texts.n_unique() > 1:
+        return
+    text = str(texts[0])[:40]
+    raise CommandError(
+        f'column "{name}" of {table.name} is numeric save for {len(wrong)} of {counted(n_given, "cell")}: '
+        f'row {wrong[0] + 1} holds "{text}".',
+        f'Correct what is wrong, and leave a cell empty if its value is missing, as "{text}" may mean. {advice}',
+    )
+
+
+def _texts_among_numbers(column: pl.Series) -> NDArray[np.intp]:
+    """Which cells of a column of text are no numbers."""
+    if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
+        return np.empty(0, dtype=np.intp)
+    numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
+    return np.flatnonzero((numbers.is_null() & column.is_not_null()).to_numpy())
 
 
 def check_there(table: SourceTable, name: str) -> None:
@@ -156,8 +202,8 @@ def check_column(table: SourceTable, name: str) -> None:
     check_there(table, name)
     column = table.frame[name]
     if not is_numeric(column):
-        example = next((str(v) for v in column.drop_nulls().head(1000) if not is_number(str(v))), None)
-        holds = "no values" if example is None else f'text such as "{example[:40]}"'
+        row, example = first_text(column) or (0, None)
+        holds = "no values" if example is None else f'text such as "{example[:40]}" in row {row}'
         if column.dtype not in (pl.String, pl.Categorical, pl.Enum) and example is not None:
             holds = f"{column.dtype}"
         if has_decimal_commas(column):
@@ -169,6 +215,12 @@ def check_column(table: SourceTable, name: str) -> None:
             "Leave it out with --features, or turn it into numbers.",
             TEXT_TO_NUMBERS,
         )
+
+
+def first_text(column: pl.Series) -> tuple[int, str] | None:
+    """The first value that is no number, with its row, counted from 1."""
+    given = ((row, str(value)) for row, value in enumerate(column.head(_MOST_SEEN), 1) if value is not None)
+    return next(((row, text) for row, text in given if not is_number(text)), None)
 
 
 def has_decimal_commas(column: pl.Series) -> bool:

@@ -120,6 +120,12 @@ def _parsed_setting(card: ModelCard, setting: str, names: Sequence[str], option:
     if not equals:
         raise CommandError(f'{option} takes name=value; got "{setting}".', f"For example {option} {_EXAMPLES[option]}.")
     if name not in names:
+        able = [other for other in card.by_target or () if name in ESTIMATORS[other]().get_params(deep=False)]
+        if able:
+            raise CommandError(
+                f'{card.title} without a target has no parameter "{name}": it is one of {" and ".join(able)}.',
+                "Name the column to predict with --target.",
+            )
         raise CommandError(
             f'{card.title} has no parameter "{name}".{did_you_mean(name, names)}', f"Parameters: {listed(names)}."
         )

@@ -13,7 +13,16 @@ import numpy as np
 import polars as pl
 
 from majorant.cli.errors import CommandError, did_you_mean, listed
-from majorant.cli.matrix import Columns, Matrix, build_matrix, check_there, feature_frame, is_numeric, labels_of
+from majorant.cli.matrix import (
+    Columns,
+    Matrix,
+    build_matrix,
+    check_there,
+    feature_frame,
+    first_text,
+    is_numeric,
+    labels_of,
+)
 from majorant.cli.tables import SourceTable
 from majorant.models.harmonium import views as kinds
 
@@ -203,12 +212,12 @@ def _check_kind(path: Path, name: str, view: kinds.View, table: SourceTable, col
     check_there(table, column)
     if view.kind == "categorical" or is_numeric(table.frame[column]):
         return
-    example = next((str(value) for value in table.frame[column].drop_nulls().head(1)), None)
-    if example is None:
+    found = first_text(table.frame[column])
+    if found is None:
         return
     raise CommandError(
-        f'column "{column}" of {table.name} holds text such as "{example[:40]}", but the view "{name}" of {path} is '
-        f"{view.kind}.",
+        f'column "{column}" of {table.name} holds text such as "{found[1][:40]}" in row {found[0]}, but the view '
+        f'"{name}" of {path} is {view.kind}.',
         'Take it out of the view, or put it into one with kind = "categorical".',
     )
 

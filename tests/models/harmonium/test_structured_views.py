@@ -218,6 +218,7 @@ def test_words_and_edges_that_do_not_vary() -> None:
     [
         (mj.Chain(), np.ones((4, 6)), "must be an array of shape"),
         (mj.Chain(n_steps=4), np.ones((4, 6)), r"6 columns: they are not 4 paragraphs"),
+        (mj.Chain(n_steps=4), np.ones((4, 3, 2)), r"n_steps=4, but its array holds 3 paragraphs a document"),
         (mj.Chain(), [np.ones((2, 3)), np.ones((2, 2))], "the same words in all"),
         (mj.Chain(), 2 * np.ones((4, 2, 3)), r"it has 2 in paragraph 0, column 0.*Chain\(binarize=0\)"),
         (mj.Chain(), np.full((4, 2, 3), np.inf), "contains infinity"),

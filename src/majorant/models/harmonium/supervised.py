@@ -29,6 +29,7 @@ from majorant.models.harmonium.fitting import HarmoniumBase
 from majorant.models.harmonium.layout import Layout
 from majorant.models.harmonium.supervision import EpsilonInsensitive, Hinge, Loss, Squared, Supervision
 from majorant.models.harmonium.tables import Table, n_rows
+from majorant.models.margin import learnt_classes
 from majorant.registry import ModelCard, register
 
 Array = NDArray[np.float64]
@@ -265,7 +266,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         X : array-like or sparse matrix of shape (n_samples, n_features), or dict of arrays
             See `Harmonium.fit`.
         y : array-like of shape (n_samples,)
-            Labels, numbers or text. One whose rows have no weight is not learnt.
+            Labels, numbers or text, at least two. One whose rows have no weight is not learnt.
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative weights, not all zero.
 
@@ -284,7 +285,9 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
             y = self._labels(y, tables)
             check_classification_targets(y)
             weights = check_sample_weight(sample_weight, len(y))
-            self.classes_, counts = np.unique(y if weights is None else y[weights > 0], return_counts=True)
+            counted = np.ones(len(y)) if weights is None else weights
+            self.classes_, codes = learnt_classes(y, counted)
+            counts = np.bincount(codes[counted > 0])
             if (counts == 1).any() and len(y) > 2 * len(counts):
                 warnings.warn(
                     f"label {self.classes_.tolist()[counts.argmin()]!r} is that of one row only: it is hardly learnt",

@@ -316,6 +316,11 @@ def _paragraphs(view: Chain, name: str, values: Any) -> tuple[Any, NDArray[np.in
         n, steps, words = values.shape
         if not steps * words:
             raise ValueError(f"view {name!r} has {steps} paragraphs of {words} words: there is nothing in it")
+        if view.n_steps not in (None, steps):
+            raise ValueError(
+                f"view {name!r} has n_steps={view.n_steps}, but its array holds {steps} paragraphs a document, as its "
+                f"shape (n_samples, n_steps, n_words) is {values.shape}: leave n_steps out, or correct one of them"
+            )
         return values.reshape(n * steps, words), np.full(n, steps, dtype=np.intp)
     if values.ndim != 2 or view.n_steps is None:
         raise ValueError(

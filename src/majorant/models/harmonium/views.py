@@ -132,7 +132,7 @@ class Chain:
         See `Gaussian`. Where X is one table: all columns of the first paragraph, then of the second, and so on.
     n_steps : int, optional
         Where X is one table: the number of paragraphs that the columns are. A paragraph that a row does not have holds
-        NaN.
+        NaN. Of an array of three dimensions it is its second; another number is refused.
     latent_transitions : bool, default=True
         Whether what neighbours do to each other depends on the latents. If not, the representation of a document does
         not depend on the order of its paragraphs.

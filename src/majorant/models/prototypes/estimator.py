@@ -208,7 +208,7 @@ class LatentPrototypeClassifier(
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Labels: numbers or text.
+            Labels: numbers or text. One label alone is fine: its poses are found, and it is always predicted.
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative weights, not all zero. A label whose rows have no weight is not learnt.
 
