@@ -1,6 +1,7 @@
 """Rows that do not fit: peak memory and speed of streams beside memory, one worker beside two, kills, predictions.
 
-Every measurement is a process of its own, so that its peak memory is its own. Speeds are passes of the engine over all
+Every measurement is a process of its own, so that its peak memory is its own: the resident size, pages of mapped files
+included that the process holds at that time. Speeds are passes of the engine over all
 rows: rows a second of CPU time (stream beside memory, one thread), or of the clock (workers).
 
     python benchmarks/scale.py [--rows 20000000] [--kills 20] [--folder DIR] [--only plan,passes,...]
@@ -72,10 +73,10 @@ def write(folder: Path, rows: int) -> None:
     writer.close()
 
 
-def opened(folder: Path) -> Any:
+def opened(folder: Path, cache: Path | None = None) -> Any:
     import majorant as mj
 
-    return mj.open_rows(folder, target="y")
+    return mj.open_rows(folder, target="y", cache=cache)
 
 
 def peak_mb() -> float:
@@ -86,7 +87,7 @@ def peak_mb() -> float:
 # Parts that run in a process of their own: the name of the function is what `child` is told
 
 
-def fit(folder: str, model: str) -> dict[str, float]:
+def fit(folder: str, model: str, where: str) -> dict[str, float]:
     """A fit of a stream, of few iterations on all rows: its peak memory does not depend on how many there are."""
     import warnings
 
@@ -96,23 +97,30 @@ def fit(folder: str, model: str) -> dict[str, float]:
     made: Any = mj.KMeans(K, random_state=0, max_iter=5)
     if model == "regression":
         made = mj.RegressionMixture(3, init="random", n_init=1, max_iter=5, random_state=0)
-    rows, before, began = opened(Path(folder)), peak_mb(), time.perf_counter()
+    rows = opened(Path(folder), Path(folder).parent if where == "cached" else None)
+    before, began, cpu = peak_mb(), time.perf_counter(), time.process_time()
     made.fit(rows)
-    return {"before_mb": before, "peak_mb": peak_mb(), "seconds": time.perf_counter() - began, "n_iter": made.n_iter_}
+    return {
+        "before_mb": before,
+        "peak_mb": peak_mb(),
+        "seconds": time.perf_counter() - began,
+        "cpu_seconds": time.process_time() - cpu,
+        "n_iter": made.n_iter_,
+    }
 
 
 def passes(folder: str, model: str, where: str, count: str) -> dict[str, float]:
-    """Rows a second of the passes of a descent, from a stream or from memory."""
+    """Rows a second of the passes of a descent, from a stream, from its cache or from memory."""
     from majorant.engine.chunks import Chunks
     from majorant.engine.storage import StoredRows
 
-    source = opened(Path(folder)).source.for_one_fit()
+    source = opened(Path(folder), Path(folder).parent if where == "cached" else None).source.for_one_fit()
     assert isinstance(source, StoredRows)
     data, visit = descent(source, model)
     if where == "memory":
         blocks = [[np.concatenate(c) for c in zip(*(b.columns for b in data.source.blocks()), strict=True)]]
         data = Chunks(*blocks[0])
-    data.map_sum(visit)  # reads the file into the page cache
+    data.map_sum(visit)  # reads the file into the page cache, or writes the cache
     began, cpu = time.perf_counter(), time.process_time()
     for _ in range(int(count)):
         data.map_sum(visit)
@@ -396,29 +404,38 @@ def plan() -> None:
 
 def fits(folder: Path, rows: int) -> None:
     for model in ("kmeans", "regression"):
-        made = child("fit", str(folder), model)
-        print(
-            f"fit       {model:<11} {rows:.0e} rows: {made['peak_mb']:.0f} MB at most, {made['before_mb']:.0f} MB of "
-            f"them before; {made['seconds']:.0f} s, {made['n_iter']:.0f} iterations",
-            flush=True,
-        )
+        for where in ("stream", "cached"):
+            made = child("fit", str(folder), model, where)
+            print(
+                f"fit       {model:<11} {rows:.0e} rows, {where}: {made['peak_mb']:.0f} MB at most, "
+                f"{made['before_mb']:.0f} MB of them before; {made['cpu_seconds']:.0f} s of CPU, {made['seconds']:.0f} "
+                f"s in all, {made['n_iter']:.0f} iterations",
+                flush=True,
+            )
 
 
 def speeds_of_passes(folder: Path, rows: int, count: int) -> None:
     memory_rows = min(rows, 2_000_000)  # of more the speed in memory is the same
     for model in ("kmeans", "regression"):
         with tempfile.TemporaryDirectory(dir=folder.parent) as part:
-            write(Path(part), memory_rows)
-            ratios, speeds = [], []
-            for _ in range(3):
-                stream, memory = (child("passes", part, model, where, str(count)) for where in ("stream", "memory"))
-                ratios.append(stream["rows_per_cpu_second"] / memory["rows_per_cpu_second"])
-                speeds.append(stream["rows_per_cpu_second"])
-        print(
-            f"passes    {model:<11} {memory_rows:.0e} rows: {np.median(speeds):.2e} rows a CPU second from Parquet, "
-            f"{np.median(ratios):.0%} of those from memory",
-            flush=True,
-        )
+            table = Path(part) / "table"
+            table.mkdir()
+            write(table, memory_rows)
+            made = [
+                {
+                    where: child("passes", str(table), model, where, str(count))
+                    for where in ("stream", "cached", "memory")
+                }
+                for _ in range(3)
+            ]
+        for where, name in (("stream", "from Parquet"), ("cached", 'from Parquet with cache="disk"')):
+            speed = np.median([m[where]["rows_per_cpu_second"] for m in made])
+            share = np.median([m[where]["rows_per_cpu_second"] / m["memory"]["rows_per_cpu_second"] for m in made])
+            print(
+                f"passes    {model:<11} {memory_rows:.0e} rows: {speed:.2e} rows a CPU second {name}, {share:.0%} of "
+                "those from memory",
+                flush=True,
+            )
 
 
 def main() -> None:

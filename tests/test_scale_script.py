@@ -33,10 +33,12 @@ def test_a_busy_scheduler_hears_of_every_task(remembers: bool, tasks: float) -> 
 @pytest.mark.parametrize("model", ["kmeans", "regression"])
 def test_passes_of_a_stream_and_of_memory(model: str, tmp_path: Path) -> None:
     script = runpy.run_path(SCRIPT)
-    script["write"](tmp_path, 3000)
-    for where in ("stream", "memory"):
-        assert script["passes"](str(tmp_path), model, where, "1")["rows_per_cpu_second"] > 0
-    assert script["fit"](str(tmp_path), model)["peak_mb"] > 0
+    table = tmp_path / "table"
+    table.mkdir()
+    script["write"](table, 3000)
+    for where in ("stream", "cached", "memory"):
+        assert script["passes"](str(table), model, where, "1")["rows_per_cpu_second"] > 0
+    assert script["fit"](str(table), model, "cached")["peak_mb"] > 0
 
 
 def test_predictions_in_a_process_of_their_own(tmp_path: Path) -> None:

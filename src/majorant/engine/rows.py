@@ -12,6 +12,7 @@ from scipy import sparse
 
 from majorant.engine.chunks import Block, Chunks
 from majorant.engine.measure import Measure, amid, empirical_measure, safe_scale
+from majorant.engine.scratch import cached
 from majorant.engine.storage import StoredRows, mapped
 
 SAMPLE_BYTES = 1 << 24
@@ -140,7 +141,7 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
     points = np.ascontiguousarray((sample.restore(sample.points) - origin) * scale, dtype=dtype)
     measure = Measure(points, sample.weights, sample.positions, origin, scale)
     scatter = float(np.sum(variances + (shift + mean - origin) ** 2)) * total * scale**2
-    data = Chunks(mapped(source, standard), n_jobs=n_jobs)
+    data = Chunks(cached(mapped(source, standard), source.cache), n_jobs=n_jobs)
     return Rows(
         data,
         measure,

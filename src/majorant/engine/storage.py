@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import mmap
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,6 +72,8 @@ class StoredRows:
         Where they are given apart from the rows.
     has_target, has_weights : bool
         Whether blocks have a second column, the target, and weights.
+    cache : Path, or None
+        The folder in which a fit may keep what it makes of the rows, for its passes.
     """
 
     def __init__(self, n_units: int, n_features: int, dtype: Any, names: Sequence[str] | None = None) -> None:
@@ -80,6 +83,7 @@ class StoredRows:
         self.target: NDArray[np.float64] | None = None
         self.weights: NDArray[np.float64] | None = None
         self.own_target = self.own_weights = False
+        self.cache: Path | None = None
         self._total: float | None = None
         self._unit = 1.0
         self._memory: list[dict[str, Any]] = []
@@ -366,6 +370,7 @@ def open_rows(
     *,
     target: str | None = None,
     sample_weight: str | None = None,
+    cache: str | Path | None = None,
     n_jobs: int | None = None,
 ) -> Chunks:
     """Open rows that are to be read block by block, for data larger than memory.
@@ -380,6 +385,12 @@ def open_rows(
         The columns to read, in this order (of tables); by default all but those named next.
     target, sample_weight : str, optional
         Columns (of tables) that hold the target and the weights of the rows: fits then take them from there.
+    cache : "disk", str or path, optional
+        Where a fit keeps the rows as it needs them, decoded and in its units, so that passes after the first ones read
+        them at about the speed of memory: "disk" is the system's temporary folder, or name another folder (one on a
+        disk: some systems keep their temporary folder in memory). A fit takes 8 bytes a number there, twice that for
+        lines, in files without a name that are gone when it ends in whatever way. By default every pass reads the
+        source.
     n_jobs : int, optional
         Threads that work on blocks at a time.
 
@@ -391,7 +402,9 @@ def open_rows(
     Raises
     ------
     FileNotFoundError, ValueError, TypeError
-        If there is no such file, no such column, or it holds anything but numbers.
+        If there is no such file, no such column, or it holds anything but numbers; or no such folder for `cache`.
+    OSError
+        By a fit, if that folder has no room for the rows.
 
     Notes
     -----
@@ -412,6 +425,28 @@ def open_rows(
     >>> mj.KMeans(2, random_state=0).fit(mj.open_rows(parts)).labels_.shape
     (1000,)
     """
+    rows = _rows_of(source, columns, target, sample_weight)
+    rows.cache = _cache_folder(cache)
+    return Chunks(rows, n_jobs=n_jobs)
+
+
+def _cache_folder(cache: str | Path | None) -> Path | None:
+    if cache is None:
+        return None
+    if not isinstance(cache, str | Path) or cache == "":
+        raise TypeError(f'cache must be "disk", a folder, or None; got {cache!r}')
+    folder = Path(tempfile.gettempdir()) if cache == "disk" else Path(cache)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"no folder {folder}: cache names one that is there")
+    return folder
+
+
+def _rows_of(
+    source: str | Path | Callable[[], Iterable[Any]],
+    columns: Sequence[str] | None,
+    target: str | None,
+    sample_weight: str | None,
+) -> StoredRows:
     from majorant.engine.arrow import ArrowRows
 
     named = {"columns": columns, "target": target, "sample_weight": sample_weight}
@@ -421,7 +456,7 @@ def open_rows(
             raise ValueError(
                 f"a function's arrays have no column names: leave {without} out; give tuples (X, y, weights)"
             )
-        return Chunks(IteratedRows(source), n_jobs=n_jobs)
+        return IteratedRows(source)
     if not isinstance(source, str | Path) or source == "":
         raise TypeError(
             f"source must be the path of a file or folder, or a function that gives arrays; got {source!r}"
@@ -446,15 +481,15 @@ def open_rows(
                 f"{path} holds {others[0]} beside Parquet files, whose rows would be left out: move it, or write it as "
                 "Parquet"
             )
-        return Chunks(ArrowRows(files, columns, target, sample_weight), n_jobs=n_jobs)
+        return ArrowRows(files, columns, target, sample_weight)
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
     if path.suffix == ".npy":
         if without is not None:
             raise ValueError(f"a .npy file has no column names: leave {without} out")
-        return Chunks(NpyRows(_mapped_npy(path)), n_jobs=n_jobs)
+        return NpyRows(_mapped_npy(path))
     if path.suffix in (".parquet", ".arrow", ".feather"):
-        return Chunks(ArrowRows([path], columns, target, sample_weight), n_jobs=n_jobs)
+        return ArrowRows([path], columns, target, sample_weight)
     raise ValueError(f"{path.name}: rows are read from .npy, .parquet, .arrow or .feather files")
 
 

@@ -19,6 +19,7 @@ from majorant.engine.patterns import patterns
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.problem import Sweep
 from majorant.engine.rows import Rows
+from majorant.engine.scratch import cached_as
 from majorant.engine.storage import mapped
 from majorant.engine.trace import Trace
 from majorant.evidence.records import StartRecord
@@ -348,7 +349,7 @@ def _on_all_rows(rows: Rows, problem: Problem, settings: Settings, best: Candida
     if rows.n_missing:
         data = rows.data
     elif rows.is_stream:
-        data = Chunks(mapped(rows.data.source, to_u), n_jobs=rows.data.n_jobs)
+        data = Chunks(cached_as(rows.data.source, mapped(rows.data.source, to_u)), n_jobs=rows.data.n_jobs)
     else:
         measure = rows.measure
         data = Chunks(to_u(measure.points), weights=measure.weights, n_jobs=rows.data.n_jobs)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from majorant import _kernels
 from majorant.engine.chunks import Block, Chunks, Mapped
 from majorant.engine.measure import amid, empirical_measure, safe_scale
+from majorant.engine.scratch import cached
 from majorant.engine.storage import StoredRows
 
 EXACT = 1e-10
@@ -235,16 +236,17 @@ def design_streamed(source: StoredRows, fit_intercept: bool, seed: int, n_jobs: 
         x, y = block.columns
         return np.ascontiguousarray(x - origin[:-1]), y - origin[-1]
 
-    standard = _standard(Chunks(Mapped(source, centred), n_jobs=n_jobs), origin, np.ones(d + 1), fit_intercept)
+    raw = cached(Mapped(source, centred), source.cache)
+    standard = _standard(Chunks(raw, n_jobs=n_jobs), origin, np.ones(d + 1), fit_intercept)
     dtype = source.dtype
 
     def standardised(block: Block) -> tuple[Any, ...]:
-        return tuple(np.ascontiguousarray(c, dtype=dtype) for c in standard.apply(*centred(block)))
+        return tuple(np.ascontiguousarray(c, dtype=dtype) for c in standard.apply(*block.columns))
 
     sample = empirical_measure(rows, weights if source.has_weights else None)
     points = sample.restore(sample.points) - origin
     z, u = (np.ascontiguousarray(c, dtype=dtype) for c in standard.apply(points[:, :-1], points[:, -1]))
-    data = Chunks(Mapped(source, standardised), n_jobs=n_jobs)
+    data = Chunks(cached(Mapped(raw, standardised), source.cache), n_jobs=n_jobs)
     return Design(data, standard, z, u, _on_average_one(sample.weights)[0], unit, None)
 
 
