@@ -102,6 +102,25 @@ class TestFits:
         whole.responsibilities_, whole.trimmed_, whole.n_samples_fit_ = None, None, N
         assert_same_fit(model, whole)
 
+    def test_a_race_on_a_stream_reads_it_only_to_follow_its_optima(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("majorant.models.regression_mixture.design.SAMPLE_BYTES", 8 * 4 * 2500)
+        monkeypatch.setattr("majorant.models.regression_mixture.lines.IN_ONE_CALL", 2000)
+        passes = 0
+
+        def counted() -> Iterator[tuple[NDArray[Any], ...]]:
+            nonlocal passes
+            passes += 1
+            return parts()
+
+        model = FITS["regression"](mj.open_rows(counted))
+        followed = sum(start.converged for start in model.evidence_.starts)
+        assert followed >= 2 and passes < 20 + model.n_iter_ + 40 * len(model.optima_)
+        assert "on a sample of 2500 of 6000 rows, told in the weight of all" in model.evidence_.note
+        plain = mj.RegressionMixture(2, random_state=0).fit(X, Y, sample_weight=W)
+        np.testing.assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-9)
+        np.testing.assert_allclose(model.evidence_.best, plain.log_likelihood_, rtol=0.1)
+        np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-5)
+
     def test_two_fits_of_one_opening_do_not_disturb_each_other(self, folder: Path) -> None:
         rows = opened(folder, sample_weight=None, columns=["a", "b", "c"])
         first = mj.KMeans(3, random_state=0).fit(rows, sample_weight=W)

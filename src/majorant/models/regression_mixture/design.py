@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -145,6 +145,17 @@ class Design:
     @property
     def is_stream(self) -> bool:
         return self.positions is None
+
+    @property
+    def share(self) -> float:
+        """Weight of `x` and `y` as a share of that of all rows."""
+        return float(self.weights.sum()) / self.total_weight
+
+    def on_sample(self) -> Design:
+        """The rows in memory, `x` and `y`, as data of their own."""
+        ones = bool((self.weights == 1.0).all())
+        data = Chunks(self.x, self.y, weights=None if ones else self.weights, n_jobs=self.data.n_jobs)
+        return replace(self, data=data, unit=self.unit / self.share, positions=np.arange(len(self.y)))
 
     def in_features(self) -> tuple[Chunks, NDArray[np.float64], NDArray[np.float64]]:
         r"""The rows (x, y) as moment methods take them, and how their lines are those of z and u.

@@ -18,7 +18,7 @@ from majorant.models.regression_mixture.family import RegressionFamily, Variance
 from majorant.models.regression_mixture.lines import LineContest, run_em
 from majorant.models.regression_mixture.moments import moment_start, moment_starts
 from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.race import Race, Run, followed
+from majorant.models.regression_mixture.race import Found, Race, Run, followed
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Sample, elemental, pooled
 from majorant.models.regression_mixture.words import EXACT_LINE
 from majorant.starts.restarts import Start, best_of
@@ -120,18 +120,42 @@ def _one_line(contest: LineContest) -> Fitted:
 
 
 def _raced(contest: LineContest, draws: np.random.Generator, verbose: int) -> Fitted:
-    found = Race(contest, verbose).find(draws)
+    is_stream = contest.design.is_stream
+    found = _on_a_sample(contest, draws, verbose) if is_stream else Race(contest, verbose).find(draws)
     ends, solutions = list(found.optima), []
     for i, run in enumerate(found.optima):
         solutions.append(_traced(contest, run))
         end = replace(run, theta=solutions[i].theta, objective=solutions[i].objective)
         ends[i] = replace(end, irregular=contest.irregularity(end.theta) or contest.held_back(end))
-        if ends[i].is_regular:
+        if ends[i].is_regular and not is_stream:  # of a stream none is an optimum before it was followed on all rows
             break
     found = followed(found, ends, contest.constant)
     solution = next(s for s in solutions if s.theta is found.best.theta)
     optima = tuple((run.objective, run.theta) for run in found.optima)
     return Fitted(solution, found.records, optima, found.best.irregular, found.excluded, found.note)
+
+
+def _on_a_sample(contest: LineContest, draws: np.random.Generator, verbose: int) -> Found[Regressions]:
+    """A race on the rows of a stream that are in memory, told in the units of all rows."""
+    design, share = contest.design, contest.design.share
+    few = replace(contest, design=design.on_sample(), least_mass=contest.least_mass * share)
+    found = Race(few, verbose).find(draws)
+
+    def of_all(run: Run[Regressions]) -> Run[Regressions]:
+        return replace(run, objective=run.objective / share, is_whole=False)
+
+    excluded = found.excluded
+    if excluded is not None:  # where it is on all rows must not depend on how many more steps it would take
+        family, theta = RegressionFamily(contest.n_components, contest.rule), excluded.theta
+        objective = design.data.map_sum(lambda block: family.tight_pass(theta, block)[0])
+        excluded = replace(of_all(excluded), objective=objective, irregular=contest.irregularity(theta))
+    n, size = design.data.n_units, len(design.y)
+    note = found.note
+    if size < n:
+        note += f" All of it on a sample of {size} of {n} rows, told in the weight of all; the optima went on on all."
+    records = tuple(replace(record, objective=record.objective / share) for record in found.records)
+    optima = tuple(map(of_all, found.optima))
+    return Found(optima[0], records, optima, excluded, note)
 
 
 def _traced(contest: LineContest, run: Run[Regressions]) -> Solution[Regressions]:
