@@ -280,14 +280,15 @@ def test_a_calibrated_readout_is_logistic_regression_on_the_latents() -> None:
     model = mj.Harmonium(3, views=TWO, l2=0.5).fit(X)
     with pytest.raises(ValueError, match="call calibrate"):
         model.annotate(X, "bits", calibrated=True)
-    p = model.calibrate(X).annotate(X, "bits", calibrated=True)
+    p = model.calibrate(X, l2=1 / len(X["bits"])).annotate(X, "bits", calibrated=True)
     h = model.transform({"sizes": X["sizes"]})
     h = (h - h.mean(axis=0)) / h.std(axis=0)
     for j in (0, 5):
         peer = LogisticRegression(C=1.0, tol=1e-10, max_iter=1000).fit(h, X["bits"][:, j])
         np.testing.assert_allclose(p[:, j], peer.predict_proba(h)[:, 1], atol=1e-4)
     np.testing.assert_allclose(p.mean(axis=0), X["bits"].mean(axis=0), atol=1e-5)
-    assert not hasattr(model.fit(X), "readouts_")
+    assert model.readout_l2_ == {"bits": 1 / len(X["bits"])}
+    assert not hasattr(model.fit(X), "readouts_") and not hasattr(model, "readout_l2_")
 
 
 def test_rows_that_lack_the_bits_teach_a_readout_nothing(fitted: mj.Harmonium) -> None:

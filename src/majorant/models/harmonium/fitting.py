@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -28,6 +28,7 @@ from majorant.engine.chunks import effective_threads
 from majorant.engine.trace import Trace
 from majorant.evidence import Certificate, Evidence
 from majorant.models.base import LatentVariableModel
+from majorant.models.harmonium.annotation import AnnotationMixin
 from majorant.models.harmonium.certificate import is_large
 from majorant.models.harmonium.certificate_words import UNLESS_MISSED, GlobalCertificate
 from majorant.models.harmonium.contrastive import contrastive
@@ -47,7 +48,6 @@ from majorant.models.harmonium.fit import Found, Penalised, Search, optimality
 from majorant.models.harmonium.inference import FittedHarmonium, in_columns
 from majorant.models.harmonium.layout import Layout, Parameters
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
-from majorant.models.harmonium.readout import fit_readout, read_out
 from majorant.models.harmonium.retrieval import RetrievalMixin
 from majorant.models.harmonium.standard import FittedView
 from majorant.models.harmonium.summary import harmonium_summary
@@ -64,6 +64,7 @@ INITS = ("svd", "random")
 
 
 class HarmoniumBase(
+    AnnotationMixin,
     RetrievalMixin,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -204,7 +205,8 @@ class HarmoniumBase(
         self.l2_, self.largest_l2_ = found.l2, found.largest_l2
         self.l2_path_ = np.array([[row["l2"], row["held_out"]] for row in found.path]).reshape(-1, 2)
         self.objective_ = found.objective
-        self.__dict__.pop("readouts_", None)  # of the fit before
+        for name in ("readouts_", "readout_l2_"):  # of the fit before
+            self.__dict__.pop(name, None)
         self.n_iter_ = max(len(found.values) - 1, 0)
         optimal = found.optimality
         self.certificate_eigenvalue_ = None if optimal is None else optimal.eigenvalue
@@ -330,143 +332,6 @@ class HarmoniumBase(
         """
         check_is_fitted(self)
         return self._fitted().infer(self._read(X, reset=False)[1], n_jobs=self.n_jobs)[0]
-
-    def calibrate(self, X: Any, *, sample_weight: Any = None) -> Self:
-        """Learn, for each view of bits, a logistic regression of every bit on the latents that the other views give.
-
-        ``annotate(X, view, calibrated=True)`` then reads the bits out by it: probabilities that are right on average
-        even where the model is not. To be called after `fit`, usually with the same rows. Rows that lack a view of bits
-        teach nothing of it; a view that X lacks is not learnt.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or dict of arrays
-        sample_weight : array-like of shape (n_samples,), optional
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            If X has no view of bits or no other view, or no row with weight has the bits.
-        """
-        check_is_fitted(self)
-        if len(self.views_) == 1:
-            raise ValueError("there is one view: nothing to read it out from")
-        tables = self._read(X, reset=False)[1]
-        if not any(view.kind == "bernoulli" and view.name in tables for view in self.views_):
-            raise ValueError("X has no view of bits: there is nothing to calibrate")
-        if len(tables) == 1:
-            raise ValueError(f"X holds only the view {next(iter(tables))!r}: give at least one other")
-        weights = check_sample_weight(sample_weight, n_rows(tables))
-        w = np.ones(n_rows(tables)) if weights is None else weights
-        model, found = self._fitted(), {}
-        with threadpool_limits(limits=1, user_api="blas"):
-            for view in self.views_:
-                if view.place == "bernoulli" and view.name in tables:
-                    rest = {name: table for name, table in tables.items() if name != view.name}
-                    used = np.flatnonzero((w > 0) & ~tables[view.name].missing)
-                    if not len(used):
-                        raise ValueError(f"no row with weight has view {view.name!r}: leave it out of X")
-                    latents = model.infer(rest, n_jobs=self.n_jobs)[0]
-                    bits = view.encoded(tables[view.name])
-                    found[view.name] = fit_readout(latents[used], bits[used], w[used])
-        self.readouts_ = found
-        return self
-
-    def annotate(
-        self,
-        X: Any,
-        view: str,
-        *,
-        method: str = "mean-field",
-        calibrated: bool = False,
-        n_sweeps: int = 200,
-        random_state: Any = None,
-    ) -> Array:
-        """What is expected of one view given the others: p(view | the rest).
-
-        Many correlated bits that are missing together make each other too sure: where the probabilities matter and not
-        their order alone, calibrate.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or dict of arrays
-            What it holds of the view itself is not looked at; a dictionary or a data frame may lack it.
-        view : str
-            Its name.
-        method : {"mean-field", "gibbs"}, default="mean-field"
-            How bits and categories that are missing are found. A Gaussian view that alone is missing is exact.
-        calibrated : bool, default=False
-            Whether bits are read out of the latents by the regressions that `calibrate` has learnt.
-        n_sweeps : int, default=200
-            Of Gibbs sampling.
-        random_state : int, RandomState instance or None
-            Of Gibbs sampling.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_columns)
-            Expected values of a Gaussian view in its own units, probabilities of ones, or probabilities of the levels
-            of all columns side by side. Of a chain probabilities of the cells of a document of a middling number of
-            paragraphs, shape (n_samples, n_steps, n_words) where X is a dictionary.
-
-        Raises
-        ------
-        ValueError
-            If there is no such view, or no other.
-        """
-        check_is_fitted(self)
-        fitted = self._view(view)
-        if len(self.views_) == 1:
-            raise ValueError(f"view {view!r} is the only one: there is no rest to annotate it from")
-        check_choice("method", method, ("mean-field", "gibbs"))
-        check_integer("n_sweeps", n_sweeps, low=1)
-        tables = self._read(X, reset=False, but=view)[1]
-        random = None
-        if method == "gibbs":
-            random = np.random.default_rng(int(check_random_state(random_state).randint(2**31)))
-        model = self._fitted()
-        latents, expected = model.infer(
-            tables, n_jobs=None if random is not None else self.n_jobs, sweeps=n_sweeps, random=random
-        )
-        if calibrated:
-            at = rows_of_views(self.views_)[view]
-            expected[:, at] = read_out(latents, self._readout(view))
-        return model.completed(fitted, latents, expected)
-
-    def decode(self, H: Any, view: str) -> Array:
-        """What latents say of a view: its expectation given them, p(view | h).
-
-        Parameters
-        ----------
-        H : array-like of shape (n_samples, n_components)
-            Latents, such as `transform` gives.
-        view : str
-            Its name.
-
-        Returns
-        -------
-        ndarray
-            As of `annotate`. The cells of a chain by forward-backward, bits with edges by mean field.
-        """
-        check_is_fitted(self)
-        fitted = self._view(view)
-        H = check_array(H, dtype=np.float64, input_name="H")
-        if H.shape[1] != self.n_components_:
-            raise ValueError(f"H must have a column for each of {self.n_components_} components; got {H.shape[1]}")
-        with threadpool_limits(limits=1, user_api="blas"):
-            return self._fitted().decoded(fitted, H)
-
-    def _readout(self, view: str) -> Array:
-        found: dict[str, Array] = getattr(self, "readouts_", {})
-        if view not in found:
-            raise ValueError(
-                f"nothing was calibrated for view {view!r}: call calibrate(X) first (for views of bits without edges)"
-            )
-        return found[view]
 
     def sample(self, n_samples: int = 1, *, n_sweeps: int = 200, random_state: Any = None) -> Any:
         """Rows drawn from the model, by Gibbs sampling between latents and views: for checking the model.
