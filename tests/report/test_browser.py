@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from majorant.report import html_report
+from majorant.report import html_report, report
 
+from .chromium import BROWSER, FLAGS, browsing
 from .test_classification_page import run_of as classification_of
 from .test_latent_classes_page import run_of as latent_classes_of
 from .test_mixture_page import run_of as mixture_of
@@ -19,19 +20,6 @@ from .test_page import run_of
 from .test_regression_page import run_of as regression_of
 from .test_representation_page import run_of as representation_of
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--hide-scrollbars",
-    "--allow-file-access-from-files",
-)
 WIDTHS = (360, 1440)
 CASES = {
     "usual": lambda: run_of("usual"),
@@ -53,6 +41,7 @@ CASES = {
     "regressions on 12 features": lambda: regression_of("many"),
     "a mixture of 12 by 30": lambda: mixture_of("300 in 12 by 30"),
 }
+ENDINGS = {"CSV": "csv", "LaTeX": "tex"}
 DRAWN = 4
 """Pages of which pictures are taken: the first ones."""
 WRAPPER = """<!doctype html><body>{frames}<pre id="widths"></pre><script>
@@ -107,12 +96,12 @@ def browse(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.fixture
-def pages(tmp_path: Path) -> list[Path]:
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The pages of several cases, written to files."""
-    paths = []
+    paths, folder = [], tmp_path_factory.mktemp("pages")
     for case, run in CASES.items():
-        path = tmp_path / f"{case.replace(' ', '-')}.html"
+        path = folder / f"{case.replace(' ', '-')}.html"
         path.write_text(html_report(run()), encoding="utf-8")
         paths.append(path)
     return paths
@@ -120,7 +109,7 @@ def pages(tmp_path: Path) -> list[Path]:
 
 def test_no_page_is_wider_than_its_window(tmp_path: Path, pages: list[Path]) -> None:
     frames = "".join(f'<iframe src="{p.name}" width="{w}" height="600"></iframe>' for p in pages for w in WIDTHS)
-    wrapper = tmp_path / "wrapper.html"
+    wrapper = pages[0].parent / "wrapper.html"
     wrapper.write_text(WRAPPER.format(frames=frames), encoding="utf-8")
     shown = browse(tmp_path, "--virtual-time-budget=3000", "--dump-dom", wrapper.as_uri()).stdout
     pairs = [pair.split("/") for pair in shown.split('id="widths">')[1].split("<")[0].split()]
@@ -135,6 +124,64 @@ def test_columns_of_text_stay_apart(tmp_path: Path) -> None:
     wrapper.write_text(CROWDED.format(frames=frames, gap=8), encoding="utf-8")
     shown = browse(tmp_path, "--virtual-time-budget=3000", "--dump-dom", wrapper.as_uri()).stdout
     assert shown.split('id="crowded">')[1].split("<")[0] == "4; 4; 4; 4"
+
+
+def test_every_table_is_copied_by_the_keyboard_alone(tmp_path: Path) -> None:
+    made = report(run_of("usual"))
+    page = tmp_path / "page.html"
+    page.write_text(made.html, encoding="utf-8")
+    table = made.tables["clusters"]
+    focus = "document.activeElement"
+    with browsing(tmp_path / "profile") as tab:
+        for width in WIDTHS:
+            tab.open(page.as_uri(), width)
+            for kind, text in (("CSV", table.to_csv()), ("LaTeX", table.to_latex())):
+                for _ in range(100):
+                    tab.press("Tab")
+                    if tab.value(f"{focus}.textContent") == f"Copy as {kind}":
+                        break
+                tab.press("Enter")
+                copy = f"{focus}.closest('details')"
+                tab.wait_for(f"{copy}?.querySelector('[role=status]').textContent === 'Copied.'")
+                tab.value("void document.body.append(Object.assign(document.createElement('textarea'), {id: 'paste'}))")
+                selected = f"{focus}.value.slice({focus}.selectionStart, {focus}.selectionEnd)"
+                assert tab.value(selected) == text
+                box = tab.value(f"(b => [b.left, b.right, b.height])({focus}.getBoundingClientRect())")
+                assert box[0] >= 0 and box[1] <= width and box[2] > 60
+                link = f"{copy}.querySelector('a')"
+                assert tab.value(f"fetch({link}.href).then(r => r.text(), () => 'refused')") == "refused"
+                assert tab.value(f"decodeURIComponent({link}.href.split(',').slice(1).join(','))") == text
+                assert tab.value(f"[{link}.hidden, {link}.download]") == [False, f"clusters.{ENDINGS[kind]}"]
+                tab.value("(b => { b.value = ''; b.focus(); })(document.getElementById('paste'))")
+                tab.ask("Input.dispatchKeyEvent", type="keyDown", key="v", modifiers=2, commands=["paste"])
+                assert tab.value(f"{focus}.value") == text
+                tab.value(f"void (document.getElementById('paste').remove(), {focus}.blur())")
+        assert set(tab.fetched()) == {page.as_uri()}
+
+
+def test_a_copy_that_is_refused_is_selected_instead(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(html_report(run_of("usual")), encoding="utf-8")
+    with browsing(tmp_path / "profile") as tab:
+        tab.open(page.as_uri(), 360)
+        tab.value("void (document.execCommand = () => false)")
+        tab.value("void (navigator.clipboard.writeText = () => Promise.reject(new Error('no')))")
+        tab.value("void document.querySelector('.copy summary').click()")
+        said = "document.querySelector('.copy [role=status]').textContent"
+        tab.wait_for(f"{said} !== ''")
+        assert tab.value(said) == "Selected: copy it with Ctrl+C."
+        assert tab.value("getSelection().toString() || document.activeElement.selectionEnd > 100")
+        tab.value("void document.querySelector('.copy summary').click()")
+        assert not tab.value("document.querySelector('.copy').open")
+        assert tab.complaints() == []
+
+
+def test_pages_fetch_nothing_and_complain_of_nothing(tmp_path: Path, pages: list[Path]) -> None:
+    with browsing(tmp_path / "profile") as tab:
+        for page in pages:
+            tab.open(page.as_uri())
+        assert tab.fetched() == [page.as_uri() for page in pages]
+        assert tab.complaints() == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -154,7 +154,7 @@ def fit(
     random_state: Annotated[int, typer.Option(metavar="S", min=0, max=2**32 - 1, help="Seed.", show_default=True)] = 0,
     drop_missing: DropMissing = False,
     force: Force = False,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Do not write report.html.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write neither report.html nor its tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Fit a model to a table and write the run: model, report, assignments, numbers.

@@ -22,7 +22,18 @@ from majorant.cli.fit import FittedRun, fit
 from majorant.cli.matrix import has_decimal_commas, row_number_columns
 from majorant.cli.parts import write_table
 from majorant.cli.request import FitRequest
-from majorant.cli.runs import ASSIGNMENTS, MODEL, REPORT, SUMMARY, Recipe, Writer, check_free, write_run
+from majorant.cli.runs import (
+    ASSIGNMENTS,
+    MODEL,
+    REPORT,
+    SUMMARY,
+    TABLES,
+    Recipe,
+    Writer,
+    check_free,
+    table_files,
+    write_run,
+)
 from majorant.cli.settings import find_model
 from majorant.cli.tables import is_same_file
 from majorant.cli.views import described
@@ -34,6 +45,7 @@ _WHAT = {
     MODEL: "the fitted model",
     ASSIGNMENTS: "one row for each row of the table",
     SUMMARY: "every number on this screen",
+    TABLES: "the report's tables, as CSV and as LaTeX",
 }
 
 
@@ -41,7 +53,7 @@ def fit_and_write(request: FitRequest) -> FittedRun:
     """Fit, write the run's folder, and show what came out."""
     card = find_model(request.model)
     check_free(request.out, request.force)
-    for name in _WHAT:
+    for name in (*_WHAT, *table_files()):
         if is_same_file(request.out / name, request.table):
             raise CommandError(
                 f"{request.table} would be replaced by the run's own {name}.", "Choose another --out, or rename it."
@@ -90,7 +102,8 @@ def screen(run: FittedRun) -> list[str]:
         lines += ["", *messages.look_out_lines(run.look_out)]
     out = run.request.out
     whats = _WHAT if run.matrix.bags is None else {**_WHAT, ASSIGNMENTS: "one row for each bag, with its region"}
-    lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in _writers(run)})]
+    written = {*_writers(run), *([TABLES] if run.request.report and (out / TABLES).is_dir() else [])}
+    lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in written})]
     lines += ["", *messages.labelled("Next", f"majorant predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
     return lines
 

@@ -9,16 +9,19 @@ from typing import Any
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Matrix, build_matrix
-from majorant.cli.runs import REPORT, Recipe, read_run
+from majorant.cli.runs import REPORT, TABLES, Recipe, read_run
 from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import view_matrix
 from majorant.persistence import replacing
 from majorant.registry import card_of
-from majorant.report import Run, html_report
+from majorant.report import Run, report
 
 
 def rewrite_report(folder: Path) -> Path:
-    """Write report.html of a run again, from its model and its table."""
+    """Write report.html of a run again, from its model and its table.
+
+    Its tables are written where they are missing; those that are there stay, as somebody may have changed them.
+    """
     estimator, recipe = read_run(folder)
     table = _same_table(folder, recipe)
     formula = getattr(estimator, "formula_", None)
@@ -48,7 +51,7 @@ def rewrite_report(folder: Path) -> Path:
 
 
 def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> None:
-    """Write the page of a run."""
+    """Write the page of a run, and beside it its tables that are not there."""
     units = recipe.standardisation
     run = Run(
         estimator,
@@ -68,9 +71,16 @@ def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> 
         target_name=recipe.columns.target or "y",
         frame=matrix.frame,
     )
-    page = html_report(run)
+    made = report(run)
     with replacing(path) as stream:
-        stream.write(page.encode("utf-8"))
+        stream.write(made.html.encode("utf-8"))
+    folder = path.parent / TABLES
+    for name, table in made.tables.items():
+        folder.mkdir(exist_ok=True)
+        for file, text in ((f"{name}.csv", table.to_csv()), (f"{name}.tex", table.to_latex())):
+            if not (folder / file).exists():
+                with replacing(folder / file) as stream:
+                    stream.write(text.encode("utf-8"))
 
 
 def _same_table(folder: Path, recipe: Recipe) -> SourceTable:

@@ -22,6 +22,7 @@ MODEL = "model.majorant"
 REPORT = "report.html"
 ASSIGNMENTS = "assignments.csv"
 SUMMARY = "summary.json"
+TABLES = "tables"
 FILES = (MODEL, REPORT, ASSIGNMENTS, SUMMARY)
 
 Writer = Callable[[Path], None]
@@ -109,6 +110,13 @@ def read_run(folder: Path) -> tuple[Any, Recipe]:
         raise CommandError(f"{folder / MODEL} cannot be opened: {error.strerror}.") from error
 
 
+def table_files() -> list[str]:
+    """What the tables of a report can be called in the folder of a run, beside the report."""
+    from majorant.report.table import NAMES
+
+    return [f"{TABLES}/{name}.{ending}" for name in NAMES for ending in ("csv", "tex")]
+
+
 def check_free(folder: Path, force: bool) -> None:
     """Refuse a folder that cannot or must not be written, before any work is done."""
     try:
@@ -125,7 +133,11 @@ def _check_free(folder: Path, force: bool) -> None:
             f"{folder} is there already and is not empty.",
             "Choose another --out, or let --force replace the run in it.",
         )
-    for name in FILES:
+    if (folder / TABLES).is_file():
+        raise CommandError(
+            f"{folder / TABLES} is a file; a run writes a folder of that name.", "Choose another --out, or rename it."
+        )
+    for name in (*FILES, *table_files()):
         if (folder / name).is_dir():  # a rename onto it would fail when others have already been replaced
             raise CommandError(
                 f"{folder / name} is a folder; a run writes a file of that name.", "Choose another --out."
@@ -141,7 +153,8 @@ def write_run(folder: Path, writers: Mapping[str, Writer]) -> None:
     """Write the files of a run: all of them or, if anything goes wrong, none.
 
     They are made in a folder beside the final one, which then gets its name. In a folder that is there already, the
-    run's own files are replaced and all others stay; a report that was left out goes, as it would be another run's.
+    run's own files are replaced and all others stay; a report or a table that was left out goes, as it would be another
+    run's.
     """
     parent = folder if folder.is_dir() else _existing_parent(folder)
     draft = parent / f".{folder.name or 'run'}.{secrets.token_hex(6)}.tmp"
@@ -151,7 +164,7 @@ def write_run(folder: Path, writers: Mapping[str, Writer]) -> None:
             write(draft / name)
         with _uninterrupted():
             if folder.is_dir():
-                _replace_files(folder, draft, writers)
+                _replace_files(folder, draft)
             else:
                 folder.parent.mkdir(parents=True, exist_ok=True)
                 draft.rename(folder)
@@ -161,12 +174,18 @@ def write_run(folder: Path, writers: Mapping[str, Writer]) -> None:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def _replace_files(folder: Path, draft: Path, writers: Mapping[str, Writer]) -> None:
+def _replace_files(folder: Path, draft: Path) -> None:
     was_a_run = (folder / MODEL).is_file()
-    for name in writers:
+    written = [path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()]
+    for name in written:
+        (folder / name).parent.mkdir(exist_ok=True)
         (draft / name).replace(folder / name)
-    if was_a_run and REPORT not in writers:
-        (folder / REPORT).unlink(missing_ok=True)
+    if not was_a_run:
+        return
+    for name in {REPORT, *table_files()}.difference(written):
+        (folder / name).unlink(missing_ok=True)
+    if (folder / TABLES).is_dir() and not any((folder / TABLES).iterdir()):
+        (folder / TABLES).rmdir()
 
 
 def _existing_parent(folder: Path) -> Path:

@@ -1,6 +1,7 @@
 """The report of a fitted model: one self-contained HTML page that shows the answer and the evidence for it."""
 
-from majorant.report.page import html_report
+from majorant.report.page import Report, html_report, report
 from majorant.report.run import Run
+from majorant.report.table import Column, Table
 
-__all__ = ["Run", "html_report"]
+__all__ = ["Column", "Report", "Run", "Table", "html_report", "report"]

@@ -1,8 +1,12 @@
-"""The page around the sections: one file, nothing fetched, no script."""
+"""The page around the sections: one file, nothing fetched; its one script copies tables."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from calendar import month_name
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import resources
 
 from majorant import __version__
@@ -12,10 +16,27 @@ from majorant.report.html import escaped, facts, shortened
 from majorant.report.kinds import KINDS
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
+from majorant.report.table import Table
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `report` makes of a run.
+
+    Attributes
+    ----------
+    html : str
+        The page.
+    tables : mapping of str to Table
+        The tables on it by name; each has ``to_csv()``, ``to_latex()`` and ``to_html()``.
+    """
+
+    html: str
+    tables: Mapping[str, Table]
 
 
 def html_report(run: Run) -> str:
-    """The report of a fitted model as one self-contained HTML page.
+    """The report of a fitted model as one self-contained HTML page: ``report(run).html``.
 
     Parameters
     ----------
@@ -25,7 +46,8 @@ def html_report(run: Run) -> str:
     Returns
     -------
     str
-        HTML5, light and dark, for wide and narrow screens and for print; it has no script and fetches nothing.
+        HTML5, light and dark, for wide and narrow screens and for print. It fetches nothing, and its own policy forbids
+        it to; its only script copies tables, which can also be selected without it.
 
     Raises
     ------
@@ -34,17 +56,54 @@ def html_report(run: Run) -> str:
     ValueError
         If there is no report for this kind of model yet.
     """
+    return report(run).html
+
+
+def report(run: Run) -> Report:
+    r"""The page of a fitted model, and its tables as they stand there.
+
+    Parameters
+    ----------
+    run : Run
+        The fitted estimator, the rows that it was fitted to, and how the run is repeated.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `html_report`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import majorant as mj
+    >>> from majorant.report import Run, report
+    >>> X = np.array([[0.0], [1.0], [8.0], [9.0]])
+    >>> made = report(Run(mj.KMeans(2, random_state=0).fit(X), X, ("width",), "t.csv", ""))
+    >>> print(made.tables["clusters"].to_csv())
+    Cluster,Rows,Share,Spread,Silhouette,Misfits
+    1,2,0.5,0.5,0.8745098039215686,0
+    2,2,0.5,0.5,0.8745098039215686,0
+    <BLANKLINE>
+    >>> print(made.tables["clusters"].to_latex().splitlines()[3])
+    Cluster & Rows &     Share & Spread & Silhouette & Misfits \\
+    """
     card = run.card or card_of(run.estimator)
     if card.kind not in KINDS:
         raise ValueError(f"there is no report for a {card.kind} yet; there is one for a {', '.join(sorted(KINDS))}")
     kind = KINDS[card.kind]
     measured = kind.measure(run, card)
     sections = [section for build in kind.sections if (section := build(measured)) is not None]
-    return _page(run, card, kind.header(measured), sections)
+    tables = {section.table.name: section.table for section in sections if section.table is not None}
+    return Report(_page(run, card, kind.header(measured), sections), tables)
 
 
 def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) -> str:
-    style = resources.files("majorant.report").joinpath("page.css").read_text(encoding="utf-8")
+    style = _resource("page.css")
+    script = _resource("page.js") if any(section.table is not None for section in sections) else ""
     kind = "" if card.kind in card.title else f" {card.kind}"
     what = f"report of {article(card.title)} {card.title}{kind}"
     body = "\n".join(section.render() for section in sections)
@@ -53,6 +112,7 @@ def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) ->
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">
 <title>{escaped(header.window_title)}</title>
 <style>
 {style}</style>
@@ -68,9 +128,21 @@ def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) ->
 {body}
 <footer>{escaped(_signature(run))}</footer>
 </main>
+{f"<script>{script}</script>" if script else ""}
 </body>
 </html>
 """
+
+
+def _resource(name: str) -> str:
+    return resources.files("majorant.report").joinpath(name).read_text(encoding="utf-8")
+
+
+def _policy(script: str) -> str:
+    """What the page may do: use its own styles, and run this script."""
+    may_run = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    scripts = f"'sha256-{may_run}'" if script else "'none'"
+    return f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}"
 
 
 def _signature(run: Run) -> str:

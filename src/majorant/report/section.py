@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from majorant.report.html import escaped
+from majorant.report.table import Table
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,8 @@ class Section:
         Paragraphs of the note.
     is_figure : bool
         Whether `figure` is a drawing.
+    table : Table or None
+        Stands below it, with its copies.
     """
 
     name: str
@@ -51,9 +54,11 @@ class Section:
     figure: str
     notes: list[str] = field(default_factory=list)
     is_figure: bool = True
+    table: Table | None = None
 
     def render(self) -> str:
-        block = f"<figure>{self.figure}</figure>" if self.is_figure else f'<div class="block">{self.figure}</div>'
+        shown = self.figure + ("" if self.table is None else self.table.with_copies())
+        block = f"<figure>{shown}</figure>" if self.is_figure else f'<div class="block">{shown}</div>'
         note = "".join(f"<p>{paragraph}</p>" for paragraph in self.notes)
         return (
             f'<section id="{self.name}" aria-labelledby="h-{self.name}">\n<div class="lead">\n'

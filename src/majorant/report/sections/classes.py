@@ -8,6 +8,7 @@ from majorant.report import numbers
 from majorant.report.html import escaped, shortened
 from majorant.report.measures.classification import Classification
 from majorant.report.section import Section
+from majorant.report.table import Column, Table, bar_column
 from majorant.report.words import classification as words
 
 MOST_ROWS = 60
@@ -22,32 +23,26 @@ def classes_section(classification: Classification) -> Section:
         "classes",
         "Classes",
         words.classes_headline(classification),
-        _table(classification, shown),
+        "",
         words.classes_notes(classification, len(shown)),
         is_figure=False,
+        table=_table(classification, shown),
     )
 
 
-def _table(classification: Classification, shown: list[int]) -> str:
+def _table(classification: Classification, shown: list[int]) -> Table:
     prototypes = classification.prototypes
-    heads = f'<th>Class</th><th class="number">{classification.unit.capitalize()}s</th><th class="bar-cell"></th>'
-    heads += '<th class="number">Recognised</th><th class="number">Correct</th>'
-    heads += '<th class="number wide-only">Poses</th>' if prototypes is not None else ""
+    names = [classification.names[c] for c in shown]
+    sizes = classification.sizes[shown].tolist()
     largest = int(classification.sizes.max())
-    body = ""
-    for c in shown:
-        size = int(classification.sizes[c])
-        bar = f'<span class="bar fill-mid" style="width:{100 * size / largest:.1f}%"></span>' if size else ""
-        cells = [
-            f"<td>{escaped(shortened(classification.names[c], words.LONGEST_CLASS))}</td>",
-            f'<td class="number">{numbers.integer(size)}</td>',
-            f'<td class="bar-cell">{bar}</td>',
-            f'<td class="number">{words.share_text(float(classification.recalls[c]))}</td>',
-            f'<td class="number">{words.share_text(float(classification.precisions[c]))}</td>',
-        ]
-        if prototypes is not None:
-            cells.append(f'<td class="number wide-only">{len(prototypes[c])}</td>')
-        body += f"<tr>{''.join(cells)}</tr>"
-    css = "dense" if len(shown) > 12 else ""
-    table = f'<table class="{css}"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
-    return f'<div class="scrolls">{table}</div>'
+    columns = [
+        Column("Class", names, markup=[escaped(shortened(name, words.LONGEST_CLASS)) for name in names]),
+        Column(f"{classification.unit.capitalize()}s", sizes, list(map(numbers.integer, sizes)), css="number"),
+        bar_column([size / largest for size in sizes]),
+    ]
+    for head, shares in (("Recognised", classification.recalls), ("Correct", classification.precisions)):
+        values = shares[shown].tolist()
+        columns.append(Column(head, values, list(map(words.share_text, values)), css="number"))
+    if prototypes is not None:
+        columns.append(Column("Poses", [len(prototypes[c]) for c in shown], css="number wide-only"))
+    return Table("classes", columns)

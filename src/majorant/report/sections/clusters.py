@@ -8,6 +8,7 @@ from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, component_class, legend_mark
 from majorant.report.measures.clustering import Clustering
 from majorant.report.section import Section
+from majorant.report.table import Column, Table, Value, bar_column
 from majorant.report.words import clusters as words
 
 MOST_ROWS = 60
@@ -22,65 +23,53 @@ def clusters_section(clustering: Clustering) -> Section:
         "clusters",
         "Clusters",
         words.headline(clustering),
-        _table(clustering, shown),
+        "",
         words.notes(clustering, len(shown)),
         is_figure=False,
+        table=_table(clustering, shown),
     )
 
 
-def _table(clustering: Clustering, shown: list[int]) -> str:
-    silhouettes = clustering.silhouettes
-    heads = [
-        "<th>Cluster</th>",
-        _head("Rows"),
-        _head("Share", "wide-only"),
-        '<th class="bar-cell"></th>',
-        _head("Spread"),
+def _table(clustering: Clustering, shown: list[int]) -> Table:
+    silhouettes, has_total = clustering.silhouettes, clustering.k > 1
+    sizes, n = clustering.sizes[shown].tolist(), clustering.n_rows
+    names = [str(j + 1) for j in shown]
+    marks = [legend_mark(j) if clustering.k <= N_COLOURS else "" for j in shown]
+    colours = [component_class(j, clustering.k) for j in shown]
+    bars = bar_column([size / int(clustering.sizes.max()) for size in sizes], colours)
+    spreads = [float(clustering.spreads[j]) for j in shown]
+    columns = [
+        Column("Cluster", [j + 1 for j in shown], markup=[f"{m}{name}" for m, name in zip(marks, names, strict=True)]),
+        Column("Rows", sizes, list(map(numbers.integer, sizes)), css="number"),
+        Column(
+            "Share",
+            [size / n for size in sizes],
+            [numbers.percent_in_column(size / n) for size in sizes],
+            css="number wide-only",
+        ),
+        bars,
+        Column("Spread", spreads, [_spread(clustering, spread) for spread in spreads], css="number"),
+    ]
+    total: list[tuple[Value, str]] = [
+        ("All", "All"),
+        (n, numbers.integer(n)),
+        (1.0, numbers.percent_in_column(1.0)),
+        (None, ""),
+        (clustering.spread, _spread(clustering, clustering.spread)),
     ]
     if silhouettes is not None:
-        heads += [_head("Silhouette"), _head("Misfits")]
-    body = "".join(_row(clustering, j) for j in shown)
-    css = "dense" if len(shown) > 12 else ""
-    return (
-        f'<table class="{css}"><thead><tr>{"".join(heads)}</tr></thead>'
-        f"<tbody>{body}{_total(clustering) if clustering.k > 1 else ''}</tbody></table>"
-    )
-
-
-def _row(clustering: Clustering, j: int) -> str:
-    size, n = int(clustering.sizes[j]), clustering.n_rows
-    colour = component_class(j, clustering.k)
-    coloured = clustering.k <= N_COLOURS
-    width = 100 * size / int(clustering.sizes.max())
-    bar = f'<span class="bar fill-{colour}" style="width:{width:.1f}%"></span>' if size else ""
-    cells = [
-        f"<td>{legend_mark(j) if coloured else ''}{j + 1}</td>",
-        _cell(numbers.integer(size)),
-        _cell(numbers.percent_in_column(size / n), "wide-only"),
-        f'<td class="bar-cell">{bar}</td>',
-        _cell(_spread(clustering, float(clustering.spreads[j]))),
-    ]
-    silhouettes = clustering.silhouettes
-    if silhouettes is not None:
-        cells += [
-            _cell(numbers.fixed(float(silhouettes.cluster_means[j]), 2)),
-            _cell(numbers.integer(int(silhouettes.misfits[j])) if size else numbers.DASH),
+        means = silhouettes.cluster_means[shown].tolist()
+        misfits = [int(silhouettes.misfits[j]) if size else None for j, size in zip(shown, sizes, strict=True)]
+        texts = [numbers.DASH if misfit is None else numbers.integer(misfit) for misfit in misfits]
+        columns += [
+            Column("Silhouette", means, [numbers.fixed(mean, 2) for mean in means], css="number"),
+            Column("Misfits", misfits, texts, css="number"),
         ]
-    return f"<tr>{''.join(cells)}</tr>"
-
-
-def _total(clustering: Clustering) -> str:
-    silhouettes = clustering.silhouettes
-    cells = [
-        "<td>All</td>",
-        _cell(numbers.integer(clustering.n_rows)),
-        _cell(numbers.percent_in_column(1.0), "wide-only"),
-        '<td class="bar-cell"></td>',
-        _cell(_spread(clustering, clustering.spread)),
-    ]
-    if silhouettes is not None:
-        cells += [_cell(numbers.fixed(silhouettes.mean, 2)), _cell(numbers.integer(int(silhouettes.misfits.sum())))]
-    return f'<tr class="total">{"".join(cells)}</tr>'
+        n_misfits = int(silhouettes.misfits.sum())
+        total += [(silhouettes.mean, numbers.fixed(silhouettes.mean, 2)), (n_misfits, numbers.integer(n_misfits))]
+    if has_total:
+        columns = [column.extended(*cell) for column, cell in zip(columns, total, strict=True)]
+    return Table("clusters", columns, has_total=has_total)
 
 
 def _spread(clustering: Clustering, value: float) -> str:
@@ -90,11 +79,3 @@ def _spread(clustering: Clustering, value: float) -> str:
         return numbers.scientific(value) if np.isfinite(value) else numbers.DASH
     decimals = 2 if not size else int(np.clip(2 - np.floor(np.log10(size)), 0, 5))
     return numbers.fixed(value, decimals)
-
-
-def _head(text: str, css: str = "") -> str:
-    return f'<th class="{f"number {css}".strip()}">{text}</th>'
-
-
-def _cell(text: str, css: str = "") -> str:
-    return f'<td class="{f"number {css}".strip()}">{text}</td>'

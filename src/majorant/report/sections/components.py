@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant.report import numbers
 from majorant.report.charts.marks import N_COLOURS, legend_mark
 from majorant.report.html import column_name
 from majorant.report.measures.mixture import Mixture
 from majorant.report.section import Section
+from majorant.report.table import Column, Table
 from majorant.report.words import mixture as words
 
 MOST_ROWS = 60
@@ -28,50 +30,43 @@ def components_section(mixture: Mixture) -> Section:
         "components",
         "Components",
         words.components_headline(mixture),
-        _table(mixture, shown, features),
+        "",
         words.components_notes(mixture, len(shown), len(features)),
         is_figure=False,
+        table=_table(mixture, shown, features),
     )
 
 
-def _table(mixture: Mixture, shown: list[int], features: list[int]) -> str:
-    heads = ["<th>Component</th>", '<th class="number">Weight</th>', '<th class="number wide-only">Rows</th>']
-    heads += [
-        f'<th class="{_css(i)}">{column_name(mixture.run.feature_names[feature], LONGEST_NAME)}</th>'
-        for i, feature in enumerate(features)
+def _table(mixture: Mixture, shown: list[int], features: list[int]) -> Table:
+    marks = [legend_mark(j) if mixture.k <= N_COLOURS else "" for j in shown]
+    weights, sizes = mixture.weights[shown].tolist(), mixture.effective_sizes[shown].tolist()
+    columns = [
+        Column("Component", [j + 1 for j in shown], markup=[f"{m}{j + 1}" for m, j in zip(marks, shown, strict=True)]),
+        Column("Weight", weights, list(map(numbers.percent_in_column, weights)), css="number"),
+        Column("Rows", sizes, [numbers.fixed(size, 1) for size in sizes], css="number wide-only"),
     ]
-    columns = [_column(mixture, shown, feature) for feature in features]
-    body = ""
-    for row, j in enumerate(shown):
-        mark = legend_mark(j) if mixture.k <= N_COLOURS else ""
-        cells = [
-            f"<td>{mark}{j + 1}</td>",
-            f'<td class="number">{numbers.percent_in_column(float(mixture.weights[j]))}</td>',
-            f'<td class="number wide-only">{numbers.fixed(float(mixture.effective_sizes[j]), 1)}</td>',
-        ]
-        cells += [f'<td class="{_css(i)}">{column[row]}</td>' for i, column in enumerate(columns)]
-        body += f"<tr>{''.join(cells)}</tr>"
-    css = "dense" if len(shown) > 12 else ""
-    table = f'<table class="{css}"><thead><tr>{"".join(heads)}</tr></thead><tbody>{body}</tbody></table>'
-    return f'<div class="scrolls">{table}</div>'
+    for place, feature in enumerate(features):
+        columns += _columns(mixture, shown, feature, "number" if place < ON_NARROW_PAGES else "number wide-only")
+    return Table("components", columns)
 
 
-def _css(place: int) -> str:
-    return "number" if place < ON_NARROW_PAGES else "number wide-only"
-
-
-def _column(mixture: Mixture, shown: list[int], feature: int) -> list[str]:
-    """Means with their standard deviations, with one number of decimals."""
+def _columns(mixture: Mixture, shown: list[int], feature: int, css: str) -> list[Column]:
+    """Means and their standard deviations, with one number of decimals; on the page both in one column."""
+    name = mixture.run.feature_names[feature]
     means = mixture.in_own_units(mixture.centres[shown, feature], feature)
     spreads = mixture.in_own_units(mixture.deviations_within[shown, feature], feature, spread=True)
     decimals = numbers.shared_decimals(means, spreads)
-    if decimals is None:
-        texts = [
-            (numbers.scientific(float(m)), numbers.scientific(float(s))) for m, s in zip(means, spreads, strict=True)
-        ]
-    else:
-        texts = [
-            (numbers.fixed(float(m), decimals), numbers.fixed(float(s), decimals))
-            for m, s in zip(means, spreads, strict=True)
-        ]
-    return [f'{mean} <small class="quiet">{spread}</small>' for mean, spread in texts]
+
+    def texts(values: NDArray[np.float64]) -> list[str]:
+        if decimals is None:
+            return list(map(numbers.scientific, values.tolist()))
+        return [numbers.fixed(value, decimals) for value in values.tolist()]
+
+    markup = [
+        f'{mean} <small class="quiet">{spread}</small>'
+        for mean, spread in zip(texts(means), texts(spreads), strict=True)
+    ]
+    return [
+        Column(name, means.tolist(), texts(means), markup, column_name(name, LONGEST_NAME), css),
+        Column(f"{name} (SD)", spreads.tolist(), texts(spreads), css="number", where="copies"),
+    ]

@@ -6,6 +6,7 @@ from majorant.report import numbers
 from majorant.report.html import escaped, shortened
 from majorant.report.measures.classification import Classification
 from majorant.report.section import Section
+from majorant.report.table import Column, Table
 from majorant.report.words import classification as words
 
 MOST_IN_A_SQUARE = 12
@@ -25,42 +26,49 @@ def confusion_section(classification: Classification) -> Section | None:
         "confusion",
         "Confusion",
         words.confusion_headline(classification),
-        _square(classification) if is_square else _list(classification),
+        "",
         words.confusion_notes(classification, None if is_square else len(listed)),
         is_figure=False,
+        table=_square(classification) if is_square else _list(classification),
     )
 
 
-def _square(classification: Classification) -> str:
-    names = [shortened(name, LONGEST_HEAD) for name in classification.names]
-    heads = "".join(f'<th class="number">{escaped(name)}</th>' for name in names)
-    body = ""
-    for i, counts in enumerate(classification.table.tolist()):
-        cells = "".join(f'<td class="number">{_count(n, own=i == j)}</td>' for j, n in enumerate(counts))
-        body += f"<tr><td>{escaped(names[i])}</td>{cells}</tr>"
-    css = "dense" if len(names) > 6 else ""
-    return (
-        f'<div class="scrolls"><table class="{css}"><thead><tr><th>Class</th>{heads}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+def _square(classification: Classification) -> Table:
+    names = classification.names
+    columns = [Column("Class", names, markup=[escaped(shortened(name, LONGEST_HEAD)) for name in names])]
+    for j, counts in enumerate(classification.table.T.tolist()):
+        columns.append(
+            Column(
+                names[j],
+                counts,
+                list(map(numbers.integer, counts)),
+                [_count(n, own=i == j) for i, n in enumerate(counts)],
+                escaped(shortened(names[j], LONGEST_HEAD)),
+                "number",
+                bold=[j],
+            )
+        )
+    return Table("confusion", columns, dense=len(names) > 6)
 
 
 def _count(n: int, *, own: bool) -> str:
-    text = numbers.integer(n)
-    return f"<strong>{text}</strong>" if own else text if n else f'<span class="quiet">{numbers.DASH}</span>'
+    return numbers.integer(n) if n or own else f'<span class="quiet">{numbers.DASH}</span>'
 
 
-def _list(classification: Classification) -> str:
-    body = ""
-    for confusion in classification.confusions[:MOST_LISTED]:
-        share = confusion.rows / int(classification.sizes[confusion.truth])
-        body += (
-            f"<tr><td>{words.class_name(classification, confusion.truth)}</td>"
-            f"<td>{words.class_name(classification, confusion.taken_for)}</td>"
-            f'<td class="number">{numbers.integer(confusion.rows)}</td>'
-            f'<td class="number">{numbers.percent_in_column(share)}</td></tr>'
+def _list(classification: Classification) -> Table:
+    listed, names = classification.confusions[:MOST_LISTED], classification.names
+    rows = [confusion.rows for confusion in listed]
+    shares = [n / int(classification.sizes[c.truth]) for n, c in zip(rows, listed, strict=True)]
+    columns = [
+        Column(
+            head,
+            [names[c] for c in classes],
+            markup=[words.class_name(classification, c) for c in classes],
         )
-    units = f"{classification.unit.capitalize()}s"
-    heads = f'<th>Class</th><th>Taken for</th><th class="number">{units}</th><th class="number">Share of the class</th>'
-    table = f'<table class="dense"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
-    return f'<div class="scrolls">{table}</div>'
+        for head, classes in (("Class", [c.truth for c in listed]), ("Taken for", [c.taken_for for c in listed]))
+    ]
+    columns += [
+        Column(f"{classification.unit.capitalize()}s", rows, list(map(numbers.integer, rows)), css="number"),
+        Column("Share of the class", shares, list(map(numbers.percent_in_column, shares)), css="number"),
+    ]
+    return Table("confusion", columns, dense=True)

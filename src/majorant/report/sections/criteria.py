@@ -7,6 +7,7 @@ from majorant.report import numbers
 from majorant.report.html import escaped, facts
 from majorant.report.measures.memberships import Memberships
 from majorant.report.section import Section
+from majorant.report.table import Column, Table
 from majorant.report.words import criteria as words
 
 
@@ -15,30 +16,33 @@ def criteria_section(fit: Memberships) -> Section | None:
     selection = fit.run.selection
     if selection is None and (not fit.criteria or not fit.regular):
         return None
-    block = _only(fit) if selection is None else criterion_table(selection)
-    return Section("criterion", "Criterion", words.headline(fit), block, words.notes(fit), is_figure=False)
+    return Section(
+        "criterion",
+        "Criterion",
+        words.headline(fit),
+        _only(fit) if selection is None else "",
+        words.notes(fit),
+        is_figure=False,
+        table=None if selection is None else criterion_table(selection),
+    )
 
 
-def criterion_table(selection: Selection) -> str:
+def criterion_table(selection: Selection) -> Table:
     """Sizes below each other, forms side by side, the best in bold type."""
     matrix = selection.matrix()
     decimals = matrix.columns[1].decimals or 0
-    heads = "".join(f'<th class="number">{escaped(column.header)}</th>' for column in matrix.columns[1:])
-    body = ""
-    for i, (size, *values) in enumerate(matrix.rows):
-        cells = f"<td>{size}</td>"
-        for j, value in enumerate(values, 1):
-            text = '<span class="quiet">excluded</span>'
-            if isinstance(value, float):
-                text = numbers.fixed(value, decimals)
-            cells += f'<td class="number">{f"<b>{text}</b>" if (i, j) == matrix.marked else text}</td>'
-        body += f"<tr>{cells}</tr>"
-    css = ' class="dense"' if len(matrix.rows) > 12 else ""
-    name = words.row_name(selection)
-    return (
-        f'<div class="scrolls"><table{css}><thead><tr><th>{escaped(name)}</th>{heads}</tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    columns = [Column(words.row_name(selection), [row[0] for row in matrix.rows])]
+    for j, column in enumerate(matrix.columns[1:], 1):
+        values = [row[j] for row in matrix.rows]
+        found = [isinstance(value, float) for value in values]
+        texts = [numbers.fixed(value, decimals) if isinstance(value, float) else column.empty for value in values]
+        markup = [
+            text if is_found else f'<span class="quiet">{escaped(text)}</span>'
+            for text, is_found in zip(texts, found, strict=True)
+        ]
+        bold = [matrix.marked[0]] if matrix.marked is not None and matrix.marked[1] == j else []
+        columns.append(Column(column.header, values, texts, markup, css="number", bold=bold))
+    return Table("criterion", columns)
 
 
 def _only(fit: Memberships) -> str:

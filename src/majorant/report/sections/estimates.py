@@ -16,6 +16,7 @@ from majorant.report.charts.svg import coordinate
 from majorant.report.html import column_name, escaped
 from majorant.report.measures.regression import Regression
 from majorant.report.section import Section
+from majorant.report.table import Column, Table
 from majorant.report.words import regression as words
 
 Array = NDArray[np.float64]
@@ -35,6 +36,8 @@ class Term:
     values : array of shape (k,)
     low, high : array of shape (k,) or None
         The interval of each, where there is one.
+    plain : str
+        The name as plain text.
     """
 
     name: str
@@ -42,6 +45,7 @@ class Term:
     values: Array
     low: Array | None
     high: Array | None
+    plain: str = ""
 
     @property
     def decimals(self) -> int | None:
@@ -49,6 +53,12 @@ class Term:
         if self.low is not None and self.high is not None:
             return numbers.shared_decimals(self.values, (self.high - self.low) / 4)
         return numbers.shared_decimals(self.values, np.abs(self.values) / 100)
+
+    def ends(self, component: int) -> tuple[float, float] | None:
+        """The ends of a component's interval, where there is one."""
+        if self.low is None or self.high is None:
+            return None
+        return float(self.low[component]), float(self.high[component])
 
     def text(self, value: float) -> str:
         """A value with the decimals of the term."""
@@ -75,18 +85,14 @@ def estimates_section(regression: Regression) -> Section:
     """Weight, intercept, slopes and noise of each component, and how well the rows determine them."""
     shown = min(regression.k, MOST_COMPONENTS)
     features = regression.ranked_features[:MOST_FEATURES]
-    heads = (
-        '<th>Component</th><th class="number">Estimate</th><th class="number">95\u202f% interval</th>'
-        '<th class="bar-cell"></th>'
-    )
-    body = "".join(_group(term, regression.k) for term in terms(regression, shown, features))
     return Section(
         "components",
         "Components",
         words.components_headline(regression),
-        f'<div class="scrolls"><table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>',
+        "",
         words.components_notes(regression, shown, len(features)),
         is_figure=False,
+        table=_table(terms(regression, shown, features), regression.k),
     )
 
 
@@ -94,38 +100,57 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
     """The parameters of the heaviest components, slopes of some features."""
     model, found = regression.run.estimator, regression.intervals
 
-    def term(name: str, addition: str, attribute: str, feature: int | None = None) -> Term:
+    def term(name: str, addition: str, attribute: str, feature: int | None = None, plain: str = "") -> Term:
         at = np.s_[:shown] if feature is None else np.s_[:shown, feature]
         low, high = (None, None) if found is None else (np.asarray(bound[at]) for bound in found[attribute])
-        return Term(name, addition, np.asarray(getattr(model, f"{attribute}_")[at]), low, high)
+        return Term(name, addition, np.asarray(getattr(model, f"{attribute}_")[at]), low, high, plain or name)
 
     unit = "per standard deviation" if regression.run.standardised else "per unit"
     listed = [term("Weight", "share of the rows", "weights")]
     if regression.params.get("fit_intercept", True):
         listed.append(term("Intercept", "", "intercept"))
     names = regression.run.feature_names
-    listed += [term(f"Slope on {column_name(names[f])}", unit, "coef", f) for f in features]
+    listed += [term(f"Slope on {column_name(names[f])}", unit, "coef", f, f"Slope on {names[f]}") for f in features]
     return [*listed, term("Noise \u03c3", "standard deviation", "scale")] if regression.has_noise else listed
 
 
-def _group(term: Term, k: int) -> str:
+def _table(listed: Sequence[Term], k: int) -> Table:
+    """All terms below each other, each a group of one row a component."""
+    parameter, component, estimate, interval, low, high, plot = (
+        Column("Parameter", [], where="copies"),
+        Column("Component", []),
+        Column("Estimate", [], css="number"),
+        Column("95\u202f% interval", [], css="number", where="page"),
+        Column("95 % low", [], css="number", where="copies"),
+        Column("95 % high", [], css="number", where="copies"),
+        Column("", [], css="bar-cell", where="page"),
+    )
+    groups = {}
+    for term in listed:
+        groups[len(component.values)] = _heading(term)
+        scale = term.scale()
+        for j, value in enumerate(term.values.tolist()):
+            ends = term.ends(j)
+            texts = (numbers.DASH, numbers.DASH) if ends is None else (term.text(ends[0]), term.text(ends[1]))
+            written = numbers.DASH if ends is None else f"{texts[0]} to {texts[1]}"
+            mark = legend_mark(j) if k <= N_COLOURS else ""
+            parameter = parameter.extended(term.plain, term.plain)
+            component = component.extended(j + 1, str(j + 1), f"{mark}{j + 1}")
+            estimate = estimate.extended(value, term.text(value))
+            interval = interval.extended(None, written)
+            low = low.extended(None if ends is None else ends[0], texts[0])
+            high = high.extended(None if ends is None else ends[1], texts[1])
+            plot = plot.extended(None, "", _plot(scale, term, j, k, written))
+    return Table("estimates", [parameter, component, estimate, interval, low, high, plot], dense=False, groups=groups)
+
+
+def _heading(term: Term) -> str:
     scale = term.scale()
     ends = "".join(f"<span>{escaped(text)}</span>" for text in tick_labels([scale.low, scale.high]))
-    rows = (
+    return (
         f'<tr class="group"><td colspan="3"><b>{term.name}</b><span class="quiet">{term.addition}</span></td>'
         f'<td class="bar-cell"><span class="ends">{ends}</span></td></tr>'
     )
-    for j, value in enumerate(term.values.tolist()):
-        low, high = (None, None) if term.low is None or term.high is None else (term.low[j], term.high[j])
-        interval = numbers.DASH
-        if low is not None and high is not None:
-            interval = f"{term.text(float(low))} to {term.text(float(high))}"
-        mark = legend_mark(j) if k <= N_COLOURS else ""
-        rows += (
-            f'<tr><td>{mark}{j + 1}</td><td class="number">{term.text(value)}</td>'
-            f'<td class="number">{interval}</td><td class="bar-cell">{_plot(scale, term, j, k, interval)}</td></tr>'
-        )
-    return rows
 
 
 def _plot(scale: Linear, term: Term, j: int, k: int, interval: str) -> str:

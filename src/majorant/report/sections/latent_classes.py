@@ -7,6 +7,7 @@ from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.classification import Classification, LatentClass
 from majorant.report.section import Section
+from majorant.report.table import Column, Table, bar_column
 from majorant.report.words import latent_classes as words
 
 MOST_ROWS = 30
@@ -19,36 +20,39 @@ def latent_classes_section(classification: Classification) -> Section | None:
     if found is None:
         return None
     shown = found[:MOST_ROWS]
-    largest = max(c.share for c in shown)
-    body = "".join(_row(classification, c, largest) for c in shown)
-    heads = '<th class="number">Class</th><th class="number">Share</th><th class="bar-cell"></th>'
-    heads += '<th class="gives">Gives</th>'
-    heads += "" if found[0].speaks is None else "<th>More of</th><th>Less of</th>"
-    css = "stacks dense" if len(shown) > 12 else "stacks"
-    table = f'<table class="{css}"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
     return Section(
         "latent-classes",
         "Latent classes",
         words.headline(classification, found),
-        table,
+        "",
         words.notes(classification, found, len(shown)),
         is_figure=False,
+        table=_table(classification, shown),
     )
 
 
-def _row(classification: Classification, one: LatentClass, largest: float) -> str:
-    cells = [
-        f'<td class="number">{one.number + 1}</td>',
-        f'<td class="number">{numbers.percent_in_column(one.share)}</td>',
-        f'<td class="bar-cell"><span class="bar fill-mid" style="width:{100 * one.share / largest:.1f}%"></span></td>',
-        f"<td>{_labels(classification, one)}</td>",
+def _table(classification: Classification, shown: list[LatentClass]) -> Table:
+    shares, names = [float(one.share) for one in shown], classification.names
+    numbered = [one.number + 1 for one in shown]
+    columns = [
+        Column("Class", numbered, css="number"),
+        Column("Share", shares, list(map(numbers.percent_in_column, shares)), css="number"),
+        bar_column([share / max(shares) for share in shares]),
+        Column("Gives", [None] * len(shown), markup=[_labels(classification, one) for one in shown], where="page"),
     ]
-    if one.speaks is not None:
-        cells += [
-            f'<td><small class="narrow-only">{what}</small>{_features(classification, one, sign)}</td>'
-            for what, sign in (("More of", 1), ("Less of", -1))
-        ]
-    return f"<tr>{''.join(cells)}</tr>"
+    for m, name in enumerate(names):
+        given = [float(one.labels[m]) for one in shown]
+        columns.append(Column(f"p({name})", given, [numbers.fixed(p, 3) for p in given], css="number", where="copies"))
+    if shown[0].speaks is not None:
+        for what, sign in (("More of", 1), ("Less of", -1)):
+            texts = [", ".join(_features(classification, one, sign)) for one in shown]
+            markup = [
+                f'<small class="narrow-only">{what}</small>'
+                f"{', '.join(map(column_name, _features(classification, one, sign))) or numbers.DASH}"
+                for one in shown
+            ]
+            columns.append(Column(what, texts, markup=markup, css="prose"))
+    return Table("latent-classes", columns, css="stacks")
 
 
 def _labels(classification: Classification, one: LatentClass) -> str:
@@ -59,7 +63,5 @@ def _labels(classification: Classification, one: LatentClass) -> str:
     )
 
 
-def _features(classification: Classification, one: LatentClass, sign: int) -> str:
-    telling = one.telling_features(sign)[:MOST_FEATURES]
-    names = [column_name(classification.run.feature_names[j]) for j in telling]
-    return ", ".join(names) or numbers.DASH
+def _features(classification: Classification, one: LatentClass, sign: int) -> list[str]:
+    return [classification.run.feature_names[j] for j in one.telling_features(sign)[:MOST_FEATURES]]

@@ -15,6 +15,7 @@ from majorant.report.measures.representation import Representation, representati
 from majorant.report.measures.silhouettes import thinned_rows
 from majorant.report.section import Section
 from majorant.report.sections.pair import MOST_PANELS, MOST_POINTS, Scatter, draw_scatter, draw_scatter_panels
+from majorant.report.table import Column, Table, bar_column
 from majorant.report.words import representation as words
 
 MOST_COMPONENTS = 20
@@ -41,9 +42,10 @@ def optimality_section(fit: Fit) -> Section | None:
         "optimality",
         "Global optimum",
         words.optimality_headline(representation),
-        facts(figures, "four-figures") + _path(representation),
+        facts(figures, "four-figures"),
         words.optimality_notes(representation),
         is_figure=False,
+        table=_path(representation),
     )
 
 
@@ -53,19 +55,14 @@ def topics_section(fit: Fit) -> Section | None:
     if representation is None or not representation.rank:
         return None
     n = min(representation.rank, MOST_COMPONENTS)
-    heads = '<th class="number">Nr</th><th class="number">Weight</th><th class="bar-cell"></th><th>Features</th>'
-    largest = float(representation.sizes[:n].max())
-    features = representation.features(MOST_FEATURES)[:n]
-    body = "".join(_topic(representation, k, of_one, largest) for k, of_one in enumerate(features))
-    css = "stacks dense" if n > 12 else "stacks"
-    table = f'<table class="{css}"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
     return Section(
         "topics",
         "Components",
         words.topics_headline(representation),
-        table,
+        "",
         words.topics_notes(representation, n),
         is_figure=False,
+        table=_topics(representation, n),
     )
 
 
@@ -75,19 +72,25 @@ def views_section(fit: Fit) -> Section | None:
     if representation is None or not representation.rank or len(representation.views) < 2:
         return None
     n = min(representation.rank, MOST_COMPONENTS)
-    names = [escaped(shortened(name, words.LONGEST_VIEW)) for name in representation.views]
-    heads = "<th>Component</th>" + "".join(f'<th class="number">{name}</th>' for name in names)
-    rows = [
-        [str(k + 1), *(numbers.percent_in_column(float(share), 0) for share in representation.shares[:, k])]
-        for k in range(n)
+    columns = [
+        Column(
+            view,
+            shares,
+            [numbers.percent_in_column(share, 0) for share in shares],
+            (),
+            escaped(shortened(view, words.LONGEST_VIEW)),
+            "number",
+        )
+        for view, shares in zip(representation.views, representation.shares[:, :n].tolist(), strict=True)
     ]
     return Section(
         "views",
         "Views",
         words.views_headline(representation),
-        _table(heads, rows),
+        "",
         words.views_notes(),
         is_figure=False,
+        table=Table("views", [Column("Component", list(range(1, n + 1))), *columns]),
     )
 
 
@@ -100,18 +103,18 @@ def class_profiles_section(fit: Fit) -> Section | None:
     if len(names) < 2:
         return None
     n = min(representation.rank, MOST_COLUMNS)
-    heads = "<th>Class</th>" + "".join(f'<th class="number">{k + 1}</th>' for k in range(n))
-    rows = [
-        [escaped(shortened(name, words.LONGEST_VIEW)), *(numbers.fixed(float(v), 2) for v in profile[:n])]
-        for name, profile in zip(names[:MOST_CLASSES], representation.profiles, strict=False)
-    ]
+    names, profiles = names[:MOST_CLASSES], representation.profiles[:MOST_CLASSES, :n]
+    columns = [Column("Class", names, markup=[escaped(shortened(name, words.LONGEST_VIEW)) for name in names])]
+    for k, means in enumerate(profiles.T.tolist()):
+        columns.append(Column(str(k + 1), means, [numbers.fixed(mean, 2) for mean in means], css="number"))
     return Section(
         "class-profiles",
         "Classes in components",
         words.profiles_headline(representation),
-        _table(heads, rows),
+        "",
         words.profiles_notes(representation),
         is_figure=False,
+        table=Table("class-profiles", columns),
     )
 
 
@@ -152,39 +155,42 @@ def embedding_section(fit: Fit) -> Section | None:
     )
 
 
-def _topic(representation: Representation, k: int, of_views: list[tuple[str, list[str]]], largest: float) -> str:
-    size = float(representation.sizes[k])
+def _topics(representation: Representation, n: int) -> Table:
+    sizes = representation.sizes[:n].tolist()
+    features = representation.features(MOST_FEATURES)[:n]
+    columns = [
+        Column("Nr", list(range(1, n + 1)), css="number"),
+        Column("Weight", sizes, [numbers.percent_in_column(size, 0) for size in sizes], css="number"),
+        bar_column([size / max(sizes) for size in sizes]),
+        Column("Features", [None] * n, markup=[_topic(representation, f) for f in features], where="page"),
+    ]
+    for i, view in enumerate(representation.views):
+        texts = [", ".join(of_one[i][1]) for of_one in features]
+        columns.append(Column(view, texts, css="prose", where="copies"))
+    return Table("topics", columns, css="stacks")
+
+
+def _topic(representation: Representation, of_views: list[tuple[str, list[str]]]) -> str:
     lines = ""
     for view, features in of_views:
         signed = [f"{'+' if f[0] == '+' else numbers.MINUS}{column_name(f[1:])}" for f in features]
         if signed:
             name = f"<b>{escaped(shortened(view, words.LONGEST_VIEW))}</b> " if len(representation.views) > 1 else ""
             lines += f"<div>{name}{', '.join(signed)}</div>"
-    return (
-        f'<tr><td class="number">{k + 1}</td><td class="number">{numbers.percent_in_column(size, 0)}</td>'
-        f'<td class="bar-cell"><span class="bar fill-mid" style="width:{100 * size / largest:.1f}%"></span></td>'
-        f"<td>{lines}</td></tr>"
-    )
+    return lines
 
 
-def _path(representation: Representation) -> str:
+def _path(representation: Representation) -> Table | None:
     """The penalties that were compared."""
     path = representation.model.l2_path_
     if not len(path):
-        return ""
-    heads = '<th class="number">Penalty</th><th class="number">Held-out loss</th>'
-    rows = []
-    for l2, loss in path.tolist():
-        cells = [numbers.distance(l2), numbers.fixed(loss, 4)]
-        rows.append([f"<b>{cell}</b>" for cell in cells] if l2 == representation.model.l2_ else cells)
-    return _table(heads, rows, all_numbers=True)
-
-
-def _table(heads: str, rows: list[list[str]], all_numbers: bool = False) -> str:
-    body = ""
-    for first, *rest in rows:
-        cells = f'<td class="number">{first}</td>' if all_numbers else f"<td>{first}</td>"
-        cells += "".join(f'<td class="number">{cell}</td>' for cell in rest)
-        body += f"<tr>{cells}</tr>"
-    css = ' class="dense"' if len(rows) > 12 else ""
-    return f'<div class="scrolls"><table{css}><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>'
+        return None
+    kept = np.flatnonzero(path[:, 0] == representation.model.l2_).tolist()
+    penalties, losses = path.T.tolist()
+    return Table(
+        "penalties",
+        [
+            Column("Penalty", penalties, list(map(numbers.distance, penalties)), css="number", bold=kept),
+            Column("Held-out loss", losses, [numbers.fixed(v, 4) for v in losses], css="number", bold=kept),
+        ],
+    )

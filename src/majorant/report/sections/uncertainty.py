@@ -13,6 +13,7 @@ from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.memberships import CLEAR
 from majorant.report.measures.mixture import Mixture
 from majorant.report.section import Section
+from majorant.report.table import Column, Table
 from majorant.report.words import uncertainty as words
 
 MOST_LISTED = 10
@@ -32,8 +33,9 @@ def uncertainty_section(mixture: Mixture) -> Section | None:
         "uncertainty",
         "Uncertainty",
         words.headline(mixture),
-        figure("uncertainty", label, lambda size: draw_certainty(size, edges, counts)) + _list(mixture, listed),
+        figure("uncertainty", label, lambda size: draw_certainty(size, edges, counts)),
         words.notes(mixture, MOST_LISTED),
+        table=_list(mixture, listed),
     )
 
 
@@ -78,20 +80,17 @@ def draw_certainty(size: Size, edges: NDArray[np.float64], counts: NDArray[np.in
     return canvas
 
 
-def _list(mixture: Mixture, rows: list[int]) -> str:
+def _list(mixture: Mixture, rows: list[int]) -> Table | None:
     if not rows:
-        return ""
-    body = ""
-    for row in rows:
-        shares = mixture.responsibilities[row]
-        first, second = np.argsort(-shares, kind="stable")[:2].tolist()
-        cells = [
-            f"<td>{numbers.integer(mixture.row_number(row))}</td>",
-            *(
-                f'<td class="number">{j + 1}</td><td class="number">{numbers.fixed(float(shares[j]), 3)}</td>'
-                for j in (first, second)
-            ),
+        return None
+    shares = mixture.responsibilities[rows]
+    ranked = np.argsort(-shares, axis=1, kind="stable")
+    numbered = [int(mixture.row_number(row)) for row in rows]
+    columns = [Column("Row", numbered, list(map(numbers.integer, numbered)))]
+    for place, (head, probability) in enumerate((("Component", "Probability"), ("Next", "Probability of the next"))):
+        values = shares[np.arange(len(rows)), ranked[:, place]].tolist()
+        columns += [
+            Column(head, (ranked[:, place] + 1).tolist(), css="number"),
+            Column(probability, values, [numbers.fixed(v, 3) for v in values], (), "Probability", "number"),
         ]
-        body += f"<tr>{''.join(cells)}</tr>"
-    heads = "".join(f'<th class="number">{head}</th>' for head in ("Component", "Probability", "Next", "Probability"))
-    return f'<table class="dense below"><thead><tr><th>Row</th>{heads}</tr></thead><tbody>{body}</tbody></table>'
+    return Table("unsure-rows", columns, css="below", dense=True)

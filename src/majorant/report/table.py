@@ -1,0 +1,240 @@
+"""A table of the report: one object, written for the page, as CSV with all digits, and as LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from majorant.report import latex
+from majorant.report.html import escaped, visible
+
+Value = str | int | float | None
+NAMES = (
+    "class-profiles",
+    "classes",
+    "clusters",
+    "components",
+    "confusion",
+    "criterion",
+    "estimates",
+    "latent-classes",
+    "penalties",
+    "topics",
+    "unsure-rows",
+    "views",
+)
+"""What tables of reports are called; the command line removes those of an earlier run by name."""
+DENSE_FROM = 13
+"""Rows from which on they stand closer."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes
+    ----------
+    head : str
+        Its name, as plain text.
+    values : sequence
+        Text, numbers with all their digits, or None for an empty cell: what the CSV holds.
+    texts : sequence of str
+        The same as a reader sees them, as plain text; the values themselves by default.
+    markup : sequence of str
+        The page's cells, where they are more than the text.
+    head_markup : str or None
+        The page's name of the column, where it is not `head`.
+    css : str
+        Classes of its cells; "number" is set to the right.
+    where : {"everywhere", "page", "copies"}
+        Whether it is left out of the page (a spread that stands behind its mean there) or of the copies (a bar).
+    bold : collection of int
+        Rows whose cells are in bold type.
+    """
+
+    head: str
+    values: Sequence[Value]
+    texts: Sequence[str] = ()
+    markup: Sequence[str] = ()
+    head_markup: str | None = None
+    css: str = ""
+    where: Literal["everywhere", "page", "copies"] = "everywhere"
+    bold: Collection[int] = ()
+
+    @property
+    def is_number(self) -> bool:
+        return "number" in self.css.split()
+
+    @property
+    def shown(self) -> Sequence[str]:
+        """The cells as plain text."""
+        return self.texts or ["" if value is None else str(value) for value in self.values]
+
+    def extended(self, value: Value, text: str, markup: str = "") -> Column:
+        """The column with one more cell."""
+        cells = [*self._plain_cells, markup or escaped(text)] if self.markup or markup else []
+        return replace(self, values=[*self.values, value], texts=[*self.shown, text], markup=cells)
+
+    @property
+    def cells(self) -> list[str]:
+        """The cells as markup."""
+        return [f"<b>{cell}</b>" if i in self.bold else cell for i, cell in enumerate(self._plain_cells)]
+
+    @property
+    def _plain_cells(self) -> Sequence[str]:
+        return self.markup or [escaped(text) for text in self.shown]
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length.
+
+    Attributes
+    ----------
+    name : str
+        What its files are called.
+    columns : sequence of Column
+        From left to right.
+    css : str
+        Classes on the page.
+    dense : bool or None
+        Whether rows stand close; by default those of long tables.
+    groups : mapping of int to str
+        Markup of a row of the page that stands above the row of that number. In LaTeX a space stands there, and the
+        first column, which names the group, is filled only there.
+    has_total : bool
+        Whether the last row sums up the others.
+    """
+
+    name: str
+    columns: Sequence[Column]
+    css: str = ""
+    dense: bool | None = None
+    groups: Mapping[int, str] = field(default_factory=dict)
+    has_total: bool = False
+
+    def __post_init__(self) -> None:
+        lengths = {len(part) for c in self.columns for part in (c.values, c.shown, c.cells)}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of table {self.name!r} have different lengths: {sorted(lengths)}")
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.columns[0].values)
+
+    def to_html(self) -> str:
+        """The table as the page shows it."""
+        shown = [c for c in self.columns if c.where != "copies"]
+        heads = "".join(f"<th{_class(c.css)}>{_head(c)}</th>" for c in shown)
+        cells = [c.cells for c in shown]
+        body = ""
+        for i in range(self.n_rows):
+            row = "".join(f"<td{_class(c.css)}>{of[i]}</td>" for c, of in zip(shown, cells, strict=True))
+            is_total = self.has_total and i == self.n_rows - 1
+            body += f"{self.groups.get(i, '')}<tr{_class('total' if is_total else '')}>{row}</tr>"
+        is_dense = self.n_rows >= DENSE_FROM if self.dense is None else self.dense
+        css = f"dense {self.css}" if is_dense else self.css
+        table = f"<table{_class(css.strip())}><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+        return f'<div class="scrolls">{table}</div>'
+
+    def to_csv(self) -> str:
+        """Comma-separated values with all digits, a header and no total; an empty cell is a value that is not there."""
+        copied = self._copied()
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        writer.writerow([visible(c.head) for c in copied])
+        for i in range(self.n_rows - self.has_total):
+            writer.writerow([_csv_cell(c.values[i]) for c in copied])
+        return stream.getvalue()
+
+    def to_latex(self) -> str:
+        r"""A ``tabular`` with the rules of booktabs, numbers as they are shown, their points below each other."""
+        copied = self._copied()
+        n_prose = sum("prose" in c.css.split() for c in copied)
+        alignment = "".join(_alignment(c, n_prose) for c in copied)
+        cells = [_latex_cells(c) for c in copied]
+        if self.groups:
+            cells[0] = [cell if i in self.groups else "" for i, cell in enumerate(cells[0])]
+        heads = [latex.escaped(c.head) for c in copied]
+        widths = [max(map(len, [head, *column])) for head, column in zip(heads, cells, strict=True)]
+
+        def line(texts: Sequence[str]) -> str:
+            padded = [
+                text.rjust(width) if c.is_number else text.ljust(width)
+                for text, width, c in zip(texts, widths, copied, strict=True)
+            ]
+            written = " & ".join(padded)
+            # after a row's \\ LaTeX would take a bracket or a star for an option of it
+            return ("{}" if written.lstrip().startswith(("[", "*")) else "") + written + r" \\"
+
+        lines = [
+            "% \\usepackage{booktabs}",
+            f"\\begin{{tabular}}{{{alignment}}}",
+            r"\toprule",
+            line(heads),
+            r"\midrule",
+        ]
+        for i in range(self.n_rows):
+            if self.has_total and i == self.n_rows - 1:
+                lines.append(r"\midrule")
+            elif i and i in self.groups:
+                lines.append(r"\addlinespace")
+            lines.append(line([column[i] for column in cells]))
+        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
+
+    def with_copies(self) -> str:
+        """The table and, below it, its copies to take away."""
+        as_csv = _copy("CSV", f"{self.name}.csv", "text/csv", self.to_csv())
+        as_latex = _copy("LaTeX", f"{self.name}.tex", "text/x-tex", self.to_latex())
+        return f'{self.to_html()}<div class="copies">{as_csv}{as_latex}</div>'
+
+    def _copied(self) -> list[Column]:
+        return [c for c in self.columns if c.where != "page"]
+
+
+def bar_column(shares: Sequence[float], colours: Sequence[str] = ()) -> Column:
+    """Bars whose lengths are these shares of the column's width; none for zero."""
+    colours = colours or ["mid"] * len(shares)
+    bars = [
+        f'<span class="bar fill-{colour}" style="width:{100 * share:.1f}%"></span>' if share else ""
+        for share, colour in zip(shares, colours, strict=True)
+    ]
+    return Column("", [None] * len(shares), markup=bars, css="bar-cell", where="page")
+
+
+def _copy(kind: str, file: str, mime: str, text: str) -> str:
+    """One copy: closed at first; without its script it opens all the same, and its text can be selected."""
+    return (
+        f'<details class="copy" data-type="{mime}"><summary>Copy as {kind}</summary>'
+        f'<textarea readonly spellcheck="false" rows="6" aria-label="{file}">\n{escaped(text)}</textarea>'
+        f'<p><span role="status"></span> <a hidden download="{file}">Save {file}</a></p></details>'
+    )
+
+
+def _class(css: str) -> str:
+    return f' class="{css}"' if css else ""
+
+
+def _head(column: Column) -> str:
+    return escaped(column.head) if column.head_markup is None else column.head_markup
+
+
+def _csv_cell(value: Value) -> str:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return visible(value) if isinstance(value, str) else repr(float(value)) if isinstance(value, float) else str(value)
+
+
+def _latex_cells(column: Column) -> list[str]:
+    cells = latex.aligned(column.shown) if column.is_number else [latex.escaped(text) for text in column.shown]
+    return [f"\\textbf{{{cell}}}" if i in column.bold else cell for i, cell in enumerate(cells)]
+
+
+def _alignment(column: Column, n_prose: int) -> str:
+    if "prose" in column.css.split():
+        return f"p{{{0.7 / n_prose:.2g}\\linewidth}}"
+    return "r" if column.is_number else "l"
