@@ -35,11 +35,23 @@ LENGTHS = (600, 600, 600, 1199, 1)
 """Of very different lengths."""
 CUTS = np.concatenate([[0], np.cumsum(LENGTHS)])
 
+OFFSET = RANDOM.normal(size=N)
+
 Fit = Callable[[Any, Any, Any], Any]
+
+
+def offset_of(x: Any) -> Any:
+    """The offset of rows, as a Dask array where they are one."""
+    return OFFSET if isinstance(x, Chunks) else da.from_array(OFFSET, chunks=(LENGTHS,))
+
+
 FITS: dict[str, Fit] = {
     "kmeans": lambda x, y, w: mj.KMeans(3, random_state=0).fit(x, sample_weight=w),
     "gaussian": lambda x, y, w: mj.GaussianMixture(3, random_state=0, max_iter=20).fit(x, sample_weight=w),
     "regression": lambda x, y, w: mj.RegressionMixture(2, random_state=0).fit(x, y, sample_weight=w),
+    "student": lambda x, y, w: mj.RegressionMixture(2, family="student", shared=["intercept"], random_state=0).fit(
+        x, y, sample_weight=w, offset=offset_of(x)
+    ),
     "walk": lambda x, y, w: mj.KMeans(3, bounds=mj.RandomWalk(), n_init=1, init=X[:3], max_iter=8, random_state=0).fit(
         x, sample_weight=w
     ),

@@ -109,6 +109,10 @@ class DaskRows(StoredRows):
             self.own_weights = True
             super().weigh(None)
 
+    def put_beside(self, name: str, column: Any) -> None:
+        self._made = self._joined(name, self._take(name, column))
+        self.beside_names = (*self.beside_names, name)
+
     def _joined(self, name: str, column: list[Any]) -> list[Any]:
         import dask
 
@@ -248,14 +252,14 @@ class _Seen:
 
 def _blocks(part: Piece, chunk: int, first: int, unit: float, memories: list[dict[str, Any]]) -> Iterator[Block]:
     """The blocks of a partition; `memories` grows to one each."""
-    rows = block_rows(part.x.shape[1] * part.x.itemsize)
+    rows = len(part) if part.is_whole else block_rows(part.x.shape[1] * part.x.itemsize)
     for number, a in enumerate(range(0, len(part), rows)):
         own = part.part(slice(a, a + rows))
         if number == len(memories):
             memories.append({})
         columns = (own.x,) if own.target is None else (own.x, own.target)
         weights = None if own.weights is None else own.weights / unit
-        yield Block(first + a, columns, weights, memories[number], chunk)
+        yield Block(first + a, (*columns, *own.beside), weights, memories[number], chunk)
 
 
 def _visit(part: Piece, chunk: int, first: int, beside: _Seen | None, *, sent: _Sent, unit: float) -> _Seen:
@@ -289,7 +293,9 @@ def _elsewhere() -> None:
 
 
 def _join(part: Piece, name: str, column: Any) -> Piece:
-    return replace(part, **{name: column.x[:, 0]})
+    if name in ("target", "weights"):
+        return replace(part, **{name: column.x[:, 0]})
+    return replace(part, beside=(*part.beside, column.x[:, 0]), is_whole=part.is_whole or name == "groups")
 
 
 def _piece(values: Any, dtype: Any) -> Piece:

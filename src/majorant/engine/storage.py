@@ -36,26 +36,34 @@ class Piece:
     x : ndarray of shape (n_rows, n_features)
     target, weights : ndarray of shape (n_rows,), or None
         Where they come with the rows.
+    beside : tuple of ndarray of shape (n_rows,)
+        What else does.
+    is_whole : bool
+        Whether these rows are not to be cut into blocks.
     """
 
     chunk: int
     x: NDArray[Any]
     target: NDArray[Any] | None = None
     weights: NDArray[Any] | None = None
+    beside: tuple[NDArray[Any], ...] = ()
+    is_whole: bool = False
 
     def __len__(self) -> int:
         return len(self.x)
 
     def part(self, at: slice) -> Piece:
         """Some of the rows."""
-        return Piece(self.chunk, self.x[at], *(c if c is None else c[at] for c in (self.target, self.weights)))
+        target, weights = (c if c is None else c[at] for c in (self.target, self.weights))
+        return Piece(self.chunk, self.x[at], target, weights, tuple(c[at] for c in self.beside), self.is_whole)
 
     def followed_by(self, other: Piece) -> Piece:
-        """Both as one."""
+        """Both as one, of the other one's chunk."""
         columns = zip((self.x, self.target, self.weights), (other.x, other.target, other.weights), strict=True)
         x, target, weights = (None if a is None or b is None else np.concatenate([a, b]) for a, b in columns)
         assert x is not None
-        return Piece(self.chunk, x, target, weights)
+        beside = tuple(np.concatenate(pair) for pair in zip(self.beside, other.beside, strict=True))
+        return Piece(other.chunk, x, target, weights, beside, other.is_whole)
 
 
 class StoredRows:
@@ -74,6 +82,8 @@ class StoredRows:
         Whether blocks have a second column, the target, and weights.
     cache : Path, or None
         The folder in which a fit may keep what it makes of the rows, for its passes.
+    beside_names : tuple of str
+        What blocks have as columns after the target, see `put_beside`.
     """
 
     def __init__(self, n_units: int, n_features: int, dtype: Any, names: Sequence[str] | None = None) -> None:
@@ -84,6 +94,8 @@ class StoredRows:
         self.weights: NDArray[np.float64] | None = None
         self.own_target = self.own_weights = False
         self.cache: Path | None = None
+        self.beside_names: tuple[str, ...] = ()
+        self._apart: tuple[NDArray[np.float64], ...] = ()
         self._total: float | None = None
         self._unit = 1.0
         self._memory: list[dict[str, Any]] = []
@@ -115,6 +127,7 @@ class StoredRows:
         apart = copy.copy(self)
         apart.target = apart.weights = None
         apart._memory, apart._unit = [], 1.0
+        apart.beside_names, apart._apart = (), ()
         return apart
 
     def weigh(self, sample_weight: Any) -> None:
@@ -148,6 +161,20 @@ class StoredRows:
         if len(y) != self.n_units:
             raise ValueError(f"X has {self.n_units} rows and y has {len(y)}")
         self.target = y
+
+    def put_beside(self, name: str, column: Any) -> None:
+        """Take one more number a row, which blocks have as a column after the target.
+
+        Rows of a group, where `name` is "groups", come in one block: of those next to each other in two chunks the
+        second one has them all.
+        """
+        self.beside_names = (*self.beside_names, name)
+        self._apart = (*self._apart, np.asarray(column, dtype=np.float64))
+
+    def all_beside(self, name: str) -> NDArray[np.float64]:
+        """One number of every row, in memory."""
+        at = 2 + self.beside_names.index(name)
+        return Chunks(self).map_rows(lambda block: block.columns[at], ())
 
     def all_of_target(self) -> NDArray[np.float64]:
         """The target of every row, in memory."""
@@ -200,6 +227,9 @@ class StoredRows:
 
     def _cut(self) -> Iterator[Piece]:
         """Pieces of a block each, however the rows were read: the last one of a chunk may be shorter."""
+        if "groups" in self.beside_names:
+            yield from self._chunk_by_chunk()
+            return
         rows = block_rows(self.n_features * self.dtype.itemsize)
         rest: Piece | None = None
         for piece in self.pieces():
@@ -214,6 +244,27 @@ class StoredRows:
         if rest is not None:
             yield rest
 
+    def _chunk_by_chunk(self) -> Iterator[Piece]:
+        """Pieces of a chunk each, and of a group that goes on in the next chunk all rows in that one."""
+        first, rest = 0, None
+        for piece in self.pieces():
+            if rest is not None and rest.chunk != piece.chunk:
+                end = len(rest) - self._torn_off(first, first + len(rest))
+                if end:
+                    yield rest.part(slice(0, end))
+                first, rest = first + end, rest.part(slice(end, None)) if end < len(rest) else None
+            rest = piece if rest is None else rest.followed_by(piece)
+        if rest is not None:
+            yield rest
+
+    def _torn_off(self, first: int, end: int) -> int:
+        """How many rows before `end` are of the group of the row there."""
+        if not self._apart or end >= self.n_units:
+            return 0
+        groups = self._apart[self.beside_names.index("groups")]
+        others = np.flatnonzero(groups[first:end] != groups[end])
+        return end - first - (int(others[-1]) + 1 if len(others) else 0)
+
     def _block(self, piece: Piece, first: int, memory: dict[str, Any]) -> Block:
         at = slice(first, first + len(piece))
         target = piece.target if self.target is None else self.target[at]
@@ -222,7 +273,8 @@ class StoredRows:
             weights = np.asarray(weights, dtype=np.float64) / self._unit
         x = np.ascontiguousarray(piece.x, dtype=self.dtype)
         columns = (x,) if target is None else (x, np.asarray(target, dtype=np.float64))
-        return Block(first, columns, weights, memory, piece.chunk)
+        beside = piece.beside or tuple(c[at] for c in self._apart)
+        return Block(first, (*columns, *beside), weights, memory, piece.chunk)
 
     def _changed(self, n_rows: int) -> ValueError:
         return ValueError(f"the data had {self.n_units} rows when they were opened and have {n_rows} now")

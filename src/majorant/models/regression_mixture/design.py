@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -231,11 +232,11 @@ def design_streamed(source: StoredRows, fit_intercept: bool, seed: int, n_jobs: 
     """
     n, d = source.n_units, source.n_features
     unit = source.weights_of_one()
-    size = min(n, max(SAMPLE_BYTES // (8 * (d + 1)), 1000))
+    size = sample_size(n, d)
     drawn = np.sort(np.random.default_rng(seed).choice(n, size, replace=False, shuffle=False))
 
     def some(block: Block) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        _refuse_non_finite(block)
+        refuse_non_finite(block)
         own = drawn[slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))] - block.first
         weights = np.ones(len(own)) if block.weights is None else block.weights[own]
         return [(np.column_stack([column[own] for column in block.columns]).astype(np.float64), weights)]
@@ -261,7 +262,12 @@ def design_streamed(source: StoredRows, fit_intercept: bool, seed: int, n_jobs: 
     return Design(data, standard, z, u, _on_average_one(sample.weights)[0], unit, None)
 
 
-def _refuse_non_finite(block: Block) -> None:
+def sample_size(n_rows: int, n_features: int) -> int:
+    """How many of the rows of a stream have the starts."""
+    return min(n_rows, max(SAMPLE_BYTES // (8 * (n_features + 1)), 1000))
+
+
+def refuse_non_finite(block: Block) -> None:
     x, y = block.columns
     if np.isfinite(x).all() and np.isfinite(y).all():
         return
@@ -296,7 +302,7 @@ def _standard(raw: Chunks, origin: NDArray[np.float64], scale: NDArray[np.float6
     def design(block: Block) -> NDArray[np.float64]:
         return raw_design(block.columns[0], means, scales, fit_intercept)
 
-    gram, _, _ = _moments(raw, lambda block: (design(block), block.columns[1]))
+    gram, _, _ = moments(raw, lambda block: (design(block), block.columns[1]))
     transform, smallest, dropped = orthonormal_transform(gram)
     if transform.shape[1] == 0:
         raise ValueError("X holds nothing but zeros: without an intercept there is no line to fit")
@@ -305,23 +311,49 @@ def _standard(raw: Chunks, origin: NDArray[np.float64], scale: NDArray[np.float6
         return np.asarray(np.einsum("ij,jp->ip", design(block), transform))
 
     # Whitening by a Gram matrix squares its condition: once more, on what is left.
-    gram, slope, _ = _moments(raw, lambda block: (orthonormal(block), block.columns[1]))
+    gram, slope, _ = moments(raw, lambda block: (orthonormal(block), block.columns[1]))
     transform = np.linalg.solve(np.linalg.cholesky(gram), transform.T).T
     pooled = np.linalg.solve(np.linalg.cholesky(gram), slope)
+    level = float(origin[-1] * scale[-1])
+    pooled, sigma, exact = single_line(raw, orthonormal, lambda block: block.columns[1], pooled, fit_intercept, level)
+    names = tuple(j - fit_intercept for j in dropped if j >= fit_intercept)
+    return Standard(origin, scale, means, scales, transform, smallest, pooled, sigma, fit_intercept, exact, names)
+
+
+def single_line(
+    raw: Chunks,
+    design: Callable[[Block], NDArray[np.float64]],
+    target: Callable[[Block], NDArray[Any]],
+    start: NDArray[np.float64],
+    fit_intercept: bool,
+    level: float = 0.0,
+) -> tuple[NDArray[np.float64], float, bool]:
+    """The least-squares line, the unit of its residuals, and whether it fits every row.
+
+    Parameters
+    ----------
+    raw : Chunks
+    design, target : callable
+        Of a block; the design is orthonormal.
+    start : ndarray of shape (p,)
+        Coefficients to begin at.
+    fit_intercept : bool
+    level : float
+        What the target has lost of its height.
+    """
+    pooled = start
     for _ in range(2):  # a second step takes what rounding left of the first
 
         def residuals(block: Block, b: NDArray[np.float64] = pooled) -> tuple[Any, Any]:
-            z = orthonormal(block)
-            return z, block.columns[1] - np.einsum("ip,p->i", z, b)
+            z = design(block)
+            return z, target(block) - np.einsum("ip,p->i", z, b)
 
-        _, slope, variance = _moments(raw, residuals)
+        _, slope, variance = moments(raw, residuals)
         pooled = pooled + slope
-    _, mean, square = _moments(raw, lambda block: (np.ones((len(block), 1)), block.columns[1]))
+    _, mean, square = moments(raw, lambda block: (np.ones((len(block), 1)), target(block)))
     spread = float(np.sqrt(max(square - float(mean[0]) ** 2, 0.0) if fit_intercept else square))
-    height = abs(float(mean[0]) + float(origin[-1] * scale[-1]))
-    sigma, exact = unit_of_noise(float(np.sqrt(variance)), spread, height)
-    names = tuple(j - fit_intercept for j in dropped if j >= fit_intercept)
-    return Standard(origin, scale, means, scales, transform, smallest, pooled, sigma, fit_intercept, exact, names)
+    sigma, exact = unit_of_noise(float(np.sqrt(variance)), spread, abs(float(mean[0]) + level))
+    return pooled, sigma, exact
 
 
 def _columns(raw: Chunks, fit_intercept: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -343,7 +375,7 @@ def _columns(raw: Chunks, fit_intercept: bool) -> tuple[NDArray[np.float64], NDA
     return means, np.where(scales > 0, scales, 1.0)
 
 
-def _moments(raw: Chunks, columns: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+def moments(raw: Chunks, columns: Any) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
     """Weighted means of ``z z'``, of ``z r`` and of ``r r``."""
 
     def visit(block: Block) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user
 from majorant.engine.policies import BoundPolicy
-from majorant.engine.storage import stored_rows
+from majorant.engine.storage import StoredRows, is_dask, stored_rows
 from majorant.models.regression_mixture.certify import CertifiableLines
 from majorant.models.regression_mixture.experts.extras import Extras, check_extras, shared_columns
 from majorant.models.regression_mixture.experts.fit import fit_general
@@ -26,7 +26,6 @@ from majorant.models.regression_mixture.settings import (
     check_parameters,
 )
 from majorant.models.regression_mixture.summary import regression_summary
-from majorant.models.regression_mixture.words import PLAIN_ONLY
 from majorant.registry import ModelCard, register
 from majorant.solvers.responses import Response
 from majorant.summary import Summary
@@ -267,14 +266,15 @@ class RegressionMixture(CertifiableLines):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Chunks
-            A memory-mapped array larger than 64 MB, or ``majorant.open_rows(path)``, is read block by block; starts
-            then race on a sample.
+            A memory-mapped array larger than 64 MB, ``majorant.open_rows(path)`` and a Dask collection are read block
+            by block; starts then race on a sample. Not with `gating`, `component_labels` or `trim`.
         y : array-like of shape (n_samples,)
             To be left out where X was opened with a target column.
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative weights, not all zero. With groups a weight is the group's, the same for all its rows.
         groups : array-like of shape (n_samples,), optional
-            Names of units that are observed several times: all rows of a group are of one component.
+            Names of units that are observed several times: all rows of a group are of one component. Of rows that are
+            read block by block a group must lie together in a file, and in one partition of a Dask collection.
         gating : array-like of shape (n_samples, n_gating), optional
             Columns on which the prior probabilities of the components depend, by a multinomial logit; the same for all
             rows of a group.
@@ -315,24 +315,31 @@ class RegressionMixture(CertifiableLines):
                 source.weigh(sample_weight)
                 weights = None
             seed = int(random.randint(2**31))
-            extras = check_extras(
-                n,
-                groups=groups,
-                gating=gating,
-                offset=offset,
-                trials=trials,
-                component_labels=component_labels,
-                n_components=self.n_components,
-                response=self._response,
-            )
+            named = {"groups": groups, "offset": offset, "trials": trials}
+            if source is not None:
+                self._refuse_on_streams(gating=gating, component_labels=component_labels)
+            if source is not None and is_dask(X):
+                extras = self._beside(source, named)
+            else:
+                extras = check_extras(
+                    n,
+                    **named,
+                    gating=gating,
+                    component_labels=component_labels,
+                    n_components=self.n_components,
+                    response=self._response,
+                )
+                if source is not None:
+                    self._beside(source, {name: getattr(extras, name) for name in named})
             settings = self._settings(seed, 0 if extras.gating is None else extras.gating.shape[1])
-            if self._is_plain(settings, extras):
+            is_plain = self._is_plain(settings, extras) and (source is None or not source.beside_names)
+            if is_plain:
                 outcome = fit_plain(X if source is None else source, y, weights, settings)
             elif source is None:
                 X, y = X.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
                 outcome = fit_general(X, y, weights, extras, settings)
             else:
-                raise ValueError(f"reading rows block by block {PLAIN_ONLY}: read them into memory")
+                outcome = fit_general(source, None, None, extras, settings)
             attributes = dict(outcome.attributes)
             threshold = attributes.pop("trim_threshold", -np.inf)
             for name, value in attributes.items():
@@ -344,10 +351,30 @@ class RegressionMixture(CertifiableLines):
                 self.groups_ = self.group_responsibilities_ = self.responsibilities_ = self.trimmed_ = None
             else:
                 y = y if source is None else source.all_of_target()
+                if source is not None and is_dask(X):
+                    gathered = {name: source.all_beside(name) for name in source.beside_names}
+                    extras = check_extras(n, **gathered, n_components=self.n_components, response=self._response)
                 self._keep_responsibilities(X if source is None else source, y, extras, threshold)
             for message, category in outcome.warnings:
                 warnings.warn(message, category, stacklevel=levels_to_user())
         return self
+
+    def _refuse_on_streams(self, **given: Any) -> None:
+        """What needs all rows at once."""
+        names = [name for name, value in given.items() if value is not None]
+        names += ["trim"] if self.trim else []
+        if names:
+            raise ValueError(
+                f"{' and '.join(names)} cannot be had for rows that are read block by block: read them into memory, or "
+                "fit a sample of them"
+            )
+
+    def _beside(self, source: StoredRows, named: Mapping[str, Any]) -> Extras:
+        """Give the source what comes with its rows."""
+        for name, column in named.items():
+            if column is not None:
+                source.put_beside(name, column)
+        return Extras()
 
     def _settings(self, seed: int, n_gating: int) -> Settings:
         """The parameters, checked, as a fit takes them."""

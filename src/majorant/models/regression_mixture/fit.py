@@ -13,12 +13,12 @@ from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, Tightest
 from majorant.engine.trace import Trace
 from majorant.evidence.records import StartRecord
-from majorant.models.regression_mixture.design import Design
+from majorant.models.regression_mixture.design import Design, sample_size
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
 from majorant.models.regression_mixture.lines import LineContest, run_em
 from majorant.models.regression_mixture.moments import moment_start, moment_starts
 from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.race import Found, Race, Run, followed
+from majorant.models.regression_mixture.race import Found, Race, Run, followed, of_all_rows
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Sample, elemental, pooled
 from majorant.models.regression_mixture.words import EXACT_LINE
 from majorant.starts.restarts import Start, best_of
@@ -140,22 +140,14 @@ def _on_a_sample(contest: LineContest, draws: np.random.Generator, verbose: int)
     design, share = contest.design, contest.design.share
     few = replace(contest, design=design.on_sample(), least_mass=contest.least_mass * share)
     found = Race(few, verbose).find(draws)
-
-    def of_all(run: Run[Regressions]) -> Run[Regressions]:
-        return replace(run, objective=run.objective / share, is_whole=False)
-
-    excluded = found.excluded
-    if excluded is not None:  # where it is on all rows must not depend on how many more steps it would take
-        family, theta = RegressionFamily(contest.n_components, contest.rule), excluded.theta
-        objective = design.data.map_sum(lambda block: family.tight_pass(theta, block)[0])
-        excluded = replace(of_all(excluded), objective=objective, irregular=contest.irregularity(theta))
-    n, size = design.data.n_units, len(design.y)
-    note = found.note
-    if size < n:
-        note += f" All of it on a sample of {size} of {n} rows, told in the weight of all; the optima went on on all."
-    records = tuple(replace(record, objective=record.objective / share) for record in found.records)
-    optima = tuple(map(of_all, found.optima))
-    return Found(optima[0], records, optima, excluded, note)
+    n = design.data.n_units
+    found = of_all_rows(found, share, sample_size(n, len(design.standard.scales)), n, "rows")
+    if found.excluded is None:
+        return found
+    family, theta = RegressionFamily(contest.n_components, contest.rule), found.excluded.theta
+    objective = design.data.map_sum(lambda block: family.tight_pass(theta, block)[0])  # to follow it may take long
+    excluded = replace(found.excluded, objective=objective, irregular=contest.irregularity(theta))
+    return replace(found, excluded=excluded)
 
 
 def _traced(contest: LineContest, run: Run[Regressions]) -> Solution[Regressions]:

@@ -322,6 +322,24 @@ class Race(Generic[Theta]):
         return next(better, None)
 
 
+def of_all_rows(found: Found[Theta], share: float, n_sampled: int, n_all: int, noun: str) -> Found[Theta]:
+    """What a race found on a sample, in the weight of all rows, of which the sample has a share."""
+
+    def told(run: Run[Theta]) -> Run[Theta]:
+        return replace(run, objective=run.objective / share, is_whole=False, path=())
+
+    note = found.note
+    if n_sampled < n_all:
+        note += (
+            f" All of it on a sample of {n_sampled} of {n_all} {noun}, told in the weight of all; the optima went on "
+        )
+        note += "on all."
+    records = tuple(replace(record, objective=record.objective / share) for record in found.records)
+    excluded = None if found.excluded is None else told(found.excluded)
+    optima = tuple(map(told, found.optima))
+    return Found(optima[0], records, optima, excluded, note)
+
+
 def is_held_by_ratio(contest: Contest[Theta], run: Run[Theta], max_sigma_ratio: float) -> bool:
     """Whether a solution near the largest ratio of noises would go beyond it if it could."""
     if not contest.has_ratio or run.theta.sigma_ratio < 0.95 * max_sigma_ratio:

@@ -9,7 +9,15 @@ from numpy.typing import NDArray
 
 from majorant import _kernels
 from majorant.models.regression_mixture.design import unit_of_noise
-from majorant.models.regression_mixture.experts.coordinates import Coordinates, location, spread, triangular
+from majorant.models.regression_mixture.experts.coordinates import (
+    Coordinates,
+    coordinates_of,
+    gram_of,
+    location,
+    movable,
+    spread,
+    triangular,
+)
 from majorant.models.regression_mixture.experts.extras import Extras
 from majorant.models.regression_mixture.experts.starts import weighted_fits
 from majorant.models.regression_mixture.experts.units import Units
@@ -25,6 +33,7 @@ def units_of(
     *,
     fit_intercept: bool,
     shared: tuple[int, ...],
+    coordinates: Coordinates | None = None,
 ) -> Units:
     """The units of a fit.
 
@@ -38,6 +47,8 @@ def units_of(
     fit_intercept : bool
     shared : tuple of int
         Columns with one coefficient for all components; -1 is the intercept.
+    coordinates : Coordinates, optional
+        Those of other rows: the units are then put into them, and the single model is not taken out.
 
     Raises
     ------
@@ -59,7 +70,9 @@ def units_of(
     sizes = np.diff(np.append(first, len(rows)))
     heads = rows[first]
     gates = None if extras.gating is None else extras.gating[heads]
-    coordinates = _coordinates(X[rows], np.repeat(w, sizes), gates, w, fit_intercept, shared)
+    is_given = coordinates is not None
+    if coordinates is None:
+        coordinates = _coordinates(X[rows], np.repeat(w, sizes), gates, w, fit_intercept, shared)
     units = Units(
         z=coordinates.design(X[rows]),
         y=np.ascontiguousarray(y[rows, None]),
@@ -72,7 +85,7 @@ def units_of(
         unit=unit,
         coordinates=coordinates,
     )
-    return _standardised(units, response)
+    return units if is_given else _standardised(units, response)
 
 
 def _canonical(
@@ -123,53 +136,18 @@ def _coordinates(
     fit_intercept: bool,
     shared: tuple[int, ...],
 ) -> Coordinates:
-    d = X.shape[1]
-    origin = np.zeros(d)
+    origin = np.zeros(X.shape[1])
     if fit_intercept:
-        movable = np.ones(d, dtype=bool)
-        if -1 in shared:  # a constant moved out of a slope of its own would be a constant of its own
-            movable[[j for j in range(d) if j not in shared]] = False
-        origin = np.where(movable, location(X, row_weights), 0.0)
+        origin = np.where(movable(X.shape[1], fit_intercept, shared), location(X, row_weights), 0.0)
     scales = spread(X - origin, row_weights)
-    raw = [-1] * fit_intercept + list(range(d))
-    order = np.array(
-        [i for i, j in enumerate(raw) if j not in shared] + [i for i, j in enumerate(raw) if j in shared], dtype=np.intp
-    )
-    base = Coordinates(
-        origin=origin,
-        scales=scales,
-        order=order,
-        transform=np.eye(len(raw)),
-        smallest=np.eye(len(raw)),
-        n_shared=0,
-        pooled=np.zeros(len(raw)),
-        sigma=1.0,
-        fit_intercept=fit_intercept,
-        dropped=(),
-        gating_origin=np.zeros(0),
-        gating_scales=np.ones(0),
-        gating_transform=np.ones((1, 1)),
-    )
-    transform, smallest, dropped = triangular(base.raw(X), row_weights)
-    if transform.shape[1] == 0:
-        raise ValueError("X holds nothing but zeros: without an intercept there is no line to fit")
-    n_own = len(raw) - len(shared)
-    lost = tuple(raw[order[j]] for j in dropped)
-    kept = [j for j in range(len(raw)) if j not in dropped]
-    coordinates = replace(
-        base,
-        transform=transform,
-        smallest=smallest if not shared else np.eye(len(raw)),  # its rows would mix shared and own ones
-        n_shared=sum(j >= n_own for j in kept),
-        pooled=np.zeros(transform.shape[1]),
-        dropped=tuple(j for j in lost if j >= 0),
-    )
+    coordinates = coordinates_of(origin, scales, lambda base: gram_of(base.raw(X), row_weights), fit_intercept, shared)
     if gates is None:
         return coordinates
     at = location(gates, weights)
     width = spread(gates - at, weights)
     v = np.column_stack([np.ones(len(gates)), (gates - at) / width])
-    return replace(coordinates, gating_origin=at, gating_scales=width, gating_transform=triangular(v, weights)[0])
+    transform = triangular(gram_of(v, weights))[0]
+    return replace(coordinates, gating_origin=at, gating_scales=width, gating_transform=transform)
 
 
 def _standardised(units: Units, response: Response) -> Units:

@@ -12,6 +12,7 @@ from majorant.models.regression_mixture.experts.em import Ends, Problem, run_em
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
 from majorant.models.regression_mixture.experts.starts import Starts
 from majorant.models.regression_mixture.experts.statistics import Statistics
+from majorant.models.regression_mixture.experts.streams import AnyUnits
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.parameters import has_twins
 from majorant.models.regression_mixture.race import Run, is_held_by_ratio, kinds_of_starts, starts_a_round
@@ -40,7 +41,7 @@ class ExpertContest:
     max_iter : int
     """
 
-    units: Units
+    units: AnyUnits
     problem: Problem
     n_components: int
     least_mass: float
@@ -48,7 +49,7 @@ class ExpertContest:
     max_iter: int
 
     @property
-    def whole(self) -> Units:
+    def whole(self) -> AnyUnits:
         return self.units
 
     @cached_property
@@ -96,7 +97,7 @@ class ExpertContest:
         return _named(SWAP, starts.replaced(draws, bases, size, least))
 
     def run(
-        self, rows: Units, runs: list[Run[Experts]], max_iter: int, tol: float, *, free: bool = False
+        self, rows: AnyUnits, runs: list[Run[Experts]], max_iter: int, tol: float, *, free: bool = False
     ) -> list[Run[Experts]]:
         if not runs:
             return []

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant.models.regression_mixture.design import orthonormal_transform
+
+Gram = Callable[[NDArray[np.float64] | None], NDArray[np.float64]]
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class Coordinates:
     gating_origin: NDArray[np.float64]
     gating_scales: NDArray[np.float64]
     gating_transform: NDArray[np.float64]
+
+    @property
+    def n_coefficients(self) -> int:
+        return int(self.transform.shape[1])
 
     def raw(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """v of rows, (n, p_raw)."""
@@ -103,6 +110,72 @@ class Coordinates:
         return scaled
 
 
+def coordinates_of(
+    origin: NDArray[np.float64],
+    scales: NDArray[np.float64],
+    gram: Callable[[Coordinates], Gram],
+    fit_intercept: bool,
+    shared: tuple[int, ...],
+) -> Coordinates:
+    """The coordinates in which the columns are orthonormal, the single model at zero; without gating.
+
+    Parameters
+    ----------
+    origin, scales : ndarray of shape (n_features,)
+    gram : callable
+        Given coordinates without a transform: their v's Gram matrix, as `gram_of`.
+    fit_intercept : bool
+    shared : tuple of int
+        Columns with one coefficient for all components; -1 is the intercept.
+
+    Raises
+    ------
+    ValueError
+        If there are nothing but zeros and no intercept.
+    """
+    raw = [-1] * fit_intercept + list(range(len(origin)))
+    order = np.array(
+        [i for i, j in enumerate(raw) if j not in shared] + [i for i, j in enumerate(raw) if j in shared], dtype=np.intp
+    )
+    base = Coordinates(
+        origin=origin,
+        scales=scales,
+        order=order,
+        transform=np.eye(len(raw)),
+        smallest=np.eye(len(raw)),
+        n_shared=0,
+        pooled=np.zeros(len(raw)),
+        sigma=1.0,
+        fit_intercept=fit_intercept,
+        dropped=(),
+        gating_origin=np.zeros(0),
+        gating_scales=np.ones(0),
+        gating_transform=np.ones((1, 1)),
+    )
+    transform, smallest, dropped = triangular(gram(base))
+    if transform.shape[1] == 0:
+        raise ValueError("X holds nothing but zeros: without an intercept there is no line to fit")
+    n_own = len(raw) - len(shared)
+    lost = tuple(raw[order[j]] for j in dropped)
+    kept = [j for j in range(len(raw)) if j not in dropped]
+    return replace(
+        base,
+        transform=transform,
+        smallest=smallest if not shared else np.eye(len(raw)),  # its rows would mix shared and own ones
+        n_shared=sum(j >= n_own for j in kept),
+        pooled=np.zeros(transform.shape[1]),
+        dropped=tuple(j for j in lost if j >= 0),
+    )
+
+
+def movable(n_features: int, fit_intercept: bool, shared: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Columns whose origin may be any: a constant moved out of a slope of its own would be a constant of its own."""
+    free = np.full(n_features, fit_intercept)
+    if -1 in shared:
+        free[[j for j in range(n_features) if j not in shared]] = False
+    return free
+
+
 def location(columns: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Weighted mean of each column, about its first row so that no digits are lost."""
     first = columns[len(columns) // 2]
@@ -116,12 +189,19 @@ def spread(columns: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArra
     return np.asarray(np.sqrt(np.einsum("i,ij->j", weights / weights.sum(), (columns / size) ** 2)) * size).clip(1e-300)
 
 
-def triangular(
-    v: NDArray[np.float64], weights: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
-    """T with orthonormal ``v T`` under the weights, the projection onto the rows' space, and the columns of no use."""
+def gram_of(v: NDArray[np.float64], weights: NDArray[np.float64]) -> Gram:
+    """Weighted means of the products of two columns of ``v T``, for any T; None is the identity."""
     share = weights / weights.sum()
-    transform, smallest, dropped = orthonormal_transform(np.einsum("i,ij,il->jl", share, v, v))
-    z = np.einsum("ij,jp->ip", v, transform)
-    gram = np.einsum("i,ij,il->jl", share, z, z)  # whitening squares the condition: once more
-    return np.asarray(np.linalg.solve(np.linalg.cholesky(gram), transform.T).T), smallest, dropped
+
+    def gram(transform: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        z = v if transform is None else np.einsum("ij,jp->ip", v, transform)
+        return np.asarray(np.einsum("i,ij,il->jl", share, z, z))
+
+    return gram
+
+
+def triangular(gram: Gram) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
+    """T with orthonormal ``v T``, the projection onto the rows' space, and the columns of no use."""
+    transform, smallest, dropped = orthonormal_transform(gram(None))
+    lower = np.linalg.cholesky(gram(transform))  # whitening squares the condition: once more
+    return np.asarray(np.linalg.solve(lower, transform.T).T), smallest, dropped

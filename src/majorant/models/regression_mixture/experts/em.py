@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from majorant.models.regression_mixture.experts.parameters import Experts
 from majorant.models.regression_mixture.experts.statistics import Statistics, log_priors, statistics
 from majorant.models.regression_mixture.experts.steps import direction, moved
+from majorant.models.regression_mixture.experts.streams import AnyUnits
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.family import VarianceRule
 from majorant.solvers.responses import Response
@@ -40,7 +41,7 @@ class Problem:
     trim: float = 0.0
     n_threads: int = 1
 
-    def seen(self, units: Units, theta: Experts) -> Statistics:
+    def seen(self, units: AnyUnits, theta: Experts) -> Statistics:
         return statistics(units, self.response, theta, self.trim, self.n_threads)
 
     def with_one_dispersion(self, theta: Experts) -> Experts:
@@ -50,7 +51,7 @@ class Problem:
         mean = np.sum(theta.weights * theta.dispersion, axis=-1, keepdims=True)
         return replace(theta, dispersion=np.repeat(mean, theta.n_components, axis=-1))
 
-    def step(self, units: Units, theta: Experts, seen: Statistics) -> tuple[Experts, Statistics]:
+    def step(self, units: AnyUnits, theta: Experts, seen: Statistics) -> tuple[Experts, Statistics]:
         """One step of EM for every mixture, shortened until its log-likelihood does not fall."""
         towards = direction(theta, seen, self.response, units.n_shared)
         shares = np.ones(len(theta.weights))
@@ -109,7 +110,7 @@ class Ends:
     paths: list[list[float]]
 
 
-def run_em(units: Units, problem: Problem, theta: Experts, max_iter: int, tol: float) -> Ends:
+def run_em(units: AnyUnits, problem: Problem, theta: Experts, max_iter: int, tol: float) -> Ends:
     """EM until what is left to gain, by the rate at which gains shrink, is below `tol` a unit of weight.
 
     After every two steps of EM comes an extrapolation (SQUAREM [1]_), which is kept where it gains.
@@ -166,7 +167,7 @@ def _is_done(a: NDArray[np.float64], b: NDArray[np.float64], c: NDArray[np.float
 
 
 def _extrapolated(
-    units: Units, problem: Problem, before: Experts, first: Experts, second: Experts, seen: Statistics
+    units: AnyUnits, problem: Problem, before: Experts, first: Experts, second: Experts, seen: Statistics
 ) -> tuple[Experts, Statistics]:
     """Beyond two steps of EM, for the mixtures that gain by it."""
     vectors = [_packed(theta) for theta in (before, first, second)]
@@ -208,9 +209,9 @@ def _unpacked(vectors: NDArray[np.float64], like: Experts) -> Experts:
     return Experts(weights / weights.sum(axis=1, keepdims=True), coef, dispersion)
 
 
-def _with_mean_priors(units: Units, theta: Experts) -> Experts:
+def _with_mean_priors(units: AnyUnits, theta: Experts) -> Experts:
     """The weights of a mixture with gating are the mean of its priors."""
-    if theta.gating is None:
+    if theta.gating is None or not isinstance(units, Units):
         return theta
     share = units.weights / units.total_weight
     return replace(theta, weights=np.einsum("u,usk->sk", share, np.exp(log_priors(units, theta))))

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from majorant._progress import end_of_starts, report_start
 from majorant.engine.chunks import effective_threads
 from majorant.engine.policies import Tightest
+from majorant.engine.storage import StoredRows
 from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.experts.build import units_of
 from majorant.models.regression_mixture.experts.contest import ExpertContest
@@ -19,10 +20,12 @@ from majorant.models.regression_mixture.experts.em import Problem
 from majorant.models.regression_mixture.experts.extras import Extras, check_unit_weights
 from majorant.models.regression_mixture.experts.outcome import fit_attributes, scores
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
+from majorant.models.regression_mixture.experts.read import unit_stream
 from majorant.models.regression_mixture.experts.starts import Starts
+from majorant.models.regression_mixture.experts.streams import AnyUnits
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.outcome import least_mass
-from majorant.models.regression_mixture.race import Found, Race, Run, entrants, followed
+from majorant.models.regression_mixture.race import Found, Race, Run, entrants, followed, of_all_rows
 from majorant.models.regression_mixture.settings import Given, Outcome, Settings
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED
 from majorant.models.regression_mixture.words import EXACT_LINE, PLAIN_ONLY, of_dropped
@@ -33,13 +36,15 @@ POLISH = 1e-4
 
 
 def fit_general(
-    X: NDArray[np.float64],
-    y: NDArray[np.float64],
+    X: NDArray[np.float64] | StoredRows,
+    y: NDArray[np.float64] | None,
     weights: NDArray[np.float64] | None,
     extras: Extras,
     settings: Settings,
 ) -> Outcome:
     """Fit any family, with groups, gating, shared coefficients, offsets, trials, trimming, labels.
+
+    Stored rows bring their target, weights, and what else is beside them.
 
     Raises
     ------
@@ -48,11 +53,19 @@ def fit_general(
     """
     _refuse_plain_settings(settings)
     response, k = settings.response, settings.n_components
-    check_unit_weights(weights, extras)
-    trials = np.ones(len(y)) if extras.trials is None else extras.trials
-    response.check(y, trials)
-    _check_response(response, y[:, None], trials[:, None])
-    units = units_of(X, y, weights, extras, response, fit_intercept=settings.fit_intercept, shared=settings.shared)
+    fit_intercept, shared = settings.fit_intercept, settings.shared
+    units: AnyUnits
+    if isinstance(X, StoredRows):
+        units = unit_stream(
+            X, response, fit_intercept=fit_intercept, shared=shared, seed=settings.seed, n_jobs=settings.n_jobs
+        )
+    else:
+        assert y is not None
+        check_unit_weights(weights, extras)
+        trials = np.ones(len(y)) if extras.trials is None else extras.trials
+        response.check(y, trials)
+        _check_response(response, y[:, None], trials[:, None])
+        units = units_of(X, y, weights, extras, response, fit_intercept=fit_intercept, shared=shared)
     if units.n_units < k:
         raise ValueError(f"{units.n_units} distinct units do not determine n_components={k} components: ask for fewer")
     problem = Problem(response, settings.rule, settings.trim, effective_threads(settings.n_jobs))
@@ -95,14 +108,14 @@ def _refuse_plain_settings(settings: Settings) -> None:
         )
 
 
-def _least_mass(units: Units, response: Response, asked: float | None) -> float:
+def _least_mass(units: AnyUnits, response: Response, asked: float | None) -> float:
     """Smallest weight of a regular component, in units of average weight; of counts one unit."""
     if asked is None and not response.has_dispersion:
         return 1.0
     return least_mass(asked, units.unit, units.total_weight, units.n_coefficients, units.n_rows / units.n_units)
 
 
-def _given(units: Units, init: Given) -> Experts:
+def _given(units: AnyUnits, init: Given) -> Experts:
     """The start that the user gave, in the coordinates of the units."""
     c, coef = units.coordinates, init["coef"]
     assert coef is not None
@@ -123,7 +136,7 @@ def _given(units: Units, init: Given) -> Experts:
     return Experts(weights / weights.sum(), coef, dispersion, gating)
 
 
-def fit_units(units: Units, problem: Problem, least_mass: float, settings: Settings) -> Found[Experts]:
+def fit_units(units: AnyUnits, problem: Problem, least_mass: float, settings: Settings) -> Found[Experts]:
     """Fit by the race, or from starts of one kind where the user chose one."""
     draws = np.random.default_rng(settings.seed)
     contest = ExpertContest(units, problem, settings.n_components, least_mass, settings.tol, settings.max_iter)
@@ -131,11 +144,28 @@ def fit_units(units: Units, problem: Problem, least_mass: float, settings: Setti
     if units.is_exact:
         return _exact(contest)
     if is_open and settings.n_components > 1:
-        found = Race(contest, settings.verbose).find(draws)
+        found = _raced(contest, draws, settings.verbose)
     else:
         init = settings.init if isinstance(settings.init, str) else _given(units, settings.init)
         found = _best(contest, _starts(contest, init, settings.n_init, draws), settings.verbose)
     return _polished(contest, found)
+
+
+def _raced(contest: ExpertContest, draws: np.random.Generator, verbose: int) -> Found[Experts]:
+    """By the race; of a stream on its sample, told in the weight of all."""
+    units, problem = contest.units, contest.problem
+    if isinstance(units, Units):
+        return Race(contest, verbose).find(draws)
+    few = replace(contest, units=units.sample, least_mass=contest.least_mass * units.share)
+    found = Race(few, verbose).find(draws)
+    noun = "groups" if units.n_units < units.n_rows else "rows"
+    found = of_all_rows(found, units.share, units.n_sampled, units.n_units, noun)
+    if found.excluded is None:
+        return found
+    theta = found.excluded.theta
+    seen = problem.seen(units, stacked([theta]))  # to follow it may take long
+    objective, irregular = -float(seen.log_likelihood[0]), contest.irregularity(theta, seen[0])
+    return replace(found, excluded=replace(found.excluded, objective=objective, irregular=irregular))
 
 
 def _exact(contest: ExpertContest) -> Found[Experts]:
@@ -162,7 +192,7 @@ def _starts(
     contest: ExpertContest, init: str | Experts, n_init: int, draws: np.random.Generator
 ) -> list[tuple[str, Experts]]:
     units, k = contest.units, contest.n_components
-    starts = Starts(units, contest.problem.response, k)
+    starts = Starts(units if isinstance(units, Units) else units.sample, contest.problem.response, k)
     if isinstance(init, Experts):
         return [("given parameters", init)]
     if k == 1:

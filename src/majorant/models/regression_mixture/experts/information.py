@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from majorant.models.regression_mixture.experts.em import Problem
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
 from majorant.models.regression_mixture.experts.statistics import log_priors, predictors, unit_densities
+from majorant.models.regression_mixture.experts.streams import AnyUnits
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.layout import Layout
 from majorant.solvers.responses import Response
@@ -15,14 +16,14 @@ from majorant.solvers.responses import Response
 Array = NDArray[np.float64]
 
 
-def layout_of(units: Units, problem: Problem, k: int) -> Layout:
+def layout_of(units: AnyUnits, problem: Problem, k: int) -> Layout:
     """Which parameters are free."""
     n_scales = 0 if not problem.response.has_dispersion else 1 if problem.rule.common else k
     g = 1 if units.gating is None else units.gating.shape[1]
     return Layout(k, units.n_coefficients, g, units.n_shared, n_scales)
 
 
-def observed_information(units: Units, response: Response, theta: Experts, layout: Layout) -> Array:
+def observed_information(units: AnyUnits, response: Response, theta: Experts, layout: Layout) -> Array:
     r"""Minus the Hessian of the log-likelihood by all parameters of the layout, at average weights of one.
 
     By Louis' identity [1]_, with :math:`s_{uk}` and :math:`H_{uk}` the complete-data score and Hessian of unit u in k,
@@ -36,10 +37,7 @@ def observed_information(units: Units, response: Response, theta: Experts, layou
     .. [1] T. A. Louis, "Finding the Observed Information Matrix when Using the EM Algorithm", Journal of the Royal
        Statistical Society B, 1982.
     """
-    out = np.zeros((layout.size, layout.size))
-    for block in units.slices(layout.size):
-        out += _of_block(block, response, theta, layout)
-    return out
+    return units.summed(lambda block: _of_block(block, response, theta, layout), layout.size)
 
 
 def _of_block(units: Units, response: Response, theta: Experts, layout: Layout) -> Array:
@@ -78,7 +76,7 @@ def _of_block(units: Units, response: Response, theta: Experts, layout: Layout) 
     return np.asarray(out + np.einsum("u,uj,ul->jl", w, scores, scores))
 
 
-def standard_errors(units: Units, problem: Problem, theta: Experts) -> dict[str, Array] | None:
+def standard_errors(units: AnyUnits, problem: Problem, theta: Experts) -> dict[str, Array] | None:
     """Standard errors in the units of X and y, by the name of the parameter.
 
     Returns
@@ -102,11 +100,11 @@ def standard_errors(units: Units, problem: Problem, theta: Experts) -> dict[str,
         return layout.errors(covariance, lines, scales, _weights_by_logits(units, theta), gates)
 
 
-def _weights_by_logits(units: Units, theta: Experts) -> Array:
+def _weights_by_logits(units: AnyUnits, theta: Experts) -> Array:
     """Derivatives of the mean priors by the coefficients of the logits, (K, K g)."""
+    if units.gating is None:
+        return np.diag(theta.weights) - np.outer(theta.weights, theta.weights)
     pi = np.exp(log_priors(units, stacked([theta]))[:, 0])
-    pi = np.broadcast_to(pi, (units.n_units, theta.n_components))
-    gates = np.ones((units.n_units, 1)) if units.gating is None else units.gating
     share = units.weights / units.total_weight
     table = pi[:, :, None] * (np.eye(theta.n_components) - pi[:, None, :])
-    return np.asarray(np.einsum("u,ukj,ug->kjg", share, table, gates).reshape(theta.n_components, -1))
+    return np.asarray(np.einsum("u,ukj,ug->kjg", share, table, units.gating).reshape(theta.n_components, -1))

@@ -19,6 +19,7 @@ from majorant.models.regression_mixture.experts.statistics import (
     predictors,
     unit_densities,
 )
+from majorant.models.regression_mixture.experts.streams import AnyUnits, UnitStream
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.outcome import criteria, excluded_solution, fitted_attributes
 from majorant.models.regression_mixture.parameters import logits_of
@@ -26,7 +27,7 @@ from majorant.models.regression_mixture.race import Found
 from majorant.models.regression_mixture.settings import Settings
 
 
-def parameters_in_units(units: Units, theta: Experts) -> dict[str, NDArray[np.float64]]:
+def parameters_in_units(units: AnyUnits, theta: Experts) -> dict[str, NDArray[np.float64]]:
     """Coefficients, intercepts, levels at the origin, scales, weights and gating."""
     c = units.coordinates
     slopes, levels = c.coefficients(theta.coef)
@@ -46,28 +47,35 @@ def parameters_in_units(units: Units, theta: Experts) -> dict[str, NDArray[np.fl
     return out
 
 
-def scores(units: Units, problem: Problem, theta: Experts) -> dict[str, float]:
+def scores(units: AnyUnits, problem: Problem, theta: Experts) -> dict[str, float]:
     """Log-likelihood, AIC, BIC and ICL; BIC counts rows, as flexmix does, not groups."""
     batch = stacked([theta])
-    densities, q = unit_densities(
-        units, problem.response, batch, predictors(units, batch.coef), log_priors(units, batch)
-    )
-    kept = np.ones((units.n_units, 1)) if problem.trim == 0 else kept_shares(units, densities, problem.trim)
-    w = units.weights * kept[:, 0]
-    share = float(np.sum(w * units.sizes)) / units.row_weight
-    value = units.log_likelihood(float(np.sum(w[w > 0] * densities[w > 0, 0])), share)
-    n_parameters = layout_of(units, problem, theta.n_components).n_free
-    uncertainty = float(np.sum(w * np.asarray(entropy(q[:, 0])))) * units.unit
-    found = criteria(value, n_parameters, share * units.row_weight * units.unit, uncertainty)
+
+    def densities(block: Units) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return unit_densities(block, problem.response, batch, predictors(block, batch.coef), log_priors(block, batch))
+
+    def visit(block: Units) -> NDArray[np.float64]:
+        found, q = densities(block)
+        w = block.weights
+        if problem.trim > 0:
+            w = w * kept_shares(block, found, problem.trim)[:, 0]
+        value = float(np.sum(w[w > 0] * found[w > 0, 0]))
+        return np.array([value, float(np.sum(w * block.sizes)), float(np.sum(w * np.asarray(entropy(q[:, 0]))))])
+
+    width = theta.n_components
+    value, counted, uncertainty = units.summed(visit, width) if isinstance(units, UnitStream) else visit(units)
+    n_parameters = layout_of(units, problem, width).n_free
+    log_likelihood = units.log_likelihood(float(value), float(counted) / units.row_weight)
+    found = criteria(log_likelihood, n_parameters, float(counted) * units.unit, float(uncertainty) * units.unit)
     return {
-        "log_likelihood_": value,
+        "log_likelihood_": log_likelihood,
         "n_parameters_": n_parameters,
         **{f"{name}_": figure for name, figure in found.items()},
     }
 
 
 def fit_attributes(
-    units: Units, problem: Problem, found: Found[Experts], least: float, settings: Settings, *, reorder: bool
+    units: AnyUnits, problem: Problem, found: Found[Experts], least: float, settings: Settings, *, reorder: bool
 ) -> dict[str, Any]:
     """The fitted attributes, and ``trim_threshold``, the log density a row below which units were trimmed."""
     share = 1 - problem.trim
@@ -102,7 +110,9 @@ def fit_attributes(
         note=found.note,
         trace=trace.shifted(-units.constant * share).scaled(units.unit),
     )
-    threshold = _trimming_threshold(units, problem, theta) if problem.trim > 0 else -np.inf
+    threshold = -np.inf
+    if isinstance(units, Units) and problem.trim > 0:
+        threshold = _trimming_threshold(units, problem, theta)
     return {**attributes, "trim_threshold": threshold}
 
 

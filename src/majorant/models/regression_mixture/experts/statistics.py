@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -13,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.models.regression_mixture.experts.parameters import Experts
-from majorant.models.regression_mixture.experts.units import Units
+from majorant.models.regression_mixture.experts.streams import AnyUnits
+from majorant.models.regression_mixture.experts.units import Units, mapped_blocks
 from majorant.solvers.responses import Response
 
 
@@ -150,32 +149,26 @@ def kept_shares(units: Units, densities: NDArray[np.float64], trim: float) -> ND
     return kept
 
 
-def statistics(units: Units, response: Response, theta: Experts, trim: float = 0.0, n_threads: int = 1) -> Statistics:
+def statistics(
+    units: AnyUnits, response: Response, theta: Experts, trim: float = 0.0, n_threads: int = 1
+) -> Statistics:
     """One pass."""
     s, k = theta.weights.shape
+    if trim == 0:
+        return units.summed(lambda block: _of_block(block, response, theta, None), s * k, n_threads)
+    assert isinstance(units, Units)
     blocks = units.slices(s * k)
-    shares: Sequence[NDArray[np.float64] | None] = [None] * len(blocks)
-    if trim > 0:
 
-        def densities(block: Units) -> NDArray[np.float64]:
-            return unit_densities(block, response, theta, predictors(block, theta.coef), log_priors(block, theta))[0]
+    def densities(block: Units) -> NDArray[np.float64]:
+        return unit_densities(block, response, theta, predictors(block, theta.coef), log_priors(block, theta))[0]
 
-        kept = kept_shares(units, np.concatenate(_mapped(densities, blocks, n_threads)), trim)
-        shares = np.split(kept, np.cumsum([block.n_units for block in blocks])[:-1])
-
-    def visit(block: Units, share: NDArray[np.float64] | None) -> Statistics:
+    def visit(block: Units, share: NDArray[np.float64]) -> Statistics:
         return _of_block(block, response, theta, share)
 
-    total: Statistics = reduce(add, _mapped(visit, blocks, n_threads, shares))
+    kept = kept_shares(units, np.concatenate(mapped_blocks(densities, blocks, n_threads)), trim)
+    shares = np.split(kept, np.cumsum([block.n_units for block in blocks])[:-1])
+    total: Statistics = reduce(add, mapped_blocks(visit, blocks, n_threads, shares))
     return total
-
-
-def _mapped(f: Callable[..., Any], blocks: Sequence[Units], n_threads: int, *more: Sequence[Any]) -> list[Any]:
-    """Results for all blocks, in order."""
-    if n_threads == 1 or len(blocks) == 1:
-        return list(map(f, blocks, *more))
-    with ThreadPoolExecutor(n_threads) as pool:
-        return list(pool.map(f, blocks, *more))
 
 
 def _of_block(units: Units, response: Response, theta: Experts, kept: NDArray[np.float64] | None) -> Statistics:

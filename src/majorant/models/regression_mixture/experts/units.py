@@ -2,18 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.engine.chunks import S
 from majorant.engine.draws import thinned
 from majorant.models.regression_mixture.experts.coordinates import Coordinates
 
 
+class InCoordinates:
+    """What follows from the coordinates of units, wherever these are.
+
+    Attributes
+    ----------
+    coordinates : Coordinates
+    unit : float
+        The average weight of a unit.
+    row_weight : float
+        Of the rows, at average weights of one.
+    """
+
+    coordinates: Coordinates
+    unit: float
+    row_weight: float
+
+    @property
+    def n_coefficients(self) -> int:
+        return self.coordinates.n_coefficients
+
+    @property
+    def n_shared(self) -> int:
+        return self.coordinates.n_shared
+
+    @property
+    def constant(self) -> float:
+        """What is added to the log-likelihood of targets in units of the fit to have that of targets in their own."""
+        return -self.row_weight * float(np.log(self.coordinates.sigma))
+
+    def log_likelihood(self, value: float, share: float = 1.0) -> float:
+        """In the units of y and of the weights; `share` of the rows count."""
+        return (value + share * self.constant) * self.unit
+
+
 @dataclass(frozen=True)
-class Units:
+class Units(InCoordinates):
     """Distinct units in canonical order, weighted, in the coordinates of a fit; rows of a unit lie together.
 
     Attributes
@@ -56,14 +95,6 @@ class Units:
     def n_rows(self) -> int:
         return len(self.y)
 
-    @property
-    def n_coefficients(self) -> int:
-        return int(self.z.shape[1])
-
-    @property
-    def n_shared(self) -> int:
-        return self.coordinates.n_shared
-
     @cached_property
     def sizes(self) -> NDArray[np.intp]:
         """Rows of each unit."""
@@ -80,22 +111,13 @@ class Units:
         return float(self.weights.sum())
 
     @cached_property
-    def row_weight(self) -> float:
+    def row_weight(self) -> float:  # type: ignore[override]
         """Of the rows."""
         return float(np.sum(self.weights * self.sizes))
 
     @cached_property
     def row_weights(self) -> NDArray[np.float64]:
         return np.repeat(self.weights, self.sizes)
-
-    @property
-    def constant(self) -> float:
-        """What is added to the log-likelihood of targets in units of the fit to have that of targets in their own."""
-        return -self.row_weight * float(np.log(self.coordinates.sigma))
-
-    def log_likelihood(self, value: float, share: float = 1.0) -> float:
-        """In the units of y and of the weights; `share` of the rows count."""
-        return (value + share * self.constant) * self.unit
 
     def per_unit(self, table: NDArray[np.float64]) -> NDArray[np.float64]:
         """Sums over the rows of each unit."""
@@ -145,6 +167,11 @@ class Units:
         if width not in self._slices:
             self._slices[width] = self._cut(most)
         return self._slices[width]
+
+    def summed(self, f: Callable[[Units], S], width: int, n_threads: int = 1) -> S:
+        """The sum over blocks of what `f` gives of each; it makes tables of `width` columns."""
+        total: S = reduce(add, mapped_blocks(f, self.slices(width), n_threads))
+        return total
 
     def _cut(self, most: int) -> list[Units]:
         """Blocks of about so many rows."""
@@ -202,3 +229,11 @@ CACHED, LEAST_ROWS = 1 << 16, 64
 def _products(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     lower = np.tril_indices(len(columns))
     return columns[lower[0]] * columns[lower[1]]
+
+
+def mapped_blocks(f: Callable[..., Any], blocks: Sequence[Units], n_threads: int, *more: Sequence[Any]) -> list[Any]:
+    """Results for all blocks, in order."""
+    if n_threads == 1 or len(blocks) == 1:
+        return list(map(f, blocks, *more))
+    with ThreadPoolExecutor(n_threads) as pool:
+        return list(pool.map(f, blocks, *more))

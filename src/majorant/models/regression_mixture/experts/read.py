@@ -1,0 +1,285 @@
+"""From rows that are read block by block to the units of a fit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.chunks import Block, Chunks, Mapped
+from majorant.engine.scratch import cached
+from majorant.engine.storage import StoredRows
+from majorant.models.regression_mixture.design import moments, refuse_non_finite, sample_size, single_line
+from majorant.models.regression_mixture.experts.build import units_of
+from majorant.models.regression_mixture.experts.coordinates import Coordinates, Gram, coordinates_of, location, movable
+from majorant.models.regression_mixture.experts.extras import Extras
+from majorant.models.regression_mixture.experts.starts import weighted_fits
+from majorant.models.regression_mixture.experts.streams import UnitStream, columns_of
+from majorant.models.regression_mixture.experts.units import Units
+from majorant.solvers.responses import Response
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Given:
+    """What a block holds, the rows of a unit together.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n_rows, n_features)
+    y, offset, trials, weights : ndarray of shape (n_rows,)
+    first : ndarray of shape (n_units,)
+    groups : ndarray of shape (n_units,), or None
+    """
+
+    x: Array
+    y: Array
+    offset: Array
+    trials: Array
+    weights: Array
+    first: NDArray[np.intp]
+    groups: Array | None
+
+
+def _given(block: Block, beside: tuple[str, ...]) -> _Given:
+    x, y, *others = block.columns
+    named = dict(zip(beside, others, strict=True))
+    n, groups = len(block), named.get("groups")
+    weights = np.ones(n) if block.weights is None else block.weights
+    x = x.astype(np.float64, copy=False)
+    offset, trials = named.get("offset", np.zeros(n)), named.get("trials", np.ones(n))
+    if groups is None:
+        return _Given(x, y, offset, trials, weights, np.arange(n), None)
+    order = np.argsort(groups, kind="stable")
+    names = groups[order]
+    first = np.flatnonzero(np.append(True, names[1:] != names[:-1]))
+    return _Given(x[order], y[order], offset[order], trials[order], weights[order], first, names[first])
+
+
+def unit_stream(
+    source: StoredRows,
+    response: Response,
+    *,
+    fit_intercept: bool,
+    shared: tuple[int, ...],
+    seed: int,
+    n_jobs: int | None,
+) -> UnitStream:
+    """The units of rows with their target, and with what else is beside them: groups, offset, trials.
+
+    Raises
+    ------
+    ValueError
+        If a row holds NaN or infinity, a target cannot be of the family, or a group lies in several chunks.
+    """
+    beside, unit, n_rows = source.beside_names, source.weights_of_one(), source.n_units
+    rows = Chunks(source, n_jobs=n_jobs)
+    found = rows.map_sum(lambda block: [_looked_at(block, beside, response)])
+    n_units = sum(look.n_units for look in found)
+    if "groups" in beside:
+        _refuse_torn_groups(found)
+    average = sum(look.weight for look in found) / n_units if source.has_weights else 1.0
+    sample = _sample(rows, beside, found, n_units, seed)
+    coordinates = _coordinates(rows, sample, beside, fit_intercept, shared)
+    few = _in_memory(sample, coordinates, response, fit_intercept=fit_intercept, shared=shared)
+    is_exact = False
+    if response.is_location_scale:
+
+        def target(block: Block) -> Array:
+            return np.asarray(block.columns[1] - _of(block, beside, "offset"))
+
+        pooled, sigma, is_exact = single_line(
+            rows, lambda block: coordinates.design(_x(block)), target, coordinates.pooled, fit_intercept
+        )
+        coordinates = replace(coordinates, pooled=pooled, sigma=sigma)
+    else:
+        coordinates = replace(coordinates, pooled=weighted_fits(few, response, np.ones((few.n_rows, 1)), n_steps=30)[0])
+
+    def columns(block: Block) -> tuple[Any, ...]:
+        given = _given(block, beside)
+        units = Units(
+            z=coordinates.design(given.x),
+            y=given.y[:, None],
+            offset=given.offset[:, None],
+            trials=given.trials[:, None],
+            first=given.first,
+            gating=None,
+            weights=given.weights[given.first] / average,
+            labels=None,
+            unit=unit * average,
+            coordinates=coordinates,
+        )
+        return columns_of(_about_single(units, response))
+
+    return UnitStream(
+        data=Chunks(cached(Mapped(source, columns), source.cache), n_jobs=n_jobs),
+        sample=replace(_about_single(replace(few, coordinates=coordinates), response), is_exact=is_exact),
+        coordinates=coordinates,
+        unit=unit * average,
+        n_sampled=sample.n_units,
+        n_units=n_units,
+        n_rows=n_rows,
+        total_weight=float(n_units),
+        row_weight=rows.total_weight / average,
+        is_exact=is_exact,
+    )
+
+
+def _x(block: Block) -> Array:
+    return np.asarray(block.columns[0].astype(np.float64, copy=False))
+
+
+def _of(block: Block, beside: tuple[str, ...], name: str) -> Array | float:
+    return block.columns[2 + beside.index(name)] if name in beside else 0.0
+
+
+def _about_single(units: Units, response: Response) -> Units:
+    """The single model of the coordinates goes into the offset; a location-scale target becomes its residual."""
+    fit = np.einsum("ij,j->i", units.z, units.coordinates.pooled)[:, None]
+    if not response.is_location_scale:
+        return replace(units, offset=units.offset + fit)
+    y = (units.y - units.offset - fit) / units.coordinates.sigma
+    return replace(units, y=np.ascontiguousarray(y), offset=np.zeros_like(units.offset))
+
+
+# What the first pass sees
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One block: its chunk, units, their summed weight, and the names of its groups."""
+
+    chunk: int
+    first_row: int
+    n_units: int
+    weight: float
+    groups: Array | None
+
+
+def _looked_at(block: Block, beside: tuple[str, ...], response: Response) -> _Look:
+    refuse_non_finite(replace(block, columns=block.columns[:2]))
+    for name, column in zip(beside, block.columns[2:], strict=True):
+        bad = np.flatnonzero(~np.isfinite(column))
+        if len(bad):
+            raise ValueError(f"row {block.first + bad[0]} of {name} is {column[bad[0]]}: drop such rows")
+    given = _given(block, beside)
+    if (given.trials < 1).any() or (given.trials != np.floor(given.trials)).any():
+        raise ValueError("trials must be whole numbers of at least 1")
+    last = block.first + len(block) - 1
+    y = block.columns[1]
+    trials = _of(block, beside, "trials") if "trials" in beside else np.ones(len(block))
+    try:
+        response.check(y, np.asarray(trials))
+    except ValueError as error:
+        raise ValueError(f"among rows {block.first} to {last}, counted from the first of them: {error}") from error
+    sizes = np.diff(np.append(given.first, len(block)))
+    weights = given.weights[given.first]
+    if (given.weights != np.repeat(weights, sizes)).any():
+        at = np.searchsorted(given.first, np.flatnonzero(given.weights != np.repeat(weights, sizes))[0], "right") - 1
+        name = "" if given.groups is None else f" {given.groups[at]:g}"
+        raise ValueError(f"sample_weight must be the same for all rows of a group; it differs in group{name}")
+    return _Look(block.chunk, block.first, len(given.first), float(weights.sum()), given.groups)
+
+
+def _refuse_torn_groups(found: list[_Look]) -> None:
+    names = np.concatenate([np.asarray(look.groups) for look in found])
+    chunks = np.repeat([look.chunk for look in found], [look.n_units for look in found])
+    order = np.argsort(names, kind="stable")
+    torn = np.flatnonzero(names[order][1:] == names[order][:-1])
+    if len(torn):
+        at, after = order[torn[0]], order[torn[0] + 1]
+        n_torn = len(np.unique(names[order][torn]))
+        where = f"the chunks {chunks[at]} and {chunks[after]}, and {n_torn} groups in all lie apart"
+        raise ValueError(
+            f"rows of group {names[at]:g} lie in {where}: all rows of a group must lie in one partition of a Dask "
+            "collection, or together in a file. Sort the table by its groups: a Dask data frame by "
+            "df.set_index(group).persist()"
+        )
+
+
+# The sample, and coordinates that are those of all rows
+
+
+@dataclass(frozen=True)
+class _Sample:
+    x: Array
+    y: Array
+    weights: Array
+    extras: Extras
+    n_units: int
+
+
+def _sample(rows: Chunks, beside: tuple[str, ...], found: list[_Look], n_units: int, seed: int) -> _Sample:
+    """Units drawn uniformly, of about `SAMPLE_BYTES`."""
+    width = next(rows.source.blocks()).columns[0].shape[1]
+    size = min(n_units, -(-sample_size(rows.n_units, width) * n_units // rows.n_units))
+    drawn = np.sort(np.random.default_rng(seed).choice(n_units, size, replace=False, shuffle=False))
+    firsts = np.cumsum([0, *(look.n_units for look in found)])
+    own = {
+        look.first_row: drawn[slice(*np.searchsorted(drawn, [a, a + look.n_units]))] - a
+        for look, a in zip(found, firsts.tolist(), strict=False)
+    }
+
+    def some(block: Block) -> list[tuple[Any, ...]]:
+        given, at = _given(block, beside), own[block.first]
+        sizes = np.diff(np.append(given.first, len(block)))
+        picked = np.zeros(len(given.first), dtype=np.bool_)
+        picked[at] = True
+        kept = np.repeat(picked, sizes)
+        columns = given.x, given.y, given.offset, given.trials, given.weights
+        return [(*(c[kept] for c in columns), sizes[at])]
+
+    x, y, offset, trials, weights, sizes = map(np.concatenate, zip(*rows.map_sum(some), strict=True))
+    groups = np.repeat(np.arange(len(sizes)), sizes) if "groups" in beside else None
+    extras = Extras(
+        groups=groups,
+        offset=offset if "offset" in beside else None,
+        trials=trials if "trials" in beside else None,
+    )
+    return _Sample(x, y, weights, extras, size)
+
+
+def _coordinates(
+    rows: Chunks, sample: _Sample, beside: tuple[str, ...], fit_intercept: bool, shared: tuple[int, ...]
+) -> Coordinates:
+    d = sample.x.shape[1]
+    origin = np.where(movable(d, fit_intercept, shared), location(sample.x, np.maximum(sample.weights, 1e-300)), 0.0)
+
+    def squares(block: Block) -> Array:
+        x = _x(block) - origin
+        w = np.ones(len(x)) if block.weights is None else block.weights
+        return np.asarray(np.einsum("i,ij,ij->j", w, x, x))
+
+    scales = np.sqrt(rows.map_sum(squares) / rows.total_weight)
+
+    def gram(base: Coordinates) -> Gram:
+        def of(transform: Array | None) -> Array:
+            def columns(block: Block) -> tuple[Array, Array]:
+                v = base.raw(_x(block))
+                z = v if transform is None else np.einsum("ij,jp->ip", v, transform)
+                return np.ascontiguousarray(z), np.zeros(len(v))
+
+            return moments(rows, columns)[0]
+
+        return of
+
+    return coordinates_of(origin, np.where(scales > 0, scales, 1.0), gram, fit_intercept, shared)
+
+
+def _in_memory(
+    sample: _Sample, coordinates: Coordinates, response: Response, *, fit_intercept: bool, shared: tuple[int, ...]
+) -> Units:
+    weights = None if (sample.weights == 1.0).all() else sample.weights
+    return units_of(
+        sample.x,
+        sample.y,
+        weights,
+        sample.extras,
+        response,
+        fit_intercept=fit_intercept,
+        shared=shared,
+        coordinates=coordinates,
+    )
