@@ -59,7 +59,7 @@ def lines(run: Run) -> Iterator[str]:
         for method, values in found.items():
             f1, likelihoods = zip(*values, strict=True)
             tail = "" if method == "ridge" else f"  log-likelihood a tag {told(likelihoods, 5)}"
-            yield f"{training}/{TEST}  {method:22s} F1@5 {told(f1)}{tail}"
+            yield f"{training}/{TEST}  {method:26s} F1@5 {told(f1)}{tail}"
     yield f"corel: {PAPER}"
 
 
@@ -71,7 +71,8 @@ def annotated(words: Any, tags: Any, given: Any) -> Iterator[tuple[str, Numbers]
     ridge = RidgeCV(np.logspace(0, 3, 10)).fit(words.toarray(), bits)
     yield "ridge", ridge.predict(given.toarray())
     train = {"words": words, "tags": tags}
-    model = mj.Harmonium(K, views=KINDS).fit(train)
-    yield "harmonium", model.annotate({"words": given}, "tags")
-    model.calibrate(train)
-    yield "harmonium, calibrated", model.annotate({"words": given}, "tags", calibrated=True)
+    for method, view in (("harmonium", None), ("select_by tags", "tags")):
+        model = mj.Harmonium(K, views=KINDS, select_by=view).fit(train)
+        yield method, model.annotate({"words": given}, "tags")
+        model.calibrate(train)
+        yield f"{method}, calibrated", model.annotate({"words": given}, "tags", calibrated=True)

@@ -38,8 +38,6 @@ SIZES = (5, 10, 20, 40)
 TRAINING, TEST = 300, 1000
 MIDDLE = 20
 """Components where one number is told."""
-PENALTIES = (2.0, 4.0, 8.0, 16.0)
-"""Compared for the pixels given the other view: the best for all variables given all else is too small for them."""
 BEFORE_CCA = 50
 """Principal components of each view that CCA gets: with 240 bits and 300 rows it would fit noise."""
 
@@ -108,17 +106,6 @@ class Split:
             self.fits[k] = mj.HarmoniumClassifier(k, views=KINDS, loss="hinge").fit(self.train, self.y)
         return self.fits[k]
 
-    def for_pixels(self, k: int) -> mj.Harmonium:
-        """A harmonium with the penalty that makes held-out pixels likeliest, given their Fourier coefficients."""
-        held = np.arange(len(self.y)) % 5 == 2
-        train, test = rows_of(self.train, ~held), rows_of(self.train, held)
-        scores = []
-        for l2 in PENALTIES:
-            model = mj.Harmonium(k, views=KINDS, l2=l2).fit(train).calibrate(train)
-            p = model.annotate({"fourier": test["fourier"]}, "pixels", calibrated=True)
-            scores.append(log_likelihood(p, test["pixels"]))
-        return mj.Harmonium(k, views=KINDS, l2=PENALTIES[int(np.argmax(scores))]).fit(self.train)
-
 
 EMBEDDINGS: dict[str, Callable[[Split, int], float]] = {
     "PCA + SVM": Split.pca,
@@ -181,15 +168,16 @@ def pixels_from_fourier(splits: list[Split], k: int) -> Iterator[str]:
     found: dict[str, list[float]] = {}
     for s in splits:
         bits, given = s.test["pixels"], {"fourier": s.test["fourier"]}
-        model, penalised = mj.Harmonium(k, views=KINDS).fit(s.train), s.for_pixels(k)
+        model = mj.Harmonium(k, views=KINDS).fit(s.train)
+        selected = mj.Harmonium(k, views=KINDS, select_by="pixels").fit(s.train)
         told_by = {
             "base rates": np.tile(base_rates(s.train["pixels"]), (len(bits), 1)),
             "logistic regression": BitByBit().fit(s.train["fourier"], s.train["pixels"]).predict(s.test["fourier"]),
             "harmonium": model.annotate(given, "pixels"),
             "harmonium, calibrated": model.calibrate(s.train).annotate(given, "pixels", calibrated=True),
-            "harmonium, l2 for them": penalised.annotate(given, "pixels"),
-            "the same by Gibbs": penalised.annotate(given, "pixels", method="gibbs", random_state=0),
-            "the same, calibrated": penalised.calibrate(s.train).annotate(given, "pixels", calibrated=True),
+            "the same, select_by": selected.annotate(given, "pixels"),
+            "select_by, Gibbs": selected.annotate(given, "pixels", method="gibbs", random_state=0),
+            "select_by, calibrated": selected.calibrate(s.train).annotate(given, "pixels", calibrated=True),
         }
         for method, p in told_by.items():
             found.setdefault(method, []).append(log_likelihood(p, bits))

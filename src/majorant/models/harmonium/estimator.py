@@ -7,11 +7,12 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from majorant._validation import check_sample_weight
+from majorant._validation import check_choice, check_sample_weight
 from majorant.models.harmonium.data import distinct_rows
 from majorant.models.harmonium.fitting import HarmoniumBase
 from majorant.models.harmonium.supervision import Supervision
 from majorant.models.harmonium.tables import n_rows
+from majorant.models.harmonium.views import Bernoulli, View
 from majorant.registry import ModelCard, register
 
 
@@ -26,7 +27,7 @@ from majorant.registry import ModelCard, register
         objective_name="log-loss",
         objective_title="log-loss of every variable given the others, penalised",
         objective_attribute="objective_",
-        objective_set_by=("cd_sweeps", "l2", "method", "views"),
+        objective_set_by=("cd_sweeps", "l2", "method", "select_by", "views"),
         by_target=("harmonium-classifier", "harmonium-regressor"),
     )
 )
@@ -68,7 +69,13 @@ class Harmonium(HarmoniumBase):
     l2 : "auto" or float, default="auto"
         :math:`\lambda`. "auto": of ten values, each half the one before, from half of `largest_l2_` down, the one with
         the best pseudo-likelihood of held-out rows (each fifth distinct row in canonical order; of at most 10000),
-        whatever the method.
+        whatever the method; or see `select_by`.
+    select_by : str, optional
+        The name of a view of bits that is to be told from the others by `annotate`. ``l2="auto"`` is then the value
+        with the best log-likelihood of that view given the others on held-out rows; and what the view's weights count
+        for in the penalty beside those of other views is chosen with it: 1, then 4, 16 and 64 as long as held-out bits
+        become likelier. Bits that are told together from little make each other too sure; a larger penalty on what they
+        say of each other is the remedy. By default all variables count, each given all else.
     grow : bool, default=False
         Whether components are added, along the directions that the certificate finds, until it finds none.
     init : {"svd", "random"}, default="svd"
@@ -107,6 +114,8 @@ class Harmonium(HarmoniumBase):
         rows).
     l2_path_ : ndarray of shape (n_tried, 2)
         The values that were tried, and the held-out loss a row of each.
+    penalty_path_ : ndarray of shape (n_tried, 2)
+        With `select_by`: what the view's weights counted for in the penalty, and the least held-out loss of each.
     certificate_ : GlobalCertificate
         ``is_global``, ``binds``, ``has_ended``, the verdict as a ``sentence``, and the numbers behind it:
         ``eigenvalue``, ``tolerance``, ``stationarity``.
@@ -115,7 +124,7 @@ class Harmonium(HarmoniumBase):
     method_ : str
         That of the fit.
     views_ : tuple of FittedView
-        Means, scales and whitening of each view, and its columns that vary.
+        Means, scales and whitening of each view, its columns that vary, and its share in the penalty.
     n_iter_ : int
     n_samples_ : int
         Rows with weight.
@@ -165,6 +174,7 @@ class Harmonium(HarmoniumBase):
         method: str = "pseudo-likelihood",
         cd_sweeps: int = 5,
         l2: float | str = "auto",
+        select_by: str | None = None,
         grow: bool = False,
         init: str = "svd",
         n_init: int | str = "auto",
@@ -179,6 +189,7 @@ class Harmonium(HarmoniumBase):
         self.method = method
         self.cd_sweeps = cd_sweeps
         self.l2 = l2
+        self.select_by = select_by
         self.grow = grow
         self.init = init
         self.n_init = n_init
@@ -212,8 +223,22 @@ class Harmonium(HarmoniumBase):
         with self._all_or_nothing():
             self._check_parameters()
             views, tables = self._read(X, reset=True)
-            self._fit(views, tables, None, sample_weight, Supervision())
+            self._check_selection(views)
+            self._fit(views, tables, None, sample_weight, Supervision(), self.select_by)
         return self
+
+    def _check_selection(self, views: dict[str, View]) -> None:
+        """Refuse to select by what is no view of bits, or has no others to be told from."""
+        if self.select_by is None:
+            return
+        check_choice("select_by", self.select_by, list(views), or_else=" or None")
+        view = views[self.select_by]
+        if not isinstance(view, Bernoulli) or view.edges is not None:
+            raise ValueError(f"select_by={self.select_by!r} must name a view of bits without edges; it is {view.kind}")
+        if len(views) == 1:
+            raise ValueError(f"select_by={self.select_by!r} is the only view: there are none to tell it from")
+        if not isinstance(self.l2, str):
+            raise ValueError(f"select_by={self.select_by!r} chooses the penalty: give l2='auto'; got l2={self.l2!r}")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Mean log-pseudo-likelihood of rows, in nats: of every variable given the others, without penalty.

@@ -14,6 +14,7 @@ from majorant.engine.chunks import Block
 from majorant.evidence.records import StartRecord
 from majorant.models.harmonium.certificate import Curvature
 from majorant.models.harmonium.certificate_words import TOLERANCE, tolerance_of
+from majorant.models.harmonium.held_out import PENALTIES, Annotation
 from majorant.models.harmonium.layout import Parameters
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.start import base_rates, random_start, svd_start
@@ -302,11 +303,14 @@ class Search:
     tol: float
     verbose: int
     random: np.random.Generator
+    annotation: Annotation | None = None
 
     def find(self) -> Found:
         """The fit that is kept."""
         if self.loss_weights:
             return self.weighed()
+        if self.annotation is not None:
+            return self.annotating(self.annotation.rows)
         largest = self.largest_penalty()
         return self.found(largest, self.chosen(largest) if isinstance(self.l2, str) else Choice(float(self.l2)))
 
@@ -322,6 +326,25 @@ class Search:
         path = list(zip(self.loss_weights, losses, strict=True)) if choices[kept].path else []
         found = searches[kept].found(largest[kept], choices[kept])
         return replace(found, loss_weight=self.loss_weights[kept], weight_path=path)
+
+    def annotating(self, rows: slice) -> Found:
+        """With the share in the penalty of the view to be told that leaves it likeliest, each at its best penalty."""
+        path: list[tuple[float, float]] = []
+        kept: tuple[Search, float, Choice] | None = None
+        for penalty in PENALTIES:
+            scale = self.scale.copy()
+            scale[rows] /= np.sqrt(penalty)
+            search = replace(self, scale=scale)
+            largest = search.largest_penalty()
+            choice = search.chosen(largest)
+            path.append((penalty, choice.lowest))
+            if kept is not None and not choice.lowest < kept[2].lowest:
+                break
+            kept, taken = (search, largest, choice), len(path) - 1
+        assert kept is not None
+        search, largest, choice = kept
+        found = search.found(largest, choice)
+        return replace(found, view_penalty=PENALTIES[taken], penalty_path=path if choice.path else [])
 
     def found(self, largest: float, choice: Choice) -> Found:
         """The fit at a penalty."""
@@ -387,7 +410,8 @@ class Search:
         """The penalty by hold-out: from the largest down, each fit beginning at the one before.
 
         Of a target, whose loss on a few rows is noisy, the largest penalty whose loss is within one standard error of
-        the least; otherwise the one with the best pseudo-likelihood.
+        the least; otherwise the one with the best pseudo-likelihood, or with the best likelihood of the view that is to
+        be told from the others.
         """
         n = sum(len(p) for p in self.positions)
         unchosen = Choice(UNCHOSEN * largest if isinstance(self.l2, str) else float(self.l2))
@@ -413,6 +437,10 @@ class Search:
             at, _ = cost.minimise(begun, tol=ROUGH, max_iter=min(self.max_iter, 200))
             if has_target:
                 score, noise = testing.target_loss(at)
+            elif self.annotation is not None:
+                score, noise = self.annotation.loss(testing, at), 0.0
+                if np.isnan(score):
+                    return unchosen
             else:
                 score, noise = -testing.log_pseudo_likelihood(at) / testing.total_weight, 0.0
             fits.append(at)
@@ -541,3 +569,5 @@ class Found:
     path: list[dict[str, float]]
     loss_weight: float | None = None
     weight_path: list[tuple[float, float]] = field(default_factory=list)
+    view_penalty: float = 1.0
+    penalty_path: list[tuple[float, float]] = field(default_factory=list)

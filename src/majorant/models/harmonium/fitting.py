@@ -45,6 +45,7 @@ from majorant.models.harmonium.data import (
     scale_of,
 )
 from majorant.models.harmonium.fit import Found, Penalised, Search, optimality
+from majorant.models.harmonium.held_out import Annotation
 from majorant.models.harmonium.inference import FittedHarmonium, in_columns
 from majorant.models.harmonium.layout import Layout, Parameters
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
@@ -130,6 +131,7 @@ class HarmoniumBase(
         y: NDArray[Any] | None,
         sample_weight: Any,
         supervision: Supervision,
+        select_by: str | None = None,
     ) -> None:
         """Fitted attributes from checked rows."""
         n = n_rows(tables)
@@ -167,8 +169,12 @@ class HarmoniumBase(
                 self.tol,
                 self.verbose,
                 random,
+                None if select_by is None else Annotation(rows_of_views(self.views_)[select_by]),
             )
             found = search.find()
+            if select_by is not None:
+                told = {select_by: found.view_penalty}
+                self.views_ = tuple(replace(view, penalty=told.get(view.name, 1.0)) for view in self.views_)
             if found.loss_weight is not None:
                 self.supervision_ = replace(supervision, weight=found.loss_weight)
         self._keep(found, layout, search.n_components)
@@ -204,6 +210,7 @@ class HarmoniumBase(
         self.rank_ = at.n_components if size > 0 else 0
         self.l2_, self.largest_l2_ = found.l2, found.largest_l2
         self.l2_path_ = np.array([[row["l2"], row["held_out"]] for row in found.path]).reshape(-1, 2)
+        self.penalty_path_ = np.array(found.penalty_path).reshape(-1, 2)
         self.objective_ = found.objective
         for name in ("readouts_", "readout_l2_"):  # of the fit before
             self.__dict__.pop(name, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,29 @@ class Unseen:
     centre: Array
     structured: tuple[tuple[Structure, slice], ...] = ()
 
+    @classmethod
+    def of(cls, layout: Layout, centre: Array, seen: Seen, theta: Parameters) -> Self:
+        """Those that rows with `seen` lack, under the parameters as these rows meet them."""
+        g, b = layout.n_gaussian, layout.n_bits
+        lost_bits = np.setdiff1d(np.arange(g, g + b), seen.bits)
+        levels = [at for number, at in enumerate(layout.of_variables) if number not in seen.variables]
+        lost = [number for number in range(len(layout.structures)) if number not in seen.structures]
+        groups, rows, start = [slice(0, len(lost_bits))], [lost_bits], len(lost_bits)
+        for at in (*levels, *(layout.of_structures[number] for number in lost)):
+            rows.append(np.arange(at.start, at.stop))
+            groups.append(slice(start, start + at.stop - at.start))
+            start = groups[-1].stop
+        structured = zip([layout.structures[number] for number in lost], groups[1 + len(levels) :], strict=True)
+        at_rows = np.concatenate(rows)
+        return cls(
+            at_rows,
+            tuple(groups[: 1 + len(levels)]),
+            theta.weights[at_rows],
+            theta.intercept[at_rows],
+            centre[at_rows],
+            tuple(structured),
+        )
+
     def given(self, eta: Array) -> Array:
         """Probabilities, or expected features, from natural parameters."""
         p = np.empty_like(eta)
@@ -66,7 +89,7 @@ class Unseen:
             out[:, at] = natural(structure, latents, self.weights[at], self.intercept[at], p[:, at])
         return out
 
-    def mean_field(self, m: Array) -> tuple[Array, Array]:
+    def mean_field(self, m: Array, settled: float = SETTLED) -> tuple[Array, Array]:
         r"""Probabilities and the latents' expectation by collapsed mean field, where m is what is seen adds.
 
         Each bit's probability solves :math:`p_i = \sigma(a_i + W_i^\top m + |W_i|^2 (1/2 - p_i))`, m with all expected
@@ -85,7 +108,7 @@ class Unseen:
                 eta[:, at] = natural(structure, latents, self.weights[at], self.intercept[at], p[:, at])
             change = self.given(eta) - p
             p += (1 - DAMPING) * change
-            if np.abs(change).max(initial=0.0) < SETTLED:
+            if np.abs(change).max(initial=0.0) < settled:
                 break
         latents = m + (p - self.centre) @ self.weights
         return self.naturals(latents, p), latents
@@ -149,26 +172,7 @@ class FittedHarmonium:
 
     def unseen(self, seen: Seen, theta: Parameters) -> Unseen:
         """The discrete variables that are not there."""
-        layout = self.layout
-        g, b = layout.n_gaussian, layout.n_bits
-        lost_bits = np.setdiff1d(np.arange(g, g + b), seen.bits)
-        levels = [at for number, at in enumerate(layout.of_variables) if number not in seen.variables]
-        lost = [number for number in range(len(layout.structures)) if number not in seen.structures]
-        groups, rows, start = [slice(0, len(lost_bits))], [lost_bits], len(lost_bits)
-        for at in (*levels, *(layout.of_structures[number] for number in lost)):
-            rows.append(np.arange(at.start, at.stop))
-            groups.append(slice(start, start + at.stop - at.start))
-            start = groups[-1].stop
-        structured = zip([layout.structures[number] for number in lost], groups[1 + len(levels) :], strict=True)
-        at_rows = np.concatenate(rows)
-        return Unseen(
-            at_rows,
-            tuple(groups[: 1 + len(levels)]),
-            theta.weights[at_rows],
-            theta.intercept[at_rows],
-            self.centre[at_rows],
-            tuple(structured),
-        )
+        return Unseen.of(self.layout, self.centre, seen, theta)
 
     def infer(
         self,

@@ -54,6 +54,8 @@ class FittedView:
         What the view was asked to be.
     structure : Structure or None
         Of a chain, or of bits with edges.
+    penalty : float
+        What its weights count for in the penalty, beside those of other views.
     """
 
     name: str
@@ -67,6 +69,7 @@ class FittedView:
     levels: list[Any]
     given: View
     structure: Any = None
+    penalty: float = 1.0
 
     @property
     def couplings(self) -> NDArray[np.intp]:
@@ -100,7 +103,7 @@ class FittedView:
     @property
     def scale_of_weights(self) -> Array:
         """Unit of the weights of each variable; zero where it has none."""
-        scale = 1 / self.spread
+        scale = np.asarray(1 / (self.spread * np.sqrt(self.penalty)), dtype=np.float64)
         if self.structure is not None and not self.structure.is_latent:
             scale[self.structure.n_nodes :] = 0.0
         return scale
