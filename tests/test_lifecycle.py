@@ -173,13 +173,14 @@ def test_an_interrupt_on_threads_ends_the_fit(model: type[Any], monkeypatch: pyt
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a regression has no target here
 def test_four_fits_at_once(model: type[Any]) -> None:
-    X = np.random.default_rng(0).normal(size=(400, 4))
+    X = np.random.default_rng(0).normal(size=(200, 3))
     y = target(model, len(X))
-    estimators = [make(model, 4, random_state=seed % 2, n_jobs=1 + seed % 2) for seed in range(8)]
-    expected = [clone(estimator).fit(X, y) for estimator in estimators]
+    settings = [make(model, 3, random_state=seed, n_jobs=1 + seed) for seed in range(2)]
+    alone = [clone(estimator).fit(X, y) for estimator in settings]
     with ThreadPoolExecutor(4) as pool:
-        for fitted, alone in zip(pool.map(lambda e: e.fit(X, y), estimators), expected, strict=True):
-            assert_same_fit(fitted, alone)
+        at_once = pool.map(lambda e: clone(e).fit(X, y), settings * 4)
+        for fitted, expected in zip(at_once, alone * 4, strict=True):
+            assert_same_fit(fitted, expected)
 
 
 def test_predictions_on_threads_at_once(model: type[Any]) -> None:
