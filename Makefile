@@ -1,5 +1,6 @@
 # make demo   an environment, the package, fits to two real tables, their reports
 # make test   everything: lint, types, tests
+# make bench  one table beside other packages; make release-check, make oldest: what a release must pass
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -7,7 +8,7 @@ SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name 
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope
 
-.PHONY: demo test lint check test-isa test-sanitizers docs bench clean
+.PHONY: demo test lint check test-isa test-sanitizers docs bench release-check oldest clean
 
 demo: $(VENV)/installed-cli
 	$(BIN)/majorant demo kmeans --out demo/wine --force
@@ -24,7 +25,8 @@ check: $(VENV)/installed-test
 	$(PYTEST)
 
 # Tests of pages, command line, files and clusters, which no kernel serves: once is enough.
-COMPUTES := $(addprefix --ignore=tests/,cli engine/test_cluster.py persistence plot report summary test_architecture.py test_bad_parameters.py test_docs.py)
+COMPUTES := $(addprefix --ignore=tests/,cli engine/test_cluster.py persistence plot report summary test_architecture.py test_bad_parameters.py test_docs.py \
+    test_peers_script.py test_release.py typing)
 
 # How tables are read, which calls an estimator must stand, and models in numpy alone are no question of the instruction
 # set; odd numbers in them are one of memory.
@@ -50,8 +52,23 @@ test-sanitizers: $(VENV)-sanitizers/installed
 docs: $(VENV)/installed-test
 	$(BIN)/python -m sphinx -b html -q -W --keep-going docs docs/_build
 
-bench: $(VENV)/installed-test
-	$(BIN)/python benchmarks/kmeans_lloyd.py
+# Beside scikit-learn, flspp, bkmeans, faiss, StepMix and, where they are, R's packages: one table, some minutes.
+bench: $(VENV)/installed-bench
+	$(BIN)/python benchmarks/peers.py
+
+# What would be published: a source distribution and the wheel made from it, each installed into an empty environment.
+release-check: $(BIN)/python
+	rm -rf build/release
+	$(BIN)/python -m pip install --quiet build
+	$(BIN)/python -m build --outdir build/release .
+	set -e; for made in build/release/*.whl build/release/*.tar.gz; do \
+	    $(PYTHON) -m venv --clear build/release/venv; \
+	    build/release/venv/bin/python -m pip install --quiet "$$made[cli]"; \
+	    (cd build/release && venv/bin/python ../../tools/smoke.py --not-from ../../src); done
+
+# Tests of all that computes, with the lowest versions that pyproject.toml allows.
+oldest: $(VENV)-oldest/installed
+	$(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist loadscope $(COMPUTES) -W default
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'majorant needs Python 3.11 or newer; this is ' + sys.version"
@@ -66,6 +83,16 @@ $(VENV)/installed-test: $(BIN)/python $(SOURCES)
 	$(BIN)/python -m pip install --quiet ".[test]"
 	touch $@ $(VENV)/installed-cli
 
+$(VENV)/installed-bench: $(BIN)/python $(SOURCES)
+	$(BIN)/python -m pip install --quiet ".[bench]"
+	touch $@
+
+$(VENV)-oldest/installed: $(SOURCES) tools/oldest.py
+	$(PYTHON) -m venv --clear $(VENV)-oldest
+	$(PYTHON) tools/oldest.py cli > $(VENV)-oldest/constraints.txt
+	$(VENV)-oldest/bin/python -m pip install --quiet --constraint $(VENV)-oldest/constraints.txt ".[cli]" pytest pytest-xdist hypothesis pandas
+	touch $@
+
 $(VENV)-sanitizers/installed: $(SOURCES)
 	$(PYTHON) -m venv $(VENV)-sanitizers
 	$(VENV)-sanitizers/bin/python -m pip install --quiet --upgrade pip
@@ -74,4 +101,4 @@ $(VENV)-sanitizers/installed: $(SOURCES)
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitizers build demo docs/_build docs/generated
+	rm -rf $(VENV) $(VENV)-sanitizers $(VENV)-oldest build demo docs/_build docs/generated docs/gallery

@@ -14,84 +14,20 @@ from __future__ import annotations
 import argparse
 import csv
 import math
-import os
-import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ[name] = "1"
+from contenders import REFERENCE, Rows, cpu, kmeans_methods, sum_of_squares  # sets thread counts first
 
-import numpy as np
+import numpy as np  # isort: skip
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans as PeerKMeans
-from sklearn.cluster import MiniBatchKMeans
 
 import majorant as mj
 
-Rows = NDArray[np.float64]
-Method = Callable[[Rows, int, int], Rows]
-"""Centres from rows, a number of clusters and a seed."""
-
-REFERENCE = "scikit-learn, n_init=10"
 HIT = 1e-6
-
-
-def methods(with_best: bool) -> dict[str, Method]:
-    """Every method that is installed."""
-    found: dict[str, Method] = {
-        "majorant": lambda X, k, s: mj.KMeans(k, random_state=s).fit(X).cluster_centers_,
-        "majorant, fast": lambda X, k, s: mj.KMeans(k, effort="fast", random_state=s).fit(X).cluster_centers_,
-        REFERENCE: lambda X, k, s: PeerKMeans(k, n_init=10, random_state=s).fit(X).cluster_centers_,
-        "scikit-learn, n_init=1": lambda X, k, s: PeerKMeans(k, n_init=1, random_state=s).fit(X).cluster_centers_,
-        "MiniBatchKMeans, n_init=3": lambda X, k, s: (
-            MiniBatchKMeans(k, n_init=3, random_state=s).fit(X).cluster_centers_
-        ),
-    }
-    if with_best:
-        found["majorant, best"] = lambda X, k, s: mj.KMeans(k, effort="best", random_state=s).fit(X).cluster_centers_
-    try:
-        from flspp import FLSpp
-
-        for steps in (20, 200):
-            found[f"flspp, {steps} steps"] = lambda X, k, s, steps=steps: (
-                FLSpp(k, local_search_iterations=steps, random_state=s).fit(X).cluster_centers_
-            )
-    except ImportError:
-        print("flspp is not installed and left out")
-    try:
-        from bkmeans import BKMeans
-
-        found["bkmeans"] = lambda X, k, s: BKMeans(n_clusters=k, random_state=s).fit(X).cluster_centers_
-    except ImportError:
-        print("bkmeans is not installed and left out")
-    try:
-        import faiss
-
-        faiss.omp_set_num_threads(1)
-        found["faiss, nredo=10"] = lambda X, k, s: _faiss(faiss, X, k, s)
-    except ImportError:
-        print("faiss-cpu is not installed and left out")
-    return found
-
-
-def _faiss(faiss: object, X: Rows, k: int, seed: int) -> Rows:
-    clustering = faiss.Kmeans(  # type: ignore[attr-defined]
-        X.shape[1], k, niter=100, nredo=10, seed=seed + 1, max_points_per_centroid=10**9, min_points_per_centroid=1
-    )
-    clustering.train(X.astype(np.float32))
-    return clustering.centroids.astype(np.float64)
-
-
-def sum_of_squares(X: Rows, centres: Rows) -> float:
-    """The objective of given centres, by differences, the same for every method."""
-    nearest = np.full(len(X), np.inf)
-    for centre in centres:
-        np.minimum(nearest, ((X - centre) ** 2).sum(axis=1), out=nearest)
-    return float(nearest.sum())
 
 
 def read_rows(path: Path) -> Rows:
@@ -133,7 +69,7 @@ def main() -> None:
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     chosen = None if arguments.rows is None else set(arguments.rows.split(","))
-    contenders = methods(arguments.best)
+    contenders = kmeans_methods(arguments.best)
     mj.KMeans(2).fit(np.arange(8.0)[:, None])  # imports are not timed
     gaps: dict[str, list[float]] = defaultdict(list)
     hits: dict[str, list[float]] = defaultdict(list)
@@ -148,9 +84,8 @@ def main() -> None:
         found: dict[str, list[float]] = defaultdict(list)
         for seed in range(arguments.seeds):  # one after the other, so that all meet the same load
             for method, run in contenders.items():
-                begin = time.process_time()
-                centres = run(X, k, seed)
-                spent[method] += time.process_time() - begin
+                centres, seconds = cpu(partial(run, X, k, seed))
+                spent[method] += seconds
                 found[method].append(sum_of_squares(X, centres))
         for method, values in found.items():
             objective = np.array(values)

@@ -15,11 +15,13 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from kmeans import Rows, best_known, methods, read_rows, sum_of_squares  # sets thread counts first
+from contenders import Rows, cpu, kmeans_methods, sum_of_squares  # sets thread counts first
 
 import numpy as np  # isort: skip
+from kmeans import best_known, read_rows
 
 import majorant as mj
 from majorant.engine.measure import empirical_measure
@@ -83,14 +85,13 @@ def time_to(X: Rows, k: int, seed: int, target: float) -> float:
 
 
 def race(name: str, X: Rows, k: int, seeds: int, worst: dict[str, list[float]]) -> None:
-    for peer, run in methods(with_best=False).items():
+    for peer, run in kmeans_methods().items():
         if peer.startswith(("majorant", "MiniBatch")):
             continue
         spent, values, ours = 0.0, [], []
         for seed in range(seeds):
-            begin = time.process_time()
-            centres = run(X, k, seed)
-            spent += time.process_time() - begin
+            centres, seconds = cpu(partial(run, X, k, seed))
+            spent += seconds
             values.append(sum_of_squares(X, centres))
         target = float(np.mean(values)) * (1 + 1e-9)
         ours = [time_to(X, k, seed, target) for seed in range(seeds)]

@@ -17,9 +17,10 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx_gallery.gen_gallery",
 ]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
-exclude_patterns = ["_build", "_templates", "figures"]
+exclude_patterns = ["_build", "_templates", "figures", "examples"]
 templates_path = ["_templates"]
 
 myst_enable_extensions = ["dollarmath"]
@@ -32,6 +33,20 @@ autodoc_member_order = "groupwise"
 numpydoc_show_class_members = False
 # What is inherited from scikit-learn links to scikit-learn's own guide.
 suppress_warnings = ["ref.ref"]
+
+sphinx_gallery_conf = {
+    "examples_dirs": "examples",
+    "gallery_dirs": "gallery",
+    "abort_on_example_error": True,
+    "show_memory": False,
+    "show_signature": False,
+    "download_all_examples": False,
+    "min_reported_time": 1e9,
+    "write_computation_times": False,
+    "plot_gallery": True,
+    "image_scrapers": ("matplotlib",),
+    "reset_modules": ("matplotlib",),
+}
 
 html_theme = "pydata_sphinx_theme"
 html_title = "majorant"

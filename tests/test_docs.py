@@ -59,9 +59,9 @@ def test_links_to_files_lead_somewhere(page: Path) -> None:
 
 
 def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
-    pytest.importorskip("sphinx")
+    pytest.importorskip("sphinx_gallery")
     docs = tmp_path / "docs"  # the reference is generated beside the pages
-    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("_build", "generated"))
+    shutil.copytree(ROOT / "docs", docs, ignore=shutil.ignore_patterns("_build", "generated", "gallery"))
     for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md"):
         shutil.copy(ROOT / name, tmp_path)
     for name in ("benchmarks", "experiments", "src", "tests"):
@@ -81,6 +81,9 @@ def test_the_site_builds_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(build, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert "KMeans" in (tmp_path / "site" / "generated" / "majorant.KMeans.html").read_text(encoding="utf-8")
+    gallery = tmp_path / "site" / "gallery"
+    for example in (ROOT / "docs" / "examples").glob("plot_*.py"):  # each was run, and drew
+        assert "sphx_glr_" in (gallery / f"{example.stem}.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("module", ["majorant", "majorant.solvers", "majorant.starts", "majorant.plot"])

@@ -150,14 +150,16 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return import_module(f"majorant.{name}")
-    if name not in _HOMES:
-        raise AttributeError(f"module 'majorant' has no attribute {name!r}")
-    value = getattr(import_module(f"majorant.{_HOMES[name]}"), name)
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # which knows the names from above, and so sees a wrong one
+
+    def __getattr__(name: str) -> Any:
+        if name in _ROOMS:
+            return import_module(f"majorant.{name}")
+        if name not in _HOMES:
+            raise AttributeError(f"module 'majorant' has no attribute {name!r}")
+        value = getattr(import_module(f"majorant.{_HOMES[name]}"), name)
+        globals()[name] = value
+        return value
 
 
 def __dir__() -> list[str]:
