@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import r2_score
 
 import majorant as mj
 
@@ -119,6 +120,10 @@ def test_a_target_of_text_is_classified_and_one_of_numbers_is_predicted(
     found = pl.read_csv("p.csv")
     assert found.columns[:3] == ["row", "prediction", "component_1"]
     assert np.corrcoef(found["prediction"], table["rating"])[0, 1] > 0.8
+    r2 = r2_score(table["rating"], found["prediction"])
+    assert f"R2 of rating is {r2:.3f} on the rows of the fit" in answer.out
+    kept = json.loads(Path("run/summary.json").read_text(encoding="utf-8"))["r2_of_the_fit"]
+    assert kept == pytest.approx(r2, rel=1e-9)
 
 
 def test_contrastive_divergence_is_a_setting(majorant: Majorant, table: pl.DataFrame) -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.metrics import r2_score
 
 import majorant as mj
-from majorant.models.harmonium import mean_pairwise_kl
+from majorant.models.harmonium import certificate, mean_pairwise_kl
 from majorant.report import Run, html_report, numbers
 
 from .markup import check_page
 from .test_page import ODD_NAMES
+from .test_page import run_of as clustering_of
 
 
 def run_of(case: str = "usual") -> Run:
@@ -109,3 +112,55 @@ def test_classes_along_one_component_are_told_by_their_means() -> None:
     page = html_report(Run(model, X, ("a", "b", "c"), "t.csv", "", y=y))
     assert "Along the one component the means of the classes run from" in page
     assert "nats apart" not in page and "softmax" not in page
+
+
+def test_a_target_of_numbers_is_told_with_its_r2_on_the_rows_of_the_fit() -> None:
+    run = run_of("a rating")
+    page = html_report(run)
+    assert run.y is not None
+    r2 = numbers.fixed(r2_score(run.y, run.estimator.predict(run.frame)), 3)
+    assert f"The R\u00b2 of <i>y</i> is {r2} on the rows of the fit; on new rows it is usually lower." in page
+    assert f"<dt>R\u00b2</dt><dd>{r2}<small>on the rows of the fit</small></dd>" in page
+    assert "R\u00b2" not in html_report(run_of("usual"))
+
+
+@pytest.mark.parametrize(
+    ("losses", "told"),
+    [
+        ([3.0, 2.0, 1.0], "the loss is least at the smallest penalty that was tried"),
+        ([1.0, 2.0, 3.0], "The loss is least at the largest penalty that was tried"),
+        ([2.0, 1.0, 3.0], ""),
+        ([2.0], ""),
+    ],
+)
+def test_a_path_that_ends_at_its_best_penalty_is_told_of(losses: list[float], told: str) -> None:
+    run = run_of("usual")
+    run.estimator.l2_path_ = np.column_stack([0.5 ** np.arange(len(losses)), losses])
+    page = html_report(run)
+    assert told in page and ("penalty that was tried" in page) == bool(told)
+    if losses[-1] == 1.0:
+        assert "Give l2=0.125 or less to see." in page
+
+
+def test_every_sentence_of_a_certificate_by_lanczos_says_what_it_is_up_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    clause = "unless Lanczos' method, from a random start, missed the smallest eigenvalue"
+    exact = html_report(run_of("usual"))
+    assert "Lanczos" not in exact and "proved, not estimated" in exact
+    monkeypatch.setattr(certificate, "MOST_DENSE", 5)
+    run = run_of("usual")
+    assert run.estimator.certificate_.is_global and run.estimator.certificate_.by_lanczos
+    page = html.unescape(html_report(run))
+    assert "proved, not estimated" not in page
+    said = [
+        sentence
+        for sentence in re.findall(r"[^<>]+\.(?= |<)", re.sub("</?(?:b|i|strong)>", "", page))
+        if re.search("no harmonium|no other start can end|No solution with|of the best possible", sentence)
+    ]
+    assert len(said) >= 6 and all(clause in sentence for sentence in said), said
+    assert "less the norm of its residual" in page
+
+
+def test_both_axes_of_objectives_say_which_way_is_better() -> None:
+    page = html_report(clustering_of("usual"))
+    assert page.count("\u2190 worse: SSE above the best") == 2  # the wide figure's and the narrow one's
+    assert page.count("\u2190 better") == 2

@@ -7,12 +7,14 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from inspect import signature
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 
 from majorant.cli.bags import check_bags
 from majorant.cli.errors import CommandError, did_you_mean, listed
@@ -70,6 +72,13 @@ class FittedRun:
     def size(self) -> int:
         """Number of the model's parts."""
         return int(self.card.size_of(self.estimator))
+
+    @cached_property
+    def r2(self) -> float | None:
+        """What a representation explains of a target of numbers, on the rows of the fit."""
+        if self.card.kind != "representation" or not is_regressor(self.estimator):
+            return None
+        return float(self.estimator.score(self.frame, self.matrix.target, sample_weight=self.matrix.weights))
 
     @property
     def ignored(self) -> list[str]:

@@ -109,6 +109,11 @@ def result_lines(evidence: Evidence, verdict: str = "") -> list[str]:
     return [line for sentence in sentences for line in wrapped(sentence, WIDTH)]
 
 
+def explained_lines(target: str, r2: float) -> list[str]:
+    """What the fit explains of its target, and on which rows."""
+    return wrapped(f"R2 of {target} is {r2:.3f} on the rows of the fit; on new rows it is usually lower.", WIDTH)
+
+
 def parts_lines(block: Block, standardised: bool) -> list[str]:
     """The tables of the model's parts, cut where they are long, and what their block says about them."""
     lines: list[str] = []

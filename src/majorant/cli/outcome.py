@@ -95,6 +95,8 @@ def screen(run: FittedRun) -> list[str]:
         lines += messages.matrix_lines(selection)
     certificate = getattr(run.estimator, "certificate_", None)
     lines += ["", *messages.result_lines(evidence, "" if certificate is None else certificate.sentence)]
+    if run.r2 is not None:
+        lines += messages.explained_lines(run.request.target or "y", run.r2)
     parts = run.summary.block_of(plural_of(run.card.part))
     if parts is not None:
         lines += messages.parts_lines(parts, standardised)
@@ -200,6 +202,7 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             "optima": [{"objective": o.objective, "starts": o.n_hits, "distance": o.distance} for o in evidence.optima],
             "bound": evidence.lower_bound,
         },
+        **({} if run.r2 is None else {"r2_of_the_fit": run.r2}),
         # a criterion of a fit that is not regular is infinite, which JSON cannot say
         "criteria": {name: value if math.isfinite(value) else None for name, value in run.criteria.items()},
         "selection": None if run.selection is None else run.selection.to_dict(),

@@ -14,6 +14,7 @@ from majorant._frames import data_frame
 from majorant._numbers import rounded_up
 from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence
+from majorant.models.harmonium.certificate_words import UNLESS_MISSED
 from majorant.registry import ModelCard
 from majorant.report import numbers
 from majorant.report.run import Run
@@ -50,7 +51,13 @@ class Fit:
         certificate = getattr(self.run.estimator, "certificate_", None)
         if certificate is None or not certificate.is_global:
             return ""
-        return "No other start can end better, as the certificate of a global optimum shows."
+        return f"No other start can end better, as the certificate of a global optimum shows{self.proviso}."
+
+    @property
+    def proviso(self) -> str:
+        """What a certificate and its bound are up to, as the end of a sentence; "" where they are proved."""
+        certificate = getattr(self.run.estimator, "certificate_", None)
+        return f", {UNLESS_MISSED}" if certificate is not None and certificate.by_lanczos else ""
 
     @property
     def part(self) -> str:

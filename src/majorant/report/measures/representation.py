@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import is_regressor
 
 from majorant.models.harmonium.reading import class_profiles, mean_pairwise_kl, top_features, view_weights
 from majorant.registry import ModelCard
@@ -67,6 +68,13 @@ class Representation(Fit):
             return None
         names, codes = np.unique(self.run.y, return_inverse=True)
         return [str(name) for name in names], np.asarray(codes, dtype=np.int64)
+
+    @cached_property
+    def r2(self) -> float | None:
+        """How much of the variance of a target of numbers the model explains, on the rows of the fit."""
+        if self.run.y is None or not is_regressor(self.model):
+            return None
+        return float(self.model.score(self.as_fitted, self.run.y, sample_weight=self.run.weights))
 
     @cached_property
     def profiles(self) -> Array:

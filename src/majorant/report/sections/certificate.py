@@ -38,9 +38,9 @@ def certificate_section(fit: Fit) -> Section | None:
     return Section(
         "certificate",
         "Certificate",
-        words.certificate_headline(evidence, fit.room_left, fit.room_text),
+        words.certificate_headline(evidence, fit.room_left, fit.room_text, fit.proviso),
         figure("certificate", label, lambda size: draw_bound(size, fit, bound)),
-        words.certificate_notes(evidence, fit.objective, fit.room_left, parts),
+        words.certificate_notes(evidence, fit.objective, fit.room_left, parts, fit.proviso),
     )
 
 
@@ -63,9 +63,17 @@ def draw_bound(size: Size, fit: Fit, bound: float) -> Canvas:
     _inner_labels(canvas, fit, at_bound, at_fit)
     canvas.dots([(scale(v), BASE - 17) for v in inside], "stroke-mid large")
     canvas.dots([(at_fit, BASE - 17)], "stroke-ink larger")
-    title, name = fit.card.objective_title, evidence.objective_name
-    bottom_title(canvas, title if title == name else f"{title} ({name})", width, 130, width)
+    better = "\u2190 better"
+    canvas.text(0, 130, better, "quiet")
+    room = width - text_width(better) - 16
+    bottom_title(canvas, _title(fit.card.objective_title, evidence.objective_name, room), width, 130, room)
     return canvas
+
+
+def _title(title: str, name: str, room: float) -> str:
+    """The objective's title and name where there is room for both, otherwise its name."""
+    both = title if title == name else f"{title} ({name})"
+    return next((text for text in (both, title) if text_width(text) <= room), name)
 
 
 def _ticks(canvas: Canvas, scale: Linear, low: float, high: float) -> None:

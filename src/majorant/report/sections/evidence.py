@@ -110,8 +110,9 @@ def draw_starts(
         for tick in Log(scale_range[0], scale_range[1], 0, 1).ticks(4 if size.narrow else 6):
             canvas.line(scale(tick), top, scale(tick), bottom, "grid")
             canvas.text(scale(tick), bottom + 20, log_tick_label(tick), "quiet", anchor="middle")
-        title = f"\u2190 {words.distance_title(evidence)}"
-        canvas.text(layout.axis_start, bottom + 40, shorten(title, layout.near - layout.axis_start), "quiet")
+        title = f"\u2190 worse: {words.distance_title(evidence)}"
+        low, room = (60, size.width) if size.narrow else (40, layout.near - layout.axis_start)
+        canvas.text(layout.axis_start, bottom + low, shorten(title, room), "quiet", full=title)
     canvas.line(layout.best, top, layout.best, bottom, "axis")
     canvas.text(layout.best, bottom + 20, "0", "strong", anchor="middle")
     canvas.text(layout.best, bottom + 40, "best", "strong", anchor="middle")
@@ -129,7 +130,7 @@ def draw_starts(
     if scale is None and evidence.n_starts > 1:
         middle = (layout.axis_start + layout.near) / 2
         canvas.text(middle, bottom - 16, f"no {evidence.noun} ended anywhere else", "quiet halo", anchor="middle")
-    canvas.height = bottom + 48
+    canvas.height = bottom + (68 if size.narrow and scale is not None else 48)
     return canvas
 
 

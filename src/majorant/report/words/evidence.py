@@ -203,30 +203,36 @@ def excludes_much(evidence: Evidence, room: float) -> bool:
     return room <= (LOOSE if evidence.sense == "max" and not evidence.is_logarithm else TIGHT)
 
 
-def certificate_headline(evidence: Evidence, room: float | None, room_text: str) -> str:
-    """One sentence on what the proved bound leaves open; `room_text` is the room in words."""
+def certificate_headline(evidence: Evidence, room: float | None, room_text: str, proviso: str = "") -> str:
+    """One sentence on what the proved bound leaves open; `room_text` is the room in words.
+
+    `proviso` is what the bound is up to, as the end of a sentence.
+    """
+    so = proviso or ", and that is proved, not estimated"
     if room is None:
         return "The proved bound is too loose to say how good this fit is."
     if room == 0:
-        return "No better fit exists, and that is proved, not estimated."
+        return f"No better fit exists{so}."
     within = f"within {room_text} of the best possible"
     if excludes_much(evidence, room):
-        return f"This fit is {within}, and that is proved, not estimated."
+        return f"This fit is {within}{so}."
     return f"The proved bound is loose: this fit is only known to be {within}."
 
 
-def certificate_notes(evidence: Evidence, objective: float, room: float | None, parts: str) -> list[str]:
-    """`parts` is what a solution consists of ("three clusters")."""
+def certificate_notes(
+    evidence: Evidence, objective: float, room: float | None, parts: str, proviso: str = ""
+) -> list[str]:
+    """`parts` is what a solution consists of ("three clusters"), `proviso` what the bound is up to."""
     if evidence.lower_bound is None:
         return []
     name = escaped(evidence.objective_name)
     if evidence.sense == "min":
         bound = numbers.bound_below(evidence.lower_bound, evidence.objective_name, objective)
-        first = f"No solution with {parts} has {article(name)} {name} below <b>{bound}</b>."
+        first = f"No solution with {parts} has {article(name)} {name} below <b>{bound}</b>{proviso}."
     else:
         bound = numbers.bound_above(evidence.lower_bound, evidence.objective_name, objective)
         kind = f"solution with {parts}" if evidence.bound_on == "solution" else escaped(evidence.bound_on)
-        first = f"No {kind} has {article(name)} {name} above <b>{bound}</b>."
+        first = f"No {kind} has {article(name)} {name} above <b>{bound}</b>{proviso}."
     first += f" The fit reached {numbers.objective(objective, evidence.objective_name)}."
     if room == 0.0:
         return [first, "The two agree to the last digit shown: this is the best possible."]

@@ -42,10 +42,20 @@ def lede(representation: Representation) -> str:
     what = "what the columns have in common" if n == 1 else f"what {views} have in common"
     agreement = evidence_words.agreement(representation.evidence)
     if representation.model.certificate_.is_global:
-        agreement = "The fit is certified: with this penalty no harmonium is better."
+        agreement = f"The fit is certified: with this penalty no harmonium is better{representation.proviso}."
+    agreement += _explained(representation)
     if representation.rank == 0:
         return f"With this penalty the columns of {views} are best taken to be independent. {agreement}"
     return f"{used} {what}. {agreement}"
+
+
+def _explained(representation: Representation) -> str:
+    """How much of a target of numbers the components explain, on the rows of the fit."""
+    if representation.r2 is None:
+        return ""
+    target = escaped(shortened(representation.run.target_name, LONGEST_VIEW))
+    r2 = numbers.fixed(representation.r2, 3)
+    return f" The R\u00b2 of <i>{target}</i> is {r2} on the rows of the fit; on new rows it is usually lower."
 
 
 def optimality_headline(representation: Representation) -> str:
@@ -53,7 +63,8 @@ def optimality_headline(representation: Representation) -> str:
     certificate = representation.model.certificate_
     used = capital(counted(certificate.rank, "component"))
     if certificate.is_global:
-        return f"{used} {verb(certificate.rank, 'is', 'are')} enough: no harmonium with this penalty is better."
+        enough = f"{used} {verb(certificate.rank, 'is', 'are')} enough"
+        return f"{enough}: no harmonium with this penalty is better{representation.proviso}."
     if certificate.binds:
         n = certificate.n_components
         all_of = "The one component that may be is used" if n == 1 else f"All {counted(n, 'component')} are used"
@@ -72,6 +83,11 @@ def optimality_notes(representation: Representation) -> list[str]:
     """The certificate in full, and how the penalty was chosen."""
     certificate = representation.model.certificate_
     texts = [escaped(certificate.sentence)]
+    if certificate.by_lanczos:
+        texts.append(
+            "Of more than 2000 variables the smallest eigenvalue is one that Lanczos\u2019 method finds, less the norm "
+            "of its residual: that an eigenvalue is so near is proved, that it is the smallest is not."
+        )
     if certificate.eigenvalue is not None and not certificate.has_ended:
         texts.append("<b>What to do:</b> let the fit go on: a larger max_iter and a smaller tol.")
     if certificate.binds:
@@ -81,7 +97,28 @@ def optimality_notes(representation: Representation) -> list[str]:
         if representation.card.needs_target:
             loss = f"a loss of the target within one standard error of {loss}, and is the largest that has"
         texts.append(f"<b>The penalty</b> that is kept, in bold type, has {loss}; larger ones leave fewer components.")
+        texts += _edge_of_the_path(representation)
     return texts
+
+
+def _edge_of_the_path(representation: Representation) -> list[str]:
+    """Whether the least loss is at an end of the penalties that were tried, beyond which it might be less."""
+    penalties, losses = representation.model.l2_path_.T
+    if len(losses) < 2:
+        return []
+    least = int(losses.argmin())
+    if least == len(losses) - 1:
+        half = numbers.distance(float(penalties[-1]) / 2)
+        return [
+            "<b>Look out:</b> the loss is least at the smallest penalty that was tried, so a smaller one may be "
+            f"better. Give l2={half} or less to see."
+        ]
+    if least == 0:
+        return [
+            "The loss is least at the largest penalty that was tried, half of the one from which on no component is "
+            "used: the columns have little in common that other rows confirm."
+        ]
+    return []
 
 
 def topics_headline(representation: Representation) -> str:
