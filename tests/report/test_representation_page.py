@@ -164,3 +164,23 @@ def test_both_axes_of_objectives_say_which_way_is_better() -> None:
     page = html_report(clustering_of("usual"))
     assert page.count("\u2190 worse: SSE above the best") == 2  # the wide figure's and the narrow one's
     assert page.count("\u2190 better") == 2
+
+
+def test_rows_are_mapped_beside_those_most_like_them_where_there_are_three_components() -> None:
+    run = run_of("four classes")
+    assert run.estimator.rank_ == 4
+    page = html_report(run).split('id="neighbours"')[1].split("</section>")[0]
+    assert "Rows beside those that are most like them in all four components." in page
+    assert "about 20 neighbours each" in page and "Distances between groups that lie far apart mean little" in page
+    assert "classes of the target" in page and "rows are drawn" not in page
+    assert page.count("<use ") == 8 and '<text class="quiet' not in page  # four panels, twice, without axes
+    assert html_report(run_of("no views")).count('id="neighbours"') == (run_of("no views").estimator.rank_ > 2)
+    assert html_report(run_of("four classes")) == html_report(run_of("four classes"))
+
+
+def test_of_many_rows_the_map_says_how_many_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("majorant.summary.neighbourhoods.MOST_ROWS", 45)
+    page = html_report(run_of("a rating"))
+    assert "45 of 60 rows are drawn, equally spaced in the order of the first component." in page
+    assert "Colours are thirds of <i>y</i>, from low to high." in page
+    assert all(f">{name}</text>" in page.split('id="neighbours"')[1] for name in ("low", "middle", "high"))

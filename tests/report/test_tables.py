@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from majorant.cli.runs import TABLE_NAMES
 from majorant.report import Column, Report, Run, Table, latex, report
 from majorant.report.html import visible
-from majorant.report.table import NAMES
 
 from .test_classification_page import run_of as classification_of
 from .test_latent_classes_page import run_of as latent_classes_of
@@ -78,7 +78,7 @@ def records(table: Table) -> list[dict[str, str]]:
 def test_every_table_of_a_page_has_its_copies_on_it(name: str, made: dict[str, Report]) -> None:
     page, tables = made[name].html, made[name].tables
     assert [table for table in tables if table in EXPECTED[name]] == EXPECTED[name]
-    assert set(tables) <= set(NAMES)
+    assert set(tables) <= set(TABLE_NAMES)
     assert page.count("<table") == len(tables)
     for table in tables.values():
         assert table.to_html() in page

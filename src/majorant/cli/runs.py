@@ -23,6 +23,21 @@ REPORT = "report.html"
 ASSIGNMENTS = "assignments.csv"
 SUMMARY = "summary.json"
 TABLES = "tables"
+TABLE_NAMES = (
+    "class-profiles",
+    "classes",
+    "clusters",
+    "components",
+    "confusion",
+    "criterion",
+    "estimates",
+    "latent-classes",
+    "penalties",
+    "topics",
+    "unsure-rows",
+    "views",
+)
+"""What the report's tables are called: those of an earlier run are removed by name."""
 FILES = (MODEL, REPORT, ASSIGNMENTS, SUMMARY)
 
 Writer = Callable[[Path], None]
@@ -111,10 +126,8 @@ def read_run(folder: Path) -> tuple[Any, Recipe]:
 
 
 def table_files() -> list[str]:
-    """What the tables of a report can be called in the folder of a run, beside the report."""
-    from majorant.report.table import NAMES
-
-    return [f"{TABLES}/{name}.{ending}" for name in NAMES for ending in ("csv", "tex")]
+    """Where the tables of a report can be in the folder of a run."""
+    return [f"{TABLES}/{name}.{ending}" for name in TABLE_NAMES for ending in ("csv", "tex")]
 
 
 def check_free(folder: Path, force: bool) -> None:

@@ -4,7 +4,8 @@ Colour means a part, and every part also has a mark of its own. The colours are 
 apart with any kind of colour vision.
 """
 
+from majorant.plot.embedding import embedding
 from majorant.plot.fits import convergence, criterion, starts
 from majorant.plot.parts import classification, density, uncertainty
 
-__all__ = ["classification", "convergence", "criterion", "density", "starts", "uncertainty"]
+__all__ = ["classification", "convergence", "criterion", "density", "embedding", "starts", "uncertainty"]

@@ -27,6 +27,7 @@ from majorant.report.sections.components import components_section
 from majorant.report.sections.confusion import confusion_section
 from majorant.report.sections.convergence import convergence_section
 from majorant.report.sections.criteria import criteria_section
+from majorant.report.sections.embedding import embedding_section, neighbours_section
 from majorant.report.sections.estimates import estimates_section
 from majorant.report.sections.evidence import evidence_section
 from majorant.report.sections.latent_classes import latent_classes_section
@@ -39,7 +40,6 @@ from majorant.report.sections.prototypes import prototypes_section
 from majorant.report.sections.regularity import regularity_section
 from majorant.report.sections.representation import (
     class_profiles_section,
-    embedding_section,
     optimality_section,
     topics_section,
     views_section,
@@ -213,6 +213,7 @@ KINDS: dict[str, Kind[Any]] = {
             views_section,
             class_profiles_section,
             embedding_section,
+            neighbours_section,
             convergence_section,
             reproduce_section,
         ),
@@ -259,6 +260,7 @@ KINDS: dict[str, Kind[Any]] = {
             topics_section,
             views_section,
             embedding_section,
+            neighbours_section,
             convergence_section,
             reproduce_section,
         ),

@@ -13,21 +13,6 @@ from majorant.report import latex
 from majorant.report.html import escaped, visible
 
 Value = str | int | float | None
-NAMES = (
-    "class-profiles",
-    "classes",
-    "clusters",
-    "components",
-    "confusion",
-    "criterion",
-    "estimates",
-    "latent-classes",
-    "penalties",
-    "topics",
-    "unsure-rows",
-    "views",
-)
-"""What tables of reports are called; the command line removes those of an earlier run by name."""
 DENSE_FROM = 13
 """Rows from which on they stand closer."""
 

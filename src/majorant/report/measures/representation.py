@@ -14,6 +14,7 @@ from majorant.models.harmonium.reading import class_profiles, mean_pairwise_kl, 
 from majorant.registry import ModelCard
 from majorant.report.fit import Fit
 from majorant.report.run import Run
+from majorant.summary.neighbourhoods import Neighbourhoods, neighbourhoods_of
 
 Array = NDArray[np.float64]
 
@@ -68,6 +69,20 @@ class Representation(Fit):
             return None
         names, codes = np.unique(self.run.y, return_inverse=True)
         return [str(name) for name in names], np.asarray(codes, dtype=np.int64)
+
+    @cached_property
+    def groups(self) -> tuple[list[str], NDArray[np.int64]] | None:
+        """What rows are coloured by: their classes, or thirds of a target of numbers; None without a target."""
+        if self.classes is not None or self.run.y is None or not is_regressor(self.model):
+            return self.classes
+        y = np.asarray(self.run.y, dtype=np.float64)
+        thirds = np.searchsorted(np.quantile(y, [1 / 3, 2 / 3]), y)
+        return ["low", "middle", "high"], np.asarray(thirds, dtype=np.int64)
+
+    @cached_property
+    def neighbourhoods(self) -> Neighbourhoods | None:
+        """A map of the rows by all components; None for two components, or few rows."""
+        return neighbourhoods_of(self.latents[:, : self.rank])
 
     @cached_property
     def r2(self) -> float | None:

@@ -42,6 +42,8 @@ class Scatter:
         Points around each part, where the model says how far it reaches.
     n_gaps : int
         Rows that lack one of the two values.
+    is_map : bool
+        Whether only who is beside whom counts: neither axes nor densities are drawn then.
     """
 
     x: NDArray[np.float64]
@@ -52,6 +54,7 @@ class Scatter:
     part: str
     outlines: dict[int, NDArray[np.float64]]
     n_gaps: int
+    is_map: bool = False
 
     @classmethod
     def of(cls, partition: Partition, pair: BestPair) -> Scatter:
@@ -109,21 +112,24 @@ def pair_section(partition: Partition) -> Section | None:
 def draw_scatter(size: Size, data: Scatter, parts: list[int], k: int) -> Canvas:
     """All parts in one plot, their densities on its edges."""
     canvas = Canvas(size)
-    edge = EDGE * (0.75 if size.narrow else 1.0)
-    top = edge + 28
+    edge = 0.0 if data.is_map else EDGE * (0.75 if size.narrow else 1.0)
+    top = 8.0 if data.is_map else edge + 28
     bottom = top + (300 if size.narrow else 400)
     x_range, y_range = data.ranges()
     y_scale = Linear(*y_range, bottom, top)
     y_ticks = y_scale.ticks(5)
     y_labels = tick_labels(y_ticks)
-    left, right = margin_for(y_labels), size.width - edge - 16
+    left, right = (0.0, float(size.width)) if data.is_map else (margin_for(y_labels), size.width - edge - 16)
     x_scale = Linear(*x_range, left, right)
-    x_ticks = x_scale.ticks(4 if size.narrow else 6)
-    left_axis(canvas, y_scale, y_ticks, y_labels, left, right)
-    bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), bottom, left, right)
-    bottom_title(canvas, data.x_name, right, bottom + 38, right - left)
-    _edge_densities(canvas, data, parts, k, x_scale, y_scale, top - 28, right + 8, edge)
-    left_title(canvas, data.y_name, top - 8, right)
+    if data.is_map:
+        canvas.rect(left, top, right - left, bottom - top, "frame")
+    else:
+        x_ticks = x_scale.ticks(4 if size.narrow else 6)
+        left_axis(canvas, y_scale, y_ticks, y_labels, left, right)
+        bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), bottom, left, right)
+        bottom_title(canvas, data.x_name, right, bottom + 38, right - left)
+        _edge_densities(canvas, data, parts, k, x_scale, y_scale, top - 28, right + 8, edge)
+        left_title(canvas, data.y_name, top - 8, right)
     for j in parts:
         mine = data.labels == j
         points = [(x_scale(x), y_scale(y)) for x, y in zip(data.x[mine].tolist(), data.y[mine].tolist(), strict=True)]
@@ -131,7 +137,7 @@ def draw_scatter(size: Size, data: Scatter, parts: list[int], k: int) -> Canvas:
     for j, outline in data.outlines.items():
         _outline(canvas, outline, component_class(j, k), x_scale, y_scale)
     _name_parts(canvas, data, parts, k, x_scale, y_scale)
-    canvas.height = bottom + 46
+    canvas.height = bottom + (8 if data.is_map else 46)
     return canvas
 
 
@@ -142,17 +148,20 @@ def draw_scatter_panels(size: Size, data: Scatter, parts: list[int]) -> Canvas:
     (x_low, x_high), (y_low, y_high) = data.ranges()
     y_ticks = Linear(y_low, y_high, 0, 1).ticks(3)
     y_labels = tick_labels(y_ticks)
-    left = margin_for(y_labels)
+    left = 0.0 if data.is_map else margin_for(y_labels)
     panel_width = (size.width - left - gap * (n_across - 1)) / n_across
     backdrop = _backdrop(canvas, data, Linear(x_low, x_high, 0, panel_width), Linear(y_low, y_high, height, 0))
-    first_top, step = 52.0, height + 36
-    left_title(canvas, data.y_name, 16, size.width)
+    first_top, step = (24.0 if data.is_map else 52.0), height + 36
+    if not data.is_map:
+        left_title(canvas, data.y_name, 16, size.width)
     n_down = -(-len(parts) // n_across)
     for i, part in enumerate(parts):
         row, column = divmod(i, n_across)
         x1, y1 = left + column * (panel_width + gap), first_top + row * step
         x_scale, y_scale = Linear(x_low, x_high, x1, x1 + panel_width), Linear(y_low, y_high, y1 + height, y1)
-        left_axis(canvas, y_scale, y_ticks, y_labels if column == 0 else [""] * len(y_ticks), x1, x1 + panel_width)
+        if not data.is_map:
+            y_shown = y_labels if column == 0 else [""] * len(y_ticks)
+            left_axis(canvas, y_scale, y_ticks, y_shown, x1, x1 + panel_width)
         canvas.add(f'<use href="#{backdrop}" x="{x1:.1f}" y="{y1:.1f}"/>')
         mine = data.labels == part
         points = [(x_scale(x), y_scale(y)) for x, y in zip(data.x[mine].tolist(), data.y[mine].tolist(), strict=True)]
@@ -161,12 +170,13 @@ def draw_scatter_panels(size: Size, data: Scatter, parts: list[int]) -> Canvas:
             _outline(canvas, data.outlines[part], "1", x_scale, y_scale)
         canvas.rect(x1, y1, panel_width, height, "frame")
         canvas.text(x1, y1 - 8, data.name(part), "strong")
-        if i + n_across >= len(parts):
+        if i + n_across >= len(parts) and not data.is_map:
             x_ticks = x_scale.ticks(3)
             bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), y1 + height, x1, x1 + panel_width)
     bottom = first_top + n_down * step
-    bottom_title(canvas, data.x_name, size.width, bottom + 6, size.width)
-    canvas.height = bottom + 14
+    if not data.is_map:
+        bottom_title(canvas, data.x_name, size.width, bottom + 6, size.width)
+    canvas.height = bottom + (-24 if data.is_map else 14)
     return canvas
 
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from majorant.report import numbers
-from majorant.report.charts.marks import N_COLOURS
-from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.fit import Fit
 from majorant.report.html import column_name, escaped, facts, shortened
 from majorant.report.measures.representation import Representation, representation_of
-from majorant.report.measures.silhouettes import thinned_rows
 from majorant.report.section import Section
-from majorant.report.sections.pair import MOST_PANELS, MOST_POINTS, Scatter, draw_scatter, draw_scatter_panels
 from majorant.report.table import Column, Table, bar_column
 from majorant.report.words import representation as words
 
@@ -115,43 +109,6 @@ def class_profiles_section(fit: Fit) -> Section | None:
         words.profiles_notes(representation),
         is_figure=False,
         table=Table("class-profiles", columns),
-    )
-
-
-@dataclass(frozen=True)
-class Embedding(Scatter):
-    """Two components of the rows, with the names of their classes."""
-
-    names: tuple[str, ...] = ()
-
-    def name(self, part: int) -> str:
-        return self.names[part] if self.names else ""
-
-
-def embedding_section(fit: Fit) -> Section | None:
-    """A picture of the first two components; None where there are fewer."""
-    representation = representation_of(fit)
-    if representation is None or representation.rank < 2:
-        return None
-    names, labels = representation.classes or ([""], np.zeros(representation.n_rows, dtype=np.int64))
-    sizes = np.bincount(labels, minlength=len(names))
-    rows = thinned_rows(labels, sizes, MOST_POINTS)
-    x, y = representation.latents[rows, 0], representation.latents[rows, 1]
-    data = Embedding(x, y, labels[rows], "component 1", "component 2", "class", {}, 0, tuple(names))
-    parts = list(range(len(names)))
-    shown = sorted(np.argsort(-sizes, kind="stable")[:MOST_PANELS].tolist())
-
-    def draw(size: Size) -> Canvas:
-        if len(names) <= N_COLOURS:
-            return draw_scatter(size, data, parts, len(names))
-        return draw_scatter_panels(size, data, shown)
-
-    return Section(
-        "embedding",
-        "First two components",
-        words.embedding_headline(representation),
-        figure("embedding", "Scatter plot of the rows by their first two components", draw),
-        words.embedding_notes(representation, len(rows)),
     )
 
 

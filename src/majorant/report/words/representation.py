@@ -190,9 +190,35 @@ def embedding_headline(representation: Representation) -> str:
 
 def embedding_notes(representation: Representation, n_drawn: int) -> list[str]:
     """How to read the picture."""
-    texts = ["<b>Each mark is a row</b> at its expected values of the first two components."]
-    if representation.classes is not None:
-        texts[0] += " Colours or panels are the classes of the target."
+    texts = [f"<b>Each mark is a row</b> at its expected values of the first two components.{_colours(representation)}"]
     if n_drawn < representation.n_rows:
         texts.append(f"{numbers.integer(n_drawn)} rows are drawn, equally spaced.")
     return texts
+
+
+def neighbours_headline(representation: Representation) -> str:
+    """What is drawn."""
+    return f"Rows beside those that are most like them in all {in_prose(representation.rank)} components."
+
+
+def neighbours_notes(representation: Representation, n_drawn: int, perplexity: float) -> list[str]:
+    """What can be read from the map, and what cannot."""
+    texts = [
+        "<b>Each mark is a row.</b> t-SNE has put it beside the rows that are most like it in all components (about "
+        f"{numbers.fixed(perplexity)} neighbours each).{_colours(representation)}",
+        "<b>Read only who is beside whom.</b> The axes mean nothing, and neither does the size of a group. Distances "
+        "between groups that lie far apart mean little: two that touch need not be more alike than two that do not.",
+    ]
+    if n_drawn < representation.n_rows:
+        drawn = f"{numbers.integer(n_drawn)} of {numbers.integer(representation.n_rows)} rows are drawn"
+        texts.append(f"{drawn}, equally spaced in the order of the first component.")
+    return texts
+
+
+def _colours(representation: Representation) -> str:
+    if representation.classes is not None:
+        return " Colours or panels are the classes of the target."
+    if representation.groups is not None:
+        target = escaped(shortened(representation.run.target_name, LONGEST_VIEW))
+        return f" Colours are thirds of <i>{target}</i>, from low to high."
+    return ""

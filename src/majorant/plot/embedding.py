@@ -1,0 +1,118 @@
+"""Where do rows lie in a representation? Their first two components, or a map of who is like whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.multiclass import type_of_target
+from sklearn.utils.validation import check_is_fitted
+
+from majorant._numbers import counted
+from majorant._validation import check_choice
+from majorant.plot.style import GREY, INK, axes, colour, mark, tidy
+from majorant.summary.neighbourhoods import FEWEST_COLUMNS, FEWEST_ROWS, neighbourhoods_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+MOST_IN_THE_LEGEND = 12
+
+
+def embedding(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, method: str = "tsne") -> Axes:
+    """Rows of a representation in the plane, coloured by what is known of them.
+
+    t-SNE puts rows beside those that are most like them in all components [1]_. Of its picture only the
+    neighbourhoods can be read: axes have no unit, and neither the size of a group nor the distance between groups
+    that lie far apart means anything.
+
+    Parameters
+    ----------
+    model : Harmonium, HarmoniumClassifier or HarmoniumRegressor
+        Fitted.
+    X : array-like or data frame of shape (n_samples, n_features), or dict of arrays
+        Rows; of more than 500 t-SNE draws 500, equally spaced in the order of the first component.
+    y : array-like of shape (n_samples,), optional
+        Labels, each with a colour and a mark of its own, or real numbers, on a scale of colours.
+    ax : matplotlib Axes, optional
+        Where to draw; by default on a new figure.
+    method : {"tsne", "components"}, default="tsne"
+        All components by t-SNE, or the first two as they are.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    ImportError
+        If matplotlib is not installed.
+    TypeError
+        If the model is no representation.
+    ValueError
+        If there are too few components or rows, or y does not have one entry a row.
+
+    References
+    ----------
+    .. [1] L. van der Maaten, G. Hinton, "Visualizing data using t-SNE", Journal of Machine Learning Research 9, 2008.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = mj.Harmonium(4, l2=0.01).fit(X)
+    >>> ax = mj.plot.embedding(model, X, y, method="components")
+    >>> ax.get_xlabel(), ax.get_ylabel()
+    ('component 1', 'component 2')
+    """
+    check_is_fitted(model)
+    check_choice("method", method, ("tsne", "components"))
+    if not hasattr(model, "loadings"):
+        raise TypeError(f"embedding draws rows of a representation, such as a Harmonium; got {type(model).__name__}")
+    latents = np.asarray(model.transform(X), dtype=np.float64)[:, : model.rank_]
+    known = None if y is None else np.asarray(y)
+    if known is not None and known.shape != latents.shape[:1]:
+        raise ValueError(f"y must have one entry for each of {len(latents)} rows; got shape {known.shape}")
+    rows, places = np.arange(len(latents)), latents[:, :2]
+    if latents.shape[1] < 2:
+        n = counted(latents.shape[1], "component")
+        raise ValueError(f"the model uses {n}; a picture needs two: give a smaller l2 or more n_components")
+    if method == "tsne":
+        found = neighbourhoods_of(latents)
+        if found is None:
+            raise ValueError(
+                f"t-SNE is for {FEWEST_COLUMNS} components and {FEWEST_ROWS} rows or more; got {latents.shape[1]} and "
+                f'{len(latents)}. Give method="components"'
+            )
+        rows, places = found.rows, found.places
+    ax = axes(ax)
+    if known is None:
+        ax.scatter(places[:, 0], places[:, 1], s=24, c=INK, edgecolors="white", linewidths=0.5)
+    elif type_of_target(known).startswith("continuous"):
+        drawn = ax.scatter(
+            places[:, 0], places[:, 1], s=24, c=known[rows], cmap="cividis", edgecolors=GREY, linewidths=0.3
+        )
+        ax.figure.colorbar(drawn, ax=ax, label="y")
+    else:
+        _add_classes(ax, places, known, rows)
+    if method == "tsne":
+        ax.set_xticks([])
+        ax.set_yticks([])
+        ax.set_xlabel("t-SNE: only who is beside whom counts")
+    else:
+        ax.set_xlabel("component 1")
+        ax.set_ylabel("component 2")
+    return tidy(ax)
+
+
+def _add_classes(ax: Axes, places: Any, known: Any, rows: Any) -> None:
+    """A colour and a mark for each label of all rows, so that a label keeps its own in every picture."""
+    labels, codes = np.unique(known, return_inverse=True)
+    codes = codes[rows]
+    for part in np.unique(codes).tolist():
+        mine = places[codes == part]
+        name, c, m = str(labels[part]), colour(part), mark(part)
+        ax.scatter(mine[:, 0], mine[:, 1], s=24, c=c, marker=m, edgecolors="white", linewidths=0.5, label=name)
+    if len(labels) <= MOST_IN_THE_LEGEND:
+        ax.legend(frameon=False)
