@@ -229,7 +229,9 @@ class TestMistakes:
 
     def test_models_that_need_all_rows_say_so(self) -> None:
         with pytest.raises(TypeError, match="takes rows in memory, as an array or a data frame; got a Dask Array"):
-            mj.LatentClassClassifier(2).fit(arrays()[0], np.arange(N) % 2)
+            mj.LatentPrototypeClassifier(2).fit(arrays()[0], np.arange(N) % 2)
+        with pytest.raises(TypeError, match=r"samples in memory.* got a Dask Array.*one sample at a time"):
+            mj.LatentSVC().fit(arrays()[0], np.arange(N) % 2)
 
     def test_parts_need_rows_in_memory(self, client: Any) -> None:
         source = stored_rows(arrays()[0])

@@ -19,18 +19,11 @@ from majorant.engine.chunks import Chunks
 from majorant.engine.scratch import Scratch, cached_as
 
 from ..estimators import assert_same_fit
-
-RANDOM = np.random.default_rng(0)
-N = 6000
-X = RANDOM.normal(size=(N, 3)) + np.repeat([[0.0, 0, 0], [4, 0, 0], [0, 4, 0]], N // 3, axis=0)[RANDOM.permutation(N)]
-Y = np.where(np.arange(N) % 2, X @ [1.0, 2, 3], -X @ [2.0, 1, 1]) + 0.2 * RANDOM.normal(size=N)
-W = RANDOM.uniform(0.5, 2, size=N)
-CUTS = [0, 1000, 1001, 3500, N]
+from .test_sources import CUTS, N, W, X, Y
+from .test_sources import FITS as PLAIN
 
 FITS: dict[str, Callable[[Any], Any]] = {
-    "kmeans": lambda rows: mj.KMeans(3, random_state=0).fit(rows),
-    "gaussian": lambda rows: mj.GaussianMixture(3, random_state=0).fit(rows),
-    "regression": lambda rows: mj.RegressionMixture(2, random_state=0).fit(rows),
+    **PLAIN,
     "walk": lambda rows: mj.KMeans(3, bounds=mj.RandomWalk(), n_init=1, init=X[:3], max_iter=8, random_state=0).fit(
         rows
     ),

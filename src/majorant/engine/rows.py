@@ -93,9 +93,8 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
     ValueError
         If a row holds infinity, or NaN unless missing entries are allowed, or a column has no other entry.
     """
-    n, d = source.n_units, source.n_features
-    size = min(n, max(SAMPLE_BYTES // (8 * max(d, 1)), 1000))
-    drawn = np.sort(np.random.default_rng(seed).choice(n, size, replace=False, shuffle=False))
+    d = source.n_features
+    drawn = drawn_rows(source.n_units, d, seed)
     head = next(source.blocks()).columns[0]
     shift = np.nan_to_num(head[np.isnan(head).argmin(axis=0), np.arange(d)].astype(np.float64))
 
@@ -151,6 +150,12 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
         n_missing=seen.n_missing,
         missing_weight=total * d - float(seen.there.sum()),
     )
+
+
+def drawn_rows(n_rows: int, n_features: int, seed: int) -> NDArray[np.intp]:
+    """Numbers of the rows of a stream on which starts are made, ascending."""
+    size = min(n_rows, max(SAMPLE_BYTES // (8 * max(n_features, 1)), 1000))
+    return np.sort(np.random.default_rng(seed).choice(n_rows, size, replace=False, shuffle=False))
 
 
 @dataclass(frozen=True)

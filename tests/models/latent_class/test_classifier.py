@@ -392,7 +392,7 @@ def test_wrong_types() -> None:
     X, y = xor(20)
     with pytest.raises(TypeError, match="bound policy"):
         mj.LatentClassClassifier(bounds="gibbs").fit(X, y)
-    with pytest.raises(TypeError, match="rows in memory"):
+    with pytest.raises(TypeError, match="arrays in memory: pass the array itself"):
         mj.LatentClassClassifier().fit(mj.Chunks(X), y)
 
 

@@ -87,16 +87,7 @@ class Design:
 
     def penalty_of_df(self, df: float) -> float:
         r"""The :math:`\lambda`, in the units of the coordinates, at which the share `df` of all degrees is kept."""
-        variances = self._variances()
-        variances = variances[variances > 1e-10 * variances.max(initial=0.0)]
-        if not len(variances):
-            return 1.0
-        low, high = np.log(variances.min()) - 40, np.log(variances.max()) + 40
-        for _ in range(100):
-            middle = (low + high) / 2
-            kept = float(np.mean(variances / (variances + np.exp(middle))))
-            low, high = (middle, high) if kept > df else (low, middle)
-        return float(np.exp((low + high) / 2))
+        return penalty_of_df(self._variances(), df)
 
     def _variances(self) -> Array:
         """Of the rows along their principal axes; where there are many columns, of some rows at equal steps."""
@@ -130,11 +121,19 @@ def make_design(
     n_jobs : int, optional
     """
     measure = empirical_measure(X, weights)
+    return design_of_measure(measure, targets, weights, n_jobs, rotates=True)
+
+
+def design_of_measure(
+    measure: Measure, targets: Targets, weights: Array | None, n_jobs: int | None, *, rotates: bool = False
+) -> Design:
+    """The design of the points of a measure, in their own coordinates unless it `rotates`."""
     rows, patterns = targets.rows, targets.patterns
     merged = _merged(measure.positions[rows], targets.codes, targets.weights_under(weights))
     unit = float(merged.weights.max())
     of_labelled = merged.weights / unit
-    turned = rotation(measure.points, measure.weights / unit)
+    points = measure.points
+    turned = rotation(points, measure.weights / unit) if rotates else Rotation(points, np.zeros(points.shape[1]))
     point = merged.point
     whole = len(point) == turned.z.shape[0] and bool((point == np.arange(len(point))).all())
     x = turned.z if whole else turned.z[point]
@@ -151,6 +150,26 @@ def make_design(
         merged.entry,
         unit,
     )
+
+
+def penalty_of_df(variances: Array, df: float) -> float:
+    r"""The :math:`\lambda` at which ridge regression keeps the share `df` of its degrees of freedom.
+
+    Parameters
+    ----------
+    variances : ndarray
+        Of the rows along their principal axes.
+    df : float
+    """
+    variances = variances[variances > 1e-10 * variances.max(initial=0.0)]
+    if not len(variances):
+        return 1.0
+    low, high = np.log(variances.min()) - 40, np.log(variances.max()) + 40
+    for _ in range(100):
+        middle = (low + high) / 2
+        kept = float(np.mean(variances / (variances + np.exp(middle))))
+        low, high = (middle, high) if kept > df else (low, middle)
+    return float(np.exp((low + high) / 2))
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -28,11 +30,13 @@ from majorant._validation import (
 from majorant.engine.chunks import Chunks
 from majorant.engine.measure import empirical_measure
 from majorant.engine.policies import BoundPolicy, check_bounds
+from majorant.engine.storage import StoredRows, is_dask, stored_rows
 from majorant.evidence.records import Evidence
 from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
 from majorant.models.latent_class.design import Design, make_design
-from majorant.models.latent_class.fit import Search, sampled
+from majorant.models.latent_class.fit import Found, Search, sampled
+from majorant.models.latent_class.stream import rows_with_labels
 from majorant.models.latent_class.summary import latent_class_summary
 from majorant.models.latent_class.targets import Targets, read_targets
 from majorant.registry import ModelCard, register
@@ -41,6 +45,8 @@ from majorant.solvers.logits import log_probabilities
 from majorant.summary import Summary
 
 Array = NDArray[np.float64]
+
+KERNEL_ATTRIBUTES = ("kernel_axes_", "landmarks_", "center_", "gamma_")
 
 INITS = ("auto", "ball", "relaxation", "random")
 
@@ -239,13 +245,15 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         tags.classifier_tags.poor_score = self.n_classes < 3
         return tags
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the latent classes.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Sparse rows stay sparse, unless they are fewer than their columns and at most 3000.
+        X : array-like or sparse matrix of shape (n_samples, n_features), Chunks or Dask collection
+            Sparse rows stay sparse, unless they are fewer than their columns and at most 3000. A memory-mapped array
+            larger than 64 MB, ``majorant.open_rows(path)`` and a Dask collection are read block by block, starts then
+            being made on a sample; without `kernel` and with one label a row, which may come with the rows.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Labels, numbers or text, NaN or None where a row has none. Or probabilities of labels: floats, rows of sum
             one; a row counts as its label drawn from them. Or indicators, zeros and ones, of labels of which a row may
@@ -265,6 +273,10 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         with self._all_or_nothing():
             self._check_parameters()
             seed = int(check_random_state(self.random_state).randint(2**31))
+            source = stored_rows(X)
+            if source is not None:
+                self._fit_stored(source, y, sample_weight, seed)
+                return self
             X = self._check_rows(X, reset=True)
             n = X.shape[0]
             check_enough_rows(n, "n_classes", self.n_classes, "latent class")
@@ -282,6 +294,33 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
                     )
                 self._find(design, targets, self._given(design, targets, n, weights), seed)
         return self
+
+    def _fit_stored(self, source: StoredRows, y: Any, sample_weight: Any, seed: int) -> None:
+        """Rows that are read block by block, each with a label."""
+        if self.kernel is not None or not isinstance(self.init, str):
+            asked = "a kernel" if self.kernel is not None else "init as an array"
+            raise ValueError(f"{asked} needs all rows at once: read them into memory, or fit a sample of them")
+        n = self._check_stored(source, reset=True)
+        check_enough_rows(n, "n_classes", self.n_classes, "latent class")
+        source.weigh(sample_weight)
+        names = None
+        if y is not None and not is_dask(y):
+            targets = read_targets(y, n, None)
+            if targets.kind != "labels" or len(targets.rows) < n:
+                raise ValueError("rows that are read block by block need one label each: drop those without")
+            names, y = targets.classes, targets.codes
+        source.aim(y)
+        for name in KERNEL_ATTRIBUTES:
+            self.__dict__.pop(name, None)
+        with threadpool_limits(limits=1, user_api="blas"):
+            rows = rows_with_labels(source, names, seed, self.n_jobs)
+            self._warn_of_few(rows.design)
+            penalty = self._penalty(rows.design.measure.scale, rows.penalty_of_df)
+            sample = sampled(rows.sample, _most(rows.sample), np.random.default_rng(seed))
+            found = self._searched(rows.design, sample, penalty, deepcopy(self.bounds), self.init, seed)
+            deviations = np.sqrt(rows.variances) / rows.design.measure.scale
+            note = f"Starts were made on a sample of {len(sample.weights)} of {n} rows." if rows.n_sampled < n else ""
+            self._keep(found, rows.design, penalty, "labels", rows.classes, deviations, n, note)
 
     def _check_parameters(self) -> None:
         check_integer("n_classes", self.n_classes, low=1)
@@ -301,7 +340,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
 
     def _embedded(self, X: Any, weights: Array | None, seed: int) -> Any:
         """The rows as the classes see them."""
-        for name in ("kernel_axes_", "landmarks_", "center_", "gamma_"):
+        for name in KERNEL_ATTRIBUTES:
             self.__dict__.pop(name, None)
         if self.kernel is None:
             return X
@@ -333,7 +372,10 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
             )
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
-        self._refuse_chunks(X)
+        source = None if reset else stored_rows(X)
+        if source is not None:
+            self._check_stored(source, reset=False)
+            return source
         sparse = "csr" if self.kernel is None else False
         X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=[np.float64, np.float32], order="C")
         check_csr(X)
@@ -362,11 +404,33 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         np.add.at(of_entry, design.entry, w[:, None] * table[targets.rows])
         return np.asarray(of_entry / of_entry.sum(axis=1, keepdims=True))
 
+    def _penalty(self, scale: float, of_df: Callable[[float], float]) -> float:
+        """In the units of the coordinates."""
+        return of_df(self.df) if self.alpha is None else float(self.alpha) * scale * scale
+
     def _find(self, design: Design, targets: Targets, init: str | Array, seed: int) -> None:
-        scale = design.measure.scale
-        penalty = design.penalty_of_df(self.df) if self.alpha is None else float(self.alpha) * scale * scale
+        measure = design.measure
+        penalty = self._penalty(measure.scale, design.penalty_of_df)
         sample = design if not isinstance(init, str) else sampled(design, _most(design), np.random.default_rng(seed))
         bounds = None if self.bounds is None else self.bounds.renumbered(_positions(design, targets))
+        found = self._searched(design, sample, penalty, bounds, init, seed)
+        deviations = None
+        if self.kernel is None:
+            deviations = deviations_of(measure.points, measure.weights / measure.total_weight) / measure.scale
+        note = "" if sample is design else f"Starts were made on a sample of {len(sample.weights)} rows."
+        n = int(np.sum(measure.positions >= 0))
+        self._keep(found, design, penalty, targets.kind, targets.classes, deviations, n, note)
+
+    def _searched(
+        self,
+        design: Design,
+        sample: Design,
+        penalty: float,
+        bounds: BoundPolicy | None,
+        init: str | Array,
+        seed: int,
+    ) -> tuple[Found, Array]:
+        """The latent classes, and the weight of each."""
         search = Search(
             design,
             sample,
@@ -386,14 +450,31 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
                 ConvergenceWarning,
                 stacklevel=levels_to_user(),
             )
-        total = design.total_weight
-        mass = search.family(design).class_weights(found.theta, design.labelled) / total
+        return found, search.family(design).class_weights(found.theta, design.labelled) / design.total_weight
+
+    def _keep(
+        self,
+        searched: tuple[Found, Array],
+        design: Design,
+        penalty: float,
+        kind: str,
+        classes: NDArray[Any],
+        deviations: Array | None,
+        n_rows: int,
+        note: str,
+    ) -> None:
+        """The fitted attributes."""
+        found, mass = searched
+        total, scale = design.total_weight, design.measure.scale
         coef, intercept = design.outward(found.theta.theta)
         order = np.lexsort((*found.theta.alpha.T[::-1], -mass))
-        self.target_kind_ = targets.kind
-        self.classes_ = targets.classes
+        self.target_kind_ = kind
+        self.classes_ = classes
         self.class_coef_ = np.ascontiguousarray(coef[order])
-        self.class_contrasts_ = self._contrasts(design, mass[order])
+        self.class_contrasts_ = None
+        if deviations is not None:
+            average = np.einsum("k,kp->p", mass[order], self.class_coef_)
+            self.class_contrasts_ = np.asarray((self.class_coef_ - average) * deviations)
         self.class_intercept_ = intercept[order] - intercept.mean()
         self.class_label_distribution_ = np.ascontiguousarray(found.theta.alpha[order])
         self.class_weights_ = mass[order]
@@ -402,19 +483,10 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         self.logistic_c_ = 2 * self.n_classes / (self.alpha_ * total * design.unit)
         self.objective_ = found.objective * design.unit
         self.n_iter_ = len(found.trace)
-        self.n_samples_ = int(np.sum(design.measure.positions >= 0))
+        self.n_samples_ = n_rows
         self.total_weight_ = total * design.unit
-        note = "" if sample is design else f"Starts were made on a sample of {len(sample.weights)} rows."
         self.evidence_ = Evidence(found.records, "cost", "min", note=note).scaled(design.unit)
         self.trace_ = found.trace.scaled(design.unit)
-
-    def _contrasts(self, design: Design, mass: Array) -> Array | None:
-        if self.kernel is not None:
-            return None
-        measure = design.measure
-        deviations = deviations_of(measure.points, measure.weights / measure.total_weight) / measure.scale
-        average = np.einsum("k,kp->p", mass, self.class_coef_)
-        return np.asarray((self.class_coef_ - average) * deviations)
 
     # Predictions
 
@@ -473,7 +545,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
             return (p > 0.5).astype(np.intp)
         return np.asarray(self.classes_[p.argmax(axis=1)])
 
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
         """Share of the rows with a label that are predicted right.
 
         Parameters
@@ -499,6 +571,9 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         ``cv=KFold(5)``, or None in place of NaN.
         """
         found = self.predict(X)
+        if y is None and (source := stored_rows(X)) is not None:
+            source.aim(None)
+            y = source.all_of_target()
         weights = check_sample_weight(sample_weight, len(found))
         many = self.target_kind_ == "indicators"
         targets = read_targets(y, len(found), weights, indicators=many)

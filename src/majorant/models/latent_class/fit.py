@@ -94,7 +94,7 @@ class Search:
             self._begun(as_start(*each, int(noise.integers(2**31)))) for each in starts(relaxed, init, n_init, random)
         ]
         kept = list(range(len(begun)))
-        size = len(self.design.weights) * self.n_classes * (self.design.n_features + 1)
+        size = self.design.labelled.n_units * self.n_classes * (self.design.n_features + 1)
         if size > CHEAP and self.bounds is None:
             kept = sorted(np.argsort([quick.objective for _, quick in begun], kind="stable")[:KEPT].tolist())
         records: list[StartRecord] = []

@@ -15,6 +15,7 @@ from sklearn.utils.validation import column_or_1d, validate_data
 
 from majorant._validation import check_csr, exact_labels, is_missing, refuse_missing_labels, refuse_mixed
 from majorant.engine.chunks import Chunks, block_rows
+from majorant.engine.storage import is_dask
 
 LARGEST = 1e150
 LARGEST_SINGLE = 1e15
@@ -113,8 +114,13 @@ def read_samples(estimator: Any, X: Any, bags: Any, *, reset: bool) -> Samples:
     ------
     ValueError, TypeError
     """
-    if isinstance(X, Chunks):
-        raise TypeError(f"{type(estimator).__name__} takes samples in memory, as arrays or data frames; got Chunks")
+    if isinstance(X, Chunks) or is_dask(X):
+        got = "Chunks" if isinstance(X, Chunks) else f"a Dask {type(X).__name__}"
+        raise TypeError(
+            f"{type(estimator).__name__} takes samples in memory, as arrays or data frames; got {got}. Its solver "
+            "moves the weights one sample at a time, which is no sum over rows: fit a sample, and predict the others "
+            "in parts"
+        )
     if hasattr(X, "check_format"):
         check_csr(X)
     if isinstance(X, np.ndarray) and X.ndim == 3:

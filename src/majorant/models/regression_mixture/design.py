@@ -268,6 +268,12 @@ def sample_size(n_rows: int, n_features: int) -> int:
 
 
 def refuse_non_finite(block: Block) -> None:
+    """Refuse a row of columns x and y that holds NaN or infinity, by its number.
+
+    Raises
+    ------
+    ValueError
+    """
     x, y = block.columns
     if np.isfinite(x).all() and np.isfinite(y).all():
         return

@@ -1,0 +1,153 @@
+"""The rows of a fit of latent classes where they are read block by block, each with its label."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.multiclass import check_classification_targets
+
+from majorant.engine.chunks import Block, Chunks, Mapped
+from majorant.engine.rows import drawn_rows, rows_streamed
+from majorant.engine.storage import StoredRows
+from majorant.models.latent_class.design import MOST_AXES, Design, design_of_measure, penalty_of_df
+from majorant.models.latent_class.labels import PRIOR
+from majorant.models.latent_class.targets import Targets
+from majorant.solvers.logits import soft_moments
+
+Array = NDArray[np.float64]
+
+MOST_LABELS = 10_000
+"""More different targets than this are taken to be no labels."""
+
+
+@dataclass(frozen=True)
+class StreamedRows:
+    """What a fit takes of rows that are read block by block.
+
+    Attributes
+    ----------
+    design : Design
+        All rows; what it holds in memory is of the sample.
+    sample : Design
+        Rows drawn uniformly.
+    classes : ndarray of shape (n_labels,)
+    variances : ndarray of shape (n_features,)
+        Of all rows, in the units of the design.
+    n_sampled : int
+    """
+
+    design: Design
+    sample: Design
+    classes: NDArray[Any]
+    variances: Array
+    n_sampled: int
+
+    def penalty_of_df(self, df: float) -> float:
+        """As `Design.penalty_of_df`, by the covariance of all rows."""
+        if len(self.variances) > MOST_AXES:
+            return self.sample.penalty_of_df(df)
+        rows = self.design.rows
+
+        def moments(block: Block) -> Array:
+            x = block.columns[0].astype(np.float64, copy=False)
+            return soft_moments(x, block.weights, x)
+
+        sums = rows.map_sum(moments) / rows.total_weight
+        covariance = sums[:-1] - np.multiply.outer(sums[-1], sums[-1])
+        return penalty_of_df(np.maximum(np.linalg.eigvalsh(covariance), 0.0), df)
+
+
+def rows_with_labels(source: StoredRows, names: NDArray[Any] | None, seed: int, n_jobs: int | None) -> StreamedRows:
+    """The rows of a source whose target is a label.
+
+    Parameters
+    ----------
+    source : StoredRows
+    names : ndarray of shape (n_labels,), optional
+        What the target numbers; by default the target holds the labels.
+    seed : int
+        Of the sample.
+    n_jobs : int, optional
+
+    Raises
+    ------
+    ValueError
+        If a row has no label, or the targets are no labels.
+    """
+    unit = source.weights_of_one()
+    known = Chunks(source, n_jobs=n_jobs).map_sum(_Known.of).values
+    check_classification_targets(known)
+    rows = rows_streamed(source, seed, n_jobs)
+    drawn = drawn_rows(source.n_units, source.n_features, seed)
+
+    def some(block: Block) -> list[Array]:
+        own = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
+        return [block.columns[1][drawn[own] - block.first]]
+
+    labels = np.concatenate(Chunks(source, n_jobs=n_jobs).map_sum(some))
+    present = np.flatnonzero(rows.measure.positions >= 0)
+    codes = np.searchsorted(known, labels[present]).astype(np.intp)
+    sample = design_of_measure(
+        rows.measure, Targets("labels", known, present, codes), _weights_of(source, drawn, n_jobs), n_jobs
+    )
+
+    def numbered(block: Block) -> tuple[Any, ...]:
+        codes = np.searchsorted(known, block.columns[1])
+        return block.columns[0], np.minimum(codes, len(known) - 1).astype(np.int32)  # others have no weight
+
+    def alone(block: Block) -> tuple[Any, ...]:
+        return (block.columns[0],)
+
+    labelled = Chunks(Mapped(rows.data.source, numbered), n_jobs=n_jobs)
+    design = replace(
+        sample,
+        labelled=labelled,
+        rows=Chunks(Mapped(rows.data.source, alone), n_jobs=n_jobs),
+        labels=replace(sample.labels, prior=PRIOR * labelled.total_weight),
+        unit=unit,
+    )
+    whole = known.astype(np.int64) if (known == np.floor(known)).all() and np.abs(known).max() < 2**53 else known
+    classes = whole if names is None else names[known.astype(np.intp)]
+    return StreamedRows(design, sample, classes, rows.variances, len(drawn))
+
+
+def _weights_of(source: StoredRows, drawn: NDArray[np.intp], n_jobs: int | None) -> Array | None:
+    """Those of some rows."""
+    if not source.has_weights:
+        return None
+
+    def some(block: Block) -> list[Array]:
+        own = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
+        return [np.asarray(block.weights)[drawn[own] - block.first]]
+
+    return np.concatenate(Chunks(source, n_jobs=n_jobs).map_sum(some))
+
+
+@dataclass(frozen=True)
+class _Known:
+    """Labels that were seen."""
+
+    values: Array
+
+    def __add__(self, other: _Known) -> _Known:
+        values = np.union1d(self.values, other.values)
+        if len(values) > MOST_LABELS:
+            raise ValueError(
+                f"y has more than {MOST_LABELS} different values, so they are no labels: a number is predicted by "
+                "a regression"
+            )
+        return _Known(values)
+
+    @classmethod
+    def of(cls, block: Block) -> _Known:
+        y = block.columns[1]
+        bad = np.flatnonzero(~np.isfinite(y))
+        if len(bad):
+            raise ValueError(
+                f"row {block.first + bad[0]} of y is {y[bad[0]]}: rows that are read block by block need a label each; "
+                "drop those without"
+            )
+        return cls(np.unique(y if block.weights is None else y[block.weights > 0]))
