@@ -283,7 +283,7 @@ def kills(rows: int, times: int) -> None:
         plain = fitted()
         usual = time.perf_counter() - began
         for _ in range(times):
-            client.wait_for_workers(2)
+            client.wait_for_workers(2, timeout=300)  # the next victim's nanny may be slow
             pids = list(client.run(os.getpid).values())
             killed: list[int] = []
 

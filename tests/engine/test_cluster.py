@@ -259,3 +259,32 @@ class TestMistakes:
             with pytest.raises(ClusterError, match="the client lost its scheduler"):
                 model.fit(arrays()[0])
             assert passes == 3 and not hasattr(model, "means_")
+
+    def test_a_cluster_without_workers(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Dask waits for ever; a fit waits for a while, and ends as if the scheduler were lost."""
+        from distributed import Client, LocalCluster
+
+        monkeypatch.setattr("majorant.engine.cluster.LOOK", 0.05)
+        monkeypatch.setattr("majorant.engine.cluster.PATIENCE", 0.3)
+        passes, sent = 0, ClusterRows._sent
+
+        def sent_and_left(self: ClusterRows, f: Any) -> Any:
+            nonlocal passes
+            passes += 1
+            if passes == 3:
+                cluster.scale(0)
+            return sent(self, f)
+
+        monkeypatch.setattr(ClusterRows, "_sent", sent_and_left)
+        with LocalCluster(1, processes=False, dashboard_address=":0") as cluster, Client(cluster):
+            model = mj.GaussianMixture(2, random_state=0)
+            with pytest.raises(ClusterError, match="no worker has been there for 0 s"):
+                model.fit(arrays()[0])
+            assert passes == 3 and not hasattr(model, "means_")
+
+    def test_a_task_that_times_out_by_itself(self, client: Any) -> None:
+        def late(block: NDArray[Any]) -> NDArray[Any]:
+            raise TimeoutError("the file server is slow")
+
+        with pytest.raises(ClusterError, match="partition 0 of X raised TimeoutError: the file server is slow"):
+            mj.KMeans(2).fit(arrays()[0].map_blocks(late, dtype=float))

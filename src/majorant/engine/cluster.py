@@ -10,6 +10,7 @@ stays the same.
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +24,12 @@ from majorant.engine.storage import Piece, StoredRows, is_dask
 
 FAN = 8
 """Sums that one task adds: a power of two, so that the tree stays the binary one."""
+
+LOOK = 10.0
+"""Seconds after which one looks whether there are workers that could do what one waits for."""
+
+PATIENCE = 300.0
+"""Seconds without any worker after which a fit ends: Dask itself would wait for ever."""
 
 
 class ClusterError(RuntimeError):
@@ -154,18 +161,15 @@ class ClusterRows(DaskRows):
         return apart
 
     def _counted(self, name: str, made: Sequence[Any], known: Sequence[int] | None) -> list[int]:
-        from distributed import wait
-
         futures = self._client.compute(list(made))
         if name == "X":
             self._made = futures
         else:
             made[:] = futures  # type: ignore[index]
-        wait(futures)
         lengths = []
         for number, counted in enumerate(self._client.map(len, futures, pure=False)):
             with _named(number, name), _alive():
-                lengths.append(int(counted.result()))
+                lengths.append(int(self._result(counted)))
         return lengths
 
     def _joined(self, name: str, column: list[Any]) -> list[Any]:
@@ -193,7 +197,7 @@ class ClusterRows(DaskRows):
             level = [client.submit(_merge, level[i : i + FAN], pure=False) for i in range(0, len(level), FAN)]
             if len(level) == 1:
                 break
-        total, self._may_keep = level[0].result()
+        total, self._may_keep = self._result(level[0])
         self._beside = seen if self._may_keep else []
         return total  # type: ignore[no-any-return]
 
@@ -207,7 +211,7 @@ class ClusterRows(DaskRows):
             for at, kept in zip(whole, beside, strict=True)
         ]
         for number, (_, _, first) in enumerate(whole):
-            rows = made[number].result()
+            rows = self._result(made[number])
             out[first : first + len(rows)] = rows
             made[number] = None
 
@@ -216,11 +220,26 @@ class ClusterRows(DaskRows):
             at = 0
             while True:
                 with _alive():
-                    block = self._client.submit(_block, part, chunk, first, at, self._unit, pure=False).result()
+                    task = self._client.submit(_block, part, chunk, first, at, self._unit, pure=False)
+                    block = self._result(task)
                 if block is None:
                     break
                 yield block
                 at += 1
+
+    def _result(self, task: Any) -> Any:
+        """What a task gives, as long as there are workers to do it, or may be again."""
+        last_seen = time.monotonic()
+        while True:
+            try:
+                return task.result(timeout=LOOK)
+            except TimeoutError:
+                if task.status == "error":  # its own
+                    raise
+            if self._client.scheduler_info()["workers"]:
+                last_seen = time.monotonic()
+            elif time.monotonic() - last_seen > PATIENCE:
+                _lost(f"no worker has been there for {PATIENCE:.0f} s", TimeoutError())
 
     def _sent(self, f: Callable[[Block], Any]) -> Any:
         """A function as a task of its own, so that it goes to a worker once, and again if that dies."""
