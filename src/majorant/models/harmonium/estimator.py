@@ -47,7 +47,8 @@ class Harmonium(HarmoniumBase):
 
     v the variances of the bits (at least 0.01). It is convex in :math:`J = (W; U)(W; U)^\top`, which makes the answer
     independent of the start and lets it be certified (`certificate_`); the penalty is one on the trace of J, and
-    chooses how many components are used. On Gaussian views alone this is penalised factor analysis.
+    chooses how many components are used. On Gaussian views alone this is penalised factor analysis, and
+    is solved as such: the variances by L-BFGS, all else in closed form.
 
     Parameters
     ----------

@@ -14,6 +14,7 @@ from majorant.engine.chunks import Block
 from majorant.evidence.records import StartRecord
 from majorant.models.harmonium.certificate import Curvature
 from majorant.models.harmonium.certificate_words import TOLERANCE, tolerance_of
+from majorant.models.harmonium.factor_analysis import WIDEST, FactorAnalysis
 from majorant.models.harmonium.held_out import PENALTIES, Annotation
 from majorant.models.harmonium.layout import Parameters
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
@@ -134,6 +135,8 @@ class Penalised:
     def minimise(self, start: Parameters, *, tol: float, max_iter: int) -> tuple[Parameters, SmoothResult]:
         """L-BFGS from a start; beyond the edge where the model is improper the objective counts as large.
 
+        Of Gaussian variables alone it finds the variances, all else has a closed form.
+
         A start beyond it is brought to the near side: there is no slope to follow from where it was.
 
         Raises
@@ -141,6 +144,8 @@ class Penalised:
         numpy.linalg.LinAlgError
             If there is no objective there either.
         """
+        if self.problem.is_factor_analysis and 0 < len(start.log_variance) <= WIDEST:
+            return self.factors(start, tol=tol, max_iter=max_iter)
         last: float | None = None
 
         def f(flat: Array) -> tuple[float, Array]:
@@ -165,6 +170,18 @@ class Penalised:
             first = self.inward(near)
         found = lbfgs(f, first, tol=tol, gtol=tol**0.5 / 10, memory=MEMORY, max_iter=max_iter, box=(low, high))
         return self.outward(found.x), found
+
+    def factors(self, start: Parameters, *, tol: float, max_iter: int) -> tuple[Parameters, SmoothResult]:
+        """See `FactorAnalysis`; it begins at the variances that the start's weights leave."""
+        mean, covariance = self.problem.moments
+        analysis = FactorAnalysis(mean, covariance, self.l2 / self.scale**2, start.n_components)
+        low, high = self.box(start.n_components)
+        box = low[-len(mean) :], high[-len(mean) :]
+        first = np.clip(analysis.left_by(shrunk(start)), *box)
+        found = lbfgs(
+            analysis.value_and_slope, first, tol=tol, gtol=tol**0.5 / 10, memory=MEMORY, max_iter=max_iter, box=box
+        )
+        return analysis.parameters(found.x), found
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -93,6 +93,25 @@ class PseudoLikelihood:
     def total_weight(self) -> float:
         """Of all rows."""
         return sum(part.data.total_weight for part in self.parts)
+
+    @property
+    def is_factor_analysis(self) -> bool:
+        """Whether there are Gaussian variables alone, of which no row lacks any."""
+        layout = self.layout
+        alone = layout.n_gaussian == layout.n_rows
+        return self.convex and alone and not any(len(part.seen.missing_gaussian) for part in self.parts)
+
+    @cached_property
+    def moments(self) -> tuple[Array, Array]:
+        """Mean and covariance of Gaussian variables, of which no row lacks any."""
+
+        def visit(block: Block) -> Array:
+            z = np.column_stack([np.ones(len(block)), block.columns[0]])
+            return np.asarray((z if block.weights is None else z * block.weights[:, None]).T @ z)
+
+        sums = np.sum([part.data.map_sum(visit) for part in self.parts], axis=0) / self.total_weight
+        mean = sums[0, 1:]
+        return mean, sums[1:, 1:] - np.outer(mean, mean)
 
     def weighing(self, weight: float) -> PseudoLikelihood:
         """The same with another weight of the loss, or of the label."""
