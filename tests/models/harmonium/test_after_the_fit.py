@@ -67,6 +67,8 @@ def test_nothing_that_is_set_after_a_fit_changes_what_it_says(loss: str, tmp_pat
     other |= {"n_jobs": 2, "method": "cd", "cd_sweeps": 9}
     if given:
         other |= {"loss": OTHER_LOSS[loss], "loss_weight": 1.0}
+    else:
+        other["select_by"] = next(iter(VIEWS))
     if isinstance(model, mj.HarmoniumRegressor):
         other["epsilon"] = 3.0
     assert {*other, "views", "n_init", "verbose", "random_state"} == before.keys()
