@@ -23,6 +23,7 @@ Majorant = Callable[..., Any]
 FIT = ["fit", "kmeans", "plants.csv", "--out", "run"]
 HEIGHT = [*FIT, "--features", "height"]
 
+MANY = b"".join(b"%d,%d\n" % (i, i * i) for i in range(3000))
 NO_SIZE = "majorant: --k must be a whole number of at least 1, or a range of them;"
 
 MISTAKES = {
@@ -201,6 +202,8 @@ def _zipped(name: str, content: bytes) -> bytes:
         ("t.csv", "a,\u00e9\n1,2".encode("latin-1"), "t.csv cannot be read as csv: it is not UTF-8 text."),
         ("t.csv", b"a,b\r1,2\r3,4\r", "t.csv ends its lines with CR alone"),
         ("t.csv", gzip.compress(b"a,b\n1,2\n", mtime=0)[:15], "t.csv cannot be read as csv:"),
+        ("t.csv.gz", gzip.compress(b"a,b\n" + MANY, mtime=0)[:-500], "t.csv.gz cannot be read as csv: Compressed file"),
+        ("t.csv.gz", gzip.compress(b"a,b\n" + MANY, mtime=0)[:-8] + b"12345678", "t.csv.gz cannot be read as csv: CRC"),
         (
             "t.csv",
             b"a,b\nx,y",

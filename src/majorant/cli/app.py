@@ -10,7 +10,7 @@ from typing import Annotated, cast
 import typer
 
 from majorant.cli.completion import model_names, parameter_settings
-from majorant.cli.errors import CommandError
+from majorant.cli.errors import CommandError, did_you_mean
 
 app = typer.Typer(
     name="majorant",
@@ -59,6 +59,9 @@ def _asked_about(arguments: Sequence[str]) -> str | None:
 def _told(error: Exception) -> CommandError:
     """The parser's complaint in our manner."""
     message = str(getattr(error, "format_message", error.__str__)())
+    option, near = getattr(error, "option_name", None), getattr(error, "possibilities", None)
+    if option is not None and message.startswith("No such option"):  # its punctuation is another in every version
+        message = f"No such option: {option}.{did_you_mean(option, near or ())}"
     command = getattr(getattr(error, "ctx", None), "command_path", "majorant")
     return CommandError(message[:1].lower() + message[1:], f"{command} --help shows what it takes.")
 

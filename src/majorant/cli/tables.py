@@ -161,7 +161,7 @@ def _read_text(stream: FileIO) -> pl.DataFrame:
     if repeated is not None:
         raise CommandError(f'has two columns "{repeated}": rename one of them.')
     frame = pl.read_csv(
-        stream, separator=separator, infer_schema_length=None, null_values=_MISSING, try_parse_dates=False
+        _whole(stream), separator=separator, infer_schema_length=None, null_values=_MISSING, try_parse_dates=False
     )
     if frame.width == 1 and len(words := header.split()) > 1 and _holds_words(frame.to_series(), len(words)):
         raise CommandError("has spaces between its columns: separate them by commas, semicolons, tabs or |.")
@@ -207,6 +207,12 @@ def _unpacked(stream: FileIO) -> Any:
     is_packed = stream.read(2) == _GZIP
     stream.seek(0)
     return gzip.GzipFile(fileobj=stream) if is_packed else stream
+
+
+def _whole(stream: FileIO) -> Any:
+    """The text; one that is packed is unpacked here, as not every polars sees that a part of it is missing."""
+    source = _unpacked(stream)
+    return source if source is stream else io.BytesIO(source.read())
 
 
 def _header(stream: FileIO) -> str:
