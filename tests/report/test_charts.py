@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from majorant.report.charts.dots import choose_stacking, stack
-from majorant.report.charts.labels import Shelf, shorten, spread, text_width
+from majorant.report.charts.labels import Shelf, shorten, spread, text_width, wrapped
 from majorant.report.charts.scales import Linear, Log, around_decades, log_tick_label, round_numbers, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate
 
@@ -15,6 +15,15 @@ def test_ticks_are_few_round_and_inside(low: float, high: float) -> None:
     assert all(low - slack <= t <= high + slack for t in ticks)
     labels = tick_labels(ticks)
     assert len(set(labels)) == len(ticks)
+
+
+@pytest.mark.parametrize("count", [3, 4, 5, 6])
+def test_a_scale_has_two_ticks_wherever_it_lies(count: int) -> None:
+    for low in np.linspace(-60.0, 60.0, 241):
+        for span in (1e-7, 0.3, 1.0, 24.0, 71.9, 99.0):
+            ticks = round_numbers(float(low), float(low + span), count)
+            assert 2 <= len(ticks) <= count + 3
+            assert low - 1e-6 <= ticks[0] < ticks[-1] <= low + span + 1e-6
 
 
 def test_tick_labels_share_their_decimals() -> None:
@@ -59,6 +68,14 @@ def test_shortened_text_fits() -> None:
     assert text_width(shorten(text, 100)) <= 100
     assert shorten(text, 100).endswith("\u2026")
     assert shorten("short", 100) == "short"
+
+
+def test_text_is_wrapped_between_words_where_it_does_not_fit() -> None:
+    assert wrapped("ball relaxation without labels", 156) == ["ball relaxation without", "labels"]
+    assert wrapped("k-means++", 156) == ["k-means++"]
+    for text in ("x" * 80, "x" * 80 + " y", "random partition " * 9):
+        lines = wrapped(text, 156)
+        assert len(lines) <= 2 and all(text_width(line) <= 156 for line in lines)
 
 
 def test_a_shelf_takes_no_two_labels_that_touch() -> None:

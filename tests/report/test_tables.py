@@ -7,6 +7,7 @@ import html
 import io
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,8 +38,8 @@ RUNS: dict[str, Callable[[], Run]] = {
     "penalties": lambda: representation_of("a path"),
 }
 EXPECTED = {
-    "clusters": ["clusters"],
-    "components": ["components", "unsure-rows", "criterion"],
+    "clusters": ["clusters", "profiles"],
+    "components": ["components", "unsure-rows", "profiles", "criterion"],
     "confusion": ["confusion", "classes"],
     "a list of confusions": ["confusion", "classes"],
     "estimates": ["estimates"],
@@ -79,9 +80,9 @@ def test_every_table_of_a_page_has_its_copies_on_it(name: str, made: dict[str, R
     page, tables = made[name].html, made[name].tables
     assert [table for table in tables if table in EXPECTED[name]] == EXPECTED[name]
     assert set(tables) <= set(TABLE_NAMES)
-    assert page.count("<table") == len(tables)
+    assert page.count("<table") == sum(table.is_on_page for table in tables.values())
     for table in tables.values():
-        assert table.to_html() in page
+        assert (table.to_html() in page) == table.is_on_page
     texts = re.findall(r"<textarea[^>]*>\n(.*?)</textarea>", page, re.S)
     expected = [text for table in tables.values() for text in (table.to_csv(), table.to_latex())]
     assert [html.unescape(text) for text in texts] == expected
@@ -119,6 +120,23 @@ def test_the_csv_has_all_digits(made: dict[str, Report]) -> None:
     run = RUNS["penalties"]()
     found = records(made["penalties"].tables["penalties"])
     assert [[float(row["Penalty"]), float(row["Held-out loss"])] for row in found] == run.estimator.l2_path_.tolist()
+
+
+def test_profiles_are_copied_in_the_units_of_the_table(made: dict[str, Report]) -> None:
+    run = RUNS["clusters"]()
+    found = records(made["clusters"].tables["profiles"])
+    by_name = {visible(name): run.X[:, j] for j, name in enumerate(run.feature_names)}
+    assert {row["Feature"] for row in found} == set(by_name)
+    for row in found:
+        for part in range(3):
+            mine = by_name[row["Feature"]][run.estimator.labels_ == part]
+            assert float(row[f"Cluster {part + 1}"]) == pytest.approx(mine.mean(), rel=1e-9)
+            assert float(row[f"Cluster {part + 1} (SD)"]) == pytest.approx(mine.std(), rel=1e-9)
+    raw = run.X * 10 + 3
+    scaled = report(replace(run, raw=raw)).tables["profiles"]
+    for row, other in zip(found, records(scaled), strict=True):
+        assert float(other["Cluster 1"]) == pytest.approx(10 * float(row["Cluster 1"]) + 3)
+        assert float(other["Cluster 1 (SD)"]) == pytest.approx(10 * float(row["Cluster 1 (SD)"]))
 
 
 def test_names_of_the_table_are_kept_whole_in_the_copies(made: dict[str, Report]) -> None:
@@ -219,7 +237,7 @@ def test_fit_writes_the_tables_beside_the_report(tmp_path: Path, monkeypatch: py
     from majorant.cli import main
 
     monkeypatch.chdir(tmp_path)
-    Path("t.csv").write_text("a,b\n0,0\n0,1\n9,9\n9,8\n")
+    Path("t.csv").write_text("a\n0\n1\n9\n8\n")
     fit = ["fit", "kmeans", "t.csv", "--k", "2", "--out", "run", "--quiet"]
     assert main(fit) == 0
     folder = Path("run/tables")

@@ -33,6 +33,7 @@ TABLE_NAMES = (
     "estimates",
     "latent-classes",
     "penalties",
+    "profiles",
     "topics",
     "unsure-rows",
     "views",

@@ -93,6 +93,8 @@ class Table:
         first column, which names the group, is filled only there.
     has_total : bool
         Whether the last row sums up the others.
+    is_on_page : bool
+        Whether the page shows it, or only lets it be copied: the numbers behind a figure.
     """
 
     name: str
@@ -101,6 +103,7 @@ class Table:
     dense: bool | None = None
     groups: Mapping[int, str] = field(default_factory=dict)
     has_total: bool = False
+    is_on_page: bool = True
 
     def __post_init__(self) -> None:
         lengths = {len(part) for c in self.columns for part in (c.values, c.shown, c.cells)}
@@ -175,7 +178,8 @@ class Table:
         """The table and, below it, its copies to take away."""
         as_csv = _copy("CSV", f"{self.name}.csv", "text/csv", self.to_csv())
         as_latex = _copy("LaTeX", f"{self.name}.tex", "text/x-tex", self.to_latex())
-        return f'{self.to_html()}<div class="copies">{as_csv}{as_latex}</div>'
+        shown = self.to_html() if self.is_on_page else ""
+        return f'{shown}<div class="copies">{as_csv}{as_latex}</div>'
 
     def _copied(self) -> list[Column]:
         return [c for c in self.columns if c.where != "page"]

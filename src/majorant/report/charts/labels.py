@@ -38,6 +38,15 @@ def shorten(text: str, room: float, *, bold: bool = False) -> str:
     return "\u2026"
 
 
+def wrapped(text: str, room: float) -> list[str]:
+    """`text` on one line, or on two that are parted between words, each shortened where it does not fit into `room`."""
+    if text_width(text) <= room or " " not in text:
+        return [shorten(text, room)]
+    words = text.split()
+    n = max((n for n in range(1, len(words)) if text_width(" ".join(words[:n])) <= room), default=1)
+    return [shorten(" ".join(part), room) for part in (words[:n], words[n:])]
+
+
 def spread(
     positions: Sequence[float], widths: Sequence[float], low: float = -np.inf, high: float = np.inf
 ) -> NDArray[np.float64]:

@@ -71,13 +71,21 @@ def around_decades(low: float, high: float, least: float = 1.0) -> tuple[float, 
 
 
 def round_numbers(low: float, high: float, count: int = 5) -> list[float]:
-    """Multiples of 1, 2 or 5 times a power of ten from `low` to `high`."""
+    """Multiples of 1, 2 or 5 times a power of ten from `low` to `high`: two at least, as one is no scale."""
     span = high - low
     if not span > 0 or not math.isfinite(span):
         return [low]
     raw = span / max(count, 1)
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9))
+    found = _multiples(low, high, step)
+    smaller = (m * power for m in (5, 2, 1, 0.5) if m * power < step)
+    while len(found) < 2 and (finer := next(smaller, None)) is not None:
+        found = _multiples(low, high, finer)
+    return found
+
+
+def _multiples(low: float, high: float, step: float) -> list[float]:
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [i * step for i in range(first, last + 1)]
 

@@ -68,19 +68,6 @@ class Mixture(Memberships, Partition):
         slope, shift = self._to_own_units
         return points * slope[list(features)] + shift[list(features)]
 
-    def in_own_units(self, values: NDArray[np.float64], feature: int, *, spread: bool = False) -> NDArray[np.float64]:
-        """Values of a feature, or lengths along it, in the table's own units."""
-        slope, shift = self._to_own_units
-        return np.asarray(values * slope[feature] + (0.0 if spread else shift[feature]))
-
-    @cached_property
-    def _to_own_units(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        if self.run.raw is None:
-            return np.ones(self.n_features), np.zeros(self.n_features)
-        slope = np.ones(self.n_features)
-        np.divide(np.nanstd(self.run.raw, axis=0), self.deviations, out=slope, where=self.deviations > 0)
-        return slope, np.asarray(np.nanmean(self.run.raw, axis=0) - slope * self.means)
-
 
 def measure_mixture(run: Run, card: ModelCard) -> Mixture:
     """The numbers of a mixture; most are computed when first asked for."""

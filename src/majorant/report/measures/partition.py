@@ -78,6 +78,27 @@ class Partition(Fit):
         """The rows in the table's own units."""
         return self.run.X if self.run.raw is None else self.run.raw
 
+    @cached_property
+    def deviations_within(self) -> NDArray[np.float64]:
+        """Standard deviation of the rows of each part on each feature, (k, d); NaN for a part without rows."""
+        sums = np.zeros((self.k, self.n_features))
+        np.add.at(sums, self.labels, (self.complete - self.centres[self.labels]) ** 2)
+        sizes = self.sizes.astype(np.float64)[:, None]
+        return np.sqrt(np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0))
+
+    def in_own_units(self, values: NDArray[np.float64], feature: int, *, spread: bool = False) -> NDArray[np.float64]:
+        """Values of a feature, or lengths along it, in the table's own units."""
+        slope, shift = self._to_own_units
+        return np.asarray(values * slope[feature] + (0.0 if spread else shift[feature]))
+
+    @cached_property
+    def _to_own_units(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if self.run.raw is None:
+            return np.ones(self.n_features), np.zeros(self.n_features)
+        slope = np.ones(self.n_features)
+        np.divide(np.nanstd(self.run.raw, axis=0), self.deviations, out=slope, where=self.deviations > 0)
+        return slope, np.asarray(np.nanmean(self.run.raw, axis=0) - slope * self.means)
+
     @property
     def has_outlines(self) -> bool:
         """Whether the model says how far its parts reach."""

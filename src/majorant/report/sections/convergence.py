@@ -98,18 +98,19 @@ def _thinned(n: int) -> NDArray[np.int64]:
 
 
 def _label_lines(canvas: Canvas, lower: list[Point], upper: list[Point], subject: str) -> None:
-    """Names beside the lines: the bound's to the upper right of it, the objective's to the lower left."""
+    """Names beside falling lines: to the upper right of the upper one, to the lower left of the other."""
     width = canvas.width
     if upper:
         x, y = upper[min(len(upper) // 3, 4)]
         x = min(x + 10, width - text_width("bound"))
         canvas.text(x, max(y - 8, TOP + 8), "bound", "quiet halo")
-    x, y = lower[min(len(lower) // 3, 4)]
-    room = text_width(subject, bold=True)
-    if x - 10 - room > 40:
-        canvas.text(x - 10, min(y + 18, BOTTOM - 8), subject, "strong halo", anchor="end")
-    else:
-        canvas.text(x, min(y + 22, BOTTOM - 8), subject, "strong halo")
+    first, room = min(len(lower) // 3, 4), text_width(subject, bold=True)
+    x, y = lower[first]
+    if not upper:
+        canvas.text(min(x + 10, width - room), max(y - 8, TOP + 8), subject, "strong halo")
+        return
+    x, y = next((point for point in lower[first:] if point[0] - 10 - room > 40), lower[-1])
+    canvas.text(max(x - 10, 40 + room), min(y + 18, BOTTOM - 8), subject, "strong halo", anchor="end")
 
 
 def _first_and_last(history: History, n_iter: int, objective_name: str) -> str:

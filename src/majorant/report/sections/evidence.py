@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from majorant.evidence.records import Evidence
 from majorant.report import numbers
 from majorant.report.charts.dots import Group, Stacking, choose_stacking, stack
-from majorant.report.charts.labels import Shelf, shorten, text_width
+from majorant.report.charts.labels import Shelf, shorten, text_width, wrapped
 from majorant.report.charts.scales import Log, around_decades, log_tick_label
 from majorant.report.charts.svg import NARROW, WIDE, Canvas, Size, figure
 from majorant.report.fit import Fit
@@ -122,7 +122,8 @@ def draw_starts(
         canvas.line(layout.axis_start, base, layout.near + 9, base, "axis")
         canvas.line(layout.near + 17, base, size.width, base, "axis")
         name_y = base - stacking.height * 6.4 - 12 if size.narrow else base - 7
-        canvas.text(0, name_y, shorten(kind.name, layout.label_room), "clear", full=kind.name)
+        for above, line in enumerate(reversed(wrapped(kind.name, layout.label_room))):
+            canvas.text(0, name_y - 15 * above, line, "clear", full=kind.name)
         missed, hits = _groups(kind, layout, scale)
         canvas.dots(stack(missed, base, layout.axis_start, layout.near + 6, stacking), "stroke-mid")
         canvas.dots(stack(hits, base, layout.best_low, layout.best_high, stacking), "stroke-ink")

@@ -38,7 +38,13 @@ def _table(classification: Classification, shown: list[LatentClass]) -> Table:
         Column("Class", numbered, css="number"),
         Column("Share", shares, list(map(numbers.percent_in_column, shares)), css="number"),
         bar_column([share / max(shares) for share in shares]),
-        Column("Gives", [None] * len(shown), markup=[_labels(classification, one) for one in shown], where="page"),
+        Column(
+            "Gives",
+            [None] * len(shown),
+            markup=[_labels(classification, one) for one in shown],
+            css="gives",
+            where="page",
+        ),
     ]
     for m, name in enumerate(names):
         given = [float(one.labels[m]) for one in shown]

@@ -12,12 +12,14 @@ from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.measures.partition import Partition
 from majorant.report.section import Section
 from majorant.report.sections.panels import AXIS_TITLE, draw_panels, scale_of, vertical_grid
+from majorant.report.table import Column, Table
 from majorant.report.words import profiles as words
 from majorant.report.words.grammar import capital
 
 MOST_FEATURES = 20
 MOST_FEATURES_IN_PANELS = 12
 MOST_PANELS = 12
+MOST_FEATURES_IN_COPIES = 100
 
 
 def profiles_section(partition: Partition) -> Section | None:
@@ -43,7 +45,31 @@ def profiles_section(partition: Partition) -> Section | None:
         words.headline(partition, features),
         figure("profiles", label, draw),
         words.notes(partition, len(features), len(shown)),
+        table=profiles_table(partition, shown),
     )
+
+
+def profiles_table(partition: Partition, parts: list[int]) -> Table:
+    """Mean and standard deviation of each part on each feature, in the table's own units: only to be copied."""
+    features = partition.ranked_features[:MOST_FEATURES_IN_COPIES]
+    names = [partition.run.feature_names[feature] for feature in features]
+    means, spreads, texts = [], [], []
+    for feature in features:
+        means.append(partition.in_own_units(partition.centres[parts, feature], feature).tolist())
+        spread_of = partition.in_own_units(partition.deviations_within[parts, feature], feature, spread=True)
+        spreads.append(spread_of.tolist())
+        decimals = numbers.shared_decimals(np.array(means[-1]), np.array(spreads[-1]))
+        both = [*means[-1], *spreads[-1]]
+        texts.append([numbers.scientific(v) if decimals is None else numbers.fixed(v, decimals) for v in both])
+    columns = [Column("Feature", names)]
+    for place, part in enumerate(parts):
+        head = f"{capital(partition.part)} {part + 1}"
+        for name, values, at in ((head, means, place), (f"{head} (SD)", spreads, len(parts) + place)):
+            of_one = [row[place] for row in values]
+            columns.append(Column(name, of_one, [row[at] for row in texts], css="number"))
+    shares = [float(partition.explained[feature]) for feature in features]
+    columns.append(Column("Explained", shares, list(map(numbers.percent_in_column, shares)), css="number"))
+    return Table("profiles", columns, is_on_page=False)
 
 
 def largest_parts(partition: Partition, most: int) -> list[int]:

@@ -77,6 +77,7 @@ def notes(partition: Partition, n_shown: int, parts_shown: int) -> list[str]:
     if constant:
         columns = f"{opening(constant)} constant {verb(constant, 'column', 'columns')}"
         texts.append(f"{columns} cannot tell {partition.part}s apart and {verb(constant, 'is', 'are')} left out.")
+    texts.append("<b>The copies</b> below the figure hold means and standard deviations in the table\u2019s own units.")
     return texts
 
 
