@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from majorant.cli.completion import parameters_by_model
-from majorant.cli.settings import known_models
+from majorant.cli.settings import build_estimator, known_models
 from majorant.registry import ESTIMATORS
 
 BASH = shutil.which("bash")
@@ -61,8 +61,8 @@ def bash(tmp_path: Path, command: list[str]) -> Bash:
 COMPLETED = {
     "pre": "predict",
     "fit harmonium-": "harmonium-classifier harmonium-regressor",
-    "fit kmeans t.csv --set n_": "n_clusters= n_init= n_jobs=",
-    "fit kmeans t.csv --set tol=1 --vary eff": "effort=",
+    "fit kmeans t.csv --set n_": "n_clusters=8 n_init=auto n_jobs=None",
+    "fit kmeans t.csv --set tol=1 --vary eff": "effort=default",
     "fit no-such-model t.csv --set n_": "",
     "fit kmeans t.csv --standardise --fea": "--features",
 }
@@ -84,11 +84,16 @@ def test_completion_is_installed_for_the_shell_that_asks(bash: Bash, tmp_path: P
 
 
 def test_names_that_are_read_are_those_of_the_models() -> None:
-    expected = {name: tuple(sorted(ESTIMATORS[name]().get_params(deep=False))) for name in known_models()}
-    assert parameters_by_model() == expected
+    found = parameters_by_model()
+    defaults = {name: ESTIMATORS[name]().get_params(deep=False) for name in known_models()}
+    assert {name: list(given) for name, given in found.items()} == {n: sorted(given) for n, given in defaults.items()}
+    for name, given in found.items():
+        settings = [f"{parameter}={value}" for parameter, value in given.items() if value]
+        taken = build_estimator(known_models()[name], None, settings, 0).get_params(deep=False)
+        assert {p: taken[p] for p in given if given[p]} == {p: defaults[name][p] for p in given if given[p]}
 
 
 def test_completion_imports_nothing_heavy(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", ASKED], cwd=tmp_path, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "[]\n")
-    assert "n_clusters=" in done.stdout
+    assert "n_clusters=8\n" in done.stdout

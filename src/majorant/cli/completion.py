@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -16,16 +17,19 @@ def model_names(incomplete: str) -> list[str]:
 
 
 def parameter_settings(ctx: typer.Context, incomplete: str) -> list[str]:
-    """What ``--set`` takes of the model that stands before it: ``tol=`` and the like."""
+    """What ``--set`` takes of the model that stands before it, each with its default: ``tol=0.0001`` and the like."""
     known = parameters_by_model()
     # the parser gives up where an option has no value yet, and leaves what it read so far
     model = next((word for word in (ctx.params.get("model"), *ctx.args) if word in known), "")
-    return [f"{name}=" for name in known.get(model, ()) if name.startswith(incomplete)]
+    return [f"{name}={value}" for name, value in known.get(model, {}).items() if name.startswith(incomplete)]
 
 
-def parameters_by_model() -> dict[str, tuple[str, ...]]:
-    """The parameters of each registered model, from the text of its class: importing them all takes two seconds."""
-    found: dict[str, tuple[str, ...]] = {}
+def parameters_by_model() -> dict[str, dict[str, str]]:
+    """The parameters of each registered model and their defaults, from the text of its class.
+
+    Importing them all takes two seconds, which nobody waits for a key.
+    """
+    found: dict[str, dict[str, str]] = {}
     home = find_spec("majorant.models")
     for folder in (home.submodule_search_locations if home else None) or ():
         for path in sorted(Path(folder).rglob("*.py")):
@@ -35,7 +39,7 @@ def parameters_by_model() -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _registered(module: ast.Module) -> Iterator[tuple[str, tuple[str, ...]]]:
+def _registered(module: ast.Module) -> Iterator[tuple[str, dict[str, str]]]:
     """Name on the card and parameters of every class that is registered in a module."""
     for cls in module.body:
         if not isinstance(cls, ast.ClassDef):
@@ -45,6 +49,15 @@ def _registered(module: ast.Module) -> Iterator[tuple[str, tuple[str, ...]]]:
                 yield next(ast.literal_eval(k.value) for k in call.keywords if k.arg == "name"), _parameters(cls)
 
 
-def _parameters(cls: ast.ClassDef) -> tuple[str, ...]:
+def _parameters(cls: ast.ClassDef) -> dict[str, str]:
+    """By name; a default that is no plain value, or that a shell would read, is left open."""
     start = next((f for f in cls.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
-    return () if start is None else tuple(sorted(a.arg for a in (*start.args.args[1:], *start.args.kwonlyargs)))
+    if start is None:
+        return {}
+    plain, named = start.args.args[1:], start.args.kwonlyargs
+    given = [*[None] * (len(plain) - len(start.args.defaults)), *start.args.defaults, *start.args.kw_defaults]
+    defaults = {
+        parameter.arg: str(value.value) if isinstance(value, ast.Constant) else ""
+        for parameter, value in zip([*plain, *named], given, strict=True)
+    }
+    return {name: value if re.fullmatch(r"[\w.+-]*", value) else "" for name, value in sorted(defaults.items())}
