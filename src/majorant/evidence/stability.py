@@ -418,6 +418,8 @@ def _deviations(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.float
         return np.asarray(np.sqrt(mean_variance_axis(X.tocsr().astype(np.float64), axis=0, weights=weights)[1]))
     chunks = X if isinstance(X, Chunks) else Chunks(np.asarray(X, dtype=np.float64))
     first = next(chunks.source.blocks()).columns[0].astype(np.float64)
+    if weights is not None and weights[: len(first)].any():
+        first = first[weights[: len(first)] > 0]  # a row that does not count may lie where all others look like one
     low, high = np.fmin.reduce(first, axis=0), np.fmax.reduce(first, axis=0)
     middle, scale = low / 2 + high / 2, high / 2 - low / 2
     scale = np.where(scale > 0, scale, 1.0)
