@@ -1,10 +1,16 @@
+import itertools
+import re
+
 import numpy as np
 import pytest
 
-from majorant.report.charts.dots import choose_stacking, stack
+from majorant.report.charts.dots import Stacking, choose_stacking, stack
 from majorant.report.charts.labels import Shelf, shorten, spread, text_width, wrapped
 from majorant.report.charts.scales import Linear, Log, around_decades, log_tick_label, round_numbers, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate
+from majorant.report.sections.evidence import distance_range, draw_starts, starts_by_kind
+
+from .stand_in import starts_at
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (-3.2, 7.9), (1e-9, 2e-9), (123456, 123999), (-1e8, 1e8), (2, 2)])
@@ -105,3 +111,15 @@ def test_text_is_escaped_and_its_long_form_kept() -> None:
     canvas.text(0, 0, "a<b\u2026", full='a<b & "c"')
     assert "a&lt;b\u2026</text>" in canvas.render("x")
     assert "<title>a&lt;b &amp; &quot;c&quot;</title>" in canvas.render("x")
+
+
+def test_numbers_of_a_crowded_axis_of_distances_stand_apart() -> None:
+    objectives = [0.9123, *(0.9123 - away for away in (0.0017, 0.004, 0.012, 0.03, 0.12, 0.3))]
+    evidence = starts_at(objectives, sense="max")
+    canvas = draw_starts(Size("e", 340), evidence, starts_by_kind(evidence), distance_range(evidence), Stacking(1, 1))
+    found = re.findall(r'<text class="quiet mid-anchored" x="([\d.]+)" y="([\d.]+)">([^<]+)</text>', canvas.render("e"))
+    lowest = max(float(y) for _, y, _ in found)
+    ticks = sorted((float(x), label) for x, y, label in found if float(y) == lowest)
+    assert len(ticks) >= 3
+    for (x, label), (next_x, next_label) in itertools.pairwise(ticks):
+        assert next_x - x >= (text_width(label) + text_width(next_label)) / 2

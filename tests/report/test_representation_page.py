@@ -125,21 +125,22 @@ def test_a_target_of_numbers_is_told_with_its_r2_on_the_rows_of_the_fit() -> Non
 
 
 @pytest.mark.parametrize(
-    ("losses", "told"),
+    ("kept", "losses", "told"),
     [
-        ([3.0, 2.0, 1.0], "the loss is least at the smallest penalty that was tried"),
-        ([1.0, 2.0, 3.0], "The loss is least at the largest penalty that was tried"),
-        ([2.0, 1.0, 3.0], ""),
-        ([2.0], ""),
+        (0.25, [3.0, 2.0, 1.0], "the penalty is the smallest that was tried, and the loss was still falling"),
+        (1.0, [1.0, 2.0, 3.0], "The penalty is the largest that was tried"),
+        (1.0, [3.0, 2.0, 1.0], "The penalty is the largest that was tried"),
+        (0.5, [3.0, 2.0, 1.0], "least at the smallest penalty that was tried, but by no more than one standard error"),
+        (0.5, [2.0, 1.0, 3.0], ""),
+        (1.0, [2.0], ""),
     ],
 )
-def test_a_path_that_ends_at_its_best_penalty_is_told_of(losses: list[float], told: str) -> None:
+def test_a_penalty_at_an_end_of_those_tried_is_told_of(kept: float, losses: list[float], told: str) -> None:
     run = run_of("usual")
-    run.estimator.l2_path_ = np.column_stack([0.5 ** np.arange(len(losses)), losses])
+    run.estimator.l2_, run.estimator.l2_path_ = kept, np.column_stack([0.5 ** np.arange(len(losses)), losses])
     page = html_report(run)
-    assert told in page and ("penalty that was tried" in page) == bool(told)
-    if losses[-1] == 1.0:
-        assert "Give l2=0.125 or less to see." in page
+    assert told in page and ("that was tried" in page) == bool(told)
+    assert ("Give l2=0.125 or less to see." in page) == (kept == 0.25)
 
 
 def test_every_sentence_of_a_certificate_by_lanczos_says_what_it_is_up_to(monkeypatch: pytest.MonkeyPatch) -> None:

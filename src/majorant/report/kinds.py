@@ -55,6 +55,7 @@ from majorant.report.words import mixture as mixture_words
 from majorant.report.words import partition as partition_words
 from majorant.report.words import regression as regression_words
 from majorant.report.words import representation as representation_words
+from majorant.report.words.grammar import capital
 
 Measured = TypeVar("Measured", bound=Fit)
 
@@ -85,7 +86,7 @@ def clustering_header(clustering: Clustering) -> Header:
     facts = (
         _shape(clustering),
         (
-            escaped(clustering.card.objective_name),
+            escaped(capital(clustering.card.objective_name)),
             numbers.objective(clustering.objective, clustering.card.objective_name),
             "",
         ),

@@ -107,9 +107,13 @@ def draw_starts(
     bottom = top + step * len(kinds)
     scale = None if scale_range is None else Log(scale_range[1], scale_range[0], layout.far, layout.near)
     if scale is not None and scale_range is not None:
+        shelf = Shelf(6)
         for tick in Log(scale_range[0], scale_range[1], 0, 1).ticks(4 if size.narrow else 6):
-            canvas.line(scale(tick), top, scale(tick), bottom, "grid")
-            canvas.text(scale(tick), bottom + 20, log_tick_label(tick), "quiet", anchor="middle")
+            x, label = scale(tick), log_tick_label(tick)
+            half = text_width(label) / 2
+            canvas.line(x, top, x, bottom, "grid")
+            if shelf.take(x - half, x + half):
+                canvas.text(x, bottom + 20, label, "quiet", anchor="middle")
         title = f"\u2190 worse: {words.distance_title(evidence)}"
         low, room = (60, size.width) if size.narrow else (40, layout.near - layout.axis_start)
         canvas.text(layout.axis_start, bottom + low, shorten(title, room), "quiet", full=title)

@@ -100,7 +100,8 @@ def class_profiles_section(fit: Fit) -> Section | None:
     names, profiles = names[:MOST_CLASSES], representation.profiles[:MOST_CLASSES, :n]
     columns = [Column("Class", names, markup=[escaped(shortened(name, words.LONGEST_VIEW)) for name in names])]
     for k, means in enumerate(profiles.T.tolist()):
-        columns.append(Column(str(k + 1), means, [numbers.fixed(mean, 2) for mean in means], css="number"))
+        texts = [numbers.fixed(mean, 2) for mean in means]
+        columns.append(Column(f"Component {k + 1}", means, texts, head_markup=str(k + 1), css="number"))
     return Section(
         "class-profiles",
         "Classes in components",

@@ -102,22 +102,24 @@ def optimality_notes(representation: Representation) -> list[str]:
 
 
 def _edge_of_the_path(representation: Representation) -> list[str]:
-    """Whether the least loss is at an end of the penalties that were tried, beyond which it might be less."""
+    """Whether the penalty that is kept is at an end of those that were tried, beyond which a better one might be."""
     penalties, losses = representation.model.l2_path_.T
-    if len(losses) < 2:
+    last = len(penalties) - 1
+    if last < 1:
         return []
-    least = int(losses.argmin())
-    if least == len(losses) - 1:
-        half = numbers.distance(float(penalties[-1]) / 2)
+    if representation.model.l2_ == penalties[last]:
+        half = numbers.distance(float(penalties[last]) / 2)
         return [
-            "<b>Look out:</b> the loss is least at the smallest penalty that was tried, so a smaller one may be "
-            f"better. Give l2={half} or less to see."
+            "<b>Look out:</b> the penalty is the smallest that was tried, and the loss was still falling: a smaller "
+            f"one may be better. Give l2={half} or less to see."
         ]
-    if least == 0:
+    if representation.model.l2_ == penalties[0]:
         return [
-            "The loss is least at the largest penalty that was tried, half of the one from which on no component is "
-            "used: the columns have little in common that other rows confirm."
+            "The penalty is the largest that was tried, half of the one from which on no component is used: whether a "
+            "larger one is better was not tried."
         ]
+    if losses.argmin() == last:
+        return ["The loss is least at the smallest penalty that was tried, but by no more than one standard error."]
     return []
 
 

@@ -23,7 +23,8 @@ def notes(command: str, params: Mapping[str, Any]) -> list[str]:
     texts = []
     if command:
         texts.append(
-            "Next to this file: <code>model.majorant</code>, <code>assignments.csv</code>, <code>summary.json</code>."
+            "Next to this file: <code>model.majorant</code>, <code>assignments.csv</code>, <code>summary.json</code> "
+            "and, in <code>tables</code>, the tables of this page."
         )
     if params.get("random_state", 0) is None:
         texts.append("Set <code>random_state</code> to a number to get the same starts again.")
