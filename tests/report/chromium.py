@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -105,6 +104,8 @@ class Tab:
 @contextmanager
 def browsing(profile: Path) -> Iterator[Tab]:
     """A browser with a profile of its own; it ends with the block."""
+    import fcntl  # which not every system has
+
     theirs_in, ours_out = os.pipe()
     ours_in, theirs_out = os.pipe()
     moved = [fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, 10) for theirs in (theirs_in, theirs_out)]
