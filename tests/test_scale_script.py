@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -48,3 +50,12 @@ def test_predictions_in_a_process_of_their_own(tmp_path: Path) -> None:
     made = script["child"]("predict", str(tmp_path), "4000")
     assert made["peak_mb"] >= made["before_mb"] > 0
     assert (tmp_path / "predicted.parquet").exists()
+
+
+def test_a_worker_that_is_killed() -> None:
+    """In a process of its own, as its workers import the script."""
+    pytest.importorskip("distributed")
+    done = subprocess.run(
+        [sys.executable, SCRIPT, "--quick", "--only", "kills"], check=True, capture_output=True, text=True
+    )
+    assert re.search(r"1 fits of 2e\+04 rows, a worker killed in [01]: 1 right answers", done.stdout)
