@@ -59,3 +59,15 @@ def test_a_worker_that_is_killed() -> None:
         [sys.executable, SCRIPT, "--quick", "--only", "kills"], check=True, capture_output=True, text=True
     )
     assert re.search(r"1 fits of 2e\+04 rows, a worker killed in [01]: 1 right answers", done.stdout)
+
+
+def test_what_is_compared_with_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """More iterations lower the objective from the given centres; a peer that is not there is the caller's to name."""
+    da = pytest.importorskip("dask.array")
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    script = runpy.run_path(str(Path(SCRIPT).with_name("scale_peers.py")))
+    x = script["chunk"](0, 3000)[0]
+    start = x[: script["K"]].copy()
+    fit = script["ours"](da.from_array(x, chunks=(1000, -1)), start)
+    values = [script["objective"](3000, centres) for centres in (start, fit(2), fit(6))]
+    assert values[0] > values[1] > values[2] > 0
