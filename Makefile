@@ -66,9 +66,11 @@ release-check: $(BIN)/python
 	    build/release/venv/bin/python -m pip install --quiet "$$made[cli]"; \
 	    (cd build/release && venv/bin/python ../../tools/smoke.py --not-from ../../src); done
 
-# Tests of all that computes, with the lowest versions that pyproject.toml allows.
+# The tests with the lowest versions that pyproject.toml allows, but for what is only about words, layout and other tools;
+# what those versions warn of is their own affair.
 oldest: $(VENV)-oldest/installed
-	$(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist loadscope $(COMPUTES) -W default
+	$(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist loadscope -W default $(addprefix --ignore=tests/,\
+	    engine/test_cluster.py test_architecture.py test_docs.py test_peers_script.py typing)
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'majorant needs Python 3.11 or newer; this is ' + sys.version"

@@ -336,6 +336,18 @@ def test_prediction_needs_the_same_columns(majorant: Majorant, table: Path) -> N
     assert (there.status, there.words[:35]) == (2, "majorant: p.csv is there already. C")
 
 
+def test_prediction_for_a_table_with_text(majorant: Majorant, table: Path) -> None:
+    """No column can be left out there."""
+    assert majorant(*HEIGHT, "--k", "2", "--no-report").status == 0
+    pl.DataFrame({"height": ["1", "2", "tall"]}).write_csv("new.csv")
+    answer = majorant("predict", "run", "new.csv", "--out", "p.csv")
+    assert (answer.status, answer.words) == (
+        2,
+        'majorant: column "height" of new.csv is not numeric: it holds text such as "tall" in row 3. '
+        "Turn it into numbers; leave a cell empty if its value is missing.",
+    )
+
+
 @pytest.mark.parametrize("by", ["its name", "a link"])
 def test_a_prediction_never_replaces_its_table(majorant: Majorant, table: Path, by: str) -> None:
     assert majorant(*HEIGHT, "--k", "2", "--no-report").status == 0

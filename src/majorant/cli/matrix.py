@@ -138,7 +138,7 @@ def choose_features(
         if name in labels:
             check_there(table, name)
         else:
-            check_column(table, name)
+            check_column(table, name, is_optional=name in asked)
     repeated = sorted({name for name in asked if asked.count(name) > 1})
     if repeated:
         raise CommandError(f'"{repeated[0]}" is asked for twice.', "Name every feature once.")
@@ -197,8 +197,8 @@ def check_there(table: SourceTable, name: str) -> None:
         )
 
 
-def check_column(table: SourceTable, name: str) -> None:
-    """Refuse a column that the table does not have or that is no number."""
+def check_column(table: SourceTable, name: str, is_optional: bool = False) -> None:
+    """Refuse a column that the table does not have or that is no number; an optional feature may be left out."""
     check_there(table, name)
     column = table.frame[name]
     if not is_numeric(column):
@@ -210,11 +210,10 @@ def check_column(table: SourceTable, name: str) -> None:
             raise CommandError(
                 f'column "{name}" of {table.name} has decimal commas, such as "{example}".', "Write them as points."
             )
-        raise CommandError(
-            f'column "{name}" of {table.name} is not numeric: it holds {holds}.',
-            "Leave it out with --features, or turn it into numbers.",
-            TEXT_TO_NUMBERS,
-        )
+        what = f'column "{name}" of {table.name} is not numeric: it holds {holds}.'
+        if is_optional:
+            raise CommandError(what, "Leave it out with --features, or turn it into numbers.", TEXT_TO_NUMBERS)
+        raise CommandError(what, "Turn it into numbers; leave a cell empty if its value is missing.")
 
 
 def first_text(column: pl.Series) -> tuple[int, str] | None:
@@ -270,10 +269,10 @@ def build_matrix(
     """
     labels = [name for name in (columns.target if has_labels else None, columns.bag) if name is not None]
     numeric = [name for name in columns.all if name not in labels]
-    for name in numeric:
-        check_column(table, name)
-    values = {name: table.frame[name].cast(pl.Float64).to_numpy().astype(np.float64) for name in numeric}
     optional = () if is_new else columns.features
+    for name in numeric:
+        check_column(table, name, is_optional=name in optional)
+    values = {name: table.frame[name].cast(pl.Float64).to_numpy().astype(np.float64) for name in numeric}
     _refuse_infinite(table, values, optional)
     complete = [name for name in numeric if not (allows_missing and name in columns.features)]
     missing = {name: np.isnan(values[name]) for name in complete}
