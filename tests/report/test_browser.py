@@ -169,7 +169,7 @@ def test_a_copy_that_is_refused_is_selected_instead(tmp_path: Path) -> None:
         tab.value("void document.querySelector('.copy summary').click()")
         said = "document.querySelector('.copy [role=status]').textContent"
         tab.wait_for(f"{said} !== ''")
-        assert tab.value(said) == "Selected: copy it with Ctrl+C."
+        assert tab.value(said) == "Selected: copy it with Ctrl+C or \u2318C."
         assert tab.value("getSelection().toString() || document.activeElement.selectionEnd > 100")
         tab.value("void document.querySelector('.copy summary').click()")
         assert not tab.value("document.querySelector('.copy').open")

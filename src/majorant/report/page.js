@@ -13,6 +13,6 @@ for (const copy of document.querySelectorAll("details.copy")) {
     let copied = false;
     try { copied = document.execCommand("copy"); } catch {}
     if (!copied) try { await navigator.clipboard.writeText(text.value); copied = true; } catch {}
-    status.textContent = copied ? "Copied." : "Selected: copy it with Ctrl+C.";
+    status.textContent = copied ? "Copied." : "Selected: copy it with Ctrl+C or \u2318C.";
   });
 }
