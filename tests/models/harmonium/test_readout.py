@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -69,6 +71,23 @@ def test_latents_that_say_nothing_are_penalised_most_and_rows_that_repeat_count_
     p = model.calibrate(X, sample_weight=times).annotate(X, "bits", calibrated=True)
     repeated = model.calibrate({name: v[order] for name, v in X.items()}).annotate(X, "bits", calibrated=True)
     np.testing.assert_array_equal(p, repeated)
+
+
+def test_of_many_rows_one_fold_decides(monkeypatch: pytest.MonkeyPatch) -> None:
+    fitted, sizes = Readout.fitted, []
+
+    def counted(self: Readout, *given: Any, **options: Any) -> Any:
+        sizes.append(len(self.weights))
+        return fitted(self, *given, **options)
+
+    monkeypatch.setattr(Readout, "fitted", counted)
+    h, bits = rows(0, 60)
+    readout = Readout(with_ones(h), sparse.csr_matrix(bits), np.ones(60))
+    readout.chosen()
+    by_five = len(sizes)
+    monkeypatch.setattr("majorant.models.harmonium.readout.MANY_ROWS", 59)
+    assert readout.chosen() in PENALTIES
+    assert by_five % FOLDS == 0 and len(sizes) - by_five <= len(PENALTIES) and set(sizes) == {48}
 
 
 @pytest.mark.parametrize("l2", ["most", 0.0, -1.0, np.nan, None])

@@ -44,7 +44,8 @@ class AnnotationMixin:
         X : array-like of shape (n_samples, n_features), or dict of arrays
         l2 : "auto" or float, default="auto"
             :math:`\lambda`, the same for all bits of a view. "auto": of 1, 0.32, 0.1 and so on to 0.0001, the one with
-            the least log-loss in five-fold cross-validation over distinct rows; ``readout_l2_`` tells it for each view.
+            the least log-loss in five-fold cross-validation over distinct rows, or on one of the folds where there are
+            more than 2000; ``readout_l2_`` tells it for each view.
         sample_weight : array-like of shape (n_samples,), optional
 
         Returns

@@ -20,6 +20,8 @@ PENALTIES = tuple(10.0 ** (-step / 2) for step in range(9))
 PATIENCE = 2
 """Penalties in a row without a gain after which no smaller ones are tried."""
 FOLDS = 5
+MANY_ROWS = 2000
+"""Where there are more, one fold is enough."""
 FEWEST_ROWS = 20
 UNCHOSEN = 0.1
 """The penalty where rows are too few to hold some out."""
@@ -96,7 +98,7 @@ class Readout:
         n = len(self.weights)
         if n < FEWEST_ROWS:
             return UNCHOSEN
-        held = [np.arange(n) % FOLDS == fold for fold in range(FOLDS)]
+        held = [np.arange(n) % FOLDS == fold for fold in range(FOLDS if n <= MANY_ROWS else 1)]
         folds = [(self.part(~out), self.part(out)) for out in held]
         at = [training.base_rates() for training, _ in folds]
         losses: list[float] = []
