@@ -201,3 +201,28 @@ def _label_model(targets: Targets, total: float) -> LabelModel:
 
 def _unless_ones(w: Array) -> Array | None:
     return None if (w == 1.0).all() else w
+
+
+def most_rows(design: Design) -> int:
+    """Rows that starts are made on: so few that their principal axes take a second or so."""
+    p = max(design.n_features, 1)
+    most = 2e9 / p**2
+    return int(np.clip(most if most >= p else np.sqrt(2e9 / p), 300, 20_000))
+
+
+def unit_of_each(design: Design, targets: Targets) -> NDArray[np.intp]:
+    """The unit of the fit that each row is: its label, or the likeliest of its labels; -1 where it has none."""
+    positions = np.full(len(design.measure.positions), -1, dtype=np.intp)
+    order = slice(None) if targets.shares is None else np.argsort(targets.shares, kind="stable")
+    positions[targets.rows[order]] = design.entry[order]
+    positions[design.measure.positions < 0] = -1
+    return positions
+
+
+def in_units(penalty: float, scale: float) -> float:
+    """A penalty in the units of X, whose squares it has."""
+    alpha = penalty / scale / scale if scale < 1 else penalty / scale * (1 / scale)
+    if not 1e-306 < alpha < 1e306:
+        kind = "large" if alpha > 1 else "small"
+        raise ValueError(f"entries of X are too {kind} to be squared: rescale X")
+    return alpha

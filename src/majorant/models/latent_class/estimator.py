@@ -34,7 +34,7 @@ from majorant.engine.storage import StoredRows, is_dask, stored_rows
 from majorant.evidence.records import Evidence
 from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
-from majorant.models.latent_class.design import Design, make_design
+from majorant.models.latent_class.design import Design, in_units, make_design, most_rows, unit_of_each
 from majorant.models.latent_class.fit import Found, Search, sampled
 from majorant.models.latent_class.stream import rows_with_labels
 from majorant.models.latent_class.summary import latent_class_summary
@@ -316,7 +316,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
             rows = rows_with_labels(source, names, seed, self.n_jobs)
             self._warn_of_few(rows.design)
             penalty = self._penalty(rows.design.measure.scale, rows.penalty_of_df)
-            sample = sampled(rows.sample, _most(rows.sample), np.random.default_rng(seed))
+            sample = sampled(rows.sample, most_rows(rows.sample), np.random.default_rng(seed))
             found = self._searched(rows.design, sample, penalty, deepcopy(self.bounds), self.init, seed)
             deviations = np.sqrt(rows.variances) / rows.design.measure.scale
             note = f"Starts were made on a sample of {len(sample.weights)} of {n} rows." if rows.n_sampled < n else ""
@@ -411,8 +411,10 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
     def _find(self, design: Design, targets: Targets, init: str | Array, seed: int) -> None:
         measure = design.measure
         penalty = self._penalty(measure.scale, design.penalty_of_df)
-        sample = design if not isinstance(init, str) else sampled(design, _most(design), np.random.default_rng(seed))
-        bounds = None if self.bounds is None else self.bounds.renumbered(_positions(design, targets))
+        sample = (
+            design if not isinstance(init, str) else sampled(design, most_rows(design), np.random.default_rng(seed))
+        )
+        bounds = None if self.bounds is None else self.bounds.renumbered(unit_of_each(design, targets))
         found = self._searched(design, sample, penalty, bounds, init, seed)
         deviations = None
         if self.kernel is None:
@@ -479,7 +481,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         self.class_label_distribution_ = np.ascontiguousarray(found.theta.alpha[order])
         self.class_weights_ = mass[order]
         self.n_active_classes_ = int(np.sum(mass > ACTIVE_SHARE))
-        self.alpha_ = _in_units(penalty, scale)
+        self.alpha_ = in_units(penalty, scale)
         self.logistic_c_ = 2 * self.n_classes / (self.alpha_ * total * design.unit)
         self.objective_ = found.objective * design.unit
         self.n_iter_ = len(found.trace)
@@ -589,28 +591,3 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
 
     def _summary(self) -> Summary:
         return latent_class_summary(self)
-
-
-def _in_units(penalty: float, scale: float) -> float:
-    """A penalty in the units of X, whose squares it has."""
-    alpha = penalty / scale / scale if scale < 1 else penalty / scale * (1 / scale)
-    if not 1e-306 < alpha < 1e306:
-        kind = "large" if alpha > 1 else "small"
-        raise ValueError(f"entries of X are too {kind} to be squared: rescale X")
-    return alpha
-
-
-def _most(design: Design) -> int:
-    """Rows that starts are made on: so few that their principal axes take a second or so."""
-    p = max(design.n_features, 1)
-    most = 2e9 / p**2
-    return int(np.clip(most if most >= p else np.sqrt(2e9 / p), 300, 20_000))
-
-
-def _positions(design: Design, targets: Targets) -> NDArray[np.intp]:
-    """The unit of the fit that each row is: its label, or the likeliest of its labels; -1 where it has none."""
-    positions = np.full(len(design.measure.positions), -1, dtype=np.intp)
-    order = slice(None) if targets.shares is None else np.argsort(targets.shares, kind="stable")
-    positions[targets.rows[order]] = design.entry[order]
-    positions[design.measure.positions < 0] = -1
-    return positions
