@@ -36,6 +36,7 @@ from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
 from majorant.models.latent_class.design import Design, in_units, make_design, most_rows, unit_of_each
 from majorant.models.latent_class.fit import Found, Search, sampled
+from majorant.models.latent_class.starts import given_responsibilities
 from majorant.models.latent_class.stream import rows_with_labels
 from majorant.models.latent_class.summary import latent_class_summary
 from majorant.models.latent_class.targets import Targets, read_targets
@@ -292,7 +293,10 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
                         f"rows without label count only with beta=1; got beta={self.beta:g} and "
                         f"unlabelled_weight={self.unlabelled_weight:g}: set unlabelled_weight=0 to leave them out"
                     )
-                self._find(design, targets, self._given(design, targets, n, weights), seed)
+                init = self.init
+                if not isinstance(init, str):
+                    init = given_responsibilities(init, self.n_classes, n, design, targets, weights)
+                self._find(design, targets, init, seed)
         return self
 
     def _fit_stored(self, source: StoredRows, y: Any, sample_weight: Any, seed: int) -> None:
@@ -380,29 +384,6 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         X = validate_data(self, X, reset=reset, accept_sparse=sparse, dtype=[np.float64, np.float32], order="C")
         check_csr(X)
         return X
-
-    def _given(self, design: Design, targets: Targets, n: int, weights: Array | None) -> str | Array:
-        """The parameter `init` as the search takes it."""
-        if isinstance(self.init, str):
-            return self.init
-        k = self.n_classes
-        table = np.asarray(self.init)
-        if table.shape == (n,):
-            if table.dtype.kind not in "iu" or table.min() < 0 or table.max() >= k:
-                raise ValueError(f"init, as an array of classes, must hold whole numbers from 0 to {k - 1}")
-            table = np.eye(k)[table]
-        elif table.shape != (n, k) or table.dtype.kind not in "biuf":
-            raise ValueError(
-                f"init, as an array, must hold a class a row, shape ({n},), or its probabilities, shape ({n}, {k}); "
-                f"got {table.dtype} of shape {table.shape}"
-            )
-        table = table.astype(np.float64)
-        if not np.isfinite(table).all() or (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=1e-6):
-            raise ValueError("init, as an array of probabilities, must hold rows that are not negative and sum to one")
-        w = targets.weights_under(weights)
-        of_entry = np.zeros((len(design.weights), k))
-        np.add.at(of_entry, design.entry, w[:, None] * table[targets.rows])
-        return np.asarray(of_entry / of_entry.sum(axis=1, keepdims=True))
 
     def _penalty(self, scale: float, of_df: Callable[[float], float]) -> float:
         """In the units of the coordinates."""

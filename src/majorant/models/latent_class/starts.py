@@ -13,6 +13,7 @@ from majorant.engine.chunks import Block
 from majorant.engine.draws import drawn
 from majorant.engine.measure import Measure
 from majorant.models.latent_class.design import Design
+from majorant.models.latent_class.targets import Targets
 from majorant.solvers.nearest import squared_distances
 from majorant.starts.ball import ball_relaxation, nearest_groups, softened
 from majorant.starts.quadratic import QuadraticApproximation, principal_axes
@@ -133,3 +134,45 @@ def as_start(name: str, xi: Array, seed: int) -> Start:
         return xi[block.at]
 
     return Start(name, latent=latent, seed=seed)
+
+
+def given_responsibilities(
+    init: Any, n_classes: int, n_rows: int, design: Design, targets: Targets, weights: Array | None
+) -> Array:
+    """A start that the caller has written down, for the entries of a design.
+
+    Parameters
+    ----------
+    init : array-like of shape (n_rows,) or (n_rows, n_classes)
+        A class a row, or its probabilities.
+    n_classes, n_rows : int
+    design : Design
+    targets : Targets
+    weights : ndarray of shape (n_rows,), optional
+
+    Returns
+    -------
+    ndarray of shape (n_entries, n_classes)
+
+    Raises
+    ------
+    ValueError
+        If it is of another shape, or its rows are no probabilities.
+    """
+    table = np.asarray(init)
+    if table.shape == (n_rows,):
+        if table.dtype.kind not in "iu" or table.min() < 0 or table.max() >= n_classes:
+            raise ValueError(f"init, as an array of classes, must hold whole numbers from 0 to {n_classes - 1}")
+        table = np.eye(n_classes)[table]
+    elif table.shape != (n_rows, n_classes) or table.dtype.kind not in "biuf":
+        raise ValueError(
+            f"init, as an array, must hold a class a row, shape ({n_rows},), or its probabilities, shape ({n_rows}, "
+            f"{n_classes}); got {table.dtype} of shape {table.shape}"
+        )
+    table = table.astype(np.float64)
+    if not np.isfinite(table).all() or (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=1e-6):
+        raise ValueError("init, as an array of probabilities, must hold rows that are not negative and sum to one")
+    w = targets.weights_under(weights)
+    of_entry = np.zeros((len(design.weights), n_classes))
+    np.add.at(of_entry, design.entry, w[:, None] * table[targets.rows])
+    return np.asarray(of_entry / of_entry.sum(axis=1, keepdims=True))
