@@ -56,6 +56,23 @@ def test_classes_have_their_colours_and_rows_their_places_on_the_map(fitted: Any
         np.testing.assert_array_equal(one.get_offsets(), other.get_offsets())
 
 
+def test_of_ten_classes_no_two_look_alike_and_the_legend_lies_beside_the_axes(fitted: Any) -> None:
+    model, X, _ = fitted
+    ax = mj.plot.embedding(model, X, np.arange(70) % 10, method="components")
+    looks = set()
+    for drawn in dots(ax):
+        face, line = drawn.get_facecolor(), to_hex(drawn.get_edgecolor()[0])
+        fill = to_hex(face[0]) if len(face) else "hollow"
+        assert fill not in ("hollow", COLOURS[-1].lower()) or line != "#ffffff"
+        looks.add((fill, line))
+    assert len(looks) == 10  # without a glance at the shape of the mark
+    assert len({drawn.get_paths()[0].vertices.tobytes() for drawn in dots(ax)}) >= 8
+    ax.figure.canvas.draw()
+    legend, box = ax.get_legend().get_window_extent(), ax.get_window_extent()
+    assert legend.x0 >= box.x1
+    assert legend.x1 <= ax.figure.bbox.x1 and legend.y0 >= ax.figure.bbox.y0
+
+
 def test_components_are_drawn_as_they_are_and_numbers_on_a_scale(fitted: Any) -> None:
     model, X, _ = fitted
     y = X[:, 0]

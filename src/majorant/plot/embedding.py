@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._numbers import counted
 from majorant._validation import check_choice
-from majorant.plot.style import GREY, INK, axes, colour, mark, tidy
+from majorant.plot.style import COLOURS, GREY, INK, axes, colour, edge, mark, tidy
 from majorant.summary.neighbourhoods import FEWEST_COLUMNS, FEWEST_ROWS, neighbourhoods_of
 
 if TYPE_CHECKING:
@@ -33,9 +33,11 @@ def embedding(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, meth
     X : array-like or data frame of shape (n_samples, n_features), or dict of arrays
         Rows; of more than 500 t-SNE draws 500, equally spaced in the order of the first component.
     y : array-like of shape (n_samples,), optional
-        Labels, each with a colour and a mark of its own, or real numbers, on a scale of colours.
+        Labels, each with a colour and a mark of its own, or real numbers, on a scale of colours. Marks are hollow from
+        the ninth label on, where colours come again.
     ax : matplotlib Axes, optional
-        Where to draw; by default on a new figure.
+        Where to draw; by default on a new figure. The legend stands to the right: a figure with
+        ``layout="constrained"``, as the default one is, keeps room for that.
     method : {"tsne", "components"}, default="tsne"
         All components by t-SNE, or the first two as they are.
 
@@ -86,7 +88,8 @@ def embedding(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, meth
                 f'{len(latents)}. Give method="components"'
             )
         rows, places = found.rows, found.places
-    ax = axes(ax)
+    if ax is None:
+        ax = axes(None, layout="constrained")
     if known is None:
         ax.scatter(places[:, 0], places[:, 1], s=24, c=INK, edgecolors="white", linewidths=0.5)
     elif type_of_target(known).startswith("continuous"):
@@ -112,7 +115,10 @@ def _add_classes(ax: Axes, places: Any, known: Any, rows: Any) -> None:
     codes = codes[rows]
     for part in np.unique(codes).tolist():
         mine = places[codes == part]
-        name, c, m = str(labels[part]), colour(part), mark(part)
-        ax.scatter(mine[:, 0], mine[:, 1], s=24, c=c, marker=m, edgecolors="white", linewidths=0.5, label=name)
+        drawn = ax.scatter(mine[:, 0], mine[:, 1], s=24, marker=mark(part), label=str(labels[part]))
+        if part < len(COLOURS):
+            drawn.set(facecolor=colour(part), edgecolor=edge(part), linewidth=0.5)
+        else:
+            drawn.set(facecolor="none", edgecolor=colour(part), linewidth=1.2)
     if len(labels) <= MOST_IN_THE_LEGEND:
-        ax.legend(frameon=False)
+        ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(1.0, 1.0))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+YELLOW = "#F0E442"
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", YELLOW)
 """M. Okabe, K. Ito, "Color universal design", 2008; yellow last, as it is faint on white."""
 MARKS = ("o", "D", "^", "s", "v", "P", "X", "*")
 GREY = "#8d8a86"
@@ -28,8 +29,13 @@ def mark(part: int) -> str:
     return MARKS[(part + part // len(COLOURS)) % len(MARKS)]
 
 
-def axes(ax: Axes | None) -> Axes:
-    """The given Axes, or a new one.
+def edge(part: int) -> str:
+    """The edge of a part's marks: white, but dark around yellow, which is faint without one."""
+    return INK if colour(part) == YELLOW else "white"
+
+
+def axes(ax: Axes | None, layout: Literal["constrained"] | None = None) -> Axes:
+    """The given Axes, or a new one in a figure of that layout.
 
     Raises
     ------
@@ -40,7 +46,7 @@ def axes(ax: Axes | None) -> Axes:
         from matplotlib import pyplot
     except ImportError as error:
         raise ImportError('plots need matplotlib: pip install "majorant[cli]"') from error
-    new: Axes = pyplot.subplots()[1] if ax is None else ax
+    new: Axes = pyplot.subplots(layout=layout)[1] if ax is None else ax
     return new
 
 
