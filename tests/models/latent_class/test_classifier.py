@@ -15,6 +15,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 import majorant as mj
 from majorant.engine.loop import minimize
+from majorant.summary import Table
 
 from .problems import xor
 
@@ -268,6 +269,36 @@ def test_the_limit_of_iterations_holds_and_is_told(beta: float) -> None:
     assert [w.filename for w in told] == [__file__]
     assert model.n_iter_ <= (8 if beta == 1 else 4)  # two each to compare starts, of EM, of L-BFGS, and of EM again
     assert not model.evidence_.starts[0].converged
+
+
+@pytest.mark.parametrize("n_labels", [7, 13])
+def test_every_class_shows_the_label_it_makes_most_likely(n_labels: int) -> None:
+    g = np.random.default_rng(0)
+    y = g.integers(n_labels, size=60 * n_labels)
+    X = 6 * np.eye(n_labels)[y][:, 1:] + 0.3 * g.normal(size=(len(y), n_labels - 1))
+    shown = mj.LatentClassClassifier(3, n_init=1, random_state=0).fit(X[y >= n_labels - 3], y[y >= n_labels - 3])
+    assert "labels, with" not in str(shown.summary())
+    model = mj.LatentClassClassifier(n_labels, n_init=1, random_state=0).fit(X, y)
+    (block,) = [block for block in model.summary().blocks if block.heading == "LATENT CLASSES"]
+    table = block.content[0]
+    assert isinstance(table, Table)
+    columns = [column.name for column in table.columns if column.name.startswith("p(")]
+    for k, row in enumerate(table.to_records()):
+        likeliest = model.classes_[model.class_label_distribution_[k].argmax()]
+        assert max(float(row[name]) for name in columns) == row[f"p({likeliest})"]
+    assert columns == [f"p({label})" for label in model.classes_ if f"p({label})" in columns]
+    told = "labels, with the most likely one of each class among them." in str(model.summary())
+    assert told == (len(columns) < n_labels)
+
+
+def test_labels_beyond_ten_are_left_out_of_the_summary() -> None:
+    g = np.random.default_rng(0)
+    y = g.integers(12, size=600)
+    X = np.sign(y - 5.5)[:, None] + 0.3 * g.normal(size=(600, 2))
+    model = mj.LatentClassClassifier(2, n_init=1, random_state=0).fit(X, y)
+    assert "10 of 12 labels, with the most likely one of each class among them." in str(model.summary())
+    likeliest = model.classes_[model.class_label_distribution_.argmax(axis=1)]
+    assert all(f"p({label})" in str(model.summary()) for label in likeliest)
 
 
 def test_every_start_draws_its_own_noise(monkeypatch: pytest.MonkeyPatch) -> None:

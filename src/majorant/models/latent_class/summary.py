@@ -14,7 +14,7 @@ Array = NDArray[np.float64]
 
 MOST_CLASSES = 20
 MOST_FEATURES = 3
-MOST_LABELS = 6
+MOST_LABELS = 10
 TELLING = 0.1
 """A feature that says less than this share of what the most telling one does is not named."""
 NO_FEATURES = "With a kernel no feature speaks for or against a class by itself."
@@ -64,12 +64,13 @@ def telling_features(contrasts: Array, sign: int = 0) -> list[int]:
 def _classes(model: Any) -> list[Table | str]:
     labels = [str(label) for label in model.classes_]
     described = n_described(model)
+    shown = _told_labels(model.class_label_distribution_[: min(described, MOST_CLASSES)])
     columns = [Column("latent class"), Column("share", 3)]
-    columns += [Column(f"p({label})", 3) for label in labels[:MOST_LABELS]]
+    columns += [Column(f"p({labels[j]})", 3) for j in shown]
     columns += [] if model.class_contrasts_ is None else [Column("more of"), Column("less of")]
     rows: list[tuple[str | float, ...]] = []
     for k in range(min(described, MOST_CLASSES)):
-        alpha = model.class_label_distribution_[k, :MOST_LABELS]
+        alpha = model.class_label_distribution_[k, shown]
         rows.append((str(k + 1), float(model.class_weights_[k]), *map(float, alpha), *_telling(model, k)))
     content: list[Table | str] = [Table("latent classes", columns, rows)]
     if described > MOST_CLASSES:
@@ -80,11 +81,19 @@ def _classes(model: Any) -> list[Table | str]:
             f"{counted(unused, 'more class', 'more classes')} {'holds' if unused == 1 else 'hold'} "
             f"{100 * ACTIVE_SHARE:g} % of the rows or less."
         )
-    if len(labels) > MOST_LABELS:
-        content.append(f"The first {MOST_LABELS} of {len(labels)} labels.")
+    if len(shown) < len(labels):
+        content.append(f"{len(shown)} of {len(labels)} labels, with the most likely one of each class among them.")
     if model.class_contrasts_ is None:
         content.append(NO_FEATURES)
     return content
+
+
+def _told_labels(distribution: Array) -> list[int]:
+    """Labels that have a column: the most likely one of each class, then those that any class makes most likely."""
+    likeliest = set(distribution.argmax(axis=1).tolist())
+    ranked = np.argsort(-distribution.max(axis=0), kind="stable").tolist()
+    others = [j for j in ranked if j not in likeliest][: max(MOST_LABELS - len(likeliest), 0)]
+    return sorted([*likeliest, *others])
 
 
 def _telling(model: Any, k: int) -> list[str]:
