@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from sklearn.datasets import load_wine
@@ -63,7 +64,44 @@ def test_the_model_is_the_one_of_python(demo: tuple[Path, str]) -> None:
     model = mj.KMeans(3, random_state=0).fit(X)
     again = load(demo[0] / "demo" / "run" / "model.majorant")
     np.testing.assert_allclose(again.cluster_centers_, model.cluster_centers_, rtol=1e-9, atol=1e-9)
-    assert list(again.feature_names_in_) == list(load_wine().feature_names)
+    assert list(again.feature_names_in_) == [f"{name} (standardised)" for name in load_wine().feature_names]
+
+
+def test_the_model_of_standardised_columns_refuses_those_of_the_table(demo: tuple[Path, str]) -> None:
+    run = demo[0] / "demo" / "run"
+    assert "the fitted model, of standardised columns" in demo[1]
+    model, wines = load(run / "model.majorant"), pd.read_csv(demo[0] / "demo" / "wine.csv")
+    for raw in (wines, pl.from_pandas(wines)):
+        with pytest.raises(ValueError, match=r"alcohol \(standardised\)"):
+            model.predict(raw)
+    wines.to_parquet(demo[0] / "demo" / "wine.parquet")
+    with pytest.raises(ValueError, match=r"alcohol \(standardised\)"):
+        model.predict(mj.open_rows(demo[0] / "demo" / "wine.parquet"))
+    (demo[0] / "demo" / "wine.parquet").unlink()
+    told = json.loads((run / "summary.json").read_text(encoding="utf-8"))  # as docs/command_line.md has it
+    units = told["standardisation"]
+    rows = (wines[told["features"]] - units["means"]) / units["scales"]
+    labels = model.predict(rows.add_suffix(" (standardised)"))
+    np.testing.assert_array_equal(labels + 1, pl.read_csv(run / "assignments.csv")["cluster"].to_numpy())
+
+
+@pytest.mark.parametrize("model", ["kmeans", "gaussian-mixture", "regression-mixture", "latent-class", "harmonium"])
+def test_models_of_standardised_columns_predict_for_the_command_line_alone(
+    majorant: Callable[..., Any], tmp_path: Path, model: str
+) -> None:
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal([50, 3], [9, 0.1], (90, 2)), columns=["a", "b"])
+    frame["y"] = np.where(frame["a"] > 50, 1, 0) if model == "latent-class" else random.normal(size=90)
+    frame.to_csv("t.csv", index=False)
+    target = ["--target", "y"] if model in ("regression-mixture", "latent-class") else []
+    done = majorant("fit", model, "t.csv", "--features", "a,b", *target, "--k", "2", "--standardise", "--out", "run")
+    assert (done.status, done.err) == (0, "")
+    assert majorant("predict", "run", "t.csv", "--out", "p.csv").status == 0
+    assert majorant("report", "run").status == 0
+    fitted = mj.load(tmp_path / "run" / "model.majorant")
+    assert list(fitted.feature_names_in_) == ["a (standardised)", "b (standardised)"]
+    with pytest.raises(ValueError, match="standardised"):
+        (fitted.transform if model == "harmonium" else fitted.predict)(frame[["a", "b"]])
 
 
 def test_assignments_hold_one_row_a_row(demo: tuple[Path, str]) -> None:

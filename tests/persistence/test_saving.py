@@ -63,6 +63,14 @@ def test_a_fitted_model_comes_back(tmp_path: Path) -> None:
         again.predict(X.rename(columns={"a": "z"}))
 
 
+def test_a_folder_is_no_model(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="is a folder, not a saved model"):
+        load(tmp_path)
+    save(fitted(), tmp_path / "model.majorant")
+    with pytest.raises(ValueError, match=r"is a folder: load .*model\.majorant"):
+        load(tmp_path)
+
+
 def test_equal_models_give_equal_files(tmp_path: Path) -> None:
     for name in "ab":
         save(fitted(), tmp_path / name)

@@ -32,6 +32,7 @@ from majorant.cli.runs import (
     Writer,
     check_free,
     table_files,
+    with_feature_names,
     write_run,
 )
 from majorant.cli.settings import find_model
@@ -104,6 +105,8 @@ def screen(run: FittedRun) -> list[str]:
         lines += ["", *messages.look_out_lines(run.look_out)]
     out = run.request.out
     whats = _WHAT if run.matrix.bags is None else {**_WHAT, ASSIGNMENTS: "one row for each bag, with its region"}
+    if standardised:
+        whats = {**whats, MODEL: "the fitted model, of standardised columns"}
     written = {*_writers(run), *([TABLES] if run.request.report and (out / TABLES).is_dir() else [])}
     lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in written})]
     lines += ["", *messages.labelled("Next", f"majorant predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
@@ -143,7 +146,10 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
 
 def _save(run: FittedRun, path: Path, recipe: Recipe) -> None:
     try:
-        save(run.estimator, path, extra=recipe.to_state())
+        estimator = (
+            run.estimator if recipe.standardisation is None else with_feature_names(run.estimator, recipe.feature_names)
+        )
+        save(estimator, path, extra=recipe.to_state())
     except UnsavableError as error:
         raise CommandError(f"the model cannot be saved: {error}.") from error
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import secrets
 import shutil
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from majorant.cli.errors import CommandError
 from majorant.cli.matrix import Columns, Standardisation
@@ -78,6 +81,12 @@ class Recipe:
     created: str
     selection: Selection | None = None
 
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What the saved model calls its features: standardised ones by another name, so that it refuses raw ones."""
+        names = self.columns.features
+        return names if self.standardisation is None else tuple(f"{name} (standardised)" for name in names)
+
     def to_state(self) -> dict[str, Any]:
         """Plain values, for saving."""
         units = self.standardisation
@@ -115,7 +124,7 @@ def read_run(folder: Path) -> tuple[Any, Recipe]:
         raise CommandError(f"{folder} is not a run: it {what}.", "A run is the folder that majorant fit wrote.")
     try:
         estimator, extra = load_with_extra(folder / MODEL)
-        return estimator, Recipe.from_state(extra)
+        recipe = Recipe.from_state(extra)
     except SavedModelError as error:
         raise CommandError(f"{error}.", "Fit the model again.") from error
     except (KeyError, TypeError) as error:
@@ -124,6 +133,16 @@ def read_run(folder: Path) -> tuple[Any, Recipe]:
         ) from error
     except OSError as error:
         raise CommandError(f"{folder / MODEL} cannot be opened: {error.strerror}.") from error
+    return with_feature_names(estimator, recipe.columns.features), recipe
+
+
+def with_feature_names(estimator: Any, names: Sequence[str]) -> Any:
+    """The same fit under other names of its features, if it knows any."""
+    if not hasattr(estimator, "feature_names_in_") or len(estimator.feature_names_in_) != len(names):
+        return estimator
+    renamed = copy.copy(estimator)
+    renamed.feature_names_in_ = np.array(names, dtype=object)
+    return renamed
 
 
 def table_files() -> list[str]:

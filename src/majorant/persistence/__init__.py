@@ -85,13 +85,16 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     SavedModelError
-        A ValueError: the file is damaged, is no saved model, or comes from a newer version of majorant.
+        A ValueError: the file is damaged, is no saved model or a folder, or comes from a newer version of majorant.
     """
     return load_with_extra(path)[0]
 
 
 def load_with_extra(path: str | os.PathLike[str]) -> tuple[Any, Any]:
     """Load a model together with what was kept beside it; see `load`."""
+    if Path(path).is_dir():
+        model = Path(path) / "model.majorant"
+        raise SavedModelError(f"{path} is a folder" + (f": load {model}" if model.is_file() else ", not a saved model"))
     with Path(path).open("rb") as stream:
         return _loaded(stream, os.fspath(path))
 
