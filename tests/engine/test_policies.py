@@ -200,10 +200,56 @@ class TestBiased:
         np.testing.assert_allclose(Biased(wish).propose(view, 4.0), expected)
 
     def test_a_class_is_no_bias(self) -> None:
-        with pytest.raises(TypeError, match=r"bias must be an object such as Balance\(\)"):
+        with pytest.raises(TypeError, match=r"such as Balance\(\); got the class Balance itself: write Balance\("):
             Biased(Balance)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="bias must be an object"):
             Biased("balance")  # type: ignore[arg-type]
+
+    @pytest.mark.parametrize(
+        ("there", "lacking"),
+        [
+            (["prefer"], r"prepare\(family, theta, data\) and renumbered\(positions\)"),
+            (["prefer", "renumbered"], r"prepare\(family, theta, data\)"),
+            (["prefer", "prepare"], r"renumbered\(positions\)"),
+            (["prepare", "renumbered"], r"prefer\(view\)"),
+            (["choose"], r"renumbered\(positions\)"),
+        ],
+    )
+    def test_a_method_that_is_lacking_is_named(self, there: list[str], lacking: str) -> None:
+        hints = type("Hints", (), dict.fromkeys(there, lambda self, *given: None))()
+        with pytest.raises(TypeError, match=rf"^Hints lacks {lacking}: a bias has the methods"):
+            Biased(hints)
+
+    @pytest.mark.parametrize(
+        ("given", "error", "message"),
+        [
+            (np.zeros(5), ValueError, r"shape \(5, 3\), or \(1, 3\) for all rows alike; got shape \(5,\)"),
+            (np.zeros(3), ValueError, r"got shape \(3,\)"),
+            (np.zeros((5, 1)), ValueError, r"got shape \(5, 1\)"),
+            (np.zeros((3, 5)), ValueError, r"got shape \(3, 5\)"),
+            (0.0, ValueError, r"got shape \(\)"),
+            ([[0.0, 1.0], [0.0]], ValueError, "got rows of unequal length"),
+            (None, TypeError, "got NoneType"),
+            ("much", TypeError, "got <U4"),
+            (np.full((5, 3), "much"), TypeError, "got <U4"),
+            (np.full((5, 3), 1j), TypeError, "got complex128"),
+            (np.array([[0.0, np.nan, 0.0]]), ValueError, "finite numbers; unit 7 has nan at state 1"),
+            (np.where(np.eye(5, 3) > 0, np.inf, 0.0), ValueError, "unit 7 has inf at state 0"),
+            (np.array([[0.0, 0.0, -np.inf]]), ValueError, "unit 7 has -inf at state 2"),
+        ],
+    )
+    @pytest.mark.parametrize("beta", [SOFT, HARD])
+    def test_what_is_preferred_is_checked(self, given: Any, error: type[Exception], message: str, beta: float) -> None:
+        view = view_of(np.ones((5, 3)), beta, first=7)
+        with pytest.raises(error, match=rf"^Wish\.prefer must give .*{message}"):
+            Biased(Wish(given)).propose(view, 1.0)
+
+    def test_a_preference_may_be_that_of_all_units_and_pass_over_absent_states(self) -> None:
+        energies = np.array([[1.0, 2.0, np.inf], [2.0, 2.0, 1.0]])
+        wish = np.array([[0.0, 3.0, -np.inf], [1.0, 0.0, 0.0]])
+        assert Biased(Wish(wish)).propose(view_of(energies), 1.0).tolist() == [1, 0]
+        one = Biased(Wish([[0, 4, 0]])).propose(view_of(energies), 1.0)
+        assert one.tolist() == [1, 1]
 
     def test_renumbering_reaches_the_bias(self) -> None:
         policy = Biased(PairConstraints([[0, 1]]), eta=0.2).renumbered(np.array([4, 7]))

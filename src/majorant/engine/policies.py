@@ -223,7 +223,10 @@ class Bias(Protocol):
         ...
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """How much each state is preferred, shape (rows, n_states) or what broadcasts to it, of order one."""
+        """How much each state is preferred, finite, of order one.
+
+        Of shape (rows, n_states), or (1, n_states) where it is the same of all units.
+        """
         ...
 
     def renumbered(self, positions: NDArray[np.intp]) -> Bias:
@@ -270,8 +273,7 @@ class Biased(BoundPolicy):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.bias, type) or not isinstance(self.bias, Bias | WholeBias):
-            raise TypeError(f"bias must be an object such as Balance(); got {self.bias!r}")
+        _check_bias(self.bias)
 
     def prepare(
         self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int, bound: float = np.inf
@@ -283,7 +285,7 @@ class Biased(BoundPolicy):
 
     def propose(self, view: View, price: float) -> Latent:
         if isinstance(self.bias, Bias):
-            return tilted(view, self.bias.prefer(view), price)
+            return tilted(view, _preferred(self.bias.prefer(view), view, self.bias), price)
         chosen: Latent = view.block.memory[CHOSEN]
         return chosen
 
@@ -299,6 +301,63 @@ class Biased(BoundPolicy):
         """With a bias that offers ``repeated(n_groups, size)``: where it names units of the first group only."""
         again = getattr(self.bias, "repeated", None)
         return self if again is None else replace(self, bias=again(n_groups, size))
+
+
+def _check_bias(bias: Any) -> None:
+    """Refuse what has not the methods of a bias, and say which ones it lacks.
+
+    Raises
+    ------
+    TypeError
+    """
+    if isinstance(bias, type):
+        name = bias.__name__
+        raise TypeError(f"bias must be an object such as Balance(); got the class {name} itself: write {name}(...)")
+    of_states = ("prepare(family, theta, data)", "prefer(view)", "renumbered(positions)")
+    of_all = ("choose(view, budget)", "renumbered(positions)")
+    wanted = of_all if _has(bias, of_all[0]) else of_states
+    lacking = [method for method in wanted if not _has(bias, method)]
+    if len(lacking) == len(wanted):
+        raise TypeError(f"bias must be an object such as Balance(); got {bias!r}")
+    if lacking:
+        raise TypeError(
+            f"{type(bias).__name__} lacks {' and '.join(lacking)}: a bias has the methods {', '.join(of_states)}, "
+            f"or the methods {', '.join(of_all)}"
+        )
+
+
+def _has(bias: Any, method: str) -> bool:
+    return callable(getattr(bias, method.partition("(")[0], None))
+
+
+def _preferred(given: Any, view: View, bias: Bias) -> NDArray[Any]:
+    """What a bias prefers, in a form in which energies can be tilted by it.
+
+    Raises
+    ------
+    ValueError, TypeError
+    """
+    n, n_states = view.energies.shape
+    name = type(bias).__name__
+    expected = f"{name}.prefer must give numbers of shape ({n}, {n_states}), or (1, {n_states}) for all rows alike"
+    try:
+        array = np.asarray(given)
+    except ValueError as error:
+        raise ValueError(f"{expected}; got rows of unequal length") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{expected}; got {type(given).__name__ if array.dtype == object else array.dtype}")
+    if array.shape not in ((n, n_states), (1, n_states)):
+        raise ValueError(f"{expected}; got shape {array.shape}")
+    if not np.isfinite(array).all():  # a state that is absent may be disliked without limit
+        array = np.broadcast_to(array, (n, n_states))
+        bad = ~np.isfinite(array) & ~((array == -np.inf) & np.isinf(view.energies))
+        if bad.any():
+            row, state = np.argwhere(bad)[0]
+            raise ValueError(
+                f"{name}.prefer must give finite numbers; unit {view.block.first + row} has {array[row, state]} at "
+                f"state {state}"
+            )
+    return array
 
 
 def _choose(
