@@ -7,7 +7,7 @@ import json
 import pytest
 
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table
-from majorant.summary.text import bar, display_width, is_ascii_only, plain, shortened
+from majorant.summary.text import bar, display_width, is_ascii_only, on_two_lines, plain, shortened
 
 GROUPED = Table(
     "components",
@@ -110,6 +110,40 @@ def test_wide_tables_continue_below_with_their_first_column() -> None:
     assert max(map(len, lines)) <= 78
     assert sum(line.startswith("  cluster") for line in lines) == lines.count("") + 1 > 1
     assert all(f"feature_{i}" in "\n".join(lines) for i in range(13))
+
+
+@pytest.mark.parametrize(
+    ("listed", "width", "expected"),
+    [
+        ("", 10, ("", "")),
+        ("+a, -b", 12, ("+a, -b", "")),
+        ("+a, -b, +c", 10, ("+a, -b, +c", "")),
+        ("+a, -b, +c", 9, ("+a, -b,", "+c")),
+        ("+abc, -def, +ghi", 11, ("+abc, -def,", "+ghi")),
+        ("+abc, -def, +ghi, -jkl, +mno", 11, ("+abc, -def,", "+ghi, ...")),
+        ("+abc, -def, +ghi, -jkl", 11, ("+abc, -def,", "+ghi, -jkl")),
+        ("+abcdefghij, -k", 12, ("+abc..., -k", "")),
+    ],
+)
+def test_lists_stand_on_two_lines_with_whole_entries(listed: str, width: int, expected: tuple[str, str]) -> None:
+    assert on_two_lines(listed, width) == expected
+    assert all(display_width(line) <= width for line in on_two_lines(listed, width))
+
+
+@pytest.mark.parametrize("length", [1, 12, 25, 40, 57, 90])
+def test_a_column_of_lists_fills_the_page_and_leaves_no_name_cut(length: int) -> None:
+    names = [sign + letter * length for sign, letter in ("+a", "-b", "+c")]
+    table = Table(
+        "t",
+        [Column("component"), Column("x", lists=True), Column("y", lists=True)],
+        [[str(k), ", ".join(names), "+z"] for k in (1, 2)],
+    )
+    lines = table.to_lines()
+    assert max(map(display_width, lines)) <= 78
+    whole = [name for name in names if name in " ".join(lines)]
+    assert whole == (names if length < 31 else names[:2] if length < 58 else [])
+    assert next(line.split()[1][:2] for line in lines if line.lstrip().startswith("2 ")) == "+a"
+    assert ", ".join(names) in table.to_markdown() and ", ".join(names) in table.to_html()
 
 
 def test_decimal_points_align() -> None:

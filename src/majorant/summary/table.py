@@ -9,7 +9,7 @@ from typing import Any
 
 from majorant._frames import data_frame
 from majorant._numbers import NumberFormat, Rounding, html_number, number_format
-from majorant.summary.text import WIDTH, bar, display_width, is_ascii_only, padded, plain, shortened
+from majorant.summary.text import WIDTH, bar, display_width, is_ascii_only, on_two_lines, padded, plain, shortened
 
 Cell = str | int | float | None
 
@@ -40,6 +40,9 @@ class Column:
         To which side numbers are rounded.
     empty : str
         What an empty cell shows.
+    lists : bool
+        Whether cells are lists with commas. The terminal shows as many whole entries of one as two lines hold, each as
+        wide as the page leaves.
     """
 
     header: str
@@ -49,6 +52,7 @@ class Column:
     key: str = ""
     rounding: Rounding = "nearest"
     empty: str = ""
+    lists: bool = False
 
     @property
     def name(self) -> str:
@@ -107,9 +111,13 @@ class Table:
     def to_lines(self, width: int = WIDTH - 2, ascii_only: bool | None = None) -> list[str]:
         """Lines for the terminal: the header, then the rows; columns that do not fit follow below, after the first."""
         ascii_only = is_ascii_only() if ascii_only is None else ascii_only
-        laid_out = [_LaidOutColumn.of(column, self._cells(i), self._mark(i)) for i, column in enumerate(self.columns)]
+        key = _LaidOutColumn.of(self.columns[0], self._cells(0), self._mark(0))
+        room = width - len(_INDENT) - key.width - _GAP
+        others = [
+            _LaidOutColumn.of(column, self._cells(i), self._mark(i), room) for i, column in enumerate(self.columns) if i
+        ]
         lines: list[str] = []
-        for part in _parts_that_fit(laid_out, width - len(_INDENT)):
+        for part in _parts_that_fit([key, *others], width - len(_INDENT)):
             lines += [""] if lines else []
             lines += self._part_lines(part)
         if self.bars and len(lines) == len(self.rows) + 1:
@@ -137,6 +145,8 @@ class Table:
                 lines += [""] if starts else []
                 cells[0] = cells[0] if starts else " " * part[0].width
             lines.append(_INDENT + (" " * _GAP).join(cells))
+            if any(column.second[i].strip() for column in part):
+                lines.append(_INDENT + (" " * _GAP).join(column.second[i] for column in part))
         return lines
 
     def _with_bars(self, lines: list[str], width: int, ascii_only: bool) -> list[str]:
@@ -193,11 +203,14 @@ class _LaidOutColumn:
     header: str
     full: list[str]
     cells: list[str]
+    second: list[str]
     width: int
     right: bool
 
     @classmethod
-    def of(cls, column: Column, values: Sequence[Cell], marked: int | None = None) -> _LaidOutColumn:
+    def of(
+        cls, column: Column, values: Sequence[Cell], marked: int | None = None, room: int = _LONGEST_TEXT
+    ) -> _LaidOutColumn:
         numbers = [v for v in values if v is not None and not isinstance(v, str)]
         style = NumberFormat(0) if column.decimals is None else number_format(numbers, column.decimals)
         full = [
@@ -206,13 +219,17 @@ class _LaidOutColumn:
         ]
         right = bool(numbers)
         header = shortened(plain(column.header), _LONGEST_TEXT)
-        texts = full if right else [shortened(t, _LONGEST_TEXT) for t in full]
+        texts = full if right or column.lists else [shortened(t, _LONGEST_TEXT) for t in full]
+        below = [""] * len(full)
+        if column.lists:
+            texts, below = [on_two_lines(t, room)[0] for t in full], [on_two_lines(t, room)[1] for t in full]
         if marked is not None:  # the others keep their places below and above the marked one
             texts = [text + (" *" if i == marked else "  ") for i, text in enumerate(texts)]
             header += "  "
         least = max(column.min_width, _LEAST_WIDTH_OF_DECIMALS if column.decimals else 0)
-        width = max([least, 0 if column.spills else display_width(header), *map(display_width, texts)])
-        return cls(column, header, full, [padded(t, width, right) for t in texts], width, right)
+        width = max([least, 0 if column.spills else display_width(header), *map(display_width, [*texts, *below])])
+        cells, second = ([padded(t, width, right) for t in lines] for lines in (texts, below))
+        return cls(column, header, full, cells, second, width, right)
 
 
 def _parts_that_fit(columns: Sequence[_LaidOutColumn], width: int) -> Iterator[list[_LaidOutColumn]]:

@@ -43,6 +43,27 @@ def shortened(text: str, width: int) -> str:
     return kept + "..."
 
 
+def on_two_lines(listed: str, width: int) -> tuple[str, str]:
+    """A list with commas on a line of `width` columns and, if need be, on a second one.
+
+    Entries stay whole, unless one is longer than a line; for those that do not fit stand three dots.
+    """
+    entries = [shortened(entry, width - len(", ...")) for entry in listed.split(", ")]
+    lines = ["", ""]
+    at = 0
+    for i, entry in enumerate(entries):
+        last = i == len(entries) - 1
+        text = entry if last else f"{entry},"
+        joined = f"{lines[at]} {text}".lstrip()
+        if lines[at] and display_width(joined) + (0 if last or at == 0 else 4) > width:
+            if at:
+                lines[at] += " ..."
+                break
+            at, joined = 1, text
+        lines[at] = joined
+    return lines[0], lines[1]
+
+
 def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
     """Lines of at most `width` columns; `first` opens the first line and `rest` all others."""
     rest = " " * len(first) if rest is None else rest

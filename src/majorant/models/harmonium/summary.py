@@ -9,6 +9,7 @@ from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted
 
 MOST_COMPONENTS = 20
 MOST_FEATURES = 3
+SIGNS = "Correlated columns may have opposite signs in a component: read them together, not sign by sign."
 
 
 def harmonium_summary(model: Any) -> Summary:
@@ -62,10 +63,11 @@ def _components(model: Any) -> list[Table | str]:
     if model.rank_ == 0:
         return ["No component: with this penalty the columns are best taken to be independent."]
     shown = min(model.rank_, MOST_COMPONENTS)
-    columns = [Column("component"), *(Column(view.name) for view in model.views_)]
+    columns = [Column("component"), *(Column(view.name, lists=True) for view in model.views_)]
     tops = [top_features(model, view.name, MOST_FEATURES) for view in model.views_]
     rows = [(str(k + 1), *(", ".join(top[k]) for top in tops)) for k in range(shown)]
     content: list[Table | str] = [Table("components", columns, rows)]
+    content.append(SIGNS)
     if model.rank_ > shown:
         content.append(f"{model.rank_ - shown} more components.")
     return content

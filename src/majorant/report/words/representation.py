@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from majorant.models.harmonium.summary import SIGNS
 from majorant.report import numbers
 from majorant.report.html import escaped, shortened
 from majorant.report.measures.representation import Representation
@@ -135,7 +136,8 @@ def topics_notes(representation: Representation, n_shown: int) -> list[str]:
     """How to read the table."""
     texts = [
         "<b>One line a component</b>, by falling variance of its expected value, with the features of each view that "
-        "speak most for it (+) and against it (\u2212). <b>Weight</b> is its share of all squared weights."
+        "speak most for it (+) and against it (\u2212). <b>Weight</b> is its share of all squared weights.",
+        SIGNS,
     ]
     if n_shown < representation.rank:
         texts.append(f"The first {in_prose(n_shown)} of {in_prose(representation.rank)} are shown.")
