@@ -94,6 +94,23 @@ def test_a_run_of_three_views(majorant: Majorant, table: pl.DataFrame) -> None:
     assert Path("run/report.html").read_text(encoding="utf-8") == page
 
 
+def test_a_fit_that_has_grown_tells_its_components_everywhere(majorant: Majorant, table: pl.DataFrame) -> None:
+    few = [*FIT[:5], "--k", "1", "--set", "l2=0.3"]
+    answer = majorant(*few, "--set", "grow=True", *RUN)
+    assert answer.status == 0 and "harmonium, 3 components, grown from 1, 8 features" in answer.out
+    told = json.loads(Path("run/summary.json").read_text())["model"]
+    assert (told["n_components"], told["n_components_asked_for"], told["grown"]) == (3, 1, True)
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    assert page.count("grown from 1") == 2 and "at most</small>" not in page.split('id="certificate"')[0]
+    assert "No harmonium with this penalty has a log-loss below" in page and "one component has" not in page
+    assert "no harmonium with this penalty on these data" in " ".join(answer.out.split())
+    assert majorant(*few, "--out", "bound").status == 0
+    told = json.loads(Path("bound/summary.json").read_text())["model"]
+    assert (told["n_components"], told["n_components_asked_for"], told["grown"]) == (1, 1, False)
+    size = next(line for line in majorant("compare", "run", "bound").out.splitlines() if line.split()[:1] == ["size"])
+    assert size.split("  ")[-1].strip() == "1 of at most 1 component" and "3 components, grown from 1" in size
+
+
 def test_a_fit_that_had_not_ended_is_not_called_an_optimum(majorant: Majorant, table: pl.DataFrame) -> None:
     answer = majorant(*FIT, "--set", "max_iter=3", *RUN)
     assert answer.status == 0 and "A global optimum" not in answer.out

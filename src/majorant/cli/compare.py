@@ -17,6 +17,7 @@ from majorant.cli.runs import ASSIGNMENTS, SUMMARY, Recipe, read_run
 from majorant.cli.tables import read_table
 from majorant.evidence.matching import MatchedLabels, match_labels
 from majorant.evidence.selection import CRITERIA
+from majorant.models.harmonium.reading import components_in_words
 from majorant.registry import card_of
 from majorant.summary import Column, Table, counted
 from majorant.summary.text import WIDTH, wrapped
@@ -58,6 +59,14 @@ class Side:
     def objective(self) -> float:
         """What was minimised or maximised."""
         return float(self.estimator.evidence_.best)
+
+    @property
+    def size(self) -> str:
+        """Number of the model's parts, in words."""
+        if hasattr(self.estimator, "n_allowed_"):
+            return components_in_words(self.estimator)
+        card = card_of(self.estimator)
+        return counted(int(card.size_of(self.estimator)), card.part)
 
     @property
     def data(self) -> dict[str, Any]:
@@ -133,7 +142,7 @@ def _facts(side: Side) -> dict[str, str]:
     name = evidence.objective_name
     facts = {
         "model": card.title,
-        "size": counted(int(card.size_of(side.estimator)), card.part),
+        "size": side.size,
         "table": side.recipe.table_name,
         "features": str(len(columns.features)) if formula is None else formula.text,
         "standardised": "no" if side.recipe.standardisation is None else "yes",

@@ -290,7 +290,7 @@ def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> None:
     if evidence.sense == "max":
         estimator.evidence_ = evidence.with_bound(made.bound, made.solution)
     elif made.bound > 0:
-        estimator.evidence_ = evidence.with_bound(made.bound)
+        estimator.evidence_ = evidence.with_bound(made.bound, evidence.bound_on)
 
 
 def _asks_for_more(certify: Callable[..., Any], n_given: int) -> bool:

@@ -38,6 +38,7 @@ from majorant.cli.runs import (
 from majorant.cli.settings import find_model
 from majorant.cli.tables import is_same_file
 from majorant.cli.views import described
+from majorant.models.harmonium.reading import components_in_words, has_grown
 from majorant.persistence import UnsavableError, save
 from majorant.summary import counted
 
@@ -84,8 +85,8 @@ def screen(run: FittedRun) -> list[str]:
     lines = use.lines()
     selection = run.selection
     chosen = counted(run.size, run.card.part) if selection is None else selection.describe(selection.best)
-    if run.card.kind == "representation" or run.views is not None:
-        chosen = f"{run.estimator.rank_} of at most {chosen}"
+    if hasattr(run.estimator, "n_allowed_"):
+        chosen = components_in_words(run.estimator)
     lines += messages.model_lines(run.card.title, chosen, len(run.columns.features), standardised)
     if hasattr(run.estimator, "views_"):
         lines += messages.view_lines(run.estimator.views_, _in_no_view(run))
@@ -173,6 +174,17 @@ def _recipe(run: FittedRun) -> Recipe:
     )
 
 
+def _components(estimator: Any) -> dict[str, Any]:
+    """Of a model that uses as many components as it needs: how many that are, in place of how many were asked for."""
+    if not hasattr(estimator, "n_allowed_"):
+        return {}
+    return {
+        "n_components": estimator.rank_,
+        "n_components_asked_for": estimator.n_components,
+        "grown": has_grown(estimator),
+    }
+
+
 def numbers(run: FittedRun) -> dict[str, Any]:
     """What summary.json holds: every number on the screen, with all digits."""
     evidence = run.estimator.evidence_
@@ -193,6 +205,7 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             "name": run.card.name,
             "title": run.card.title,
             run.card.size_parameter or plural_of(run.card.part): run.size,
+            **_components(run.estimator),
         },
         "features": list(run.columns.features),
         **({} if run.views is None else {"views": described(run.views)}),

@@ -180,13 +180,13 @@ def classification_header(classification: Classification) -> Header:
 
 def representation_header(representation: Representation) -> Header:
     """Title, lede and five facts of a representation."""
-    model, name = representation.model, representation.evidence.objective_name
+    name = representation.evidence.objective_name
     views = ("Views", numbers.integer(len(representation.views)), "")
     explained = representation.r2
     facts = (
         _shape(representation),
         views if explained is None else ("R\u00b2", numbers.fixed(explained, 3), "on the rows of the fit"),
-        ("Components", numbers.integer(representation.rank), f"of {numbers.integer(model.n_allowed_)} at most"),
+        ("Components", numbers.integer(representation.rank), representation_words.of_how_many(representation)),
         (escaped(name).capitalize(), numbers.objective(representation.objective, name), "nats a row"),
         _hits(representation.evidence),
     )

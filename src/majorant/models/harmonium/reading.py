@@ -8,9 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from majorant._numbers import counted
 from majorant.models.harmonium.data import rows_of_views
 
 Array = NDArray[np.float64]
+
+
+def components_in_words(model: Any) -> str:
+    """How many components are used, of how many: "3 of at most 5 components", "16 components, grown from 5"."""
+    if has_grown(model):
+        return f"{counted(model.rank_, 'component')}, grown from {model.n_components}"
+    return f"{model.rank_} of at most {counted(model.n_allowed_, 'component')}"
+
+
+def has_grown(model: Any) -> bool:
+    """Whether ``grow=True`` has led beyond the components that were asked for."""
+    return bool(model.rank_ > model.n_components)
 
 
 def top_features(model: Any, view: str, most: int) -> list[list[str]]:

@@ -27,7 +27,7 @@ def optimality_section(fit: Fit) -> Section | None:
     eigenvalue = numbers.DASH if certificate.eigenvalue is None else numbers.distance(certificate.eigenvalue)
     largest = numbers.DASH if certificate.method == "cd" else numbers.distance(model.largest_l2_)
     figures = [
-        ("Components", numbers.integer(certificate.rank), f"of {numbers.integer(certificate.n_components)} at most"),
+        ("Components", numbers.integer(certificate.rank), words.of_how_many(representation)),
         ("Smallest eigenvalue", eigenvalue, ""),
         ("Penalty", numbers.distance(model.l2_), ""),
         ("No component from", largest, ""),

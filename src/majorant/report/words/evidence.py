@@ -226,12 +226,12 @@ def certificate_notes(
     if evidence.lower_bound is None:
         return []
     name = escaped(evidence.objective_name)
+    kind = f"solution with {parts}" if evidence.bound_on == "solution" else escaped(evidence.bound_on)
     if evidence.sense == "min":
         bound = numbers.bound_below(evidence.lower_bound, evidence.objective_name, objective)
-        first = f"No solution with {parts} has {article(name)} {name} below <b>{bound}</b>{proviso}."
+        first = f"No {kind} has {article(name)} {name} below <b>{bound}</b>{proviso}."
     else:
         bound = numbers.bound_above(evidence.lower_bound, evidence.objective_name, objective)
-        kind = f"solution with {parts}" if evidence.bound_on == "solution" else escaped(evidence.bound_on)
         first = f"No {kind} has {article(name)} {name} above <b>{bound}</b>{proviso}."
     first += f" The fit reached {numbers.objective(objective, evidence.objective_name)}."
     if room == 0.0:

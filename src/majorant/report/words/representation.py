@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from majorant.models.harmonium.reading import has_grown
 from majorant.models.harmonium.summary import SIGNS
 from majorant.report import numbers
 from majorant.report.html import escaped, shortened
@@ -20,6 +21,14 @@ CARRIES = 0.8
 def view_name(representation: Representation, number: int) -> str:
     """A view's name in prose, as markup."""
     return f"<i>{escaped(shortened(representation.views[number], LONGEST_VIEW))}</i>"
+
+
+def of_how_many(representation: Representation) -> str:
+    """What stands beside the number of components."""
+    model = representation.model
+    if has_grown(model):
+        return f"grown from {numbers.integer(model.n_components)}"
+    return f"of {numbers.integer(model.n_allowed_)} at most"
 
 
 def title(representation: Representation) -> str:
