@@ -64,7 +64,7 @@ def test_nothing_that_is_set_after_a_fit_changes_what_it_says(loss: str, tmp_pat
     expected = said(model)
     before = model.get_params()
     other: dict[str, Any] = {"n_components": 1, "l2": 9.0, "tol": 1e-2, "max_iter": 1, "init": "random", "grow": True}
-    other |= {"n_jobs": 2, "method": "cd", "cd_sweeps": 9}
+    other |= {"n_jobs": 2, "method": "cd", "cd_sweeps": 9, "n_folds": 3}
     if given:
         other |= {"loss": OTHER_LOSS[loss], "loss_weight": 1.0}
     else:

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import majorant as mj
-from majorant.models.harmonium.fit import Penalised, optimality, properness, shrunk
+from majorant.models.harmonium.fit import Penalised, optimality
 from majorant.models.harmonium.layout import Parameters
+from majorant.models.harmonium.proper import properness, shrunk
 
 from .problems import LOSSES, problem
 from .test_harmonium import VIEWS, three_views

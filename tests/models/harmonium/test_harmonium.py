@@ -516,7 +516,16 @@ def test_wrong_views_are_refused_in_words(case: str) -> None:
 
 @pytest.mark.parametrize(
     "parameters",
-    [{"l2": 0.0}, {"l2": "best"}, {"n_components": 0}, {"init": "pca"}, {"grow": "yes"}, {"method": "cd2"}],
+    [
+        {"l2": 0.0},
+        {"l2": "best"},
+        {"n_components": 0},
+        {"init": "pca"},
+        {"grow": "yes"},
+        {"method": "cd2"},
+        {"n_folds": 0},
+        {"n_folds": 6},
+    ],
     ids=str,
 )
 def test_wrong_parameters_are_refused(parameters: dict[str, Any]) -> None:

@@ -7,8 +7,9 @@ import pytest
 
 import majorant as mj
 from majorant.models.harmonium import fit
-from majorant.models.harmonium.fit import properness, renewed
+from majorant.models.harmonium.fit import Search
 from majorant.models.harmonium.layout import Parameters
+from majorant.models.harmonium.proper import properness, renewed
 
 
 def test_views_that_hardly_vary_given_their_latents_have_a_path(seed: int) -> None:
@@ -105,3 +106,30 @@ def test_the_largest_penalty_of_chains_and_rows_that_lack_views(seed: int) -> No
     sizes[80:] = h[80:]
     model = mj.Harmonium(5, views=views, l2=0.3 * edge).fit(X)
     assert model.certificate_.is_global and model.certify(X).difference < 0.05
+
+
+def regression(n: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    g = np.random.default_rng(0)
+    h = g.normal(size=(n, 2))
+    numbers = h @ g.normal(size=(2, 5)) + g.normal(size=(n, 5))
+    return {"a": numbers, "b": (h[:, :1] + g.normal(size=(n, 4)) > 0).astype(float)}, h[:, 0] + g.normal(size=n)
+
+
+def test_losses_of_folds_are_averaged_and_each_row_is_held_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = regression(100)
+    model = mj.HarmoniumRegressor(3, views=VIEWS, n_folds=5).fit(X, y)
+    folds, alone = Search.folds, []
+    for i in range(5):
+        kept = []
+
+        def one(search: Search, i: int = i, kept: list[tuple[float, float]] = kept) -> object:
+            found = folds(search)
+            kept += [(training.total_weight, testing.total_weight) for training, testing in found]
+            return found[i : i + 1]
+
+        monkeypatch.setattr(Search, "folds", one)
+        alone.append(mj.HarmoniumRegressor(3, views=VIEWS, n_folds=5).fit(X, y).l2_path_)
+        assert kept == [(80.0, 20.0)] * 5
+    n = min(len(path) for path in [*alone, model.l2_path_])
+    assert n > 3
+    np.testing.assert_allclose(np.mean([path[:n] for path in alone], axis=0), model.l2_path_[:n], rtol=1e-9)

@@ -27,7 +27,7 @@ from majorant.registry import ModelCard, register
         objective_name="log-loss",
         objective_title="log-loss of every variable given the others, penalised",
         objective_attribute="objective_",
-        objective_set_by=("cd_sweeps", "l2", "method", "select_by", "views"),
+        objective_set_by=("cd_sweeps", "l2", "method", "n_folds", "select_by", "views"),
         by_target=("harmonium-classifier", "harmonium-regressor"),
     )
 )
@@ -71,6 +71,9 @@ class Harmonium(HarmoniumBase):
         :math:`\lambda`. "auto": of ten values, each half the one before, from half of `largest_l2_` down, the one with
         the best pseudo-likelihood of held-out rows (each fifth distinct row in canonical order; of at most 10000),
         whatever the method; or see `select_by`.
+    n_folds : int, default=1
+        How many fifths of the rows are held out in turn to choose the penalty, 1 to 5: their losses are averaged. Each
+        costs a path of fits; the choice depends less on which rows were held out.
     select_by : str, optional
         The name of a view of bits that is to be told from the others by `annotate`. ``l2="auto"`` is then the value
         with the best log-likelihood of that view given the others on held-out rows; and what the view's weights count
@@ -116,7 +119,7 @@ class Harmonium(HarmoniumBase):
     l2_path_ : ndarray of shape (n_tried, 2)
         The values that were tried, and the held-out loss a row of each.
     penalty_path_ : ndarray of shape (n_tried, 2)
-        With `select_by`: what the view's weights counted for in the penalty, and the least held-out loss of each.
+        With `select_by`: what the view's weights counted for in the penalty, and the held-out loss of each.
     certificate_ : GlobalCertificate
         ``is_global``, ``binds``, ``has_ended``, the verdict as a ``sentence``, and the numbers behind it:
         ``eigenvalue``, ``tolerance``, ``stationarity``.
@@ -175,6 +178,7 @@ class Harmonium(HarmoniumBase):
         method: str = "pseudo-likelihood",
         cd_sweeps: int = 5,
         l2: float | str = "auto",
+        n_folds: int = 1,
         select_by: str | None = None,
         grow: bool = False,
         init: str = "svd",
@@ -190,6 +194,7 @@ class Harmonium(HarmoniumBase):
         self.method = method
         self.cd_sweeps = cd_sweeps
         self.l2 = l2
+        self.n_folds = n_folds
         self.select_by = select_by
         self.grow = grow
         self.init = init

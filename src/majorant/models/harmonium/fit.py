@@ -17,6 +17,7 @@ from majorant.models.harmonium.certificate_words import TOLERANCE, tolerance_of
 from majorant.models.harmonium.factor_analysis import WIDEST, FactorAnalysis
 from majorant.models.harmonium.held_out import PENALTIES, Annotation
 from majorant.models.harmonium.layout import Parameters
+from majorant.models.harmonium.proper import renewed, shrunk
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.start import base_rates, random_start, svd_start
 from majorant.models.harmonium.views import LEAST_VARIANCE, MOST_VARIANCE
@@ -40,7 +41,7 @@ STEPS = 10
 PATIENCE = 2
 """Penalties in a row without a gain after which the path ends, once a component is used."""
 EVERY = 5
-"""Every so many-th row is held out."""
+"""Every so many-th row is held out, and as many times at most."""
 FEWEST_ROWS = 20
 MOST_ROWS = 10_000
 """Rows from which the penalty is chosen."""
@@ -281,14 +282,14 @@ class Choice:
     begun : Parameters, optional
     path : list of dict
         ``l2`` and ``held_out`` of each penalty that was tried.
-    lowest : float
-        The least of the held-out losses.
+    loss : float
+        The held-out loss at the penalty.
     """
 
     l2: float
     begun: Parameters | None = None
     path: list[dict[str, float]] = field(default_factory=list)
-    lowest: float = np.inf
+    loss: float = np.inf
 
 
 @dataclass(frozen=True)
@@ -304,6 +305,8 @@ class Search:
         Where the rows of each part are among all.
     loss_weights : tuple of float
         Weights of the loss that are compared; empty where it is the problem's.
+    n_folds : int
+        How often other rows are held out.
     """
 
     problem: PseudoLikelihood
@@ -321,6 +324,7 @@ class Search:
     verbose: int
     random: np.random.Generator
     annotation: Annotation | None = None
+    n_folds: int = 1
 
     def find(self) -> Found:
         """The fit that is kept."""
@@ -332,20 +336,20 @@ class Search:
         return self.found(largest, self.chosen(largest) if isinstance(self.l2, str) else Choice(float(self.l2)))
 
     def weighed(self) -> Found:
-        """With the weight that `worth_it` keeps by the held-out loss of the target, each at its best penalty."""
+        """With the weight that `worth_it` keeps by the held-out loss of the target, each at its own penalty."""
         searches = [
             replace(self, problem=self.problem.weighing(weight), loss_weights=()) for weight in self.loss_weights
         ]
         largest = [search.largest_penalty() for search in searches]
         choices = [search.chosen(most) for search, most in zip(searches, largest, strict=True)]
-        losses = [choice.lowest for choice in choices]
+        losses = [choice.loss for choice in choices]
         kept = worth_it(losses)
         path = list(zip(self.loss_weights, losses, strict=True)) if choices[kept].path else []
         found = searches[kept].found(largest[kept], choices[kept])
         return replace(found, loss_weight=self.loss_weights[kept], weight_path=path)
 
     def annotating(self, rows: slice) -> Found:
-        """With the share in the penalty of the view to be told that leaves it likeliest, each at its best penalty."""
+        """With the share in the penalty of the view to be told that leaves it likeliest, each at its own penalty."""
         path: list[tuple[float, float]] = []
         kept: tuple[Search, float, Choice] | None = None
         for penalty in PENALTIES:
@@ -354,8 +358,8 @@ class Search:
             search = replace(self, scale=scale)
             largest = search.largest_penalty()
             choice = search.chosen(largest)
-            path.append((penalty, choice.lowest))
-            if kept is not None and not choice.lowest < kept[2].lowest:
+            path.append((penalty, choice.loss))
+            if kept is not None and not choice.loss < kept[2].loss:
                 break
             kept, taken = (search, largest, choice), len(path) - 1
         assert kept is not None
@@ -424,51 +428,68 @@ class Search:
         return -(-sum(len(p) for p in self.positions) // MOST_ROWS)
 
     def chosen(self, largest: float) -> Choice:
-        """The penalty by hold-out: from the largest down, each fit beginning at the one before.
+        """The penalty by rows held out: from the largest down, each fit beginning at the one before.
 
         Of a target, whose loss on a few rows is noisy, the largest penalty whose loss is within one standard error of
         the least; otherwise the one with the best pseudo-likelihood, or with the best likelihood of the view that is to
         be told from the others.
         """
-        n = sum(len(p) for p in self.positions)
         unchosen = Choice(UNCHOSEN * largest if isinstance(self.l2, str) else float(self.l2))
-        if n < FEWEST_ROWS:
+        folds = self.folds()
+        if not folds:
             return unchosen
-        used = [positions % self.stride == 0 for positions in self.positions]
-        held = [(positions // self.stride) % EVERY == EVERY // 2 for positions in self.positions]
-        training = self.problem.of([u & ~h for u, h in zip(used, held, strict=True)])
-        testing = self.problem.of([u & h for u, h in zip(used, held, strict=True)])
-        if not training.parts or not testing.parts:
-            return unchosen
-        search = replace(self, problem=training)
-        fresh = search.begin(0)
-        at, since, error = fresh, 0, 0.0
+        fresh = [replace(self, problem=training).begin(0) for training, _ in folds]
+        at = list(fresh)
+        since, error = 0, 0.0
         lowest = float(np.inf)
         path: list[dict[str, float]] = []
         fits: list[Parameters] = []
-        has_target = self.problem.loss is not None or self.problem.layout.has_label
         penalties = [largest * 0.5 ** (step + 1) for step in range(STEPS)]
         for step, l2 in enumerate(penalties if isinstance(self.l2, str) else [float(self.l2)]):
-            cost = Penalised(training, self.scale, l2, self.variance)
-            begun = at if step == 0 else renewed(at, fresh)
-            at, _ = cost.minimise(begun, tol=ROUGH, max_iter=min(self.max_iter, 200))
-            if has_target:
-                score, noise = testing.target_loss(at)
-            elif self.annotation is not None:
-                score, noise = self.annotation.loss(testing, at), 0.0
-                if np.isnan(score):
-                    return unchosen
-            else:
-                score, noise = -testing.log_pseudo_likelihood(at) / testing.total_weight, 0.0
-            fits.append(at)
-            path.append({"l2": l2, "held_out": score})
-            since += cost.size(at) >= LEAST_SIZE
-            if not path[1:] or score < lowest - 1e-4 * abs(lowest):
-                lowest, error, since = score, noise, 0
+            losses, used = [], False
+            for i, (training, testing) in enumerate(folds):
+                cost = Penalised(training, self.scale, l2, self.variance)
+                begun = at[i] if step == 0 else renewed(at[i], fresh[i])
+                at[i], _ = cost.minimise(begun, tol=ROUGH, max_iter=min(self.max_iter, 200))
+                losses.append((testing.total_weight, *self.loss_of_held_out(testing, at[i])))
+                used = used or cost.size(at[i]) >= LEAST_SIZE
+            weight, score, noise = np.array(losses).T
+            share = weight / weight.sum()
+            held_out = float(share @ score)
+            if np.isnan(held_out):
+                return unchosen
+            fits.append(at[0])
+            path.append({"l2": l2, "held_out": held_out})
+            since += used
+            if not path[1:] or held_out < lowest - 1e-4 * abs(lowest):
+                lowest, error, since = held_out, float(np.sqrt(np.sum((share * noise) ** 2))), 0
             if since >= PATIENCE:
                 break
         taken = next(i for i, row in enumerate(path) if row["held_out"] <= lowest + error)
-        return Choice(path[taken]["l2"], fits[taken], path, lowest)
+        return Choice(path[taken]["l2"], fits[taken], path, path[taken]["held_out"])
+
+    def folds(self) -> list[tuple[PseudoLikelihood, PseudoLikelihood]]:
+        """Rows that are fitted and rows that are held out, `n_folds` times; nothing where there are too few."""
+        if sum(len(p) for p in self.positions) < FEWEST_ROWS:
+            return []
+        used = [positions % self.stride == 0 for positions in self.positions]
+        found = []
+        for fold in range(self.n_folds):
+            out = (EVERY // 2 + fold) % EVERY
+            held = [(positions // self.stride) % EVERY == out for positions in self.positions]
+            training = self.problem.of([u & ~h for u, h in zip(used, held, strict=True)])
+            testing = self.problem.of([u & h for u, h in zip(used, held, strict=True)])
+            if training.parts and testing.parts:
+                found.append((training, testing))
+        return found
+
+    def loss_of_held_out(self, testing: PseudoLikelihood, at: Parameters) -> tuple[float, float]:
+        """What penalties are compared by, a row, and its standard error where that is looked at."""
+        if self.problem.loss is not None or self.problem.layout.has_label:
+            return testing.target_loss(at)
+        if self.annotation is not None:
+            return self.annotation.loss(testing, at), 0.0
+        return -testing.log_pseudo_likelihood(at) / testing.total_weight, 0.0
 
     def grown(self, cost: Penalised, at: Parameters) -> tuple[Parameters, Optimality | None, int, list[float]]:
         """Components added along the certificate's directions until it finds none; and the certificate.
@@ -493,36 +514,6 @@ class Search:
                 return at, optimal, n_grown, values
             at, value = found, result.value
             values += result.values[1:]
-
-
-def renewed(at: Parameters, fresh: Parameters) -> Parameters:
-    """A point with a little of the start, as far as it stays proper: where a component is zero the gradient is, too."""
-    if at.n_components != fresh.n_components:
-        return at
-    room, step = properness(at) / 2, 0.1
-    while step > 1e-4:
-        near = Parameters(at.weights + step * fresh.weights, at.intercept, at.log_variance)
-        if properness(near) >= room:
-            return near
-        step /= 2
-    return at
-
-
-def properness(at: Parameters) -> float:
-    """The least eigenvalue of the latents' precision without the Gaussian variables: positive where proper."""
-    u = at.weights[: len(at.log_variance)]
-    return float(np.linalg.eigvalsh(np.eye(at.n_components) - (u.T * at.variance) @ u)[0])
-
-
-EDGE = 1e-10
-"""The least `properness` of a start."""
-
-
-def shrunk(at: Parameters) -> Parameters:
-    """The point itself where the model is proper, otherwise one whose weights are smaller by a factor and proper."""
-    if not at.weights.size or (room := properness(at)) > EDGE:
-        return at
-    return Parameters(at.weights * np.sqrt(0.9 / (1 - room)), at.intercept, at.log_variance)
 
 
 def widened(cost: Penalised, at: Parameters, directions: Array) -> Parameters:

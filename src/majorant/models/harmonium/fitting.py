@@ -44,7 +44,7 @@ from majorant.models.harmonium.data import (
     rows_of_views,
     scale_of,
 )
-from majorant.models.harmonium.fit import Found, Penalised, Search, optimality
+from majorant.models.harmonium.fit import EVERY, Found, Penalised, Search, optimality
 from majorant.models.harmonium.held_out import Annotation
 from majorant.models.harmonium.inference import FittedHarmonium, in_columns
 from majorant.models.harmonium.layout import Layout, Parameters
@@ -102,6 +102,10 @@ class HarmoniumBase(
             check_choice("l2", self.l2, ["auto"], or_else=" or a positive number")
         else:
             check_real("l2", check_positive("l2", self.l2), low=1e-12, high=1e12)
+        if check_integer("n_folds", self.n_folds, low=1) > EVERY:
+            raise ValueError(
+                f"n_folds, how many of {EVERY} folds are held out, must be 1 to {EVERY}; got {self.n_folds}"
+            )
         if not isinstance(self.grow, bool | np.bool_):
             raise TypeError(f"grow must be True or False; got {self.grow!r}")
         if self.grow and self.method == "cd":
@@ -122,7 +126,10 @@ class HarmoniumBase(
         else:
             check_is_fitted(self)
             views = {view.name: view.given for view in self.views_}
-        return views, read_tables(self, X, views, reset=reset, but=but)
+        tables = read_tables(self, X, views, reset=reset, but=but)
+        if reset and n_rows(tables) < 2:
+            raise ValueError("n_samples=1: there is nothing to tell apart in one row; give at least two")
+        return views, tables
 
     def _fit(
         self,
@@ -135,8 +142,6 @@ class HarmoniumBase(
     ) -> None:
         """Fitted attributes from checked rows."""
         n = n_rows(tables)
-        if n < 2:
-            raise ValueError("n_samples=1: there is nothing to tell apart in one row; give at least two")
         weights = check_sample_weight(sample_weight, n)
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         # The sums of BLAS depend on how many threads it may use.
@@ -170,6 +175,7 @@ class HarmoniumBase(
                 self.verbose,
                 random,
                 None if select_by is None else Annotation(rows_of_views(self.views_)[select_by]),
+                self.n_folds,
             )
             found = search.find()
             if select_by is not None:
@@ -214,7 +220,7 @@ class HarmoniumBase(
         self.objective_ = found.objective
         for name in ("readouts_", "readout_l2_"):  # of the fit before
             self.__dict__.pop(name, None)
-        self.n_iter_ = max(len(found.values) - 1, 0)
+        self.n_iter_ = max(len(found.values) - 1, 1)  # to find that a start is the optimum takes one
         optimal = found.optimality
         self.certificate_eigenvalue_ = None if optimal is None else optimal.eigenvalue
         self.certificate_stationarity_ = None if optimal is None else optimal.stationarity
