@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import Any
@@ -281,6 +282,42 @@ def refuse_mixed(name: str, values: NDArray[Any], unit: str = "row") -> None:
 
 def _kind(value: Any) -> str:
     return "text" if isinstance(value, str) else "number" if isinstance(value, Real) else type(value).__name__
+
+
+@contextmanager
+def explained(X: Any, of_missing: str | None = None) -> Iterator[None]:
+    """What scikit-learn says of text in a data frame, with the name of the column; of missing values `of_missing`."""
+    try:
+        yield
+    except ValueError as error:
+        found = _first_text(X) if str(error).startswith("could not convert") else None
+        if found is not None:
+            raise ValueError(
+                f"X must hold numbers; column {found[0]!r} holds text such as {found[1]!r}: leave it out, or write "
+                "it as a column of 0 and 1 for each category"
+            ) from error
+        if of_missing is not None and str(error).startswith("Input X contains NaN"):
+            raise ValueError(f"Input X contains NaN. {of_missing}") from error
+        raise
+
+
+def _first_text(X: Any) -> tuple[str, str] | None:
+    """The first column of a data frame that holds text, and the first one there."""
+    for name in getattr(X, "columns", ()):
+        values = np.asarray(X[name]) if isinstance(name, str) else np.empty(0)
+        if values.dtype.kind in "OUT":
+            text = next((v for v in values.ravel().tolist() if isinstance(v, str) and not _is_number(v)), None)
+            if text is not None:
+                return name, text
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def levels_to_user() -> int:

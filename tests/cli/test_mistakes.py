@@ -31,6 +31,18 @@ MISTAKES = {
         ["fit", "kmeans", "plant.csv", "--out", "run"],
         'majorant: there is no file plant.csv. Did you mean "plants.csv"? Check the path of the table.',
     ),
+    "no file that is near": (
+        ["fit", "kmeans", "planet-of-the-apes.csv", "--out", "run"],
+        "majorant: there is no file planet-of-the-apes.csv. Check the path of the table.",
+    ),
+    "no file, another end": (
+        ["fit", "kmeans", "Plants.tsv", "--out", "run"],
+        'majorant: there is no file Plants.tsv. Did you mean "plants.csv"? Check the path of the table.',
+    ),
+    "no file, an unlike name": (
+        ["fit", "kmeans", "cancer.csv", "--out", "run"],
+        "majorant: there is no file cancer.csv. Check the path of the table.",
+    ),
     "no folder": (
         ["fit", "kmeans", "tables/plants.csv", "--out", "run"],
         "majorant: there is no folder tables. Check the path of the table.",

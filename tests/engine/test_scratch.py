@@ -133,8 +133,12 @@ class TestMistakes:
         assert not hasattr(model, "cluster_centers_") and not list(tmp_path.iterdir())
 
     def test_no_folder(self, tmp_path: Path) -> None:
-        with pytest.raises(FileNotFoundError, match=r"no folder .*elsewhere: cache names one that is there"):
+        with pytest.raises(
+            FileNotFoundError, match=r'no folder .*elsewhere: cache is "disk" or names a folder .*there\.'
+        ):
             mj.open_rows(Parts(), cache=tmp_path / "elsewhere")
+        with pytest.raises(FileNotFoundError, match=r"no folder disc: .* Did you mean 'disk'\?$"):
+            mj.open_rows(Parts(), cache="disc")
 
     @pytest.mark.parametrize("cache", [True, 1, "", b"disk"])
     def test_what_is_no_folder(self, cache: Any) -> None:

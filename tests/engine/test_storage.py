@@ -231,6 +231,17 @@ class TestTables:
         with pytest.raises(TypeError, match=r"column 'other' of .* holds .*, not numbers: name others in columns"):
             open_rows(path)
         np.testing.assert_array_equal(read(open_rows(path, ["real"])), [[1], [2]])
+        with pytest.raises(TypeError, match=r"column 'other' of .* and give fit the labels as y, an array in memory"):
+            open_rows(path, ["real"], target="other")
+        with pytest.raises(TypeError, match=r"column 'other' of .* sample_weight is a column of numbers"):
+            open_rows(path, ["real"], sample_weight="other")
+
+    def test_labels_of_text_are_given_apart(self, write: Callable[..., Path]) -> None:
+        values = np.linspace(-3.0, 3.0, 40)
+        labels = np.where(values < 0, "left", "right")
+        rows = open_rows(write({"real": values, "side": labels.tolist()}), ["real"])
+        model = mj.LatentClassClassifier(2, random_state=0).fit(rows, labels)
+        assert model.classes_.tolist() == ["left", "right"] and (model.predict(rows) == labels).all()
 
     @pytest.mark.parametrize("kind", [pa.float64(), pa.int32(), pa.bool_()], ids=str)
     def test_missing_values_are_found_by_a_fit(self, kind: Any, write: Callable[..., Path]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -422,3 +423,12 @@ def test_what_names_columns_but_is_no_table_is_refused(data: Any, words: str) ->
     for method in (model.predict, model.predict_proba, model.score):
         with pytest.raises(TypeError, match=words):
             method(data)
+
+
+@pytest.mark.parametrize("column", ["od280/od315", "od280 (mg)", "1-od280"])
+def test_a_name_with_signs_is_to_stand_in_backticks(column: str) -> None:
+    frame = pd.DataFrame({"y": [1.0, 2.0, 3.0], column: [1.0, 4.0, 2.0]})
+    told = f"no column 'od280'. A name that holds signs stands in backticks: `{column}`."
+    with pytest.raises(ValueError, match=re.escape(told)):
+        Formula.learn("y ~ od280", frame)
+    assert Formula.learn(f"y ~ `{column}`", frame)[0].predictors(list(frame.columns)) == (column,)

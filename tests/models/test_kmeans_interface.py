@@ -284,3 +284,19 @@ def test_a_fit_that_was_cut_short_says_so(seed: int) -> None:
     assert all(s.converged for s in mj.KMeans(8, n_init=2, random_state=seed).fit(blobs(seed)).evidence_.starts)
     lloyd = mj.KMeans(8, n_init=2, algorithm="lloyd", random_state=seed).fit(blobs(seed))
     assert all(s.converged for s in lloyd.evidence_.starts)
+
+
+@pytest.mark.parametrize("model", [mj.KMeans(2), mj.GaussianMixture(2)], ids=repr)
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_a_column_of_text_is_named(model: Any, library: Any) -> None:
+    frame = library({"size": [1.0, 2.0, 3.0], "code": ["1", "2", "3"], "name": ["4", "barolo", "5"]})
+    with pytest.raises(ValueError, match=r"^X must hold numbers; column 'name' holds text such as 'barolo': leave"):
+        model.fit(frame)
+
+
+def test_missing_values_are_sent_to_the_mixture_that_takes_them() -> None:
+    rows = np.array([[0.0, 1.0], [np.nan, 2.0], [3.0, 4.0]])
+    with pytest.raises(ValueError, match=r"^Input X contains NaN\. KMeans takes no .* fit mj\.GaussianMixture"):
+        mj.KMeans(2).fit(rows)
+    with pytest.raises(ValueError, match=r"fit mj\.GaussianMixture"):
+        mj.KMeans(2).fit(rows[[0, 2]]).predict(rows)

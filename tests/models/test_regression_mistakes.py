@@ -166,6 +166,13 @@ def test_an_offset_that_is_no_number_is_named(value: Any) -> None:
         fitted(gating=value)
 
 
+def test_an_offset_is_no_name_of_a_column() -> None:
+    with pytest.raises(
+        TypeError, match="got 'days': names of columns go to fit_formula, here it is an array in memory"
+    ):
+        fitted(offset="days")
+
+
 @pytest.mark.parametrize("y", [np.full(60, 2.0), np.exp(1 + X[:, 0])], ids=["constant", "line"])
 def test_gamma_without_noise_has_no_regular_solution(y: Array) -> None:
     with pytest.warns(ConvergenceWarning, match="no regular solution"):

@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -100,10 +101,14 @@ def _not_there(path: Path) -> str:
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}."
     with suppress(OSError):
-        return (
-            f"there is no file {path}.{did_you_mean(path.name, sorted(other.name for other in path.parent.iterdir()))}"
-        )
+        names = sorted(other.name for other in path.parent.iterdir())
+        near = [name for name in names if get_close_matches(_stem(path.name), [_stem(name)])]  # all .csv look alike
+        return f"there is no file {path}.{did_you_mean(path.name, near)}"
     return f"there is no file {path}."
+
+
+def _stem(name: str) -> str:
+    return name.partition(".")[0].lower()
 
 
 def _parsed(path: Path, stream: FileIO) -> pl.DataFrame:

@@ -19,6 +19,13 @@ TURNED = 2048
 MOST_ROWS = 65536
 """A row group is read in pieces of about so many rows at most."""
 
+_OTHER_COLUMNS = "name others in columns"
+_LABELS_APART = (
+    "the target of a stream is numbers. Write labels as whole numbers, or leave target out, name the features in "
+    "columns, and give fit the labels as y, an array in memory"
+)
+_WEIGHTS = "sample_weight is a column of numbers"
+
 
 class ArrowRows(StoredRows):
     """Columns of files of one kind, one after the other; row groups and record batches are chunks.
@@ -54,7 +61,10 @@ class ArrowRows(StoredRows):
                 if not x_names:
                     raise ValueError(f"{path.name} has no columns to read")
                 self._wanted = [*x_names, *others]
-                self._types = [_number_type(pa, path, schema, name, self._wanted) for name in self._wanted]
+                advice = dict.fromkeys(x_names, _OTHER_COLUMNS) | {target: _LABELS_APART, sample_weight: _WEIGHTS}
+                self._types = [
+                    _number_type(pa, path, schema, name, self._wanted, advice[name]) for name in self._wanted
+                ]
             else:
                 self._refuse_other_columns(path, schema, f"in {self._paths[0].name}", f"in {path.name}")
         single = all(kind in (pa.float32(), pa.float16()) for kind in self._types[: len(x_names)])
@@ -97,7 +107,7 @@ class ArrowRows(StoredRows):
                 raise ValueError(f"column {name!r} of {path.name} was {kind} {then} and is {other} {now}")
 
 
-def _number_type(pa: Any, path: Path, schema: Any, name: str, wanted: Sequence[str]) -> Any:
+def _number_type(pa: Any, path: Path, schema: Any, name: str, wanted: Sequence[str], advice: str) -> Any:
     """The type of a column that can be read as numbers, and is named once."""
     if name not in schema.names:
         raise ValueError(f"no column {name!r} in {path.name}; its columns are {', '.join(schema.names)}")
@@ -107,7 +117,7 @@ def _number_type(pa: Any, path: Path, schema: Any, name: str, wanted: Sequence[s
         raise ValueError(f"column {name!r} is asked for twice: name every column once")
     kind = schema.field(name).type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
-        raise TypeError(f"column {name!r} of {path.name} holds {kind}, not numbers: name others in columns")
+        raise TypeError(f"column {name!r} of {path.name} holds {kind}, not numbers: {advice}")
     return kind
 
 

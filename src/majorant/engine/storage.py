@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
-from majorant._validation import check_sample_weight
+from majorant._validation import check_sample_weight, did_you_mean
 from majorant.engine.chunks import Block, Chunks, Mapped, Source, block_rows
 
 STREAM_BYTES = 1 << 26
@@ -489,7 +489,9 @@ def _cache_folder(cache: str | Path | None) -> Path | None:
         raise TypeError(f'cache must be "disk", a folder, or None; got {cache!r}')
     folder = Path(tempfile.gettempdir()) if cache == "disk" else Path(cache)
     if not folder.is_dir():
-        raise FileNotFoundError(f"no folder {folder}: cache names one that is there")
+        raise FileNotFoundError(
+            f'no folder {folder}: cache is "disk" or names a folder that is there.{did_you_mean(cache, ["disk"])}'
+        )
     return folder
 
 

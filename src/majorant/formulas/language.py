@@ -229,7 +229,13 @@ def check_column(name: str, columns: Sequence[str]) -> None:
     """
     if name not in columns:
         listed = ", ".join(map(repr, columns[:20])) + (", ..." if len(columns) > 20 else "")
-        raise ValueError(f"the table has no column {name!r}.{did_you_mean(name, columns)} Its columns: {listed}")
+        whole = next((c for c in columns if "`" not in c and name in re.split(r"\W+", c)), None)
+        hint = (
+            did_you_mean(name, columns)
+            if whole is None
+            else f" A name that holds signs stands in backticks: `{whole}`."
+        )
+        raise ValueError(f"the table has no column {name!r}.{hint} Its columns: {listed}")
 
 
 def _check_call(code: str, call: ast.Call) -> set[int]:

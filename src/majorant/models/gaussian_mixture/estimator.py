@@ -21,6 +21,7 @@ from majorant._validation import (
     check_real,
     check_sample_weight,
     check_verbose,
+    explained,
     levels_to_user,
 )
 from majorant.engine.policies import BoundPolicy, check_bounds
@@ -262,7 +263,8 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
             random = check_random_state(self.random_state)
             source = stored_rows(X)
             if source is None:
-                X = validate_data(self, X, **ACCEPTED)
+                with explained(X):
+                    X = validate_data(self, X, **ACCEPTED)
                 (n, d), dtype = X.shape, X.dtype
             else:
                 n, dtype = self._check_stored(source, reset=True), source.dtype

@@ -21,6 +21,7 @@ from majorant._validation import (
     check_integer,
     check_runs,
     check_sample_weight,
+    explained,
     levels_to_user,
 )
 from majorant.engine.chunks import Block, Chunks
@@ -45,6 +46,11 @@ ACCEPTED: dict[str, Any] = {
     "order": "C",
 }
 """Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
+OF_MISSING = (
+    "KMeans takes no missing values: drop those rows, fill them in, or fit mj.GaussianMixture, which takes them as "
+    "they are"
+)
+"""What to do about missing values."""
 
 
 @register(
@@ -200,7 +206,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             random = check_random_state(self.random_state)
             source = stored_rows(X)
             if source is None:
-                X = validate_data(self, X, **ACCEPTED)
+                with explained(X, OF_MISSING):
+                    X = validate_data(self, X, **ACCEPTED)
                 check_csr(X)
                 n = X.shape[0]
             else:
@@ -301,7 +308,8 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         if source is not None:
             self._check_stored(source, reset=False)
             return source
-        X = validate_data(self, X, reset=False, **ACCEPTED)
+        with explained(X, OF_MISSING):
+            X = validate_data(self, X, reset=False, **ACCEPTED)
         check_csr(X)
         return X
 

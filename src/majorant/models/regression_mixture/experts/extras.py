@@ -91,7 +91,9 @@ def _column(name: str, value: Any, n: int) -> NDArray[np.float64]:
     if raw.ndim == 0:
         raw = np.full(n, raw)
     if raw.dtype.kind not in "biufO":
-        raise TypeError(f"{name} must hold numbers; got an array of {raw.dtype}")
+        is_name = isinstance(value, str)
+        told = f"{value!r}: names of columns go to fit_formula, here it is an array in memory" if is_name else ""
+        raise TypeError(f"{name} must hold numbers, one a row; got {told or f'an array of {raw.dtype}'}")
     column = np.asarray(check_array(raw, ensure_2d=False, dtype=np.float64, input_name=name))
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
