@@ -111,6 +111,37 @@ def test_a_fit_that_has_grown_tells_its_components_everywhere(majorant: Majorant
     assert size.split("  ")[-1].strip() == "1 of at most 1 component" and "3 components, grown from 1" in size
 
 
+def test_a_penalty_that_is_chosen_by_a_view_is_told_with_the_share_of_its_weights(
+    majorant: Majorant, table: pl.DataFrame
+) -> None:
+    answer = majorant(*FIT[:-2], "--set", "select_by=tags", *RUN)
+    assert answer.status == 0
+    screen, page = " ".join(answer.out.split()), Path("run/report.html").read_text(encoding="utf-8")
+    model = mj.load("run/model.majorant")
+    factor = next(view.penalty for view in model.views_ if view.name == "tags")
+    assert len(model.penalty_path_) >= 2
+    for text in (screen, page):
+        assert "eld-out loss of tags given the other views" in text
+        assert f"Weights of tags count {factor:g} times in the penalty" in text
+        assert all(f"{tried:g} ({loss:.4g})" in text for tried, loss in model.penalty_path_.tolist())
+    assert "the smallest loss of <i>tags</i> given the other views on rows that were held out" in page
+    head = Path("run/tables/penalties.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert head == "Penalty,Held-out loss of tags given the other views"
+    assert majorant(*FIT, "--out", "plain").status == 0
+    assert "given the other views" not in Path("plain/report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("target", [[], ["--target", "rating"]])
+def test_the_log_loss_is_explained_where_it_is_told(majorant: Majorant, table: pl.DataFrame, target: list[str]) -> None:
+    answer = majorant(*FIT, *target, *RUN)
+    page = Path("run/report.html").read_text(encoding="utf-8")
+    whose = "every variable given the others" + (", plus the loss of the target" if target else "")
+    for text in (" ".join(answer.out.split()), page):
+        assert f"Log-loss: that of {whose}, and the penalty, in nats a row. The held-out losses" in text
+    assert "<small>penalised, nats a row</small>" in page
+    assert answer.out.index("Best log-loss") < answer.out.index("Log-loss: that of") < answer.out.index("component  ")
+
+
 def test_a_fit_that_had_not_ended_is_not_called_an_optimum(majorant: Majorant, table: pl.DataFrame) -> None:
     answer = majorant(*FIT, "--set", "max_iter=3", *RUN)
     assert answer.status == 0 and "A global optimum" not in answer.out

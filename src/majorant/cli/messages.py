@@ -10,6 +10,7 @@ from typing import Any
 from majorant.cli.errors import listed
 from majorant.evidence import Evidence
 from majorant.evidence.selection import CAPTION, Selection
+from majorant.models.harmonium.reading import objective_in_words, view_penalty_in_words
 from majorant.summary import Block, Table, best_sentences, bound_sentence, counted
 from majorant.summary.text import WIDTH, wrapped
 
@@ -107,6 +108,15 @@ def result_lines(evidence: Evidence, verdict: str = "") -> list[str]:
         sentences.append(bound_sentence(evidence))
     sentences += [verdict] if verdict else []
     return [line for sentence in sentences for line in wrapped(sentence, WIDTH)]
+
+
+def penalised_lines(model: Any) -> list[str]:
+    """What a harmonium's log-loss is, and how the penalty of a view that is to be told was chosen."""
+    texts = [objective_in_words(model)]
+    if getattr(model, "select_by", None) is not None:
+        texts += [f"Penalties were compared by the held-out loss of {model.select_by} given the other views."]
+        texts += [view_penalty_in_words(model)]
+    return [line for text in texts if text for line in wrapped(text, WIDTH)]
 
 
 def explained_lines(target: str, r2: float) -> list[str]:

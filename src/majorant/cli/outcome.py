@@ -97,6 +97,8 @@ def screen(run: FittedRun) -> list[str]:
         lines += messages.matrix_lines(selection)
     certificate = getattr(run.estimator, "certificate_", None)
     lines += ["", *messages.result_lines(evidence, "" if certificate is None else certificate.sentence)]
+    if hasattr(run.estimator, "n_allowed_"):
+        lines += messages.penalised_lines(run.estimator)
     if run.r2 is not None:
         lines += messages.explained_lines(run.request.target or "y", run.r2)
     parts = run.summary.block_of(plural_of(run.card.part))

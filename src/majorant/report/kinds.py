@@ -183,11 +183,12 @@ def representation_header(representation: Representation) -> Header:
     name = representation.evidence.objective_name
     views = ("Views", numbers.integer(len(representation.views)), "")
     explained = representation.r2
+    unit = "nats a row" if representation.model.method_ == "cd" else "penalised, nats a row"
     facts = (
         _shape(representation),
         views if explained is None else ("R\u00b2", numbers.fixed(explained, 3), "on the rows of the fit"),
         ("Components", numbers.integer(representation.rank), representation_words.of_how_many(representation)),
-        (escaped(name).capitalize(), numbers.objective(representation.objective, name), "nats a row"),
+        (escaped(name).capitalize(), numbers.objective(representation.objective, name), unit),
         _hits(representation.evidence),
     )
     return Header(

@@ -26,6 +26,34 @@ def has_grown(model: Any) -> bool:
     return bool(model.rank_ > model.n_components)
 
 
+def objective_in_words(model: Any) -> str:
+    """What the log-loss of a fit is, and what it cannot be compared with; "" where something else was minimised."""
+    if model.method_ == "cd":
+        return ""
+    target = ", plus the loss of the target" if hasattr(model, "label_components_") else ""
+    return (
+        f"Log-loss: that of every variable given the others{target}, and the penalty, in nats a row. "
+        "The held-out losses of penalties that are compared have no penalty in them: the two cannot be compared."
+    )
+
+
+def held_out_loss_in_words(model: Any) -> str:
+    """What penalties were compared by, as the head of a column."""
+    told = getattr(model, "select_by", None)
+    return "Held-out loss" if told is None else f"Held-out loss of {told} given the other views"
+
+
+def view_penalty_in_words(model: Any) -> str:
+    """What the weights of the view that is to be told count for in the penalty; "" where no view is."""
+    told = getattr(model, "select_by", None)
+    if told is None:
+        return ""
+    factor = next(view.penalty for view in model.views_ if view.name == told)
+    tried = ", ".join(f"{tried:g} ({loss:.4g})" for tried, loss in model.penalty_path_.tolist())
+    compared = f"; tried (and held-out loss): {tried}" if tried else ""
+    return f"Weights of {told} count {factor:g} times in the penalty, those of other views once{compared}."
+
+
 def top_features(model: Any, view: str, most: int) -> list[list[str]]:
     """The columns (or levels) of a view with the largest weights in each component, with their signs.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from majorant.models.harmonium.reading import held_out_loss_in_words
 from majorant.report import numbers
 from majorant.report.fit import Fit
 from majorant.report.html import column_name, escaped, facts, shortened
@@ -149,6 +150,12 @@ def _path(representation: Representation) -> Table | None:
         "penalties",
         [
             Column("Penalty", penalties, list(map(numbers.distance, penalties)), css="number", bold=kept),
-            Column("Held-out loss", losses, [numbers.fixed(v, 4) for v in losses], css="number", bold=kept),
+            Column(
+                held_out_loss_in_words(representation.model),
+                losses,
+                [numbers.fixed(v, 4) for v in losses],
+                css="number",
+                bold=kept,
+            ),
         ],
     )

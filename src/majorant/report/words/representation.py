@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from majorant.models.harmonium.reading import has_grown
+from majorant.models.harmonium.reading import has_grown, objective_in_words, view_penalty_in_words
 from majorant.models.harmonium.summary import SIGNS
 from majorant.report import numbers
 from majorant.report.html import escaped, shortened
@@ -92,7 +92,8 @@ def optimality_headline(representation: Representation) -> str:
 def optimality_notes(representation: Representation) -> list[str]:
     """The certificate in full, and how the penalty was chosen."""
     certificate = representation.model.certificate_
-    texts = [escaped(certificate.sentence)]
+    texts = [escaped(certificate.sentence), escaped(objective_in_words(representation.model))]
+    texts += [escaped(view_penalty_in_words(representation.model))]
     if certificate.by_lanczos:
         texts.append(
             "Of more than 2000 variables the smallest eigenvalue is one that Lanczos\u2019 method finds, less the norm "
@@ -103,12 +104,19 @@ def optimality_notes(representation: Representation) -> list[str]:
     if certificate.binds:
         texts.append("<b>What to do:</b> allow more components, if the number is not wanted for itself.")
     if len(representation.model.l2_path_):
-        loss = "the smallest loss on rows that were held out"
+        of_view = _of_the_view_told(representation)
+        loss = f"the smallest loss{of_view} on rows that were held out"
         if representation.card.needs_target:
             loss = f"a loss of the target within one standard error of {loss}, and is the largest that has"
         texts.append(f"<b>The penalty</b> that is kept, in bold type, has {loss}; larger ones leave fewer components.")
         texts += _edge_of_the_path(representation)
-    return texts
+    return [text for text in texts if text]
+
+
+def _of_the_view_told(representation: Representation) -> str:
+    """Whose held-out loss compares penalties; "" for that of all variables."""
+    told = getattr(representation.model, "select_by", None)
+    return "" if told is None else f" of <i>{escaped(shortened(told, LONGEST_VIEW))}</i> given the other views"
 
 
 def _edge_of_the_path(representation: Representation) -> list[str]:
