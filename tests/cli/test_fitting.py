@@ -205,6 +205,21 @@ def test_warnings_of_the_model_become_look_out(majorant: Majorant, table: Path) 
     assert json.loads(Path("run/summary.json").read_text())["look_out"]
 
 
+def test_a_column_that_has_most_of_the_variance_is_named(majorant: Majorant, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    columns = {"a": random.normal(size=60), "b": 1e3 * random.normal(size=60), "c": np.full(60, 7.0)}
+    pl.DataFrame(columns | {"w": np.where(np.arange(60) < 30, 1.0, 0.0)}).write_csv(tmp_path / "t.csv")
+    fit = ["fit", "kmeans", "t.csv", "--k", "2", "--no-report", "--force", "--out", "run", "--features"]
+    words = 'Look out: "b" has 99 % of the variance of all 3 columns'
+    for options in (["a,b,c"], ["a,b,c", "--weights", "w"]):
+        assert words in " ".join(majorant(*fit, *options).out.split())
+        assert "--standardise" in json.loads(Path("run/summary.json").read_text())["look_out"][0]
+    for options in (["a,b,c", "--standardise"], ["b"], ["a,c,w"]):
+        answer = majorant(*fit, *options)
+        assert answer.status == 0 and "variance" not in answer.out
+        assert not json.loads(Path("run/summary.json").read_text())["look_out"]
+
+
 def test_models_and_version(majorant: Majorant) -> None:
     assert re.search(r"^kmeans +k-means: ", majorant("models").out, flags=re.MULTILINE)
     assert majorant("--version").out == f"majorant {mj.__version__}\n"

@@ -104,6 +104,19 @@ MISTAKES = {
     "weights as feature": ([*HEIGHT, "--weights", "height"], 'majorant: "height" cannot be a feature and '),
     "text weights": ([*HEIGHT, "--weights", "name"], 'majorant: column "name" of plants.csv is not numeric'),
     "unknown option": ([*HEIGHT, "--colour", "x"], "majorant: no such option: --colour"),
+    "option that is a parameter": (
+        [*HEIGHT, "--k", "2", "--n_init", "3"],
+        "majorant: no such option: --n_init. n_init is a parameter of kmeans: write --set n_init=... majorant fit "
+        "kmeans --help lists them.",
+    ),
+    "option that is a parameter, with dashes": (
+        [*HEIGHT, "--max-iter=3"],
+        "majorant: no such option: --max-iter. max_iter is a parameter of kmeans: write --set max_iter=...",
+    ),
+    "parameter of another model": (
+        [*HEIGHT, "--covariance_type", "full"],
+        "majorant: no such option: --covariance_type",
+    ),
     "unknown command": (["fitt", "a", "b"], "majorant: no such command 'fitt'. Did you mean 'fit'?"),
     "no output": (["fit", "kmeans", "plants.csv"], "majorant: missing option '--out'"),
     "output in a file": (

@@ -45,22 +45,34 @@ def run(arguments: Sequence[str]) -> int:
     except typer.Abort:
         raise KeyboardInterrupt from None
     except _UsageError as error:
-        raise _told(error) from error
+        raise _told(error, arguments) from error
     return status if isinstance(status, int) else 0
 
 
 def _asked_about(arguments: Sequence[str]) -> str | None:
     """The model in ``fit MODEL --help``; the parser shows help before it looks at any argument."""
+    return _model_of(arguments) if {"--help", "-h"} & set(arguments) else None
+
+
+def _model_of(arguments: Sequence[str]) -> str | None:
     if len(arguments) < 2 or arguments[0] != "fit" or arguments[1].startswith("-"):
         return None
-    return arguments[1] if {"--help", "-h"} & set(arguments) else None
+    return arguments[1]
 
 
-def _told(error: Exception) -> CommandError:
+def _told(error: Exception, arguments: Sequence[str]) -> CommandError:
     """The parser's complaint in our manner."""
     message = str(getattr(error, "format_message", error.__str__)())
     option, near = getattr(error, "option_name", None), getattr(error, "possibilities", None)
     if option is not None and message.startswith("No such option"):  # its punctuation is another in every version
+        from majorant.cli.settings import takes
+
+        model, name = _model_of(arguments), option.lstrip("-").replace("-", "_")
+        if model is not None and takes(model, name):
+            return CommandError(
+                f"no such option: {option}. {name} is a parameter of {model}: write --set {name}=...",
+                f"majorant fit {model} --help lists them.",
+            )
         message = f"No such option: {option}.{did_you_mean(option, near or ())}"
     command = getattr(getattr(error, "ctx", None), "command_path", "majorant")
     return CommandError(message[:1].lower() + message[1:], f"{command} --help shows what it takes.")

@@ -39,6 +39,8 @@ from majorant.registry import ModelCard
 from majorant.summary import Summary, counted
 
 _MOST_CERTIFIED = 200_000
+_MOST_OF_THE_VARIANCE = 0.8
+"""Share of the variance beyond which one column decides the clusters."""
 
 
 @dataclass(frozen=True)
@@ -152,11 +154,28 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     seconds = time.perf_counter() - began
     _certify(estimator, given.frame, matrix)
     summary: Summary = estimator.summary()
+    if card.objective_name == "SSE" and units is None:
+        warned += _of_one_column(columns, matrix)
     look_out = tuple(dict.fromkeys([*summary.look_out, *warned]))
     criteria = _criteria(estimator, given)
     return FittedRun(
         request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection, criteria
     )
+
+
+def _of_one_column(columns: Columns, matrix: Matrix) -> list[str]:
+    """A word about a column that has most of the variance, and so most of the sum of squares."""
+    values = matrix.values / max(float(np.abs(matrix.values).max()), np.finfo(float).tiny)
+    means = np.average(values, axis=0, weights=matrix.weights)
+    variances = np.average((values - means) ** 2, axis=0, weights=matrix.weights)
+    first = int(variances.argmax())
+    if len(variances) == 1 or not variances[first] > _MOST_OF_THE_VARIANCE * variances.sum():
+        return []
+    share = int(100 * variances[first] / variances.sum())
+    return [
+        f'"{columns.features[first]}" has {share} % of the variance of all {len(variances)} columns, so it decides the '
+        "clusters almost alone: with --standardise every column counts alike."
+    ]
 
 
 def _criteria(estimator: Any, given: Given) -> dict[str, float]:

@@ -33,6 +33,11 @@ def find_model(name: str) -> ModelCard:
     return models[name]
 
 
+def takes(model: str, name: str) -> bool:
+    """Whether there is such a model, with a parameter of this name."""
+    return model in known_models() and name in ESTIMATORS[model]().get_params(deep=False)
+
+
 def allows_missing(estimator: Any) -> bool:
     """Whether the model takes missing values in its features."""
     from sklearn.utils import get_tags
