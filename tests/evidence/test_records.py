@@ -70,7 +70,39 @@ def test_optima_of_zero_are_one_only_if_equal() -> None:
 def test_one_start_has_no_second() -> None:
     found = evidence(3.0)
     assert (found.n_starts, found.n_distinct, found.n_hits, found.gap_to_second) == (1, 1, 1, None)
-    assert repr(found) == "Evidence(1 starts, 1 distinct optima, best SSE 3 hit 1 times)"
+    assert repr(found) == "Evidence(1 start, 1 distinct optimum, best SSE 3 hit 1 time)"
+
+
+def searched(*values: float) -> Evidence:
+    """Descents by their objectives; a negative one is that of a start, the others are kicks'."""
+    return Evidence(tuple(StartRecord("kick" if v > 0 else "k-means++", abs(v), 3, True) for v in values), "SSE")
+
+
+@pytest.mark.parametrize(
+    ("values", "after", "by_chance"),
+    [
+        ((-9.0,), 0, False),
+        ((-9.0, 9.0, 9.0, 9.0), 3, False),
+        ((-9.0, 8.0, 7.0, 8.0, 8.0), 2, True),  # the second kick made the best: two came after it
+        ((-9.0, 8.0, 7.0), 0, True),
+        ((-7.0, 8.0, 9.0), 2, True),
+        ((-7.0, 8.0, 9.0, 8.0, 8.0, 8.0), 5, False),
+        ((-9.0, 7.0, 7.0, 8.0), 2, False),
+        ((-9.0, 7.0, 8.0, -9.0, 8.0, 8.0), 1, True),  # kicks of another search are not out of the best
+        ((-9.0, 7.0, 8.0, -7.0, 8.0, 8.0), 3, False),
+        ((-9.0, -7.0, -8.0, 8.0, 8.0), 2, True),  # a race of starts before the kicks
+    ],
+)
+def test_only_kicks_after_the_best_was_found_speak_for_it(
+    values: tuple[float, ...], after: int, by_chance: bool
+) -> None:
+    found = searched(*values)
+    assert (found.n_kicks_after_best, found.is_chance_find) == (after, by_chance)
+    assert found.n_kicks == sum(o.n_kicks for o in found.optima) == sum(v > 0 for v in values)
+
+
+def test_kicks_are_not_called_starts() -> None:
+    assert repr(searched(-9.0, 9.0, 9.0)).startswith("Evidence(1 start and 2 kicks, 1 distinct optimum")
 
 
 @given(

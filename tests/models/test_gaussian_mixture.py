@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_iris, load_wine
 from sklearn.mixture import GaussianMixture as Peer
 
 import majorant as mj
@@ -204,6 +205,36 @@ def test_evidence_says_what_was_raced_and_kicked() -> None:
     assert "24 starts" in evidence.note
     assert all(record.source for record in evidence.starts)
     assert any(record.source != KICK for record in evidence.starts)
+
+
+def wine() -> Any:
+    X = load_wine().data
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_n_init_makes_so_many_searches_of_which_the_first_is_the_default(seed: int) -> None:
+    one, by_default, four = (fit(wine(), 3, n_init=n, random_state=seed) for n in (1, "auto", 4))
+    assert_equal_fits(one, by_default)
+    n = one.evidence_.n_starts
+    assert four.evidence_.starts[:n] == one.evidence_.starts
+    assert four.evidence_.n_starts - four.evidence_.n_kicks >= 4 and four.evidence_.n_kicks > one.evidence_.n_kicks
+    assert four.log_likelihood_ > one.log_likelihood_
+    assert "24 starts and" in one.evidence_.note and "96 starts and" in four.evidence_.note
+
+
+def test_a_best_that_one_kick_met_once_is_told_to_be_unsure() -> None:
+    evidence = fit(wine(), 3).evidence_
+    assert (evidence.n_hits, evidence.optima[0].n_kicks) == (1, 1)
+    assert "may not be the best: raise n_init" in " ".join(str(fit(wine(), 3).summary()).split())
+
+
+@pytest.mark.parametrize("n_init", [20, 50])
+def test_irregular_starts_are_counted_where_they_are_left_out(n_init: int) -> None:
+    evidence = fit(wine(), 3, n_init=n_init, init_params="random_from_data").evidence_
+    found = re.search(r"(\d+) of (\d+) runs ended at irregular solutions", evidence.note)
+    assert found is not None
+    assert evidence.n_starts + int(found[1]) == int(found[2]) == n_init
 
 
 def test_rows_in_a_file_are_fitted_as_in_memory(tmp_path: Path) -> None:

@@ -74,6 +74,48 @@ def test_conclusion(objectives: list[float], said: str) -> None:
     assert said in " ".join(words.notes(starts_at(objectives), 10.0, 1))
 
 
+@pytest.mark.parametrize(
+    ("objectives", "headline", "said", "untrue"),
+    [
+        (
+            [10.0, 10.0, 10.0, 10.0],
+            "One start and three kicks all ended at this optimum.",
+            "three kicks after the best solution was found led to nothing better. An optimum that no kick came near",
+            "four",
+        ),
+        (
+            [20.0, 15.0, 10.0, 17.0, 16.0],
+            "Of one start and four kicks, one kick reached this optimum; it may not be the best there is.",
+            "two kicks after the best solution was found led to nothing better. It was met only once, so it may not be "
+            "the best: raise <code>n_init</code>",
+            "four kicks after",
+        ),
+        (
+            [20.0, 10.0],
+            "Of one start and one kick, one kick reached this optimum; it may not be the best there is.",
+            "no kick out of the best solution was followed to its end",
+            "led to nothing better",
+        ),
+        (
+            [20.0, 10.0, 10.0],
+            "Of one start and two kicks, two kicks reached this optimum; none led beyond it.",
+            "one kick after the best solution was found led to nothing better. An optimum that",
+            "may not be",
+        ),
+    ],
+)
+def test_kicks_are_no_independent_starts_and_only_those_after_the_best_speak_for_it(
+    objectives: list[float], headline: str, said: str, untrue: str
+) -> None:
+    evidence = starts_at(objectives, ("k-means++", *["kick"] * 5))
+    assert words.headline(evidence) == headline
+    assert len(headline.split()) <= 20
+    notes = " ".join(words.notes(evidence, 10.0, 1))
+    assert said in notes
+    assert untrue not in notes
+    assert "descent" not in words.agreement(evidence) + words.headline(evidence) + words.figure_label(evidence)
+
+
 def test_the_note_of_the_evidence_is_escaped_and_a_gain_after_the_starts_is_told() -> None:
     notes = " ".join(words.notes(starts_at([10.0] * 5, note="starts on <20> rows"), 10.0, 1))
     assert "Starts on &lt;20&gt; rows." in notes

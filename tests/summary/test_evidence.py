@@ -64,6 +64,37 @@ def test_a_lucky_majority() -> None:
     assert "25 % of the time" in luck_sentence(evidence({10.0: 3, 11.0: 1}))
 
 
+def searched(*values: float) -> Evidence:
+    """The first from a start, the others after kicks."""
+    starts = tuple(StartRecord("kick" if i else "k-means++", v, 3, True) for i, v in enumerate(values))
+    return Evidence(starts, "log-likelihood", "max")
+
+
+def test_a_search_and_its_kicks_are_not_four_starts() -> None:
+    found = searched(-9.0, -9.0, -9.0, -9.0)
+    assert "EVIDENCE   1 start and 3 kicks, 1 distinct optimum, hit by all\n" in text(found)
+    assert "3 kicks out of the best optimum led back to it." in text(found)
+    assert best_sentences(found) == [
+        "Best log-likelihood -9.000, reached by 1 start and 3 kicks: by all that were followed."
+    ]
+
+
+def test_only_kicks_after_the_best_led_no_further() -> None:
+    found = searched(-2073.05, -2056.18, -2040.99, -2064.38, -2055.78)
+    assert luck_sentence(found) == (
+        "2 kicks after the best optimum was found led no further. "
+        "It was met only once and may not be the best: raise n_init."
+    )
+    assert "best hit by 1 kick, second 14.790 lower" in " ".join(text(found).split())
+    assert best_sentences(found) == [
+        "Best log-likelihood -2040.990, reached by 1 kick, of 1 start and 4 kicks.",
+        "The second optimum is 14.790 lower; 1 kick stopped there.",
+    ]
+    last = luck_sentence(searched(-9.0, -8.0))
+    assert last.startswith("No kick out of the best optimum was followed to its end. It was met only once")
+    assert luck_sentence(searched(-9.0, -8.0, -8.0)) == "1 kick after the best optimum was found led no further."
+
+
 def test_no_starts_are_said() -> None:
     assert "Nothing was recorded" in text(Evidence((), "SSE"))
 

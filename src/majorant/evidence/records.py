@@ -10,11 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._frames import data_frame
+from majorant._numbers import counted
 
 SAME_OPTIMUM = 1e-6
 
 KICK = "kick"
 """Source of a descent that began at the best solution so far, with some of its parts moved: no independent start."""
+
+FEW_KICKS = 5
+"""Kicks after the best was found of which fewer say little."""
+
+
+def named(n_descents: int, n_kicks: int) -> list[tuple[int, str]]:
+    """Starts and kicks, each count with its noun, where there are any: kicks are not independent starts."""
+    return [(n, noun) for n, noun in ((n_descents - n_kicks, "start"), (n_kicks, KICK)) if n]
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,8 @@ class Optimum:
     n_hits: int
     distance: float
     """How much worse than the best, zero for the best."""
+    n_kicks: int = 0
+    """How many of the starts are kicks."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +100,23 @@ class Evidence:
         return sum(s.source == KICK for s in self.starts)
 
     @property
+    def n_kicks_after_best(self) -> int:
+        """How many kicks came after the best optimum was found, in the searches that found it."""
+        n, has_best, was_kick = 0, False, False
+        for start, distance in zip(self.starts, self.distances.tolist(), strict=True):
+            is_kick = start.source == KICK
+            has_best = has_best and (is_kick or not was_kick)  # a start after kicks begins another search
+            n += has_best and is_kick
+            has_best, was_kick = has_best or distance <= self.tolerance, is_kick
+        return n
+
+    @property
+    def is_chance_find(self) -> bool:
+        """Whether a search with kicks met its best only once, by a kick or with few kicks after it."""
+        best = self.optima[0]
+        return self.n_kicks > 0 and best.n_hits == 1 and (best.n_kicks == 1 or self.n_kicks_after_best < FEW_KICKS)
+
+    @property
     def noun(self) -> str:
         """What a start is called in prose: kicks are not independent starts."""
         return "descent" if self.n_kicks else "start"
@@ -125,7 +153,15 @@ class Evidence:
                 found[-1].append(int(i))
             else:
                 found.append([int(i)])
-        return tuple(Optimum(self.starts[m[0]].objective, len(m), float(distances[m[0]])) for m in found)
+        return tuple(
+            Optimum(
+                self.starts[m[0]].objective,
+                len(m),
+                float(distances[m[0]]),
+                sum(self.starts[i].source == KICK for i in m),
+            )
+            for m in found
+        )
 
     @property
     def n_distinct(self) -> int:
@@ -157,9 +193,10 @@ class Evidence:
 
     def __repr__(self) -> str:
         gap = "" if self.gap_to_second is None else f", second {self.gap_to_second:.6g} worse"
+        made = " and ".join(counted(n, noun) for n, noun in named(self.n_starts, self.n_kicks))
         return (
-            f"Evidence({self.n_starts} {self.noun}s, {self.n_distinct} distinct optima, "
-            f"best {self.objective_name} {self.best:.8g} hit {self.n_hits} times{gap})"
+            f"Evidence({made}, {counted(self.n_distinct, 'distinct optimum', 'distinct optima')}, "
+            f"best {self.objective_name} {self.best:.8g} hit {counted(self.n_hits, 'time')}{gap})"
         )
 
     def to_frame(self) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from majorant.evidence.records import Evidence
+from majorant.evidence.records import Evidence, named
 from majorant.registry import ModelCard
 from majorant.report import numbers
 from majorant.report.fit import Fit
@@ -55,7 +55,7 @@ from majorant.report.words import mixture as mixture_words
 from majorant.report.words import partition as partition_words
 from majorant.report.words import regression as regression_words
 from majorant.report.words import representation as representation_words
-from majorant.report.words.grammar import capital
+from majorant.report.words.grammar import capital, counted
 
 Measured = TypeVar("Measured", bound=Fit)
 
@@ -108,8 +108,8 @@ def _shape(fit: Fit) -> tuple[str, str, str]:
 
 
 def _hits(evidence: Evidence) -> tuple[str, str, str]:
-    of = f"of {numbers.integer(evidence.n_starts)} {evidence.noun}{'' if evidence.n_starts == 1 else 's'}"
-    return ("Best optimum hit", numbers.integer(evidence.n_hits), of)
+    made = " and ".join(counted(n, noun, words=False) for n, noun in named(evidence.n_starts, evidence.n_kicks))
+    return ("Best optimum hit", numbers.integer(evidence.n_hits), f"of {made}")
 
 
 def _fifth_fact(clustering: Clustering) -> tuple[str, str, str]:

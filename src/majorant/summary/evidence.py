@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from majorant._numbers import NumberFormat, counted, number_format, objective_format, percent
 from majorant.evidence import Certificate, Evidence
+from majorant.evidence.records import named
 from majorant.summary.summary import Block
 from majorant.summary.table import Column, Table
 
@@ -48,13 +49,19 @@ def best_sentences(evidence: Evidence) -> list[str]:
     best = f"Best {name} {style.text(evidence.best)}"
     if evidence.n_starts == 1:
         return [f"{best}, from one start."]
+    if evidence.n_hits == evidence.n_starts and evidence.n_kicks:
+        return [f"{best}, reached by {_made(evidence)}: by all that were followed."]
     if evidence.n_hits == evidence.n_starts:
         all_of_them = "both" if evidence.n_starts == 2 else f"all {evidence.n_starts}"
-        return [f"{best}, reached by {all_of_them} {evidence.noun}s."]
-    second = evidence.optima[1]
-    stopped = f"{counted(second.n_hits, evidence.noun)} stopped there"
+        return [f"{best}, reached by {all_of_them} starts."]
+    first, second = evidence.optima[:2]
+    if evidence.n_kicks:
+        reached = f"{_descents(first.n_hits, first.n_kicks)}, of {_made(evidence)}"
+    else:
+        reached = f"{evidence.n_hits} of {evidence.n_starts} starts"
+    stopped = f"{_descents(second.n_hits, second.n_kicks)} stopped there"
     return [
-        f"{best}, reached by {evidence.n_hits} of {evidence.n_starts} {evidence.noun}s.",
+        f"{best}, reached by {reached}.",
         f"The second optimum is {style.text(second.distance)} {_worse(evidence)}; {stopped}.",
     ]
 
@@ -76,10 +83,22 @@ def luck_sentence(evidence: Evidence) -> str:
 
 def _kick_sentence(evidence: Evidence) -> str:
     """What kicks out of the best solution found; they say nothing about independent starts."""
-    kicks = counted(evidence.n_kicks, "kick")
     if evidence.n_hits == evidence.n_starts:
-        return f"{kicks} out of the best optimum led back to it."
-    return f"{kicks} out of the best solution so far; none led beyond the best optimum."
+        return f"{counted(evidence.n_kicks, 'kick')} out of the best optimum led back to it."
+    after = evidence.n_kicks_after_best
+    if after:
+        said = f"{counted(after, 'kick')} after the best optimum was found led no further."
+    else:
+        said = "No kick out of the best optimum was followed to its end."
+    return f"{said} It was met only once and may not be the best: raise n_init." if evidence.is_chance_find else said
+
+
+def _descents(n: int, n_kicks: int) -> str:
+    return " and ".join(counted(m, noun) for m, noun in named(n, n_kicks))
+
+
+def _made(evidence: Evidence) -> str:
+    return _descents(evidence.n_starts, evidence.n_kicks)
 
 
 def bound_sentence(evidence: Evidence) -> str:
@@ -97,10 +116,12 @@ def bound_sentence(evidence: Evidence) -> str:
 def _note(evidence: Evidence) -> str:
     if evidence.n_starts == 1:
         return "1 start"
-    note = (
-        f"{evidence.n_starts} {evidence.noun}s, {counted(evidence.n_distinct, 'distinct optimum', 'distinct optima')}, "
-    )
-    note += f"best hit {counted(evidence.n_hits, 'time')}"
+    note = f"{_made(evidence)}, {counted(evidence.n_distinct, 'distinct optimum', 'distinct optima')}, "
+    if evidence.n_kicks:
+        is_all = evidence.n_hits == evidence.n_starts
+        note += "hit by all" if is_all else f"best hit by {_descents(evidence.n_hits, evidence.optima[0].n_kicks)}"
+    else:
+        note += f"best hit {counted(evidence.n_hits, 'time')}"
     if evidence.gap_to_second is not None:
         note += f", second {_format(evidence).text(evidence.gap_to_second)} {_worse(evidence)}"
     return note
@@ -112,7 +133,7 @@ def _worse(evidence: Evidence) -> str:
 
 def _more_sentence(evidence: Evidence) -> str:
     others = evidence.optima[MOST_OPTIMA:]
-    starts = counted(sum(o.n_hits for o in others), evidence.noun)
+    starts = _descents(sum(o.n_hits for o in others), sum(o.n_kicks for o in others))
     farthest = _format(evidence).text(others[-1].distance)
     return f"{len(others)} more, up to {farthest} {_worse(evidence)}, from {starts}."
 

@@ -101,10 +101,11 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
         Largest number of iterations of the last climb, or of each from a start that was chosen; an iteration is two
         steps of EM and an extrapolation of them. 0 leaves the start as it is.
     n_init : "auto" or int, default="auto"
-        Number of starts where they are not left to the search; one by default, six where `bounds` or `beta` are set.
+        Number of searches, one by default. Where starts are not left to the search, the number of these: one by
+        default, six where `bounds` or `beta` are set.
     init_params : {"auto", "kmeans", "k-means++", "random", "random_from_data"}, default="auto"
-        "auto": a search, which is a race of 24 partitions of six kinds and kicks out of the winner. Otherwise EM from
-        `n_init` starts of this kind.
+        "auto": `n_init` searches, each a race of 24 partitions of six kinds and kicks out of the winner. Otherwise EM
+        from `n_init` starts of this kind.
     weights_init, means_init, precisions_init : array-like, optional
         A start, or a part of one, in the shapes of ``weights_``, ``means_`` and ``precisions_``.
     beta : float, default=1.0
@@ -161,7 +162,8 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
     evidence_ : Evidence
-        The runs that were followed to their end.
+        The runs that were followed to their end; the irregular ones only if there are no others, else counted in
+        its ``note``.
     trace_ : Trace
         Minus the log-likelihood, iteration by iteration.
 

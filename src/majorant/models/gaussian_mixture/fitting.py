@@ -175,12 +175,18 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
         policy = policy.renumbered(rows.measure.positions) if is_whole else None
     note = ""
     if settings.is_automatic and not settings.by_engine and settings.max_iter > 0:
-        Search(problem, ledger).find(draws)
+        is_easy = problem.n_components == 1 or problem.is_hopeless  # another search would end at the same
+        for _ in range(1 if is_easy else settings.n_init or 1):
+            Search(problem, ledger).find(draws)
         best = ledger.winner
         if ledger.n_raced > len(ledger.records):
-            note = f"{ledger.n_raced} starts were raced; only those that led were followed to their end."
+            kicks = f" and {ledger.n_kicked} kicks" if ledger.n_kicked else ""
+            note = f"{ledger.n_raced} starts{kicks} were raced; only those that led were followed to their end."
     else:
         best = _from_chosen_starts(problem, ledger, measure, settings, policy, draws)
+    if ledger.regular and ledger.irregular:
+        n, of = len(ledger.irregular), len(ledger.irregular) + len(ledger.regular)
+        note = f"{note} {n} of {of} runs ended at irregular solutions, which are no answers: left out here.".strip()
     last = best
     ended = settings.by_engine and is_whole and not settings.reg_covar and not on_filled
     if settings.max_iter > 0 and not ended:

@@ -202,6 +202,7 @@ class Ledger:
     regular: list[StartRecord] = field(default_factory=list)
     irregular: list[StartRecord] = field(default_factory=list)
     n_raced: int = 0
+    n_kicked: int = 0
 
     def offer(self, candidate: Candidate, source: str) -> None:
         """Record a solution, and keep it if it is the best of its sort."""

@@ -93,6 +93,7 @@ class Search:
         # Solutions on the floor are no answers: it is only worth some rounds to look for others beside them.
         most = patience if here.regularity.fault is Fault.FLOORED else MOST_ROUNDS
         for _ in range(most):
+            self.ledger.n_kicked += N_KICKS
             starts = kicked(here.end.mixture, u, self.problem.weights, N_KICKS, random)
             seen = [self._labels(u, here.end.mixture)]
             moved = False

@@ -143,6 +143,9 @@ def _figures(evidence: Evidence, n_kinds: int) -> str:
     second = evidence.gap_to_second
     share = None if second is None else words.relative(evidence, second)
     none = '<span class="quiet">none</span>'
+    hit_share = numbers.percent(words.hit_rate(evidence), 0)
+    if evidence.n_kicks:  # a share of descents that are not independent says nothing
+        hit_share = words.descents(evidence.n_hits, evidence.optima[0].n_kicks)
     return facts(
         (
             (
@@ -151,7 +154,7 @@ def _figures(evidence: Evidence, n_kinds: int) -> str:
                 f"{n_kinds} kinds" if n_kinds > 1 else "",
             ),
             ("Distinct optima", numbers.integer(evidence.n_distinct), ""),
-            ("Hits of the best", numbers.integer(evidence.n_hits), numbers.percent(words.hit_rate(evidence), 0)),
+            ("Hits of the best", numbers.integer(evidence.n_hits), hit_share),
             (
                 "Gap to the second",
                 none if second is None else numbers.distance(second),

@@ -55,5 +55,7 @@ def _trust(clustering: Clustering) -> str:
         claim = f"<strong>No other {parts(clustering)} can be more than {numbers.percent_at_most(room)} better</strong>"
     if evidence.n_starts == 1:
         return f"{claim}; one start was followed to its end."
-    hits = f"{numbers.integer(evidence.n_hits)} of {numbers.integer(evidence.n_starts)} {evidence.noun}s"
+    if evidence.n_kicks:
+        return f"{claim}. {evidence_words.of_kicks(evidence)}."
+    hits = f"{numbers.integer(evidence.n_hits)} of {numbers.integer(evidence.n_starts)} starts"
     return f"{claim}, and {hits} {verb(evidence.n_hits, 'agrees', 'agree')} on these."

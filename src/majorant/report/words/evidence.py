@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from majorant._numbers import article
 from majorant.evidence.certificate import LOOSE
-from majorant.evidence.records import Evidence
+from majorant.evidence.records import Evidence, named
 from majorant.report import numbers
 from majorant.report.html import escaped
-from majorant.report.words.grammar import capital, chance, counted, in_prose, one_in, opening
+from majorant.report.words.grammar import capital, chance, counted, in_prose, listed, one_in, opening
 
 CLOSE = 0.01
 TIGHT = 0.2
@@ -44,6 +44,8 @@ def luck(evidence: Evidence) -> str:
         return f"with one start {_of_one(evidence)}"
     if evidence.n_distinct == 1:
         return f"no {evidence.noun} found anything else"
+    if evidence.is_chance_find:
+        return "it may not be the best there is"
     if evidence.n_kicks:
         return "none led beyond it"
     alone = evidence.n_starts - evidence.n_hits == 1
@@ -61,16 +63,32 @@ def _of_one(evidence: Evidence) -> str:
     return "no other can end beyond the proved bound"
 
 
+def descents(n: int, n_kicks: int) -> str:
+    """Starts and kicks with their counts, in prose."""
+    return listed([counted(m, noun) for m, noun in named(n, n_kicks)])
+
+
+def of_kicks(evidence: Evidence) -> str:
+    """Which of the starts and kicks reached the best optimum, as a clause: kicks are not independent starts."""
+    made = descents(evidence.n_starts, evidence.n_kicks)
+    if evidence.n_distinct == 1:
+        return f"{capital(made)} all ended at this optimum"
+    reached = descents(evidence.n_hits, evidence.optima[0].n_kicks)
+    return f"Of {made}, {reached} reached this optimum"
+
+
 def headline(evidence: Evidence) -> str:
     """One sentence on how many starts reached the best optimum."""
     n, hits = evidence.n_starts, evidence.n_hits
     if n == 1:
         return f"Only one start was followed to its end; {_of_one(evidence)}."
+    if evidence.n_kicks:
+        return f"{of_kicks(evidence)}." if evidence.n_distinct == 1 else f"{of_kicks(evidence)}; {luck(evidence)}."
     if evidence.n_distinct == 1:
-        return f"{'Both' if n == 2 else f'All {in_prose(n)}'} {evidence.noun}s reached the same optimum."
+        return f"{'Both' if n == 2 else f'All {in_prose(n)}'} starts reached the same optimum."
     if hits == 1:
-        return f"Only one of {in_prose(n)} {evidence.noun}s reached the best optimum; {luck(evidence)}."
-    return f"{opening(hits)} of {in_prose(n)} {evidence.noun}s reached the best optimum; {luck(evidence)}."
+        return f"Only one of {in_prose(n)} starts reached the best optimum; {luck(evidence)}."
+    return f"{opening(hits)} of {in_prose(n)} starts reached the best optimum; {luck(evidence)}."
 
 
 def agreement(evidence: Evidence) -> str:
@@ -78,10 +96,13 @@ def agreement(evidence: Evidence) -> str:
     n, hits = evidence.n_starts, evidence.n_hits
     if n == 1:
         return f"<strong>Only one start was followed to its end</strong>; {_of_one(evidence)}."
+    if evidence.n_kicks and evidence.n_distinct == 1:
+        return f"<strong>{of_kicks(evidence)}</strong>."
+    if evidence.n_kicks:
+        return f"{of_kicks(evidence)}; <strong>{luck(evidence)}</strong>."
     if evidence.n_distinct == 1:
-        starts = f"{'Both' if n == 2 else f'All {in_prose(n)}'} {evidence.noun}s"
-        return f"<strong>{starts} reached the same optimum</strong>."
-    found = f"{opening(hits)} of {numbers.integer(n)} {evidence.noun}s found this optimum"
+        return f"<strong>{'Both' if n == 2 else f'All {in_prose(n)}'} starts reached the same optimum</strong>."
+    found = f"{opening(hits)} of {numbers.integer(n)} starts found this optimum"
     if others_came_close(evidence) or hit_rate(evidence) < 0.5:
         return f"{found}; <strong>{luck(evidence)}</strong>."
     return f"<strong>{found}</strong>; {luck(evidence)}."
@@ -115,8 +136,11 @@ def figure_label(evidence: Evidence) -> str:
     best = f"{evidence.objective_name} of {numbers.objective(evidence.best, evidence.objective_name)}"
     if evidence.n_starts == 1:
         return f"One start, which reached {article(best)} {best}"
+    made = f"{evidence.n_starts} starts"
+    if evidence.n_kicks:
+        made = descents(evidence.n_starts, evidence.n_kicks)
     return (
-        f"Dot plot of the {evidence.objective_name} reached by each of {evidence.n_starts} {evidence.noun}s: "
+        f"Dot plot of the {evidence.objective_name} reached by each of {made}: "
         f"{evidence.n_hits} reached the best, {article(best)} {best}"
     )
 
@@ -167,11 +191,7 @@ def _conclusion(evidence: Evidence) -> str:
             "More starts would show whether this optimum is reached again or a better one is found."
         )
     if evidence.n_kicks:
-        kicks = counted(evidence.n_kicks, "kick")
-        return (
-            f"{CONCLUSION}{kicks} out of the best solution led to nothing better. "
-            "An optimum that no kick came near is not ruled out."
-        )
+        return f"{CONCLUSION}{_of_the_best(evidence)}"
     if evidence.n_distinct == 1:
         if n < 5:
             return f"{CONCLUSION}nothing better was found, but {counted(n, 'start')} are few to judge by."
@@ -189,6 +209,18 @@ def _conclusion(evidence: Evidence) -> str:
     if miss >= 0.005:
         return f"{finds}; ten starts would all miss it {one_in(miss) if miss < 0.18 else 'about ' + chance(miss)}."
     return f"{finds}; ten starts would hardly ever all miss it."
+
+
+def _of_the_best(evidence: Evidence) -> str:
+    """What kicks say of the best solution: only those that came after it was found."""
+    after = evidence.n_kicks_after_best
+    if after:
+        said = f"{counted(after, 'kick')} after the best solution was found led to nothing better."
+    else:
+        said = "no kick out of the best solution was followed to its end."
+    if evidence.is_chance_find:
+        return f"{said} It was met only once, so it may not be the best: raise <code>n_init</code> until it comes back."
+    return f"{said} An optimum that no kick came near is not ruled out."
 
 
 def _after_the_starts(evidence: Evidence, objective: float) -> list[str]:
