@@ -16,6 +16,9 @@ from sklearn.cluster import KMeans as Reference
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import majorant as mj
+from majorant.evidence import Evidence
+from majorant.models.kmeans.search import ends_of
+from majorant.solvers.swap import SwapResult
 
 POLICIES = [
     mj.Tightest(),
@@ -307,6 +310,38 @@ def test_starts_are_named_and_counted(init: str, source: str, seed: int) -> None
 
 
 # The swap search
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("n_rows", [500, 10_000])
+def test_evidence_has_the_objective_of_the_fit_and_tells_descents_that_were_cut_short(n_rows: int, seed: int) -> None:
+    X = np.random.default_rng(seed).normal(size=(n_rows, 3))
+    model = mj.KMeans(4, random_state=0).fit(X)
+    evidence = model.evidence_
+    assert evidence.best == pytest.approx(model.inertia_, rel=1e-12)
+    assert all(s.converged for s in evidence.starts if s.objective == evidence.best)
+    assert all(s.converged for s in evidence.starts) != evidence.is_cut_short
+    assert ("cut short" in str(model.summary())) == evidence.is_cut_short == ("distinct ends" in str(model.summary()))
+
+
+@pytest.mark.parametrize(
+    ("polished", "ends", "converged"),
+    [
+        (7.0, [9.0, 7.0, 7.0, 8.0], [True] * 4),
+        (6.9, [9.0, 6.9, 6.9, 8.0], [False, True, True, False]),  # the last polish gained: others may end there too
+    ],
+)
+def test_descents_are_cut_short_where_the_last_polish_still_gains(
+    polished: float, ends: list[float], converged: list[bool]
+) -> None:
+    optima = [("k-means++", 9.0), ("kick", 7.0), ("kick", 7.0 + 1e-9), ("kick", 8.0)]
+    result = SwapResult(np.zeros((2, 1)), np.zeros(3, dtype=np.int32), polished, 5, True, [9.0], optima)
+    records = tuple(ends_of(result))
+    assert [r.objective for r in records] == ends
+    assert [r.converged for r in records] == converged
+    evidence = Evidence(records, "SSE")
+    assert evidence.is_cut_short == (not all(converged))
+    assert ("distinct ends" in repr(evidence)) == evidence.is_cut_short
 
 
 def test_a_search_is_one_start_and_its_kicks(seed: int) -> None:

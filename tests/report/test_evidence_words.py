@@ -126,6 +126,13 @@ def test_starts_that_did_not_come_to_rest_are_told() -> None:
     assert "Five of five starts stopped at the limit" in words.notes(starts_at([1.0] * 5, converged=False), 1.0, 1)[0]
 
 
+def test_kicks_that_were_cut_short_have_no_optima() -> None:
+    starts = starts_at([10.0, 9.0, 8.0], ("k-means++", "kick", "kick"), converged=False).starts
+    notes = " ".join(words.notes(Evidence((*starts[:2], replace(starts[2], converged=True)), "SSE"), 8.0, 1))
+    assert "Only the best was followed until it came to rest, two were cut short" in notes
+    assert "three distinct ends" in notes
+
+
 def test_a_certain_optimum_takes_the_place_of_a_guess() -> None:
     notes = " ".join(words.notes(starts_at([1.0]), 1.0, 1, "One cluster is the mean."))
     assert "one cluster is the mean." in notes

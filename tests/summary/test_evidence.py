@@ -95,6 +95,13 @@ def test_only_kicks_after_the_best_led_no_further() -> None:
     assert luck_sentence(searched(-9.0, -8.0, -8.0)) == "1 kick after the best optimum was found led no further."
 
 
+def test_descents_that_were_cut_short_have_no_optima() -> None:
+    starts = tuple(StartRecord("kick" if i else "k-means++", 9.0 - i, 3, i == 2) for i in range(3))
+    said = text(Evidence(starts, "SSE"))
+    assert "3 distinct ends" in said and "optima" not in said
+    assert "2 of 3 descents were cut short of an optimum" in " ".join(said.split())
+
+
 def test_no_starts_are_said() -> None:
     assert "Nothing was recorded" in text(Evidence((), "SSE"))
 

@@ -92,7 +92,7 @@ def matrix_lines(selection: Selection) -> list[str]:
 def starts_lines(evidence: Evidence, seconds: float | None) -> list[str]:
     """The block "Starts"; of a fit that was one of several, without its time."""
     time = "" if seconds is None else f" in {seconds:.1f} s"
-    optima = counted(evidence.n_distinct, "distinct optimum", "distinct optima")
+    optima = counted(evidence.n_distinct, *(f"distinct {end}" for end in evidence.ends))
     n = evidence.n_starts
     if evidence.n_kicks:
         searches = counted(n - evidence.n_kicks, "search", "searches")

@@ -117,6 +117,17 @@ class Evidence:
         return self.n_kicks > 0 and best.n_hits == 1 and (best.n_kicks == 1 or self.n_kicks_after_best < FEW_KICKS)
 
     @property
+    def is_cut_short(self) -> bool:
+        """Whether a search with kicks followed its best to the end, and others not: their ends are no optima."""
+        done = [s.converged for s in self.starts]
+        return self.n_kicks > 0 and not all(done) and done[int(self.distances.argmin())]
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """What distinct objectives are called in prose, one and several."""
+        return ("end", "ends") if self.is_cut_short else ("optimum", "optima")
+
+    @property
     def noun(self) -> str:
         """What a start is called in prose: kicks are not independent starts."""
         return "descent" if self.n_kicks else "start"
@@ -193,9 +204,10 @@ class Evidence:
 
     def __repr__(self) -> str:
         gap = "" if self.gap_to_second is None else f", second {self.gap_to_second:.6g} worse"
+        distinct = counted(self.n_distinct, *(f"distinct {end}" for end in self.ends))
         made = " and ".join(counted(n, noun) for n, noun in named(self.n_starts, self.n_kicks))
         return (
-            f"Evidence({made}, {counted(self.n_distinct, 'distinct optimum', 'distinct optima')}, "
+            f"Evidence({made}, {distinct}, "
             f"best {self.objective_name} {self.best:.8g} hit {counted(self.n_hits, 'time')}{gap})"
         )
 

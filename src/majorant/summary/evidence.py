@@ -62,7 +62,7 @@ def best_sentences(evidence: Evidence) -> list[str]:
     stopped = f"{_descents(second.n_hits, second.n_kicks)} stopped there"
     return [
         f"{best}, reached by {reached}.",
-        f"The second optimum is {style.text(second.distance)} {_worse(evidence)}; {stopped}.",
+        f"The second {evidence.ends[0]} is {style.text(second.distance)} {_worse(evidence)}; {stopped}.",
     ]
 
 
@@ -116,7 +116,8 @@ def bound_sentence(evidence: Evidence) -> str:
 def _note(evidence: Evidence) -> str:
     if evidence.n_starts == 1:
         return "1 start"
-    note = f"{_made(evidence)}, {counted(evidence.n_distinct, 'distinct optimum', 'distinct optima')}, "
+    distinct = counted(evidence.n_distinct, *(f"distinct {end}" for end in evidence.ends))
+    note = f"{_made(evidence)}, {distinct}, "
     if evidence.n_kicks:
         is_all = evidence.n_hits == evidence.n_starts
         note += "hit by all" if is_all else f"best hit by {_descents(evidence.n_hits, evidence.optima[0].n_kicks)}"
@@ -142,6 +143,9 @@ def _limit_sentences(evidence: Evidence) -> list[str]:
     stopped = sum(not s.converged for s in evidence.starts)
     if stopped == 0:
         return []
+    if evidence.is_cut_short:
+        cut = f"{stopped} of {evidence.n_starts} descents were cut short of an optimum"
+        return [f"{cut}: only the best was followed to its end."]
     return [
         f"{stopped} of {counted(evidence.n_starts, evidence.noun)} stopped at the iteration limit, not at an optimum."
     ]

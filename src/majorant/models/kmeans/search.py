@@ -23,7 +23,7 @@ from majorant.engine.policies import BoundPolicy
 from majorant.engine.problem import FirstLatent
 from majorant.engine.rows import Rows
 from majorant.engine.trace import Trace
-from majorant.evidence.records import StartRecord
+from majorant.evidence.records import SAME_OPTIMUM, StartRecord
 from majorant.models.kmeans.family import KMeansFamily
 from majorant.solvers.nearest import assign
 from majorant.solvers.swap import SwapResult, swap_search
@@ -112,9 +112,10 @@ class Search:
                 effort=self.effort,
                 max_passes=self.max_iter,
             )
-            for source, objective in result.optima:
-                report_start(len(records) + 1, source, objective * self.unit, "no swap helps", self.verbose)
-                records.append(StartRecord(source, objective, len(result.steps), result.converged))
+            for record in ends_of(result):
+                state = "no swap helps" if record.converged else "cut short"
+                report_start(len(records) + 1, record.source, record.objective * self.unit, state, self.verbose)
+                records.append(record)
             if best is None or result.objective < best.objective:
                 best = result
         assert best is not None
@@ -230,6 +231,19 @@ class Search:
         if policy is not None and (cluster_weights(data, solution.theta) <= 0).any():
             solution = go(None, solution.theta, None)
         return solution
+
+
+def ends_of(result: SwapResult) -> Iterator[StartRecord]:
+    """Where every descent of a search ended: those at its best are there where the last polish brought that.
+
+    If it still went down by more than rounding, the other descents were cut short of their optima.
+    """
+    reached = min(objective for _, objective in result.optima)
+    cut_short = reached - result.objective > SAME_OPTIMUM * result.objective
+    for source, objective in result.optima:
+        is_best = objective <= reached * (1 + SAME_OPTIMUM)
+        converged = result.converged and (is_best or not cut_short)
+        yield StartRecord(source, result.objective if is_best else objective, len(result.steps), converged)
 
 
 def cluster_weights(data: Chunks, centres: NDArray[Any]) -> NDArray[np.float64]:

@@ -153,7 +153,7 @@ def _figures(evidence: Evidence, n_kinds: int) -> str:
                 numbers.integer(evidence.n_starts),
                 f"{n_kinds} kinds" if n_kinds > 1 else "",
             ),
-            ("Distinct optima", numbers.integer(evidence.n_distinct), ""),
+            (f"Distinct {evidence.ends[1]}", numbers.integer(evidence.n_distinct), ""),
             ("Hits of the best", numbers.integer(evidence.n_hits), hit_share),
             (
                 "Gap to the second",

@@ -158,6 +158,8 @@ def _how_to_read(evidence: Evidence, dots_for: int) -> str:
     if unfinished:
         were = f"{in_prose(unfinished)} of {in_prose(evidence.n_starts)} {noun}s"
         text = f"<b>{dot}</b>. {capital(were)} stopped at the limit of iterations, before coming to rest."
+    if evidence.is_cut_short:
+        text = f"<b>{dot}</b>. Only the best was followed until it came to rest, {in_prose(unfinished)} were cut short."
     if evidence.n_starts == 1:
         return text
     if evidence.n_kicks:
@@ -172,7 +174,7 @@ def _optima(evidence: Evidence) -> list[str]:
         return []
     second, worst = others[0].distance, others[-1].distance
     side = "above" if evidence.sense == "min" else "below"
-    text = f"There are <b>{in_prose(evidence.n_distinct)} distinct optima</b>."
+    text = f"There are <b>{in_prose(evidence.n_distinct)} distinct {evidence.ends[1]}</b>."
     if len(others) == 1:
         return [f"{text} The second is {_both(evidence, second)} {side} the best."]
     return [f"{text} The second is {_both(evidence, second)} {side} the best, the worst {_both(evidence, worst)}."]
