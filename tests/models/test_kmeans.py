@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans as Reference
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import majorant as mj
@@ -322,6 +323,15 @@ def test_evidence_has_the_objective_of_the_fit_and_tells_descents_that_were_cut_
     assert all(s.converged for s in evidence.starts if s.objective == evidence.best)
     assert all(s.converged for s in evidence.starts) != evidence.is_cut_short
     assert ("cut short" in str(model.summary())) == evidence.is_cut_short == ("distinct ends" in str(model.summary()))
+
+
+def test_a_quick_bound_is_none_where_none_was_found_as_the_page_says() -> None:
+    wines = load_wine().data
+    X = (wines - wines.mean(axis=0)) / wines.std(axis=0)
+    model = mj.KMeans(3, random_state=0).fit(X)
+    assert model.evidence_.lower_bound is None
+    assert "Provable bound: not computed." in str(model.summary())
+    assert 0.95 * model.inertia_ < model.certify(X).bound <= model.inertia_
 
 
 @pytest.mark.parametrize(
