@@ -103,18 +103,20 @@ class Evidence:
     def n_kicks_after_best(self) -> int:
         """How many kicks came after the best optimum was found, in the searches that found it."""
         n, has_best, was_kick = 0, False, False
-        for start, distance in zip(self.starts, self.distances.tolist(), strict=True):
+        for start, is_best in zip(self.starts, (self.distances <= self.tolerance).tolist(), strict=True):
             is_kick = start.source == KICK
             has_best = has_best and (is_kick or not was_kick)  # a start after kicks begins another search
             n += has_best and is_kick
-            has_best, was_kick = has_best or distance <= self.tolerance, is_kick
+            has_best, was_kick = has_best or is_best, is_kick
         return n
 
     @property
     def is_chance_find(self) -> bool:
         """Whether a search with kicks met its best only once, by a kick or with few kicks after it."""
+        if self.n_kicks == 0:
+            return False
         best = self.optima[0]
-        return self.n_kicks > 0 and best.n_hits == 1 and (best.n_kicks == 1 or self.n_kicks_after_best < FEW_KICKS)
+        return best.n_hits == 1 and (best.n_kicks == 1 or self.n_kicks_after_best < FEW_KICKS)
 
     @property
     def is_cut_short(self) -> bool:
