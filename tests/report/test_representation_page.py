@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.metrics import r2_score
 
 import majorant as mj
 from majorant.models.harmonium import certificate, mean_pairwise_kl
+from majorant.models.harmonium.reading import too_large_a_penalty
 from majorant.report import Run, html_report, numbers
 
 from .markup import check_page
@@ -127,7 +129,7 @@ def test_a_target_of_numbers_is_told_with_its_r2_on_the_rows_of_the_fit() -> Non
 @pytest.mark.parametrize(
     ("kept", "losses", "told"),
     [
-        (0.25, [3.0, 2.0, 1.0], "the penalty is the smallest that was tried, and the loss was still falling"),
+        (0.25, [3.0, 2.0, 1.0], "the penalty is the smallest that was tried, and the held-out loss was falling"),
         (1.0, [1.0, 2.0, 3.0], "The penalty is the largest that was tried"),
         (1.0, [3.0, 2.0, 1.0], "The penalty is the largest that was tried"),
         (0.5, [3.0, 2.0, 1.0], "least at the smallest penalty that was tried, but by no more than one standard error"),
@@ -140,7 +142,13 @@ def test_a_penalty_at_an_end_of_those_tried_is_told_of(kept: float, losses: list
     run.estimator.l2_, run.estimator.l2_path_ = kept, np.column_stack([0.5 ** np.arange(len(losses)), losses])
     page = html_report(run)
     assert told in page and ("that was tried" in page) == bool(told)
-    assert ("Give l2=0.125 or less to see." in page) == (kept == 0.25)
+    assert ("Set l2 to 0.125 or less to see." in page) == (kept == 0.25)
+    look_out = run.estimator.summary().look_out
+    assert [sentence in html.unescape(page) for sentence in (s[0].lower() + s[1:] for s in look_out)] == [True] * (
+        kept == 0.25
+    )
+    model = SimpleNamespace(l2_=kept, l2_path_=run.estimator.l2_path_, select_by="words")
+    assert "Set l2" not in too_large_a_penalty(model)  # which takes no penalty of one's own
 
 
 def test_every_sentence_of_a_certificate_by_lanczos_says_what_it_is_up_to(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,17 @@ def has_grown(model: Any) -> bool:
     return bool(model.rank_ > model.n_components)
 
 
+def too_large_a_penalty(model: Any) -> str:
+    """That the penalty was the smallest of those tried, while the held-out loss was falling; "" where it was not."""
+    penalties = model.l2_path_[:, 0]
+    if len(penalties) < 2 or model.l2_ != penalties[-1]:
+        return ""
+    said = "The penalty is the smallest that was tried, and the held-out loss was falling: a smaller one may be better."
+    if getattr(model, "select_by", None) is not None:  # which takes no penalty of one's own
+        return said
+    return f"{said} Set l2 to {float(penalties[-1]) / 2:.3g} or less to see."
+
+
 def objective_in_words(model: Any) -> str:
     """What the log-loss of a fit is, and what it cannot be compared with; "" where something else was minimised."""
     if model.method_ == "cd":

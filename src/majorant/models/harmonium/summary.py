@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from majorant.models.harmonium.reading import top_features, view_weights
+from majorant.models.harmonium.reading import too_large_a_penalty, top_features, view_weights
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
 
 MOST_COMPONENTS = 20
@@ -32,7 +32,7 @@ def harmonium_summary(model: Any) -> Summary:
     ]
     title = f"harmonium, {counted(len(model.views_), 'view')}, {counted(model.rank_, 'component')}"
     shape = f"{counted(model.n_samples_, 'row')}, {counted(model.n_features_in_, 'feature')}"
-    return Summary(title, shape, blocks)
+    return Summary(title, shape, blocks, [sentence for sentence in [too_large_a_penalty(model)] if sentence])
 
 
 def _views(model: Any) -> Table:

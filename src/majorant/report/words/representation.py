@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from majorant.models.harmonium.reading import has_grown, objective_in_words, view_penalty_in_words
+from majorant.models.harmonium.reading import has_grown, objective_in_words, too_large_a_penalty, view_penalty_in_words
 from majorant.models.harmonium.summary import SIGNS
 from majorant.report import numbers
 from majorant.report.html import escaped, shortened
@@ -125,12 +125,8 @@ def _edge_of_the_path(representation: Representation) -> list[str]:
     last = len(penalties) - 1
     if last < 1:
         return []
-    if representation.model.l2_ == penalties[last]:
-        half = numbers.distance(float(penalties[last]) / 2)
-        return [
-            "<b>Look out:</b> the penalty is the smallest that was tried, and the loss was still falling: a smaller "
-            f"one may be better. Give l2={half} or less to see."
-        ]
+    if edge := too_large_a_penalty(representation.model):
+        return [f"<b>Look out:</b> {escaped(edge[0].lower() + edge[1:])}"]
     if representation.model.l2_ == penalties[0]:
         return [
             "The penalty is the largest that was tried, half of the one from which on no component is used: whether a "
