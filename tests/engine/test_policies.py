@@ -233,9 +233,13 @@ class TestBiased:
             ("much", TypeError, "got <U4"),
             (np.full((5, 3), "much"), TypeError, "got <U4"),
             (np.full((5, 3), 1j), TypeError, "got complex128"),
-            (np.array([[0.0, np.nan, 0.0]]), ValueError, "finite numbers; unit 7 has nan at state 1"),
+            (
+                np.array([[0.0, np.nan, 0.0]]),
+                ValueError,
+                "finite numbers, or -inf for never; unit 7 has nan at state 1",
+            ),
             (np.where(np.eye(5, 3) > 0, np.inf, 0.0), ValueError, "unit 7 has inf at state 0"),
-            (np.array([[0.0, 0.0, -np.inf]]), ValueError, "unit 7 has -inf at state 2"),
+            (np.where(np.arange(5)[:, None] == 2, -np.inf, np.zeros((5, 3))), ValueError, "unit 9 is left no state"),
         ],
     )
     @pytest.mark.parametrize("beta", [SOFT, HARD])
@@ -243,6 +247,12 @@ class TestBiased:
         view = view_of(np.ones((5, 3)), beta, first=7)
         with pytest.raises(error, match=rf"^Wish\.prefer must give .*{message}"):
             Biased(Wish(given)).propose(view, 1.0)
+
+    def test_a_state_that_is_never_to_be_chosen_is_not(self) -> None:
+        energies = np.array([[1.0, 2.0], [5.0, 2.0]])
+        for beta in (SOFT, HARD):
+            never = Biased(Wish(np.array([[-np.inf, 0.0]]))).propose(view_of(energies, beta), 1.0)
+            assert np.array_equal(never, [1, 1] if beta == HARD else [[0.0, 1.0], [0.0, 1.0]])
 
     def test_a_preference_may_be_that_of_all_units_and_pass_over_absent_states(self) -> None:
         energies = np.array([[1.0, 2.0, np.inf], [2.0, 2.0, 1.0]])

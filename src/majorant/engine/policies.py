@@ -223,7 +223,7 @@ class Bias(Protocol):
         ...
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """How much each state is preferred, finite, of order one.
+        """How much each state is preferred: finite, of order one, or -inf for a state that is never to be chosen.
 
         Of shape (rows, n_states), or (1, n_states) where it is the same of all units.
         """
@@ -348,15 +348,19 @@ def _preferred(given: Any, view: View, bias: Bias) -> NDArray[Any]:
         raise TypeError(f"{expected}; got {type(given).__name__ if array.dtype == object else array.dtype}")
     if array.shape not in ((n, n_states), (1, n_states)):
         raise ValueError(f"{expected}; got shape {array.shape}")
-    if not np.isfinite(array).all():  # a state that is absent may be disliked without limit
+    if not np.isfinite(array).all():
         array = np.broadcast_to(array, (n, n_states))
-        bad = ~np.isfinite(array) & ~((array == -np.inf) & np.isinf(view.energies))
+        bad = np.isnan(array) | (array == np.inf)
         if bad.any():
             row, state = np.argwhere(bad)[0]
             raise ValueError(
-                f"{name}.prefer must give finite numbers; unit {view.block.first + row} has {array[row, state]} at "
-                f"state {state}"
+                f"{name}.prefer must give finite numbers, or -inf for never; unit {view.block.first + row} has "
+                f"{array[row, state]} at state {state}"
             )
+        left = (np.isfinite(array) & np.isfinite(view.energies)).any(axis=1)
+        if not left.all():
+            unit = view.block.first + int(left.argmin())
+            raise ValueError(f"{name}.prefer must give finite numbers, or -inf for never; unit {unit} is left no state")
     return array
 
 

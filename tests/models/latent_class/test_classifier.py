@@ -347,7 +347,7 @@ def test_a_race_keeps_three_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = xor(200)
     whole = mj.LatentClassClassifier(4, random_state=0).fit(X, y)
     monkeypatch.setattr("majorant.models.latent_class.fit.CHEAP", 0)
-    monkeypatch.setattr("majorant.models.latent_class.estimator._most", lambda design: 100)
+    monkeypatch.setattr("majorant.models.latent_class.estimator.most_rows", lambda design: 100)
     raced = mj.LatentClassClassifier(4, random_state=0).fit(X, y)
     assert sum(not s.converged for s in raced.evidence_.starts) == 4
     assert "sample of 100 rows" in raced.evidence_.note
