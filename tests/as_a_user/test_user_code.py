@@ -9,7 +9,9 @@ import sys
 import warnings
 from pathlib import Path
 
+import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 USER = Path(__file__).with_name("user_code.py")
 
@@ -26,7 +28,13 @@ def test_strict_types(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     assert "Success: no issues found in 1 source file" in done.stdout, done.stdout + done.stderr
 
 
-def test_it_runs() -> None:
+def test_it_runs_and_finds_what_its_data_hold() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        runpy.run_path(str(USER))
+        found = runpy.run_path(str(USER))
+    X, labels = found["X"], found["labels"]
+    for clustering in (found["centres"], found["groups"]):
+        assert adjusted_rand_score(labels, clustering.predict(X)) > 0.95
+    assert np.sort(np.ravel(found["lines"].coef_)).round(0).tolist() == [-1.0, 1.0]
+    assert found["classes"].score(X, labels) > 0.95
+    assert found["chosen"].best_estimator_.n_components == 2

@@ -240,45 +240,34 @@ class TestMistakes:
             Chunks(source).part(np.arange(N) < 5)
         np.testing.assert_array_equal(np.concatenate([block.columns[0] for block in source.blocks()]), X)
 
-    def test_a_scheduler_that_is_lost(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(
+        ("lost", "message"),
+        [
+            (lambda cluster: cluster.close(), "the client lost its scheduler"),
+            # Dask waits for ever; a fit waits for a while, and ends as if the scheduler were lost
+            (lambda cluster: cluster.scale(0), "no worker has been there for 0 s"),
+        ],
+        ids=["scheduler", "all workers"],
+    )
+    def test_a_cluster_that_is_lost(self, lost: Any, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """In the middle of a fit: an error that says so, and the estimator is as it was."""
-        from distributed import Client, LocalCluster
-
-        passes, sent = 0, ClusterRows._sent
-
-        def sent_and_closed(self: ClusterRows, f: Any) -> Any:
-            nonlocal passes
-            passes += 1
-            if passes == 3:
-                cluster.close()
-            return sent(self, f)
-
-        monkeypatch.setattr(ClusterRows, "_sent", sent_and_closed)
-        with LocalCluster(1, processes=False, dashboard_address=":0") as cluster, Client(cluster):
-            model = mj.GaussianMixture(2, random_state=0)
-            with pytest.raises(ClusterError, match="the client lost its scheduler"):
-                model.fit(arrays()[0])
-            assert passes == 3 and not hasattr(model, "means_")
-
-    def test_a_cluster_without_workers(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Dask waits for ever; a fit waits for a while, and ends as if the scheduler were lost."""
         from distributed import Client, LocalCluster
 
         monkeypatch.setattr("majorant.engine.cluster.LOOK", 0.05)
         monkeypatch.setattr("majorant.engine.cluster.PATIENCE", 0.3)
         passes, sent = 0, ClusterRows._sent
 
-        def sent_and_left(self: ClusterRows, f: Any) -> Any:
+        def sent_and_lost(self: ClusterRows, f: Any) -> Any:
             nonlocal passes
             passes += 1
             if passes == 3:
-                cluster.scale(0)
+                lost(cluster)
             return sent(self, f)
 
-        monkeypatch.setattr(ClusterRows, "_sent", sent_and_left)
+        monkeypatch.setattr(ClusterRows, "_sent", sent_and_lost)
         with LocalCluster(1, processes=False, dashboard_address=":0") as cluster, Client(cluster):
             model = mj.GaussianMixture(2, random_state=0)
-            with pytest.raises(ClusterError, match="no worker has been there for 0 s"):
+            with pytest.raises(ClusterError, match=message):
                 model.fit(arrays()[0])
             assert passes == 3 and not hasattr(model, "means_")
 
