@@ -25,7 +25,7 @@ check: $(VENV)/installed-test
 	$(PYTEST)
 
 # Tests of pages, command line, files and clusters, which no kernel serves: once is enough.
-COMPUTES := $(addprefix --ignore=tests/,cli engine/test_cluster.py persistence plot report summary test_architecture.py test_bad_parameters.py test_docs.py \
+COMPUTES := $(addprefix --ignore=tests/,cli data/test_cluster.py persistence plot report summary test_architecture.py test_bad_parameters.py test_docs.py \
     test_peers_script.py test_release.py test_scale_script.py as_a_user)
 
 # How tables are read, which calls an estimator must stand, and models in numpy alone are no question of the instruction
@@ -34,7 +34,7 @@ ANYWHERE := $(addprefix --ignore=tests/,formulas models/harmonium test_estimator
 
 # For the instruction set that most machines have, all that computes; for the others, all that calls a kernel itself: models
 # only call what these tests cover.
-BY_ISA := $(addprefix tests/,kernels solvers starts engine)
+BY_ISA := $(addprefix tests/,kernels solvers starts data engine)
 
 test-isa: $(VENV)/installed-test
 	set -e; for isa in $$($(BIN)/python -c "from majorant import _kernels as k; print(*[i for i in k.isas() if i != k.isa()])"); do \
@@ -70,7 +70,7 @@ release-check: $(BIN)/python
 # what those versions warn of is their own affair.
 oldest: $(VENV)-oldest/installed
 	$(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist loadscope -W default $(addprefix --ignore=tests/,\
-	    engine/test_cluster.py test_architecture.py test_docs.py test_peers_script.py typing)
+	    data/test_cluster.py test_architecture.py test_docs.py test_peers_script.py typing)
 
 $(BIN)/python:
 	$(PYTHON) -c "import sys; assert sys.version_info >= (3, 11), 'majorant needs Python 3.11 or newer; this is ' + sys.version"

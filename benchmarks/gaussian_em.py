@@ -29,7 +29,8 @@ from sklearn.datasets import load_iris
 from sklearn.mixture import GaussianMixture as PeerMixture
 
 from majorant import _kernels
-from majorant.engine import Chunks, minimize
+from majorant.data import Chunks
+from majorant.engine import minimize
 from majorant.models.gaussian_mixture.family import GaussianFamily
 from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType, Mixture, m_step, moments
 from majorant.solvers.gaussian_em import run_em

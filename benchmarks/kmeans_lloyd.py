@@ -23,7 +23,7 @@ from sklearn.cluster import KMeans as PeerKMeans
 
 import majorant as mj
 from majorant import _kernels
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
 from majorant.engine.loop import minimize
 from majorant.models.kmeans import KMeansFamily
 

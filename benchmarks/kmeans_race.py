@@ -24,7 +24,7 @@ import numpy as np  # isort: skip
 from kmeans import best_known, read_rows
 
 import majorant as mj
-from majorant.engine.measure import empirical_measure
+from majorant.data.measure import empirical_measure
 from majorant.solvers.swap import swap_search
 
 

@@ -31,7 +31,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
-from majorant.engine.chunks import Block
+from majorant.data.chunks import Block
 from majorant.engine.latents import tightest
 from majorant.engine.problem import View
 from majorant.models.latent_svm.family import LatentSVMFamily, Weights

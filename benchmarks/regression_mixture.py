@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
-from majorant.engine import Chunks, minimize
+from majorant.data import Chunks
+from majorant.engine import minimize
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
 from majorant.models.regression_mixture.parameters import Regressions
 

@@ -33,7 +33,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.cluster import FAN
+from majorant.data.cluster import FAN
 
 D, K = 10, 20
 CHUNK = 1 << 17
@@ -111,8 +111,8 @@ def fit(folder: str, model: str, where: str) -> dict[str, float]:
 
 def passes(folder: str, model: str, where: str, count: str) -> dict[str, float]:
     """Rows a second of the passes of a descent, from a stream, from its cache or from memory."""
-    from majorant.engine.chunks import Chunks
-    from majorant.engine.storage import StoredRows
+    from majorant.data.chunks import Chunks
+    from majorant.data.storage import StoredRows
 
     source = opened(Path(folder), Path(folder).parent if where == "cached" else None).source.for_one_fit()
     assert isinstance(source, StoredRows)
@@ -134,7 +134,7 @@ def passes(folder: str, model: str, where: str, count: str) -> dict[str, float]:
 
 def descent(source: Any, model: str) -> tuple[Any, Callable[[Any], Any]]:
     """The rows of a descent in the coordinates of a fit, and one pass of it."""
-    from majorant.engine.rows import rows_streamed
+    from majorant.data.rows import rows_streamed
     from majorant.models.kmeans import KMeansFamily
     from majorant.models.regression_mixture.design import design_streamed
     from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
@@ -222,8 +222,8 @@ def workers(rows: int, count: int) -> None:
     """Passes on one worker and on two, each of one thread, beside the same passes in this process."""
     from distributed import Client, LocalCluster
 
-    from majorant.engine.chunks import Chunks
-    from majorant.engine.storage import stored_rows
+    from majorant.data.chunks import Chunks
+    from majorant.data.storage import stored_rows
 
     seconds: dict[tuple[str, int], float] = {}
     for n in (1, 2):

@@ -27,7 +27,7 @@ TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MOD
 
 LAYERS = [
     {"_kernels", "_frames", "_numbers", "_validation", "_progress", "registry"},
-    {"energy", "formulas"},
+    {"energy", "formulas", "data"},
     {"engine"},
     {"solvers"},
     {"evidence.records", "evidence.certificate"},
@@ -106,7 +106,9 @@ def test_the_check_of_imports_sees_them() -> None:
     assert rank("starts") > rank("engine") and room("majorant.evidence.stability") == "evidence"
 
 
-@pytest.mark.parametrize("name", [n for n in MODULES if n.startswith(("majorant.engine", "majorant.solvers"))])
+@pytest.mark.parametrize(
+    "name", [n for n in MODULES if n.startswith(("majorant.data", "majorant.engine", "majorant.solvers"))]
+)
 def test_engine_and_solvers_name_no_model(name: str) -> None:
     models = {cls.__name__ for cls in ESTIMATORS}
     used = {n.id for n in ast.walk(TREES[name]) if isinstance(n, ast.Name)}

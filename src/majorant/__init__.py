@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from majorant import energy, metrics, plot
+    from majorant.data import Chunks
+    from majorant.data.storage import open_rows
     from majorant.engine import (
         Balance,
         Biased,
         BoundError,
-        Chunks,
         Coherence,
         GibbsLimit,
         GrowingSubset,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
         minimize,
     )
     from majorant.engine.checkpoint import CheckpointError
-    from majorant.engine.storage import open_rows
     from majorant.evidence import Evidence
     from majorant.evidence.likelihood_ratio import LikelihoodRatioTest, likelihood_ratio_test
     from majorant.evidence.selection import Selection, select
@@ -62,7 +62,7 @@ _HOMES = {
     "Categorical": "models",
     "Chain": "models",
     "CheckpointError": "engine.checkpoint",
-    "Chunks": "engine",
+    "Chunks": "data",
     "Coherence": "engine",
     "DiscriminativeClustering": "models",
     "Evidence": "evidence",
@@ -94,7 +94,7 @@ _HOMES = {
     "likelihood_ratio_test": "evidence.likelihood_ratio",
     "load": "persistence",
     "minimize": "engine",
-    "open_rows": "engine.storage",
+    "open_rows": "data.storage",
     "select": "evidence.selection",
     "stability": "evidence.stability",
 }

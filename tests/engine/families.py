@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine import Block, Chunks
+from majorant.data import Block, Chunks
 from majorant.engine.latents import Latent, collect
 from majorant.models.kmeans import KMeansFamily
 

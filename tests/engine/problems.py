@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.data import Block, Chunks
 from majorant.engine import (
     Balance,
     Biased,
-    Block,
     BoundPolicy,
-    Chunks,
     Coherence,
     Family,
     GibbsLimit,

@@ -15,7 +15,8 @@ from scipy import sparse
 from sklearn.feature_extraction.image import grid_to_graph
 
 import majorant as mj
-from majorant.engine import Biased, Chunks, Coherence, Tightest, View
+from majorant.data import Chunks
+from majorant.engine import Biased, Coherence, Tightest, View
 from majorant.engine.policies import CHOSEN
 from majorant.engine.potts import PottsGraph, minimum_cut
 

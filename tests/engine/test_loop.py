@@ -16,13 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as ReferenceMixture
 
 import majorant as mj
+from majorant.data import Block, Chunks
 from majorant.engine import (
     Balance,
     Biased,
-    Block,
     BoundError,
     BoundPolicy,
-    Chunks,
     GibbsLimit,
     GrowingSubset,
     Solution,

@@ -12,7 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.engine import Biased, Chunks, MultiFold, Tightest, View, minimize
+from majorant.data import Chunks
+from majorant.engine import Biased, MultiFold, Tightest, View, minimize
 from majorant.engine.biases import STRENGTH
 from majorant.engine.latents import tightest
 

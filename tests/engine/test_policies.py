@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from majorant import _kernels
+from majorant.data import Block, Chunks
 from majorant.engine import (
     Balance,
     Biased,
-    Block,
     BoundPolicy,
-    Chunks,
     Family,
     GibbsLimit,
     GrowingSubset,

@@ -11,8 +11,9 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.engine import Block, Chunks, minimize
-from majorant.engine.storage import stored_rows
+from majorant.data import Block, Chunks
+from majorant.data.storage import stored_rows
+from majorant.engine import minimize
 from majorant.models.gaussian_mixture import GaussianFamily, Mixture
 from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType, m_step, moments
 

@@ -13,8 +13,9 @@ from scipy.optimize import minimize as minimised
 from scipy.special import logsumexp
 from sklearn.datasets import load_iris
 
-from majorant.engine import Block, Chunks, minimize
-from majorant.engine.rows import rows_in_memory
+from majorant.data import Block, Chunks
+from majorant.data.rows import rows_in_memory
+from majorant.engine import minimize
 from majorant.models.gaussian_mixture import GaussianFamily, Mixture
 from majorant.models.gaussian_mixture.coordinates import Coordinates, frames
 from majorant.models.gaussian_mixture.missing import MissingFamily, mixture_in_rows, total_gaussian

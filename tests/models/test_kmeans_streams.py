@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.engine import rows, storage
+from majorant.data import rows, storage
 
 from .test_kmeans import far_blobs
 

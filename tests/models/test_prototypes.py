@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestCentroid
 
 import majorant as mj
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
 from majorant.models.prototypes import search
 from majorant.models.prototypes.conditional import ConditionalLoss
 

@@ -34,6 +34,7 @@ CASES = {
     "400 rows in 12 by 30": lambda: run_of("400 rows in 12 by 30"),
     "huge numbers": lambda: run_of("huge numbers"),
     "hundreds of starts": lambda: run_of("hundreds of starts"),
+    "a search with kicks": lambda: run_of("a search with kicks"),
     "a mixture with gaps": lambda: mixture_of("missing"),
     "a mixture of huge numbers": lambda: mixture_of("huge"),
     "five regressions": lambda: regression_of("five lines"),
@@ -124,6 +125,20 @@ def test_columns_of_text_stay_apart(tmp_path: Path) -> None:
     wrapper.write_text(CROWDED.format(frames=frames, gap=8), encoding="utf-8")
     shown = browse(tmp_path, "--virtual-time-budget=3000", "--dump-dom", wrapper.as_uri()).stdout
     assert shown.split('id="crowded">')[1].split("<")[0] == "4; 4; 4; 4"
+
+
+@pytest.mark.parametrize("width", [360, 800, 1280, 1440])
+def test_figures_stay_in_their_columns(tmp_path: Path, pages: list[Path], width: int) -> None:
+    wide = """[...document.querySelectorAll('dl:not(.settings) > div')].flatMap(figure => {
+      const range = document.createRange(), right = figure.getBoundingClientRect().right + 1;
+      range.selectNodeContents(figure);
+      return [...range.getClientRects()].some(r => r.right > right) ? [figure.textContent] : [];
+    })"""
+    with browsing(tmp_path / "profile") as tab:
+        for page in pages:
+            tab.open(page.as_uri(), width)
+            assert tab.value("document.querySelectorAll('dl:not(.settings) > div').length") >= 5
+            assert tab.value(wide) == [], page.stem
 
 
 def test_every_table_is_copied_by_the_keyboard_alone(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from majorant.engine.trace import Trace
+from majorant.evidence.records import KICK
 from majorant.models.kmeans import KMeans
 from majorant.report import Run, html_report
 
@@ -34,6 +35,11 @@ def run_of(case: str) -> Run:
         run.estimator.evidence_ = starts_at(
             spread_objectives(900, run.estimator.inertia_), [f"kind {i}" for i in range(14)]
         )
+        return run
+    if case == "a search with kicks":
+        run = clustered_run(60, 3, 2)
+        best = run.estimator.inertia_
+        run.estimator.evidence_ = starts_at([best] * 9 + [1.1 * best] * 4, ["k-means++", *[KICK] * 12])
         return run
     if case == "one start":
         return clustered_run(40, 3, 2, evidence=starts_at([12.5]), random_state=None)
@@ -69,6 +75,7 @@ def run_of(case: str) -> Run:
 CASES = [
     "usual",
     "hundreds of starts",
+    "a search with kicks",
     "one start",
     "two rows",
     "one row",

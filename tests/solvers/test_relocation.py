@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant.engine import Chunks
+from majorant.data import Chunks
 from majorant.solvers.nearest import assign
 from majorant.solvers.relocation import relocate_empty
 

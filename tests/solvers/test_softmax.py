@@ -13,7 +13,7 @@ from scipy import sparse
 from scipy.special import log_softmax, softmax
 from sklearn.linear_model import LogisticRegression
 
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
 from majorant.solvers import SoftmaxFit, softmax_regression
 from majorant.solvers.logits import log_probabilities, logit_sums, soft_moments
 from majorant.solvers.rotation import rotation

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from majorant.engine.measure import empirical_measure
+from majorant.data.measure import empirical_measure
 from majorant.solvers.swap import Effort, SwapResult, swap_search
 
 Array = NDArray[Any]

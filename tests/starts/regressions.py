@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine import Chunks
+from majorant.data import Chunks
 from majorant.starts.regression_moments import RegressionMoments, regression_moments
 
 Array = NDArray[Any]

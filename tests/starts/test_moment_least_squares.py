@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from majorant.engine import Chunks
+from majorant.data import Chunks
 from majorant.solvers.symmetric_tensors import powers
 from majorant.starts.moment_least_squares import NOISE_FLOOR, MomentEquations, moment_least_squares, power_derivatives
 from majorant.starts.regression_moments import regression_moments

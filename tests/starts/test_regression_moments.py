@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from majorant.engine import Block, Chunks
+from majorant.data import Block, Chunks
 from majorant.solvers.symmetric_tensors import multiplicities, powers
 from majorant.starts.regression_moments import ORDERS, RegressionMoments, regression_moments
 

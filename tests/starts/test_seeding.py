@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import chisquare
 
-from majorant.engine.measure import Measure, empirical_measure
+from majorant.data.measure import Measure, empirical_measure
 from majorant.starts.seeding import plus_plus, random_partition, random_rows
 
 SEEDINGS = pytest.mark.parametrize("seeding", [plus_plus, random_rows])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from majorant.engine import Chunks
+from majorant.data import Chunks
 from majorant.starts.moment_least_squares import MomentEquations
 from majorant.starts.regression_moments import regression_moments
 from majorant.starts.spectral import spectral_experts

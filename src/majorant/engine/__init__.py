@@ -1,7 +1,6 @@
 """How is a bound chosen and minimised?"""
 
 from majorant.engine.biases import Balance, MultiFold, PairConstraints
-from majorant.engine.chunks import Block, Chunks
 from majorant.engine.coherence import Coherence
 from majorant.engine.loop import BoundError, Solution, minimize
 from majorant.engine.policies import (
@@ -22,11 +21,9 @@ __all__ = [
     "Balance",
     "Bias",
     "Biased",
-    "Block",
     "Bound",
     "BoundError",
     "BoundPolicy",
-    "Chunks",
     "Coherence",
     "Family",
     "GibbsLimit",

@@ -12,7 +12,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from majorant._validation import check_integer
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, collect, tightest
 from majorant.engine.policies import KEPT
 from majorant.engine.problem import Family, View

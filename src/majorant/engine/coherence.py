@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from majorant._validation import check_choice, check_integer, check_positive, check_real, check_sample_weight
+from majorant.data.chunks import Block
 from majorant.engine.biases import in_groups, pairs_of_units
-from majorant.engine.chunks import Block
 from majorant.engine.latents import Latent, tightest
 from majorant.engine.potts import Method, PottsGraph
 from majorant.engine.problem import View

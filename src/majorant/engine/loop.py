@@ -10,8 +10,8 @@ from typing import Generic
 import numpy as np
 
 from majorant._validation import check_integer
+from majorant.data.chunks import Block, Chunks
 from majorant.engine.checkpoint import Entry, entered
-from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import entropies, tightest
 from majorant.engine.policies import Tightest
 from majorant.engine.problem import Bound, Family, FirstLatent, Policy, Sweep, Theta, View

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from majorant import _kernels
 from majorant._validation import check_integer
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft, tightest
 from majorant.engine.problem import Family, View
 

@@ -20,8 +20,8 @@ from sklearn.utils.validation import has_fit_parameter
 from majorant._frames import data_frame
 from majorant._numbers import counted
 from majorant._validation import check_choice, check_integer, check_sample_weight
-from majorant.engine.chunks import Block as Rows
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Block as Rows
+from majorant.data.chunks import Chunks
 from majorant.evidence.records import SAME_OPTIMUM
 from majorant.registry import card_of
 from majorant.summary import Block, Column, Summary, Table

@@ -13,9 +13,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._progress import VERBOSE
+from majorant.data.chunks import Chunks
+from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.checkpoint import fit_entered
-from majorant.engine.chunks import Chunks
-from majorant.engine.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence
 from majorant.persistence import save

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from majorant._validation import levels_to_user
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
 from majorant.engine.loop import Solution
 from majorant.evidence.records import StartRecord
 from majorant.models.base import LatentVariableModel

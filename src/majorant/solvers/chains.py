@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from majorant import _kernels
-from majorant.engine.chunks import effective_threads
+from majorant.data.chunks import effective_threads
 
 GROUP = 1 << 15
 """Positions of one call of a kernel, about: groups of chains run on threads, the same for any number of these."""

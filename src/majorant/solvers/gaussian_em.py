@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.engine.chunks import effective_threads
+from majorant.data.chunks import effective_threads
 from majorant.solvers.gaussian import CODES, Array, CovarianceType, Mixture, covariance_shape, singular_message
 
 CALL_OPERATIONS = 3e8

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.patterns import patterns
+from majorant.data.patterns import patterns
 from majorant.solvers.gaussian import LOG_2PI, Array, Mixture, n_second_moments, triangle_to_matrix
 
 Mask = NDArray[np.bool_]

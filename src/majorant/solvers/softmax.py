@@ -11,7 +11,7 @@ from scipy import linalg, sparse
 from threadpoolctl import threadpool_limits
 
 from majorant._validation import check_csr, check_integer, check_real, check_sample_weight
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.solvers.logits import LogitSums, logit_sums, soft_moments
 from majorant.solvers.rotation import rotation
 from majorant.solvers.smooth import lbfgs

@@ -109,7 +109,7 @@ def swap_search(
     Parameters
     ----------
     points : ndarray of shape (n, d), float32 or float64
-        Distinct points near the origin, such as those of a `majorant.engine.measure.Measure`.
+        Distinct points near the origin, such as those of a `majorant.data.measure.Measure`.
     weights : ndarray of shape (n,)
         Positive.
     k : int

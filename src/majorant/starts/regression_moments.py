@@ -14,7 +14,7 @@ from functools import cache, cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.solvers.nuclear_norm import GramRoots, gram_roots
 from majorant.solvers.symmetric_tensors import index_tuples, multiplicities
 

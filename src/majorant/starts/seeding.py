@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant import _kernels
+from majorant.data.measure import Measure
 from majorant.engine.draws import drawn
-from majorant.engine.measure import Measure
 from majorant.solvers.nearest import squared_distances
 
 

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
 from majorant.models.harmonium import certificate
 from majorant.models.harmonium.certificate import Curvature
 from majorant.models.harmonium.certificate_words import STATIONARY, TOLERANCE, GlobalCertificate

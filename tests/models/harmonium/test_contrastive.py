@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.optimize import brentq
 from scipy.special import expit, logsumexp, softmax, xlogy
 
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
 from majorant.models.harmonium.contrastive import ContrastiveDivergence, contrastive
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood

@@ -21,7 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import majorant as mj
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
 from majorant.models.harmonium import data
 
 from ...estimators import numbers

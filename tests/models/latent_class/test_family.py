@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.special import log_softmax
 
 import majorant as mj
-from majorant.engine.chunks import Block
+from majorant.data.chunks import Block
 from majorant.engine.latents import tightest
 from majorant.engine.loop import minimize
 from majorant.models.latent_class.family import LatentClasses, LatentClassFamily

@@ -39,7 +39,7 @@ def fitted(rows: Any, y: Any = None, w: Any = None, **changed: Any) -> mj.Latent
 def sampled(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether starts are made on a part of the rows."""
     if request.param:
-        monkeypatch.setattr("majorant.engine.rows.SAMPLE_BYTES", 1)  # 1000 rows
+        monkeypatch.setattr("majorant.data.rows.SAMPLE_BYTES", 1)  # 1000 rows
     return bool(request.param)
 
 

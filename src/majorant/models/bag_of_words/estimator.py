@@ -17,7 +17,7 @@ from majorant._validation import (
     check_runs,
     check_sample_weight,
 )
-from majorant.engine.chunks import Block
+from majorant.data.chunks import Block
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.evidence.records import Evidence

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block
+from majorant.data.chunks import Block
 from majorant.engine.latents import Latent
 from majorant.engine.problem import Bound
 from majorant.models.margin import MarginFamily, Weights

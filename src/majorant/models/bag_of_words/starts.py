@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.image import grid_to_graph
 
+from majorant.data.measure import empirical_measure
 from majorant.engine.biases import in_groups
 from majorant.engine.latents import collect
-from majorant.engine.measure import empirical_measure
 from majorant.engine.potts import PottsGraph
 from majorant.models.kmeans import KMeans
 from majorant.solvers.nearest import squared_distances

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.data.chunks import Block, Chunks
 from majorant.energy import gibbs
-from majorant.engine.chunks import Block, Chunks
 from majorant.solvers.logits import log_probabilities, soft_moments
 from majorant.solvers.softmax import SoftmaxProblem
 

@@ -25,7 +25,7 @@ from majorant._validation import (
     check_sample_weight,
     levels_to_user,
 )
-from majorant.engine.measure import Measure, empirical_measure, square_unit
+from majorant.data.measure import Measure, empirical_measure, square_unit
 from majorant.engine.trace import Trace
 from majorant.evidence.certificate import Certificate
 from majorant.evidence.records import Evidence, StartRecord

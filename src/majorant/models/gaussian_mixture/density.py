@@ -10,8 +10,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant._validation import check_integer, check_sample_weight
-from majorant.engine.chunks import Block, Chunks
-from majorant.engine.storage import stored_rows
+from majorant.data.chunks import Block, Chunks
+from majorant.data.storage import stored_rows
 from majorant.models.base import LatentVariableModel
 from majorant.models.gaussian_mixture.lifting import observed_log_densities, steadied
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO

@@ -24,9 +24,9 @@ from majorant._validation import (
     explained,
     levels_to_user,
 )
+from majorant.data.rows import Rows, rows_in_memory, rows_streamed, unobserved_message
+from majorant.data.storage import stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.engine.rows import Rows, rows_in_memory, rows_streamed, unobserved_message
-from majorant.engine.storage import stored_rows
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.gaussian_mixture.certify import Certifiable

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft
 from majorant.engine.problem import Bound
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture, m_step, moments

@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts
+from majorant.data.chunks import Block, Chunks
+from majorant.data.measure import Measure
+from majorant.data.patterns import patterns
+from majorant.data.rows import Rows
+from majorant.data.scratch import cached_as
+from majorant.data.storage import mapped
 from majorant.engine.checkpoint import entered
-from majorant.engine.chunks import Block, Chunks
 from majorant.engine.draws import thinned
 from majorant.engine.loop import minimize
-from majorant.engine.measure import Measure
-from majorant.engine.patterns import patterns
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.problem import Sweep
-from majorant.engine.rows import Rows
-from majorant.engine.scratch import cached_as
-from majorant.engine.storage import mapped
 from majorant.engine.trace import Trace
 from majorant.evidence.records import StartRecord
 from majorant.models.gaussian_mixture.coordinates import Coordinates, Frames, frames

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
-from majorant.engine.measure import Measure
+from majorant.data.measure import Measure
 from majorant.models.gaussian_mixture.coordinates import Coordinates
 from majorant.models.gaussian_mixture.problem import Problem
 from majorant.models.gaussian_mixture.starts import squared_distances

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.patterns import patterns
+from majorant.data.patterns import patterns
 from majorant.models.gaussian_mixture.coordinates import Coordinates, upper_factor
 from majorant.solvers.gaussian import LOG_2PI, Array, Mixture
 from majorant.solvers.gaussian_missing import marginal

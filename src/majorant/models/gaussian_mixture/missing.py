@@ -20,12 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.data.chunks import Block, Chunks
+from majorant.data.patterns import patterns
+from majorant.data.rows import Rows
 from majorant.engine import minimize
-from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft, entropies, tightest
-from majorant.engine.patterns import patterns
 from majorant.engine.problem import Bound
-from majorant.engine.rows import Rows
 from majorant.models.gaussian_mixture.coordinates import Coordinates
 from majorant.models.gaussian_mixture.family import GaussianFamily
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture, n_second_moments, triangle_to_matrix

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import tightest
 from majorant.models.gaussian_mixture.coordinates import Coordinates
 from majorant.models.gaussian_mixture.family import GaussianFamily

@@ -10,7 +10,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from majorant._progress import report_start
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
 from majorant.engine.trace import Trace
 from majorant.evidence.records import StartRecord
 from majorant.models.gaussian_mixture.coordinates import Coordinates, Frames

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from majorant.engine.chunks import Block
+from majorant.data.chunks import Block
 from majorant.models.harmonium.layout import Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood, Residuals, positions
 

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from majorant.engine.chunks import Block
+from majorant.data.chunks import Block
 from majorant.models.harmonium.layout import Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import BlockView, PseudoLikelihood, softplus_and_minus_sigmoid
 

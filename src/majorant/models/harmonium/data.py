@@ -13,8 +13,8 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 
 from majorant._validation import levels_to_user
-from majorant.engine.chunks import BLOCK_BYTES, Chunks
-from majorant.engine.measure import empirical_measure
+from majorant.data.chunks import BLOCK_BYTES, Chunks
+from majorant.data.measure import empirical_measure
 from majorant.models.harmonium.layout import Layout, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part
 from majorant.models.harmonium.standard import PLACES, FittedView, fit_view, spread_of

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, report_start
-from majorant.engine.chunks import Block
+from majorant.data.chunks import Block
 from majorant.evidence.records import StartRecord
 from majorant.models.harmonium.certificate import Curvature
 from majorant.models.harmonium.certificate_words import TOLERANCE, tolerance_of

@@ -24,7 +24,7 @@ from majorant._validation import (
     check_sample_weight,
     levels_to_user,
 )
-from majorant.engine.chunks import effective_threads
+from majorant.data.chunks import effective_threads
 from majorant.engine.trace import Trace
 from majorant.evidence import Certificate, Evidence
 from majorant.models.base import LatentVariableModel

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
 from threadpoolctl import threadpool_limits
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.data import Pattern, patterns_of, rows_of_views
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood

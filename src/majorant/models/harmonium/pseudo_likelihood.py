@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.layout import Layout, Marginal, Parameters, Seen
 from majorant.models.harmonium.structure import Conditionals, Structure
 from majorant.models.harmonium.supervision import Loss

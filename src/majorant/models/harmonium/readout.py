@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.pseudo_likelihood import positions, softplus_and_minus_sigmoid
 from majorant.solvers.smooth import lbfgs
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.structure import LEAST_SPREAD
 from majorant.models.harmonium.structure_fit import edges_of, fit_chain, fit_graph, of_words
 from majorant.models.harmonium.tables import Table

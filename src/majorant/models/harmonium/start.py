@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block
+from majorant.data.chunks import Block
 from majorant.models.harmonium.layout import Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, features
 from majorant.models.harmonium.supervision import Hinge

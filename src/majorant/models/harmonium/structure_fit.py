@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant._validation import did_you_mean
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.structure import (
     CONFIGURATIONS,
     LEAST_SPREAD,

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant.engine.measure import empirical_measure
-from majorant.engine.rows import Rows
+from majorant.data.measure import empirical_measure
+from majorant.data.rows import Rows
 from majorant.evidence.certificate import Certificate
 from majorant.solvers.kmeans_bounds import Effort, kmeans_lower_bound
 from majorant.solvers.nearest import assign

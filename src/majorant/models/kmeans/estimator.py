@@ -24,11 +24,11 @@ from majorant._validation import (
     explained,
     levels_to_user,
 )
-from majorant.engine.chunks import Block, Chunks
-from majorant.engine.measure import safe_scale, square_unit
+from majorant.data.chunks import Block, Chunks
+from majorant.data.measure import safe_scale, square_unit
+from majorant.data.rows import Rows, rows_in_memory, rows_streamed
+from majorant.data.storage import StoredRows, stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.engine.rows import Rows, rows_in_memory, rows_streamed
-from majorant.engine.storage import StoredRows, stored_rows
 from majorant.evidence.certificate import Certificate
 from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel

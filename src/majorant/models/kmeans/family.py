@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.engine.problem import Bound
 from majorant.solvers.nearest import assign, centres_of, moments, squared_distances
 from majorant.solvers.relocation import relocate_empty

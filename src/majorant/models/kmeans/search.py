@@ -16,12 +16,12 @@ from sklearn.utils import check_array
 
 from majorant._progress import report_start
 from majorant._validation import levels_to_user
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
+from majorant.data.measure import Measure
+from majorant.data.rows import Rows
 from majorant.engine.loop import Solution, minimize
-from majorant.engine.measure import Measure
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.problem import FirstLatent
-from majorant.engine.rows import Rows
 from majorant.engine.trace import Trace
 from majorant.evidence.records import SAME_OPTIMUM, StartRecord
 from majorant.models.kmeans.family import KMeansFamily

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Chunks
-from majorant.engine.measure import Measure, empirical_measure
+from majorant.data.chunks import Chunks
+from majorant.data.measure import Measure, empirical_measure
 from majorant.models.latent_class.labels import PRIOR, IndicatorModel, LabelModel
 from majorant.models.latent_class.targets import Targets
 from majorant.solvers.covariance import principal_variances

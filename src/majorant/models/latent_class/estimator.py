@@ -27,10 +27,10 @@ from majorant._validation import (
     check_sample_weight,
     levels_to_user,
 )
-from majorant.engine.chunks import Chunks
-from majorant.engine.measure import empirical_measure
+from majorant.data.chunks import Chunks
+from majorant.data.measure import empirical_measure
+from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.engine.storage import StoredRows, is_dask, stored_rows
 from majorant.evidence.records import Evidence
 from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft, entropies, tightest
 from majorant.engine.problem import Bound
 from majorant.models.latent_class.labels import LabelModel

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, report_start
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.trace import Trace

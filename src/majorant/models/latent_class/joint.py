@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.models.latent_class.family import LatentClasses, LatentClassFamily
 from majorant.solvers.logits import log_probabilities, soft_moments
 from majorant.solvers.smooth import SmoothResult, lbfgs

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block
+from majorant.data.chunks import Block
+from majorant.data.measure import Measure
 from majorant.engine.draws import drawn
-from majorant.engine.measure import Measure
 from majorant.models.latent_class.design import Design
 from majorant.models.latent_class.targets import Targets
 from majorant.solvers.nearest import squared_distances

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
-from majorant.engine.chunks import Block, Chunks, Mapped
-from majorant.engine.rows import drawn_rows, rows_streamed
-from majorant.engine.storage import StoredRows
+from majorant.data.chunks import Block, Chunks, Mapped
+from majorant.data.rows import drawn_rows, rows_streamed
+from majorant.data.storage import StoredRows
 from majorant.models.latent_class.design import MOST_AXES, Design, design_of_measure, penalty_of_df
 from majorant.models.latent_class.labels import PRIOR
 from majorant.models.latent_class.targets import Targets

@@ -14,8 +14,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d, validate_data
 
 from majorant._validation import check_csr, exact_labels, is_missing, refuse_missing_labels, refuse_mixed
-from majorant.engine.chunks import Chunks, block_rows
-from majorant.engine.storage import is_dask
+from majorant.data.chunks import Chunks, block_rows
+from majorant.data.storage import is_dask
 
 LARGEST = 1e150
 LARGEST_SINGLE = 1e15

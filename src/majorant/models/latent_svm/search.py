@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant.engine.chunks import Block
+from majorant.data.chunks import Block
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, GibbsLimit
 from majorant.engine.problem import Family, FirstLatent

@@ -27,8 +27,8 @@ from majorant._validation import (
     refuse_missing_labels,
     refuse_mixed,
 )
-from majorant.engine.chunks import Chunks
-from majorant.engine.measure import square_unit
+from majorant.data.chunks import Chunks
+from majorant.data.measure import square_unit
 from majorant.engine.trace import Trace
 from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.base import LatentVariableModel

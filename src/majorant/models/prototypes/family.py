@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, collect, tightest
 from majorant.solvers.nearest import centres_of, moments, squared_distances
 

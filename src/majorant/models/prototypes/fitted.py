@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.measure import safe_scale
+from majorant.data.measure import safe_scale
 from majorant.models.prototypes.conditional import with_prior
 from majorant.solvers.nearest import squared_distances
 

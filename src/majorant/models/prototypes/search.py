@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
+from majorant.data.measure import Measure, safe_scale
+from majorant.data.rows import Rows, rows_in_memory
 from majorant.engine.loop import Solution, minimize
-from majorant.engine.measure import Measure, safe_scale
-from majorant.engine.rows import Rows, rows_in_memory
 from majorant.engine.trace import Trace
 from majorant.evidence.records import StartRecord
 from majorant.models.kmeans.search import Found, Search

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.engine.chunks import Block, Chunks, Mapped
-from majorant.engine.measure import amid, empirical_measure, safe_scale
-from majorant.engine.scratch import cached
-from majorant.engine.storage import StoredRows
+from majorant.data.chunks import Block, Chunks, Mapped
+from majorant.data.measure import amid, empirical_measure, safe_scale
+from majorant.data.scratch import cached
+from majorant.data.storage import StoredRows
 
 EXACT = 1e-10
 """A single line whose noise is below this share of the target's size is taken to fit exactly."""

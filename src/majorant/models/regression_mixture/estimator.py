@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user
+from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.policies import BoundPolicy
-from majorant.engine.storage import StoredRows, is_dask, stored_rows
 from majorant.models.regression_mixture.certify import CertifiableLines
 from majorant.models.regression_mixture.experts.extras import Extras, check_extras, shared_columns
 from majorant.models.regression_mixture.experts.fit import fit_general

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import as_soft, collect
 from majorant.engine.problem import Bound
 from majorant.models.regression_mixture.parameters import Regressions

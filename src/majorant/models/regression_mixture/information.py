@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.data.chunks import Block
 from majorant.energy import posterior
-from majorant.engine.chunks import Block
 from majorant.models.regression_mixture.design import Design
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
 from majorant.models.regression_mixture.layout import Layout

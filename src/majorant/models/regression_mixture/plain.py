@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 
-from majorant.engine.chunks import Block
-from majorant.engine.storage import StoredRows
+from majorant.data.chunks import Block
+from majorant.data.storage import StoredRows
 from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.design import Design, design_in_memory, design_streamed
 from majorant.models.regression_mixture.family import RegressionFamily

@@ -14,10 +14,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant._validation import check_sample_weight
+from majorant.data.chunks import Block, Chunks
+from majorant.data.storage import stored_rows
 from majorant.energy import free_energy, posterior
-from majorant.engine.chunks import Block, Chunks
 from majorant.engine.latents import entropies
-from majorant.engine.storage import stored_rows
 from majorant.models.formula_estimator import FormulaEstimator, through_formula
 from majorant.models.regression_mixture.experts.extras import Extras, check_extras, check_gating, check_unit_weights
 from majorant.models.regression_mixture.outcome import criteria

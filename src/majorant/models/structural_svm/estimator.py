@@ -21,7 +21,7 @@ from majorant._validation import (
     check_verbose,
     levels_to_user,
 )
-from majorant.engine.chunks import Chunks
+from majorant.data.chunks import Chunks
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, GibbsLimit, check_bounds
 from majorant.evidence.records import Evidence

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks
 from majorant.models.structural_svm.oracles import Oracles, Vector, digest
 from majorant.solvers.structural_svm import BoundSolver
 

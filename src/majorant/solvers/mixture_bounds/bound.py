@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from majorant._kernels import BoxSearch
-from majorant.engine.measure import empirical_measure
+from majorant.data.measure import empirical_measure
 from majorant.solvers.mixture_bounds.bumps import EPSILON, Bumps, whitened
 from majorant.solvers.mixture_bounds.lines import line_bumps
 from majorant.solvers.mixture_bounds.mixing import Aim, Mixing, best_mixing

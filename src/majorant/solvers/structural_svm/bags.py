@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant import _kernels
-from majorant.engine.chunks import Block, Chunks, block_rows
+from majorant.data.chunks import Block, Chunks, block_rows
 from majorant.solvers.structural_svm.planes import NativePlanes
 from majorant.solvers.structural_svm.problem import Cut, Plane, Vector
 

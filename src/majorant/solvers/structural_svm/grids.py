@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.engine.chunks import Block, Chunks, block_rows
+from majorant.data.chunks import Block, Chunks, block_rows
 from majorant.solvers.structural_svm.planes import NativePlanes
 from majorant.solvers.structural_svm.problem import Cut, Plane, Vector
 

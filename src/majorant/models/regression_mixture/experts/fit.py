@@ -10,9 +10,9 @@ from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
 
 from majorant._progress import end_of_starts, report_start
-from majorant.engine.chunks import effective_threads
+from majorant.data.chunks import effective_threads
+from majorant.data.storage import StoredRows
 from majorant.engine.policies import Tightest
-from majorant.engine.storage import StoredRows
 from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.experts.build import units_of
 from majorant.models.regression_mixture.experts.contest import ExpertContest

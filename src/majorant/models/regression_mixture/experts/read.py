@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block, Chunks, Mapped
-from majorant.engine.scratch import cached
-from majorant.engine.storage import StoredRows
+from majorant.data.chunks import Block, Chunks, Mapped
+from majorant.data.scratch import cached
+from majorant.data.storage import StoredRows
 from majorant.models.regression_mixture.design import moments, refuse_non_finite, sample_size, single_line
 from majorant.models.regression_mixture.experts.build import units_of
 from majorant.models.regression_mixture.experts.coordinates import Coordinates, Gram, coordinates_of, location, movable

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block, Chunks, S
+from majorant.data.chunks import Block, Chunks, S
 from majorant.models.regression_mixture.experts.coordinates import Coordinates
 from majorant.models.regression_mixture.experts.units import InCoordinates, Units
 

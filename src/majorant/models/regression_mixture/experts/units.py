@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import S
+from majorant.data.chunks import S
 from majorant.engine.draws import thinned
 from majorant.models.regression_mixture.experts.coordinates import Coordinates
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from majorant.engine.chunks import Block, OfSource, Source
+from majorant.data.chunks import Block, OfSource, Source
 
 ALIGNED = 64
 """Arrays begin at multiples of so many bytes."""

@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.engine import scratch
-from majorant.engine.chunks import Chunks
-from majorant.engine.scratch import Scratch, cached_as
+from majorant.data import scratch
+from majorant.data.chunks import Chunks
+from majorant.data.scratch import Scratch, cached_as
 
 from ..estimators import assert_same_fit
 from .test_sources import CUTS, N, W, X, Y
@@ -46,7 +46,7 @@ class Parts:
 @pytest.fixture(autouse=True)
 def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scratch, "WINDOW", mmap.PAGESIZE)  # so that pages are given back
-    monkeypatch.setattr("majorant.engine.chunks.BLOCK_BYTES", 24 * 700)
+    monkeypatch.setattr("majorant.data.chunks.BLOCK_BYTES", 24 * 700)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

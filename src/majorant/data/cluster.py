@@ -19,8 +19,8 @@ from typing import Any, NoReturn, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import Block, S, added, block_rows
-from majorant.engine.storage import Piece, StoredRows, is_dask
+from majorant.data.chunks import Block, S, added, block_rows
+from majorant.data.storage import Piece, StoredRows, is_dask
 
 FAN = 8
 """Sums that one task adds: a power of two, so that the tree stays the binary one."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array, column_or_1d
 
 from majorant._validation import check_sample_weight, did_you_mean
-from majorant.engine.chunks import Block, Chunks, Mapped, Source, block_rows
+from majorant.data.chunks import Block, Chunks, Mapped, Source, block_rows
 
 STREAM_BYTES = 1 << 26
 """Memory-mapped arrays larger than this are streamed; smaller ones are read into memory."""
@@ -501,7 +501,7 @@ def _rows_of(
     target: str | None,
     sample_weight: str | None,
 ) -> StoredRows:
-    from majorant.engine.arrow import ArrowRows
+    from majorant.data.arrow import ArrowRows
 
     named = {"columns": columns, "target": target, "sample_weight": sample_weight}
     without = next((name for name, value in named.items() if value is not None), None)
@@ -559,7 +559,7 @@ def stored_rows(X: Any) -> StoredRows | None:
             return X.source.for_one_fit()
         raise TypeError("Chunks of arrays in memory: pass the array itself as X")
     if is_dask(X):
-        from majorant.engine.cluster import rows_of_dask
+        from majorant.data.cluster import rows_of_dask
 
         return rows_of_dask(X)
     if isinstance(X, np.memmap) and X.nbytes > STREAM_BYTES and X.ndim == 2:

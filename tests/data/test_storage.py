@@ -14,10 +14,11 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.engine import Block, Chunks, GibbsLimit, minimize
-from majorant.engine.storage import NpyRows, StoredRows, mapped, open_rows, stored_rows
+from majorant.data import Block, Chunks
+from majorant.data.storage import NpyRows, StoredRows, mapped, open_rows, stored_rows
+from majorant.engine import GibbsLimit, minimize
 
-from .families import k_means
+from ..engine.families import k_means
 
 X = np.random.default_rng(0).normal(size=(20_000, 3))
 """Enough rows for several blocks."""
@@ -334,7 +335,7 @@ class TestOpening:
         path = npy(X)
         array = np.load(path, mmap_mode="r")
         assert stored_rows(X) is None and stored_rows(array) is None  # small maps are read into memory
-        monkeypatch.setattr("majorant.engine.storage.STREAM_BYTES", 1000)
+        monkeypatch.setattr("majorant.data.storage.STREAM_BYTES", 1000)
         assert isinstance(stored_rows(array), NpyRows) and stored_rows(X) is None
         data = open_rows(path)
         found = stored_rows(data)

@@ -16,8 +16,8 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.engine.chunks import Block, Chunks, added
-from majorant.engine.storage import StoredRows, mapped
+from majorant.data.chunks import Block, Chunks, added
+from majorant.data.storage import StoredRows, mapped
 
 from ..estimators import assert_same_fit
 
@@ -285,10 +285,10 @@ class TestOrderOfSums:
         def layout() -> list[tuple[int, int, int]]:
             return opened(folder).map_sum(lambda block: [(block.chunk, block.first, len(block))])
 
-        monkeypatch.setattr("majorant.engine.chunks.BLOCK_BYTES", 24 * 700)
+        monkeypatch.setattr("majorant.data.chunks.BLOCK_BYTES", 24 * 700)
         whole = layout()
         assert [n for chunk, _, n in whole if chunk == 2] == [700, 700, 700, 399]
-        monkeypatch.setattr("majorant.engine.arrow.MOST_ROWS", 64)
+        monkeypatch.setattr("majorant.data.arrow.MOST_ROWS", 64)
         assert layout() == whole
 
     def test_no_more_than_some_row_groups_are_in_memory(self, tmp_path: Path) -> None:

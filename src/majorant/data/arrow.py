@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.chunks import block_rows
-from majorant.engine.storage import Piece, StoredRows, unreadable
+from majorant.data.chunks import block_rows
+from majorant.data.storage import Piece, StoredRows, unreadable
 
 TURNED = 2048
 """Columns become rows by so many rows at a time, which the cache holds."""

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant.engine.chunks import Block, Chunks
-from majorant.engine.measure import Measure, amid, empirical_measure, safe_scale
-from majorant.engine.scratch import cached
-from majorant.engine.storage import StoredRows, mapped
+from majorant.data.chunks import Block, Chunks
+from majorant.data.measure import Measure, amid, empirical_measure, safe_scale
+from majorant.data.scratch import cached
+from majorant.data.storage import StoredRows, mapped
 
 SAMPLE_BYTES = 1 << 24
 """Starts on streamed rows are made on a sample of about this size."""

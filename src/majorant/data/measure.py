@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant import _kernels
-from majorant.engine.patterns import patterns
+from majorant.data.patterns import patterns
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from majorant.engine.measure import empirical_measure
-from majorant.engine.patterns import patterns
+from majorant.data.measure import empirical_measure
+from majorant.data.patterns import patterns
 
 TABLES = arrays(
     np.float64,

@@ -15,14 +15,14 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.engine.chunks import Chunks
-from majorant.engine.storage import stored_rows
+from majorant.data.chunks import Chunks
+from majorant.data.storage import stored_rows
 
 distributed = pytest.importorskip("distributed", reason="needs majorant[dask]")
 import dask.array as da  # noqa: E402
 import dask.dataframe as dd  # noqa: E402
 
-from majorant.engine.cluster import ClusterError, ClusterRows, DaskRows  # noqa: E402
+from majorant.data.cluster import ClusterError, ClusterRows, DaskRows  # noqa: E402
 
 from ..estimators import assert_same_fit  # noqa: E402
 
@@ -82,7 +82,7 @@ def client() -> Iterator[Any]:
     from distributed import Client, LocalCluster
 
     patch = pytest.MonkeyPatch()
-    patch.setattr("majorant.engine.cluster.FAN", 2)  # a tree of several levels
+    patch.setattr("majorant.data.cluster.FAN", 2)  # a tree of several levels
     with (
         LocalCluster(2, host="127.0.0.1", threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         Client(cluster) as client,
@@ -253,8 +253,8 @@ class TestMistakes:
         """In the middle of a fit: an error that says so, and the estimator is as it was."""
         from distributed import Client, LocalCluster
 
-        monkeypatch.setattr("majorant.engine.cluster.LOOK", 0.05)
-        monkeypatch.setattr("majorant.engine.cluster.PATIENCE", 0.3)
+        monkeypatch.setattr("majorant.data.cluster.LOOK", 0.05)
+        monkeypatch.setattr("majorant.data.cluster.PATIENCE", 0.3)
         passes, sent = 0, ClusterRows._sent
 
         def sent_and_lost(self: ClusterRows, f: Any) -> Any:

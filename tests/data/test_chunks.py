@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from majorant.engine import Block, Chunks
-from majorant.engine.chunks import block_rows, effective_threads
+from majorant.data import Block, Chunks
+from majorant.data.chunks import block_rows, effective_threads
 
 
 def numbers(n: int = 100) -> Chunks:

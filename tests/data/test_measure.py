@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 from scipy import sparse
 
-from majorant.engine.measure import Measure, empirical_measure, safe_scale
+from majorant.data.measure import Measure, empirical_measure, safe_scale
 
 Rows = NDArray[Any]
 

@@ -15,7 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.engine.storage import stored_rows
+from majorant.data.storage import stored_rows
 
 from ..estimators import assert_same_fit
 

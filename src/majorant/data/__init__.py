@@ -1,0 +1,5 @@
+"""Where are the rows?"""
+
+from majorant.data.chunks import Block, Chunks
+
+__all__ = ["Block", "Chunks"]
