@@ -3,7 +3,7 @@
     python benchmarks/coverage.py [--replications 500] [--level 0.95] [--method observed] [--jobs 1]
 
 For every model and kind of parameter: how many intervals held the truth (per cent, with its Monte-Carlo error), over
-replications and components, and how many fits were irregular or had no errors (these do not count). Components are
+replications and components, and how many fits were degenerate or had no errors (these do not count). Components are
 matched to the true ones by their coefficients.
 """
 

@@ -29,8 +29,8 @@ from sklearn.mixture import GaussianMixture as Peer
 
 from majorant import RegressionMixture
 from majorant.datasets.tone import STRETCH_RATIO, TUNED
-from majorant.evidence.certificate import Certificate
 from majorant.models.gaussian_mixture.certify import as_matrices, certificate, common_part
+from majorant.results.certificate import Certificate
 from majorant.solvers.gaussian import CovarianceType, Mixture
 from majorant.solvers.mixture_bounds import Effort
 

@@ -204,7 +204,7 @@ def ours(**parameters: Any) -> Callable[[Numbers, Labels, int], dict[str, float]
         return {
             "error": error(fit.labels_, y),
             "information": fit.information_,
-            "bound": float(fit.evidence_.lower_bound or np.nan),
+            "bound": float(fit.search_.proved_bound or np.nan),
             "CPU s": time.process_time() - began,
         }
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture as Reference
 
 from majorant.engine.trace import Trace
-from majorant.evidence import Evidence, StartRecord
 from majorant.registry import ModelCard
+from majorant.search import SearchReport, StartRecord
 
 COVARIANCE_TYPES = ("full", "tied", "diag", "spherical")
 
@@ -48,7 +48,7 @@ class Fitted(Reference):  # type: ignore[misc]
         self.log_likelihood_ = float(self.score(X) * len(X))
         self.regular_ = True
         ends = [self.log_likelihood_ - away for away in (0.0, 0.0, 0.4, 0.4, 7.5)]
-        self.evidence_ = Evidence(
+        self.search_ = SearchReport(
             tuple(StartRecord("split" if i % 2 else "random", end, 9, True) for i, end in enumerate(ends)),
             "log-likelihood",
             "max",

@@ -30,10 +30,10 @@ LAYERS = [
     {"energy", "formulas", "data"},
     {"engine"},
     {"solvers"},
-    {"evidence.records", "evidence.certificate"},
+    {"search", "results.certificate"},
     {"starts"},
     {"summary"},
-    {"evidence", "persistence"},
+    {"results", "persistence"},
     {"models"},
     {"datasets", "metrics"},
     {"plot", "report"},
@@ -41,7 +41,7 @@ LAYERS = [
 ]
 """Rooms of the package, lowest first. Those of one layer do not know each other."""
 
-ONLY = {"summary": {"summary", "evidence", "evidence.records", "evidence.certificate", "_frames", "_numbers"}}
+ONLY = {"summary": {"summary", "search", "results.certificate", "_frames", "_numbers"}}
 """Rooms that use less than what lies below them."""
 
 HEAVY = ["pandas", "polars", "pyarrow", "matplotlib", "typer", "jinja2", "rich", "dask", "distributed", "formulaic"]
@@ -89,21 +89,14 @@ def test_imports_go_downward(name: str) -> None:
         there = room(other)
         if there is None or there == here:
             continue
-        if other == "majorant.evidence" and here != "evidence":
-            there = "evidence.records"  # all that the package itself holds
         assert rank(there) < rank(here), f"{name} imports {other}"
         assert there in ONLY.get(here, {there}), f"{name} imports {other}"
-
-
-def test_the_evidence_package_holds_what_lies_below_starts() -> None:
-    """So that starts, which write records, can import it without what lies beside them."""
-    assert all(rank(room(other) or "") < rank("starts") for other in imported("majorant.evidence"))
 
 
 def test_the_check_of_imports_sees_them() -> None:
     assert any("majorant.starts.restarts" in set(imported(name)) for name in MODULES if room(name) == "models")
     assert "majorant._kernels" in set(imported("majorant.solvers.nearest"))
-    assert rank("starts") > rank("engine") and room("majorant.evidence.stability") == "evidence"
+    assert rank("starts") > rank("engine") and room("majorant.results.stability") == "results"
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_a_peers_best_of_nine_clusters_is_beaten_by_any_seed(random_state: int) 
 
 def test_one_start_is_not_enough_for_nine_clusters() -> None:
     lloyd = mj.KMeans(9, algorithm="lloyd", n_init=50, random_state=0).fit(nine_clusters())
-    objectives = [start.objective for start in lloyd.evidence_.starts]
+    objectives = [start.objective for start in lloyd.search_.starts]
     assert np.median(objectives) > 1330, "a case in which one start is enough proves nothing"
 
 

@@ -64,7 +64,7 @@ def test_a_fitted_model_comes_back_the_same(model: type[Any], way: str, tmp_path
     again = round_trips()[way](fitted, tmp_path)
     assert_same_fit(again, fitted)
     assert again.get_params() == fitted.get_params()
-    assert again.evidence_ == fitted.evidence_
+    assert again.search_ == fitted.search_
     assert list(again.feature_names_in_) == NAMES
     X = pd.DataFrame(ROWS, columns=NAMES)
     np.testing.assert_array_equal(predicted(again, X), predicted(fitted, X))

@@ -1,6 +1,6 @@
 """The README's picture: the same rows, the same number of clusters, two starts.
 
-python docs/figures/two_optima.py        writes docs/figures/two_optima.svg and prints the evidence
+python docs/figures/two_optima.py        writes docs/figures/two_optima.svg and prints the search report
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ def main() -> None:
         panel(ax, X, model.cluster_centers_, best)
         ax.set_title(f"{title}: SSE {model.inertia_:.1f}", loc="left", fontsize=10, color=INK)
     axes[2].axis("off")
-    lines = [("SSE", "starts"), *((f"{o.objective:.2f}", str(o.n_hits)) for o in lucky.evidence_.optima[:5])]
-    axes[2].set_title(f"the evidence: {lucky.evidence_.n_starts} starts", loc="left", fontsize=10, color=INK)
+    lines = [("SSE", "starts"), *((f"{o.objective:.2f}", str(o.n_hits)) for o in lucky.search_.optima[:5])]
+    axes[2].set_title(f"the search: {lucky.search_.n_starts} starts", loc="left", fontsize=10, color=INK)
     for i, (value, count) in enumerate(lines):
         colour = QUIET if i == 0 else INK
         axes[2].text(0.42, 0.86 - 0.13 * i, value, ha="right", color=colour, transform=axes[2].transAxes)
         axes[2].text(0.75, 0.86 - 0.13 * i, count, ha="right", color=colour, transform=axes[2].transAxes)
     figure.tight_layout()
     figure.savefig(Path(__file__).with_suffix(".svg"), metadata={"Date": None}, facecolor=PAPER)
-    print(lucky.evidence_)
+    print(lucky.search_)
 
 
 if __name__ == "__main__":

@@ -108,7 +108,7 @@ def of_starts(splits: list[Split], k: int, n: int, methods: dict[str, Settings])
         spreads = []
         for s in splits:
             model = mj.Harmonium(k, views=KINDS, **{"l2": L2, **method}, init="random", n_init=n, random_state=0)
-            ends = [start.objective for start in model.fit(s.train).evidence_.starts]
+            ends = [start.objective for start in model.fit(s.train).search_.starts]
             spreads.append(float(np.ptp(ends) / np.abs(np.min(ends))))
         l2 = method.get("l2", L2)
         yield f"starts, K = {k}, l2 = {l2:g}: {n} random ones end within {max(spreads):.1e} of each other  {name}"

@@ -26,10 +26,6 @@ if TYPE_CHECKING:
         minimize,
     )
     from majorant.engine.checkpoint import CheckpointError
-    from majorant.evidence import Evidence
-    from majorant.evidence.likelihood_ratio import LikelihoodRatioTest, likelihood_ratio_test
-    from majorant.evidence.selection import Selection, select
-    from majorant.evidence.stability import Stability, stability
     from majorant.models import (
         Bernoulli,
         Categorical,
@@ -50,6 +46,10 @@ if TYPE_CHECKING:
     )
     from majorant.persistence import load
     from majorant.persistence.checkpoint import checkpoint
+    from majorant.results.likelihood_ratio import LikelihoodRatioTest, likelihood_ratio_test
+    from majorant.results.selection import Selection, select
+    from majorant.results.stability import Stability, stability
+    from majorant.search import SearchReport
 
 __version__ = "0.1.0"
 
@@ -65,7 +65,6 @@ _HOMES = {
     "Chunks": "data",
     "Coherence": "engine",
     "DiscriminativeClustering": "models",
-    "Evidence": "evidence",
     "Gaussian": "models",
     "GaussianMixture": "models",
     "GibbsLimit": "engine",
@@ -78,25 +77,26 @@ _HOMES = {
     "LatentPrototypeClassifier": "models",
     "LatentSVC": "models",
     "LatentStructuralSVM": "models",
-    "LikelihoodRatioTest": "evidence.likelihood_ratio",
+    "LikelihoodRatioTest": "results.likelihood_ratio",
     "MultiFold": "engine",
     "PairConstraints": "engine",
     "RandomWalk": "engine",
     "ReconfigurableBagOfWords": "models",
     "RegressionMixture": "models",
-    "Selection": "evidence.selection",
+    "SearchReport": "search",
+    "Selection": "results.selection",
     "Solution": "engine",
-    "Stability": "evidence.stability",
+    "Stability": "results.stability",
     "Tempered": "engine",
     "Tightest": "engine",
     "Trace": "engine",
     "checkpoint": "persistence.checkpoint",
-    "likelihood_ratio_test": "evidence.likelihood_ratio",
+    "likelihood_ratio_test": "results.likelihood_ratio",
     "load": "persistence",
     "minimize": "engine",
     "open_rows": "data.storage",
-    "select": "evidence.selection",
-    "stability": "evidence.stability",
+    "select": "results.selection",
+    "stability": "results.stability",
 }
 _ROOMS = ("energy", "metrics", "plot")
 """Modules that are used as such: ``majorant.plot.classification``."""
@@ -112,7 +112,6 @@ __all__ = [
     "Chunks",
     "Coherence",
     "DiscriminativeClustering",
-    "Evidence",
     "Gaussian",
     "GaussianMixture",
     "GibbsLimit",
@@ -131,6 +130,7 @@ __all__ = [
     "RandomWalk",
     "ReconfigurableBagOfWords",
     "RegressionMixture",
+    "SearchReport",
     "Selection",
     "Solution",
     "Stability",

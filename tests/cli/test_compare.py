@@ -54,7 +54,7 @@ def test_better_objective_and_criteria_are_named(majorant: Majorant, blobs: Path
         fitted(majorant, f"k{k}", "gaussian-mixture", *AB, "--k", str(k))
     numbers = [json.loads(Path(f"k{k}/summary.json").read_text()) for k in (2, 3)]
     out = " ".join(majorant("compare", "k2", "k3").out.split())
-    gain = numbers[1]["evidence"]["best"] - numbers[0]["evidence"]["best"]
+    gain = numbers[1]["search"]["best"] - numbers[0]["search"]["best"]
     assert gain > 0 and f"The second has the higher, better log-likelihood, by {gain:.3f}" in out
     for name in ("bic", "aic", "icl"):
         first, second = (n["criteria"][name] for n in numbers)

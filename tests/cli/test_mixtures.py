@@ -13,8 +13,8 @@ import pytest
 from sklearn.utils import get_tags
 
 import majorant as mj
-from majorant.evidence.selection import Selection
 from majorant.persistence import load, load_with_extra
+from majorant.results.selection import Selection
 
 Majorant = Callable[..., Any]
 FIT = ["fit", "gaussian-mixture", "t.csv", "--out", "run"]
@@ -98,7 +98,7 @@ def test_when_no_fit_can_be_chosen_nothing_is_written(majorant: Majorant, tmp_pa
     assert answer.words.startswith("majorant: no fit can be chosen. 2 components")
 
 
-def test_an_irregular_fit_says_so_on_the_screen_and_on_the_page(majorant: Majorant, tmp_path: Path) -> None:
+def test_a_degenerate_fit_says_so_on_the_screen_and_on_the_page(majorant: Majorant, tmp_path: Path) -> None:
     pl.DataFrame({"a": [0.0, 1.0, 5.0, 5.0], "b": [1.0, 3.0, 2.0, 7.0]}).write_csv(tmp_path / "t.csv")
     answer = majorant(*FIT, "--k", "3")
     assert answer.status == 0 and "Look out: No regular solution" in answer.out

@@ -60,12 +60,12 @@ def test_rows_on_one_line_have_one_log_likelihood_everywhere(
     assert answer.status == 0 and "one line fits every row exactly" in " ".join(answer.out.split())
     model, written = load("run/model.majorant"), json.loads(Path("run/summary.json").read_text())
     fit = written["summary"]["blocks"]["fit"]["facts"]
-    assert written["evidence"]["best"] == fit["log-likelihood"] == model.log_likelihood_
+    assert written["search"]["best"] == fit["log-likelihood"] == model.log_likelihood_
     assert f"Best log-likelihood {model.log_likelihood_:.3f}, from one start." in answer.out
     size = np.std(grown) or 5.0
     noise = [row["noise"] for row in written["summary"]["blocks"]["components"]["tables"]["components"]]
     np.testing.assert_allclose(noise, 1e-10 * size, rtol=1e-6)
-    assert written["look_out"] == written["summary"]["look_out"] == [model.irregularity_]
+    assert written["look_out"] == written["summary"]["look_out"] == [model.degeneracy_]
 
 
 def test_predictions_are_the_mean_and_every_line(majorant: Majorant, table: pl.DataFrame) -> None:

@@ -53,7 +53,7 @@ def test_the_screen_says_what_was_found(demo: tuple[Path, str]) -> None:
     assert any(line.startswith("Best SSE 1277.93, reached by") for line in lines)
     assert "  Features in standard deviations from their mean." in lines
     assert "Next     majorant predict demo/run NEW.csv --out predicted.csv" in lines
-    assert any(line.startswith("EVIDENCE   ") for line in lines)
+    assert any(line.startswith("SEARCH   ") for line in lines)
     assert lines[-1] == "Open demo/run/report.html in a browser."
     assert max(map(len, lines)) <= 80
 
@@ -119,9 +119,9 @@ def test_summary_json_holds_the_screen(demo: tuple[Path, str]) -> None:
     run = demo[0] / "demo" / "run"
     content = json.loads((run / "summary.json").read_text(encoding="utf-8"))
     model = load(run / "model.majorant")
-    assert content["evidence"]["best"] == pytest.approx(model.inertia_)
-    assert content["evidence"]["starts"] == model.evidence_.n_starts
-    assert content["evidence"]["hits"] == model.evidence_.n_hits
+    assert content["search"]["best"] == pytest.approx(model.inertia_)
+    assert content["search"]["starts"] == model.search_.n_starts
+    assert content["search"]["hits"] == model.search_.n_hits
     assert content["table"]["rows_used"] == 178
     assert len(content["summary"]["blocks"]["clusters"]["tables"]["clusters"]) == 3
     assert content["command"].startswith("majorant fit kmeans demo/wine.csv --k 3")

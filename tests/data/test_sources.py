@@ -113,12 +113,12 @@ class TestFits:
             return parts()
 
         model = FITS["regression"](mj.open_rows(counted))
-        followed = sum(start.converged for start in model.evidence_.starts)
+        followed = sum(start.converged for start in model.search_.starts)
         assert followed >= 2 and passes < 20 + model.n_iter_ + 40 * len(model.optima_)
-        assert "on a sample of 2500 of 6000 rows, told in the weight of all" in model.evidence_.note
+        assert "on a sample of 2500 of 6000 rows, told in the weight of all" in model.search_.note
         plain = mj.RegressionMixture(2, random_state=0).fit(X, Y, sample_weight=W)
         np.testing.assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-9)
-        np.testing.assert_allclose(model.evidence_.best, plain.log_likelihood_, rtol=0.1)
+        np.testing.assert_allclose(model.search_.best, plain.log_likelihood_, rtol=0.1)
         np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-5)
 
     def test_two_fits_of_one_opening_do_not_disturb_each_other(self, folder: Path) -> None:

@@ -87,8 +87,8 @@ class TestFits:
             np.testing.assert_allclose(streamed.standard_errors_[name], errors, rtol=1e-3, err_msg=name)
         assert streamed.n_parameters_ == memory.n_parameters_ and streamed.regular_
         noun = "groups" if "groups" in EXTRAS[family] else "rows"
-        assert (f"of {N // SIZE if noun == 'groups' else N} {noun}, told in" in streamed.evidence_.note) == sampled
-        np.testing.assert_allclose(streamed.evidence_.best, streamed.log_likelihood_, rtol=0.1 if sampled else 1e-7)
+        assert (f"of {N // SIZE if noun == 'groups' else N} {noun}, told in" in streamed.search_.note) == sampled
+        np.testing.assert_allclose(streamed.search_.best, streamed.log_likelihood_, rtol=0.1 if sampled else 1e-7)
 
     @pytest.mark.parametrize("family", ["poisson", "student"])
     def test_equal_chunks_give_equal_answers_wherever_they_are(self, family: str, tmp_path: Path) -> None:

@@ -238,7 +238,7 @@ def test_a_coherent_start_is_smoother_the_stronger() -> None:
     starts = []
     for coherence in (0.0, 0.3):
         fitted = model(0.5, latent_init="kmeans", coherence=coherence, bounds=mj.Tightest(), max_iter=1000).fit(X, y)
-        starts.append(fitted.evidence_.starts[0].source)
+        starts.append(fitted.search_.starts[0].source)
     assert starts == ["k-means", "coherent k-means"]
     m = SIDE * SIDE
     grids = GridSet(X.reshape(N * m, D), np.arange(N, dtype=np.int64) * m, m, y.astype(np.int32), 3, P)
@@ -285,17 +285,17 @@ def test_the_annealed_start_needs_no_luck(monkeypatch: pytest.MonkeyPatch) -> No
 def test_given_parts_are_where_it_begins() -> None:
     X, y, parts = planted()
     fitted = model(latent_init=parts, bounds=mj.Tightest()).fit(X, y)
-    assert fitted.evidence_.starts[0].source == "given parts"
+    assert fitted.search_.starts[0].source == "given parts"
     assert fitted.changed_ < 0.4
     order = np.random.default_rng(0).permutation(N)
     assert_same(model(latent_init=parts[order], bounds=mj.Tightest()).fit(X[order], y[order]), fitted)
 
 
-def test_more_starts_leave_evidence() -> None:
+def test_more_starts_leave_search() -> None:
     X, y, _ = planted()
     fitted = model(1.0, n_init=2, latent_init="random", bounds=mj.Tightest()).fit(X, y)
-    assert [s.source for s in fitted.evidence_.starts] == 2 * ["random parts"]
-    assert fitted.objective_ == min(s.objective for s in fitted.evidence_.starts)
+    assert [s.source for s in fitted.search_.starts] == 2 * ["random parts"]
+    assert fitted.objective_ == min(s.objective for s in fitted.search_.starts)
     assert_same(clone(fitted).fit(X, y), fitted)
 
 

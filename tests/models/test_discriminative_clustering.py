@@ -155,7 +155,7 @@ def test_finds_stripes_side_by_side() -> None:
     X = np.column_stack([8.0 * y + random.normal(size=200), 8 * random.normal(size=200)])
     model = mj.DiscriminativeClustering(5, alpha=1e-2, random_state=0).fit(X)
     assert same_partition(model.labels_, y)
-    assert {s.source for s in model.evidence_.starts} == {
+    assert {s.source for s in model.search_.starts} == {
         "ball relaxation",
         "k-means",
         "k-means, whitened",
@@ -189,8 +189,8 @@ def test_single_rows_are_moved_while_that_helps(monkeypatch: pytest.MonkeyPatch)
             monkeypatch.setattr(search, "MOST_FOR_MOVES", most)
             model = mj.DiscriminativeClustering(3, alpha=1e-2, random_state=seed).fit(X)
             information.append(model.information_)
-            moved = [s for s in model.evidence_.starts if s.source == "single rows moved"]
-            assert len(moved) == ("single rows moved" in model.evidence_.note) and len(moved) <= (most > 0)
+            moved = [s for s in model.search_.starts if s.source == "single rows moved"]
+            assert len(moved) == ("single rows moved" in model.search_.note) and len(moved) <= (most > 0)
         gains.append(information[1] - information[0])
     assert min(gains) >= 0 and max(gains) > 1e-3
 
@@ -202,10 +202,10 @@ def test_many_rows_have_their_starts_on_a_sample(init: str, monkeypatch: pytest.
     weights = np.where(np.arange(len(X)) == 5, 40.0, 1.0)  # drawn more than once
     model = mj.DiscriminativeClustering(3, init=init, n_init=5, random_state=0).fit(X, sample_weight=weights)
     assert same_partition(model.labels_, y)
-    assert model.evidence_.best == pytest.approx(model.information_)
-    begun = [s for s in model.evidence_.starts if s.source != "single rows moved"]
+    assert model.search_.best == pytest.approx(model.information_)
+    begun = [s for s in model.search_.starts if s.source != "single rows moved"]
     assert len(begun) == (4 + 2 * X.shape[1] + 5 if init == "auto" else 5)
-    assert "120 of 600 rows" in model.evidence_.note and "120 of 600 rows" in str(model.summary())
+    assert "120 of 600 rows" in model.search_.note and "120 of 600 rows" in str(model.summary())
     assert model.certify(X, sample_weight=weights).objective == pytest.approx(model.information_, abs=1e-4)
 
 
@@ -220,9 +220,9 @@ def test_many_rows_have_their_starts_on_a_sample(init: str, monkeypatch: pytest.
 def test_one_kind_of_start(init: str, sources: set[str]) -> None:
     X, _ = bumps(2, 0)
     model = mj.DiscriminativeClustering(2, init=init, n_init=3, random_state=0).fit(X)
-    assert {s.source for s in model.evidence_.starts} == sources
-    assert model.evidence_.best == pytest.approx(model.information_)
-    assert model.information_ <= model.evidence_.lower_bound
+    assert {s.source for s in model.search_.starts} == sources
+    assert model.search_.best == pytest.approx(model.information_)
+    assert model.information_ <= model.search_.proved_bound
     objectives = np.array([row["objective"] for row in model.trace_])
     assert (np.diff(objectives) <= 1e-12).all() and -objectives[-1] == pytest.approx(model.information_)
 
@@ -379,7 +379,7 @@ def test_the_lede_claims_nothing_of_a_loose_bound() -> None:
 def test_equal_rows_have_no_information_and_that_is_proved(k: int, kernel: str | None) -> None:
     X = np.full((20, 2), 0.1)
     model = mj.DiscriminativeClustering(k, kernel=kernel, random_state=0).fit(X)
-    assert model.information_ == 0 == model.evidence_.best
+    assert model.information_ == 0 == model.search_.best
     assert model.certify(X).proved
     assert "Provable bound" in str(model.summary())
 

@@ -220,8 +220,8 @@ def test_a_collapse_is_not_preferred_to_a_regular_solution() -> None:
     for k in (2, 3):
         fitted, said = warned(X, k)
         assert fitted.regular_ and not said
-        assert fitted.best_irregular_ is not None and fitted.best_irregular_ > fitted.log_likelihood_
-        assert "irregular" in fitted.evidence_.note
+        assert fitted.best_degenerate_ is not None and fitted.best_degenerate_ > fitted.log_likelihood_
+        assert "degenerate" in fitted.search_.note
         assert fitted.variance_ratios_.min() >= 5e-4
 
 

@@ -72,7 +72,7 @@ def test_the_case_of_twelve_rows() -> None:
     )
     assert model.log_likelihood_ == pytest.approx(-42.336890818, rel=1e-10)
     assert model.score(TWELVE) * 12 == pytest.approx(-42.336890818, rel=1e-9)
-    assert "4 of 24 entries (16.7%) are missing" in model.evidence_.note
+    assert "4 of 24 entries (16.7%) are missing" in model.search_.note
 
 
 @each_type
@@ -170,7 +170,7 @@ def test_many_patterns_are_searched_filled_in(monkeypatch: pytest.MonkeyPatch) -
     usual = of_two_groups()
     monkeypatch.setattr(fitting, "MOST_PATTERNS", 2)
     quick = fitted(x)
-    assert "filled in" in quick.evidence_.note and "filled in" not in usual.evidence_.note
+    assert "filled in" in quick.search_.note and "filled in" not in usual.search_.note
     assert quick.log_likelihood_ == pytest.approx(usual.log_likelihood_, rel=1e-4)
     assert quick.score(x) * len(x) == pytest.approx(quick.log_likelihood_, rel=1e-9)
 

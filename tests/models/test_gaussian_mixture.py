@@ -14,8 +14,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.mixture import GaussianMixture as Peer
 
 import majorant as mj
-from majorant.evidence.records import KICK
 from majorant.models.gaussian_mixture.problem import Problem
+from majorant.search.record import PERTURBATION
 
 IRIS = load_iris().data
 TYPES = ["full", "tied", "diag", "spherical"]
@@ -124,7 +124,7 @@ def test_the_heaviest_component_comes_first_unless_a_start_was_given() -> None:
     assert (np.diff(fitted.weights_) <= 0).all()
     turned = fit(IRIS, 3, means_init=fitted.means_[::-1], precisions_init=fitted.precisions_[::-1])
     np.testing.assert_allclose(turned.means_[::-1], fitted.means_, rtol=1e-3)
-    assert {record.source for record in turned.evidence_.starts} == {"given"}
+    assert {record.source for record in turned.search_.starts} == {"given"}
 
 
 def test_no_iterations_leave_a_start_as_it_is() -> None:
@@ -199,12 +199,12 @@ def test_samples_are_those_of_the_mixture() -> None:
         assert (np.diag(again) > within).all()
 
 
-def test_evidence_says_what_was_raced_and_kicked() -> None:
-    evidence = fit(IRIS, 3).evidence_
-    assert evidence.sense == "max" and evidence.objective_name == "log-likelihood"
-    assert "24 starts" in evidence.note
-    assert all(record.source for record in evidence.starts)
-    assert any(record.source != KICK for record in evidence.starts)
+def test_search_says_what_was_raced_and_perturbed() -> None:
+    search = fit(IRIS, 3).search_
+    assert search.sense == "max" and search.objective_name == "log-likelihood"
+    assert "24 starts" in search.note
+    assert all(record.source for record in search.starts)
+    assert any(record.source != PERTURBATION for record in search.starts)
 
 
 def wine() -> Any:
@@ -216,25 +216,28 @@ def wine() -> Any:
 def test_n_init_makes_so_many_searches_of_which_the_first_is_the_default(seed: int) -> None:
     one, by_default, four = (fit(wine(), 3, n_init=n, random_state=seed) for n in (1, "auto", 4))
     assert_equal_fits(one, by_default)
-    n = one.evidence_.n_starts
-    assert four.evidence_.starts[:n] == one.evidence_.starts
-    assert four.evidence_.n_starts - four.evidence_.n_kicks >= 4 and four.evidence_.n_kicks > one.evidence_.n_kicks
+    n = one.search_.n_starts
+    assert four.search_.starts[:n] == one.search_.starts
+    assert (
+        four.search_.n_starts - four.search_.n_perturbations >= 4
+        and four.search_.n_perturbations > one.search_.n_perturbations
+    )
     assert four.log_likelihood_ > one.log_likelihood_
-    assert "24 starts and" in one.evidence_.note and "96 starts and" in four.evidence_.note
+    assert "24 starts and" in one.search_.note and "96 starts and" in four.search_.note
 
 
-def test_a_best_that_one_kick_met_once_is_told_to_be_unsure() -> None:
-    evidence = fit(wine(), 3).evidence_
-    assert (evidence.n_hits, evidence.optima[0].n_kicks) == (1, 1)
+def test_a_best_that_one_perturbation_met_once_is_told_to_be_unsure() -> None:
+    search = fit(wine(), 3).search_
+    assert (search.n_hits, search.optima[0].n_perturbations) == (1, 1)
     assert "may not be the best: raise n_init" in " ".join(str(fit(wine(), 3).summary()).split())
 
 
 @pytest.mark.parametrize("n_init", [20, 50])
-def test_irregular_starts_are_counted_where_they_are_left_out(n_init: int) -> None:
-    evidence = fit(wine(), 3, n_init=n_init, init_params="random_from_data").evidence_
-    found = re.search(r"(\d+) of (\d+) runs ended at irregular solutions", evidence.note)
+def test_degenerate_starts_are_counted_where_they_are_left_out(n_init: int) -> None:
+    search = fit(wine(), 3, n_init=n_init, init_params="random_from_data").search_
+    found = re.search(r"(\d+) of (\d+) runs ended at degenerate solutions", search.note)
     assert found is not None
-    assert evidence.n_starts + int(found[1]) == int(found[2]) == n_init
+    assert search.n_starts + int(found[1]) == int(found[2]) == n_init
 
 
 def test_rows_in_a_file_are_fitted_as_in_memory(tmp_path: Path) -> None:
@@ -243,7 +246,7 @@ def test_rows_in_a_file_are_fitted_as_in_memory(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", X)
     streamed = fit(mj.open_rows(tmp_path / "rows.npy"), 2)
     whole = fit(X, 2)
-    assert "last climb over all" in whole.evidence_.note
+    assert "last climb over all" in whole.search_.note
     assert streamed.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-9)
     np.testing.assert_allclose(streamed.means_, whole.means_, atol=1e-4)
     np.testing.assert_array_equal(streamed.predict(mj.open_rows(tmp_path / "rows.npy")), whole.predict(X))
@@ -291,7 +294,7 @@ def test_more_components_than_rows_can_tell_end_soon(missing: bool, monkeypatch:
     assert np.isfinite(model.log_likelihood_)
     assert climbs
     assert all(n is not None for n in climbs)
-    assert KICK not in {start.source for start in model.evidence_.starts}
+    assert PERTURBATION not in {start.source for start in model.search_.starts}
 
 
 def test_a_certificate_wants_complete_rows() -> None:

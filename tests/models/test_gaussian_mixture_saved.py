@@ -1,4 +1,4 @@
-"""A fitted mixture says the same of itself after it was saved and loaded, an irregular one too."""
+"""A fitted mixture says the same of itself after it was saved and loaded, a degenerate one too."""
 
 from __future__ import annotations
 
@@ -17,13 +17,11 @@ def test_what_is_wrong_with_a_fit_is_kept_with_it(covariance_type: str, tmp_path
     model = mj.GaussianMixture(4, covariance_type=covariance_type, random_state=0)
     with pytest.warns(ConvergenceWarning, match="No regular solution"):
         model.fit(X)
-    assert not model.regular_ and model.irregularity_
-    assert model.summary().look_out == [
-        f"No regular solution was found: {model.irregularity_}.{ADVICE[covariance_type]}"
-    ]
+    assert not model.regular_ and model.degeneracy_
+    assert model.summary().look_out == [f"No regular solution was found: {model.degeneracy_}.{ADVICE[covariance_type]}"]
     model.save(tmp_path / "m")
     again = mj.load(tmp_path / "m")
-    assert again.irregularity_ == model.irregularity_
+    assert again.degeneracy_ == model.degeneracy_
     assert [again.bic(X), again.aic(X), again.icl(X)] == [model.bic(X), model.aic(X), model.icl(X)]
 
 
@@ -37,7 +35,7 @@ ADVICE = {
 def test_a_regular_fit_has_nothing_to_say(tmp_path: Path) -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     model = mj.GaussianMixture(1).fit(X)
-    assert (model.regular_, model.irregularity_, model.summary().look_out) == (True, "", [])
+    assert (model.regular_, model.degeneracy_, model.summary().look_out) == (True, "", [])
 
 
 @pytest.mark.parametrize("verbose", ["x", None, -1, 1.5])

@@ -17,8 +17,8 @@ from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import majorant as mj
-from majorant.evidence import Evidence
 from majorant.models.kmeans.search import ends_of
+from majorant.search import SearchReport
 from majorant.solvers.swap import SwapResult
 
 POLICIES = [
@@ -150,7 +150,7 @@ def test_one_cluster_is_the_mean(init: str, seed: int) -> None:
     np.testing.assert_allclose(model.cluster_centers_[0], np.average(X, axis=0, weights=weights), rtol=1e-12)
     assert model.inertia_ == pytest.approx(sse(X, np.zeros(200), weights), rel=1e-12)
     assert not model.labels_.any()
-    assert model.evidence_.n_hits == model.evidence_.n_starts
+    assert model.search_.n_hits == model.search_.n_starts
 
 
 @pytest.mark.parametrize("example", range(6))
@@ -178,7 +178,7 @@ def test_weights_are_repeats(init: str, k: int, seed: int) -> None:
     np.testing.assert_array_equal(weighted.labels_, repeated.predict(X))
     assert weighted.inertia_ == repeated.inertia_
     assert weighted.n_iter_ == repeated.n_iter_
-    assert weighted.evidence_ == repeated.evidence_
+    assert weighted.search_ == repeated.search_
 
 
 @pytest.mark.parametrize("init", INITS)
@@ -194,7 +194,7 @@ def test_the_order_of_the_rows_changes_no_bit(init: str, bounds: Any, seed: int)
     np.testing.assert_array_equal(mixed.labels_, straight.labels_[order])
     np.testing.assert_array_equal(mixed.cluster_centers_, straight.cluster_centers_)
     assert mixed.inertia_ == straight.inertia_
-    assert mixed.evidence_ == straight.evidence_
+    assert mixed.search_ == straight.search_
 
 
 @pytest.mark.parametrize("unit", [2.0**-70, 0.25, 2.0**90])
@@ -220,8 +220,8 @@ def test_units_and_origin_change_nothing_but_units(unit: float, offset: float, s
     span = np.ptp(X)
     np.testing.assert_allclose((moved.cluster_centers_ - offset) / unit, plain.cluster_centers_, atol=1e-6 * span)
     assert moved.inertia_ / unit / unit == pytest.approx(plain.inertia_, rel=1e-6)
-    assert [s.objective / unit / unit for s in moved.evidence_.starts] == pytest.approx(
-        [s.objective for s in plain.evidence_.starts], rel=1e-6
+    assert [s.objective / unit / unit for s in moved.search_.starts] == pytest.approx(
+        [s.objective for s in plain.search_.starts], rel=1e-6
     )
 
 
@@ -252,8 +252,8 @@ def test_a_fit_is_consistent(init: str, bounds: Any, dtype: type[Any], seed: int
     sizes = np.bincount(model.labels_, minlength=5)
     assert sizes.min() > 0 and (np.diff(sizes) <= 0).all(), "heaviest first"
 
-    evidence, trace = model.evidence_, model.trace_
-    assert evidence.n_starts == 3 and evidence.best == model.inertia_
+    search, trace = model.search_, model.trace_
+    assert search.n_starts == 3 and search.best == model.inertia_
     assert trace["objective"][-1] == pytest.approx(model.inertia_, rel=eps)
     assert model.inertia_ == trace["objective"].min() or bounds is not None
     eps *= trace["objective"].max()
@@ -272,7 +272,7 @@ def test_lloyd_and_elkan_are_the_same(init: str, seed: int) -> None:
     lloyd, elkan = (mj.KMeans(6, init=init, algorithm=a, random_state=seed).fit(X) for a in ("lloyd", "elkan"))
     np.testing.assert_array_equal(lloyd.cluster_centers_, elkan.cluster_centers_)
     np.testing.assert_array_equal(lloyd.labels_, elkan.labels_)
-    assert lloyd.evidence_ == elkan.evidence_
+    assert lloyd.search_ == elkan.search_
 
 
 def test_the_seed_decides(seed: int) -> None:
@@ -305,9 +305,9 @@ def test_the_seed_decides(seed: int) -> None:
 def test_starts_are_named_and_counted(init: str, source: str, seed: int) -> None:
     X = blobs(seed)
     lloyd = mj.KMeans(4, init=init, algorithm="lloyd", random_state=seed)
-    assert {s.source for s in clone(lloyd).set_params(n_init=3).fit(X).evidence_.starts} == {source}
-    assert clone(lloyd).fit(X).evidence_.n_starts == 10
-    assert clone(lloyd).set_params(n_init=1).fit(X).evidence_.n_starts == 1
+    assert {s.source for s in clone(lloyd).set_params(n_init=3).fit(X).search_.starts} == {source}
+    assert clone(lloyd).fit(X).search_.n_starts == 10
+    assert clone(lloyd).set_params(n_init=1).fit(X).search_.n_starts == 1
 
 
 # The swap search
@@ -315,21 +315,21 @@ def test_starts_are_named_and_counted(init: str, source: str, seed: int) -> None
 
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("n_rows", [500, 10_000])
-def test_evidence_has_the_objective_of_the_fit_and_tells_descents_that_were_cut_short(n_rows: int, seed: int) -> None:
+def test_search_has_the_objective_of_the_fit_and_tells_descents_that_were_cut_short(n_rows: int, seed: int) -> None:
     X = np.random.default_rng(seed).normal(size=(n_rows, 3))
     model = mj.KMeans(4, random_state=0).fit(X)
-    evidence = model.evidence_
-    assert evidence.best == pytest.approx(model.inertia_, rel=1e-12)
-    assert all(s.converged for s in evidence.starts if s.objective == evidence.best)
-    assert all(s.converged for s in evidence.starts) != evidence.is_cut_short
-    assert ("cut short" in str(model.summary())) == evidence.is_cut_short == ("distinct ends" in str(model.summary()))
+    search = model.search_
+    assert search.best == pytest.approx(model.inertia_, rel=1e-12)
+    assert all(s.converged for s in search.starts if s.objective == search.best)
+    assert all(s.converged for s in search.starts) != search.is_cut_short
+    assert ("cut short" in str(model.summary())) == search.is_cut_short == ("distinct ends" in str(model.summary()))
 
 
 def test_a_quick_bound_is_none_where_none_was_found_as_the_page_says() -> None:
     wines = load_wine().data
     X = (wines - wines.mean(axis=0)) / wines.std(axis=0)
     model = mj.KMeans(3, random_state=0).fit(X)
-    assert model.evidence_.lower_bound is None
+    assert model.search_.proved_bound is None
     assert "Provable bound: not computed." in str(model.summary())
     assert 0.95 * model.inertia_ < model.certify(X).bound <= model.inertia_
 
@@ -344,28 +344,28 @@ def test_a_quick_bound_is_none_where_none_was_found_as_the_page_says() -> None:
 def test_descents_are_cut_short_where_the_last_polish_still_gains(
     polished: float, ends: list[float], converged: list[bool]
 ) -> None:
-    optima = [("k-means++", 9.0), ("kick", 7.0), ("kick", 7.0 + 1e-9), ("kick", 8.0)]
+    optima = [("k-means++", 9.0), ("perturbation", 7.0), ("perturbation", 7.0 + 1e-9), ("perturbation", 8.0)]
     result = SwapResult(np.zeros((2, 1)), np.zeros(3, dtype=np.int32), polished, 5, True, [9.0], optima)
     records = tuple(ends_of(result))
     assert [r.objective for r in records] == ends
     assert [r.converged for r in records] == converged
-    evidence = Evidence(records, "SSE")
-    assert evidence.is_cut_short == (not all(converged))
-    assert ("distinct ends" in repr(evidence)) == evidence.is_cut_short
+    search = SearchReport(records, "SSE")
+    assert search.is_cut_short == (not all(converged))
+    assert ("distinct ends" in repr(search)) == search.is_cut_short
 
 
-def test_a_search_is_one_start_and_its_kicks(seed: int) -> None:
+def test_a_search_is_one_start_and_its_perturbations(seed: int) -> None:
     X = blobs(seed, k=8)
     model = mj.KMeans(8, random_state=seed).fit(X)
-    evidence, trace = model.evidence_, model.trace_
-    assert evidence.n_starts - evidence.n_kicks == 1 and 0 < evidence.n_kicks <= 40
-    assert evidence.starts[0].source == "k-means++" and {s.source for s in evidence.starts[1:]} == {"kick"}
-    assert evidence.best == pytest.approx(model.inertia_, rel=1e-9)
+    search, trace = model.search_, model.trace_
+    assert search.n_starts - search.n_perturbations == 1 and 0 < search.n_perturbations <= 40
+    assert search.starts[0].source == "k-means++" and {s.source for s in search.starts[1:]} == {"perturbation"}
+    assert search.best == pytest.approx(model.inertia_, rel=1e-9)
     assert (np.diff(trace["objective"]) <= 1e-9 * model.inertia_).all(), "an accepted step never loses"
     assert trace["objective"][-1] == model.inertia_ == pytest.approx(sse(X, model.labels_))
-    assert mj.KMeans(8, effort="fast", random_state=seed).fit(X).evidence_.n_kicks == 0
-    two = mj.KMeans(8, n_init=2, random_state=seed).fit(X).evidence_
-    assert two.n_starts - two.n_kicks == 2
+    assert mj.KMeans(8, effort="fast", random_state=seed).fit(X).search_.n_perturbations == 0
+    two = mj.KMeans(8, n_init=2, random_state=seed).fit(X).search_
+    assert two.n_starts - two.n_perturbations == 2
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -395,8 +395,8 @@ def test_a_choice_of_start_or_bounds_means_lloyd(seed: int) -> None:
         by_default = mj.KMeans(4, random_state=seed, **chosen).fit(X)
         lloyd = mj.KMeans(4, algorithm="lloyd", random_state=seed, **chosen).fit(X)
         np.testing.assert_array_equal(by_default.cluster_centers_, lloyd.cluster_centers_)
-        assert by_default.evidence_.n_kicks == 0
-    assert mj.KMeans(4, random_state=seed).fit(sparse.csr_matrix(X)).evidence_.n_kicks == 0
+        assert by_default.search_.n_perturbations == 0
+    assert mj.KMeans(4, random_state=seed).fit(sparse.csr_matrix(X)).search_.n_perturbations == 0
 
 
 @pytest.mark.parametrize("algorithm", ["swap", "lloyd"])
@@ -427,8 +427,8 @@ def test_a_certificate_holds(dtype: type[Any], weighted: bool, seed: int) -> Non
     assert certificate.objective == pytest.approx(model.inertia_, rel=1e-9 if dtype == np.float64 else 1e-4)
     assert "proved optimal" in certificate.sentence
     if dtype == np.float64:
-        assert model.evidence_.lower_bound == pytest.approx(model.inertia_, rel=1e-4)
-        assert model.evidence_.lower_bound <= model.inertia_ * (1 + 1e-9)
+        assert model.search_.proved_bound == pytest.approx(model.inertia_, rel=1e-4)
+        assert model.search_.proved_bound <= model.inertia_ * (1 + 1e-9)
 
 
 def test_a_bad_fit_is_not_certified(seed: int) -> None:
@@ -455,7 +455,7 @@ def test_a_start_more_never_makes_it_worse(seed: int) -> None:
     fits = [mj.KMeans(10, init="random", n_init=n, random_state=seed).fit(X) for n in range(1, 9)]
     assert (np.diff([f.inertia_ for f in fits]) <= 0).all()
     for few, more in pairwise(fits):
-        assert more.evidence_.starts[:-1] == few.evidence_.starts
+        assert more.search_.starts[:-1] == few.search_.starts
 
 
 def test_a_given_start_is_made_once(seed: int) -> None:
@@ -464,10 +464,10 @@ def test_a_given_start_is_made_once(seed: int) -> None:
         warnings.simplefilter("error")
         model = mj.KMeans(4, init=X[:4]).fit(X)
         assert mj.KMeans(4, init=X[:4].tolist(), n_init=1).fit(X).inertia_ == model.inertia_
-    assert [s.source for s in model.evidence_.starts] == ["given centres"]
+    assert [s.source for s in model.search_.starts] == ["given centres"]
     with pytest.warns(RuntimeWarning, match="only one init.*n_init=5"):
         again = mj.KMeans(4, init=X[:4], n_init=5).fit(X)
-    assert again.evidence_ == model.evidence_
+    assert again.search_ == model.search_
 
 
 def test_given_centres_keep_their_order_and_are_not_written_to(seed: int) -> None:
@@ -492,7 +492,7 @@ def test_a_callable_start_is_asked_once_a_start(seed: int) -> None:
     model = mj.KMeans(4, init=init, n_init=6, random_state=seed).fit(X)
     assert len(asked) == 6 and {k for _, k in asked} == {4}
     np.testing.assert_array_equal(asked[0][0], X)
-    assert {s.source for s in model.evidence_.starts} == {"callable"}
+    assert {s.source for s in model.search_.starts} == {"callable"}
     assert model.inertia_ == mj.KMeans(4, init=init, n_init=6, random_state=seed).fit(X).inertia_
     theirs = Reference(4, init=first_rows, n_init=1, tol=0.0).fit(X)
     ours = mj.KMeans(4, init=first_rows, n_init=1, tol=0.0).fit(X)

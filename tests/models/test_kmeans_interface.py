@@ -258,15 +258,13 @@ def test_verbose_tells_each_start_on_stderr(unit: float, capfd: pytest.CaptureFi
     assert out == ""
     told = re.findall(r"^start (\d+), (.+): objective (\S+)$", err, flags=re.MULTILINE)
     assert [(int(number), source) for number, source, _ in told] == [(i, "k-means++") for i in (1, 2, 3)]
-    assert [float(value) for *_, value in told] == pytest.approx(
-        [s.objective for s in model.evidence_.starts], rel=1e-9
-    )
+    assert [float(value) for *_, value in told] == pytest.approx([s.objective for s in model.search_.starts], rel=1e-9)
 
 
 def test_silence_by_default(capfd: pytest.CaptureFixture[str], seed: int) -> None:
     model = mj.KMeans(4, random_state=seed).fit(blobs(seed))
     model.predict(blobs(seed))
-    repr(model.evidence_), repr(model.trace_)
+    repr(model.search_), repr(model.trace_)
     assert capfd.readouterr() == ("", "")
 
 
@@ -279,11 +277,11 @@ def test_starts_are_logged(caplog: pytest.LogCaptureFixture, seed: int) -> None:
 
 def test_a_fit_that_was_cut_short_says_so(seed: int) -> None:
     model = mj.KMeans(8, max_iter=1, n_init=2, algorithm="lloyd", random_state=seed).fit(blobs(seed, n=2000))
-    assert [s.converged for s in model.evidence_.starts] == [False, False]
+    assert [s.converged for s in model.search_.starts] == [False, False]
     assert model.n_iter_ == 1
-    assert all(s.converged for s in mj.KMeans(8, n_init=2, random_state=seed).fit(blobs(seed)).evidence_.starts)
+    assert all(s.converged for s in mj.KMeans(8, n_init=2, random_state=seed).fit(blobs(seed)).search_.starts)
     lloyd = mj.KMeans(8, n_init=2, algorithm="lloyd", random_state=seed).fit(blobs(seed))
-    assert all(s.converged for s in lloyd.evidence_.starts)
+    assert all(s.converged for s in lloyd.search_.starts)
 
 
 @pytest.mark.parametrize("model", [mj.KMeans(2), mj.GaussianMixture(2)], ids=repr)

@@ -73,7 +73,7 @@ def test_files_give_the_optimum_of_memory(
     assert data.n_units == len(X)
     model = mj.KMeans(3, random_state=0, n_jobs=2).fit(data)
     assert_same_optimum(model, X, rel=1e-9 if dtype == np.float64 else 1e-4)
-    assert ("Starts were made on" in model.evidence_.note) == sampled
+    assert ("Starts were made on" in model.search_.note) == sampled
     if write is not as_npy:
         assert list(model.feature_names_in_) == NAMES
     np.testing.assert_array_equal(model.predict(data), model.labels_)

@@ -198,11 +198,11 @@ def test_doubled_costs_are_a_doubled_penalty() -> None:
     np.testing.assert_allclose(dear.coef_, 2 * stiff.coef_, atol=1e-2 * np.abs(dear.coef_).max())
 
 
-def test_more_starts_leave_evidence() -> None:
+def test_more_starts_leave_search() -> None:
     X, y, _ = planted()
     model = mj.LatentSVC(0.02, n_init=3, random_state=0).fit(X, y)
-    assert [s.source for s in model.evidence_.starts] == ["annealed pooling", "random regions", "random regions"]
-    assert model.objective_ == min(s.objective for s in model.evidence_.starts)
+    assert [s.source for s in model.search_.starts] == ["annealed pooling", "random regions", "random regions"]
+    assert model.objective_ == min(s.objective for s in model.search_.starts)
     again = mj.LatentSVC(0.02, n_init=3, random_state=0).fit(X, y)
     assert_same(model, again)
 
@@ -236,17 +236,17 @@ def test_features_that_are_all_zero_are_the_reason_told(form: Any) -> None:
 )
 def test_what_is_said_of_the_starts_is_true(width: int, parameters: dict[str, Any], note: str) -> None:
     X, y, _ = planted(width=width, d=60, signal=6.0)
-    assert mj.LatentSVC(0.02, random_state=0, **parameters).fit(X, y).evidence_.note == note
+    assert mj.LatentSVC(0.02, random_state=0, **parameters).fit(X, y).search_.note == note
 
 
 def test_with_one_region_a_sample_the_minimum_is_bounded_from_below() -> None:
     X, y, _ = planted(width=1)
     rough, fine = (mj.LatentSVC(0.02, tol=tol, random_state=0).fit(X, y) for tol in (0.1, 1e-6))
-    bound = rough.evidence_.lower_bound
+    bound = rough.search_.proved_bound
     assert bound is not None and bound == rough.objective_ - rough.gap_ < rough.objective_
     assert bound <= fine.objective_ <= rough.objective_
     assert "nothing tells" not in str(rough.summary()) and "Provable bound: no" in str(rough.summary())
-    assert mj.LatentSVC(0.02, random_state=0).fit(planted()[0], y).evidence_.lower_bound is None
+    assert mj.LatentSVC(0.02, random_state=0).fit(planted()[0], y).search_.proved_bound is None
 
 
 def test_too_few_bounds_are_told() -> None:

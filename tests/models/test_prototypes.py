@@ -68,7 +68,7 @@ def test_the_objective_is_the_free_energy_of_the_rows_in_their_own_class(beta: f
     else:
         free = -fitted.temperature_ * (logsumexp(-own / fitted.temperature_, axis=1) - np.log(3))
     assert fitted.objective_ == pytest.approx(weights @ free, rel=1e-10)
-    assert fitted.evidence_.best == pytest.approx(fitted.objective_, rel=1e-10)
+    assert fitted.search_.best == pytest.approx(fitted.objective_, rel=1e-10)
     assert fitted.trace_["objective"][-1] == pytest.approx(fitted.objective_, rel=1e-10)
 
 
@@ -80,7 +80,7 @@ def test_one_class_at_zero_temperature_is_k_means(n_poses: int) -> None:
     np.testing.assert_array_equal(fitted.prototypes_[0], clusters.cluster_centers_)
     np.testing.assert_array_equal(fitted.poses_, clusters.labels_)
     assert fitted.objective_ == clusters.inertia_
-    assert fitted.evidence_.starts == clusters.evidence_.starts
+    assert fitted.search_.starts == clusters.search_.starts
 
 
 def test_one_pose_is_the_nearest_centroid() -> None:
@@ -208,10 +208,10 @@ def test_em_ends_where_prototypes_are_means_by_responsibilities() -> None:
 
 def test_every_start_is_on_record_beside_the_best_of_the_other_classes() -> None:
     fitted = model(4, n_init=6).fit(*two_planes(60, seed=9))
-    assert fitted.evidence_.n_starts == 2 * 6
-    assert [s.source for s in fitted.evidence_.starts[:6]] == ["swap search"] + ["k-means++"] * 5
-    assert fitted.evidence_.best == pytest.approx(fitted.objective_, rel=1e-12)
-    for half in (fitted.evidence_.starts[:6], fitted.evidence_.starts[6:]):
+    assert fitted.search_.n_starts == 2 * 6
+    assert [s.source for s in fitted.search_.starts[:6]] == ["swap search"] + ["k-means++"] * 5
+    assert fitted.search_.best == pytest.approx(fitted.objective_, rel=1e-12)
+    for half in (fitted.search_.starts[:6], fitted.search_.starts[6:]):
         assert min(s.objective for s in half) == pytest.approx(fitted.objective_, rel=1e-12)
 
 
@@ -279,7 +279,7 @@ def test_training_by_gradient_lowers_the_loss_of_em() -> None:
     own = trained.transform(rows).reshape(-1, 2, 3)[np.arange(200), code] / trained.temperature_
     free = -logsumexp(-own, axis=1) + np.log(3)
     assert trained.objective_ == pytest.approx(200 * loss(trained) + 0.001 * free.sum(), rel=1e-9)
-    assert trained.evidence_.n_starts == 1 and "EM" in trained.evidence_.note
+    assert trained.search_.n_starts == 1 and "EM" in trained.search_.note
 
 
 def test_training_at_zero_temperature_is_refused() -> None:
@@ -461,7 +461,7 @@ def test_wrong_labels_are_refused() -> None:
 
 def test_the_summary_says_what_was_found() -> None:
     text = str(model().fit(X, Y).summary())
-    for part in ("2 classes, 3 poses", "EVIDENCE", "free energy", "temperature", "airbus", "pose 3", "CONFUSION"):
+    for part in ("2 classes, 3 poses", "SEARCH", "free energy", "temperature", "airbus", "pose 3", "CONFUSION"):
         assert part in text
     trained = model(method="gradient").fit(X, Y).summary()
     assert "conditional loss" in str(trained) and trained.block_of("poses") is not None

@@ -70,7 +70,7 @@ def test_every_seed_reaches_the_best_optimum(
         assert model.log_likelihood_ == pytest.approx(best, abs=6e-4)
         assert model.regular_
         assert model.converged_
-        assert model.evidence_.best == pytest.approx(model.log_likelihood_, abs=1e-4)
+        assert model.search_.best == pytest.approx(model.log_likelihood_, abs=1e-4)
 
 
 def test_the_better_solution_that_is_left_out_is_named(shared_data: Path) -> None:
@@ -79,7 +79,7 @@ def test_the_better_solution_that_is_left_out_is_named(shared_data: Path) -> Non
         model = mj.RegressionMixture(2, random_state=seed).fit(x, y)
         assert model.excluded_["log_likelihood"] == pytest.approx(145.417, abs=1e-3)
         assert model.excluded_["sigma_ratio"] == pytest.approx(48, abs=0.1)
-        assert "max_sigma_ratio=51 would admit it" in model.evidence_.note
+        assert "max_sigma_ratio=51 would admit it" in model.search_.note
     admitted = mj.RegressionMixture(2, max_sigma_ratio=51, random_state=0).fit(x, y)
     assert admitted.log_likelihood_ == pytest.approx(145.417, abs=1e-3)
     assert admitted.excluded_ is None
@@ -96,7 +96,7 @@ def test_a_narrow_line_is_named_by_every_seed() -> None:
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = mj.RegressionMixture(2, random_state=seed).fit(x, y)
         assert model.excluded_["log_likelihood"] == pytest.approx(admitted.log_likelihood_, abs=1e-3)
-        assert "max_sigma_ratio=" in model.evidence_.note
+        assert "max_sigma_ratio=" in model.search_.note
 
 
 def test_true_lines_are_found(seed: int) -> None:
@@ -171,7 +171,7 @@ def test_moments_lead_to_the_truth_where_random_starts_do_not(init: str) -> None
         model = mj.RegressionMixture(3, variance="common", fit_intercept=False, init=init, random_state=seed).fit(x, y)
         truth = mj.RegressionMixture(3, variance="common", fit_intercept=False, init={"coef": coef}).fit(x, y)
         assert model.log_likelihood_ >= truth.log_likelihood_ - 1e-6 * abs(truth.log_likelihood_)
-        assert {s.source for s in model.evidence_.starts} <= {"spectral experts"} or init == "auto"
+        assert {s.source for s in model.search_.starts} <= {"spectral experts"} or init == "auto"
 
 
 @pytest.mark.parametrize("init", ["moments", "spectral"])
@@ -183,7 +183,7 @@ def test_moment_starts_take_any_rows(init: str, fit_intercept: bool) -> None:
         return mj.RegressionMixture(2, init=init, fit_intercept=fit_intercept, random_state=0).fit(x, y)
 
     plain = fit(x, y)
-    assert len(plain.evidence_.starts) == 1
+    assert len(plain.search_.starts) == 1
     np.testing.assert_allclose(fit(x * 1e150, y * 1e-150).log_likelihood_ - 200 * np.log(1e150), plain.log_likelihood_)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # no regular solution on six rows
@@ -226,7 +226,7 @@ def test_many_rows_race_on_a_sample_and_threads_do_not_matter() -> None:
     x, y, _ = lines(40_000)
     one, two = (mj.RegressionMixture(2, random_state=0, n_jobs=n).fit(x, y) for n in (1, 2))
     assert np.array_equal(one.coef_, two.coef_)
-    assert "rows first" in one.evidence_.note
+    assert "rows first" in one.search_.note
     np.testing.assert_allclose(one.coef_, [[-1.0, 0.5], [2.0, -1.0]], atol=0.02)
 
 
@@ -320,7 +320,7 @@ def test_a_given_start_keeps_its_order_and_goes_to_its_optimum() -> None:
     start = {"coef": [[2.0, -1.0], [-1.0, 0.5]], "intercept": [1.0, -1.0]}
     model = mj.RegressionMixture(2, init=start).fit(x, y)
     np.testing.assert_allclose(model.coef_, start["coef"], atol=0.15)
-    assert model.evidence_.n_starts == 1
+    assert model.search_.n_starts == 1
     with pytest.raises(ValueError, match=r"init\['coef'\] must have shape \(2, 2\); got \(1, 2\)"):
         mj.RegressionMixture(2, init={"coef": [[1.0, 2.0]]}).fit(x, y)
     with pytest.raises(ValueError, match="init must have coef"):
@@ -359,10 +359,10 @@ def test_rows_on_one_line_have_no_maximum_and_say_so(case: str, k: int, general:
     np.testing.assert_allclose(model.scale_, 1e-10 * size(y), rtol=1e-6)
     direct = norm.logpdf(y, model.predict(x), model.scale_[0]).sum()
     assert model.log_likelihood_ == pytest.approx(direct, abs=0.1)  # residuals are rounding, and count here
-    for value in (model.evidence_.best, model.optima_[0]["log_likelihood"]):
+    for value in (model.search_.best, model.optima_[0]["log_likelihood"]):
         assert value == pytest.approx(model.log_likelihood_, rel=1e-9)
     assert not model.regular_ and model.is_exact_ and model.converged_
-    assert model.irregularity_ == str(said[0].message) and model.irregularity_ in model.summary().look_out
+    assert model.degeneracy_ == str(said[0].message) and model.degeneracy_ in model.summary().look_out
     assert not hasattr(model, "predict_proba")
     with pytest.raises(ValueError, match="one line fits every row exactly"):
         model.standard_errors()
@@ -384,7 +384,7 @@ def test_components_that_are_the_same_do_not_count() -> None:
     for more in ({}, {"offset": 0.0}):
         with pytest.warns(ConvergenceWarning, match="two components are the same"):
             model = mj.RegressionMixture(2, fit_intercept=False, random_state=0).fit(x, 2 * x[:, 0] + 1, **more)
-        assert not model.regular_ and "two components are the same" in model.irregularity_
+        assert not model.regular_ and "two components are the same" in model.degeneracy_
 
 
 def test_no_regular_solution_is_said() -> None:
@@ -406,9 +406,9 @@ def test_runs_that_end_at_the_limit_of_steps_count(max_iter: int) -> None:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         model = mj.RegressionMixture(2, max_iter=max_iter, random_state=0).fit(values[:, None], y)
-    assert model.log_likelihood_ >= one.log_likelihood_ and model.evidence_.n_starts > 1
-    assert model.evidence_.best == pytest.approx(model.log_likelihood_, abs=0.01) and not model.converged_
-    assert [str(w.message) for w in said] == [model.irregularity_] * (not model.regular_)
+    assert model.log_likelihood_ >= one.log_likelihood_ and model.search_.n_starts > 1
+    assert model.search_.best == pytest.approx(model.log_likelihood_, abs=0.01) and not model.converged_
+    assert [str(w.message) for w in said] == [model.degeneracy_] * (not model.regular_)
     assert model.regular_ == (max_iter == 60)
 
 

@@ -106,8 +106,8 @@ def test_first_latent_values() -> None:
     assert given.trace_["objective"].tolist() == offered.trace_["objective"].tolist()
     assert given.trace_["objective"][0] != fit(REGIONS, X, y).trace_["objective"][0]
     random = fit(LISTED, X, y, latent_init="random", n_init=3, tol=1e-2)
-    assert random.evidence_.n_starts == 3
-    assert random.objective_ == min(r.objective for r in random.evidence_.starts)
+    assert random.search_.n_starts == 3
+    assert random.objective_ == min(r.objective for r in random.search_.starts)
 
 
 def test_predictions() -> None:

@@ -225,9 +225,7 @@ class TestRefusals:
 
 def valued(seed: int) -> list[Any]:
     """A value of every type that a saved model may hold as a parameter, and of some more; others for another seed."""
-    evidence, trace = (
-        getattr(mj.KMeans(2 + seed, random_state=0).fit(X[:50]), name) for name in ("evidence_", "trace_")
-    )
+    search, trace = (getattr(mj.KMeans(2 + seed, random_state=0).fit(X[:50]), name) for name in ("search_", "trace_"))
     mixed, texts = np.empty(2, dtype=object), np.array(["a", f"{seed}"], dtype=object)
     mixed[:] = [(1, 2), {seed}]
     plain = [seed, seed > 0, float(seed), f"{seed}", [1, seed], (1, seed), {"a": seed}, {seed: "a"}, [[1, seed], 23]]
@@ -237,7 +235,7 @@ def valued(seed: int) -> list[Any]:
         mj.GibbsLimit(eta=0.2 + seed / 2),
         mj.Bernoulli(slice(seed, 12)),
         mj.Gaussian(["a", f"b{seed}"]),
-        evidence,
+        search,
         trace,
     ]
     return [*plain, *more, *random, *ours]

@@ -98,7 +98,7 @@ def test_random_damage(tmp_path: Path, original: tuple[mj.KMeans, bytes]) -> Non
             continue
         np.testing.assert_array_equal(again.cluster_centers_, model.cluster_centers_)
         np.testing.assert_array_equal(again.predict(ROWS), model.labels_)
-        assert again.evidence_ == model.evidence_ and extra == {"names": ("a", "b")}
+        assert again.search_ == model.search_ and extra == {"names": ("a", "b")}
     assert n_refused > 400
 
 
@@ -156,7 +156,7 @@ def test_only_fitted_attributes_are_set(tmp_path: Path, original: tuple[mj.KMean
         {"texts": [1], "shape": [1]},
         {"texts": ["a"], "shape": [-5]},
         {"dict": [[{"dict": []}, 1]]},
-        {"evidence": {"dict": []}},
+        {"search": {"dict": []}},
         {"trace": {"dict": []}},
         {"unknown": 1},
         {},

@@ -14,9 +14,9 @@ import pytest
 from sklearn.exceptions import NotFittedError
 
 import majorant as mj
-from majorant.evidence import Evidence, StartRecord
 from majorant.persistence import UnsavableError, load, load_with_extra, replacing, save
 from majorant.persistence.codec import Decoder, Encoder, policy_classes
+from majorant.search import SearchReport, StartRecord
 
 ROWS = np.random.default_rng(3).normal(size=(60, 3))
 
@@ -146,9 +146,9 @@ def test_seeds_continue_where_they_were() -> None:
     np.testing.assert_array_equal(generator.random(5), again.random(5))
 
 
-def test_evidence_with_numpy_numbers_is_kept() -> None:
+def test_search_with_numpy_numbers_is_kept() -> None:
     start = StartRecord("a", np.float64(1.5), np.int64(3), np.bool_(True))  # type: ignore[arg-type]
-    found = Evidence((start,) * 20_000, "SSE", lower_bound=np.float64(1.0))
+    found = SearchReport((start,) * 20_000, "SSE", proved_bound=np.float64(1.0))
     encoder = Encoder()
     assert Decoder(encoder.arrays).decode(encoder.encode(found, "it")) == found
     assert not encoder.arrays

@@ -21,9 +21,9 @@ from matplotlib.testing.compare import compare_images
 from matplotlib.text import Text
 
 import majorant as mj
-from majorant.evidence import Evidence, StartRecord
-from majorant.evidence.selection import Candidate, Selection
 from majorant.plot.style import COLOURS
+from majorant.results.selection import Candidate, Selection
+from majorant.search import SearchReport, StartRecord
 
 from ..mixtures import reference, rows
 
@@ -36,7 +36,7 @@ MOST_BYTES = 20_000
 def starts(ax: Any) -> None:
     model = mj.KMeans(2, random_state=0).fit(np.eye(3))
     ends = [("random", 3.0), ("random", 2.0), ("split", 2.0), ("split", 2.0), ("split", 5.0)]
-    model.evidence_ = Evidence(tuple(StartRecord(kind, value, 1, True) for kind, value in ends), "SSE")
+    model.search_ = SearchReport(tuple(StartRecord(kind, value, 1, True) for kind, value in ends), "SSE")
     mj.plot.starts(model, ax)
 
 

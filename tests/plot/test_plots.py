@@ -19,9 +19,9 @@ from scipy.integrate import trapezoid
 from scipy.stats import chi2, multivariate_normal
 
 import majorant as mj
-from majorant.evidence import Evidence, StartRecord
-from majorant.evidence.selection import Candidate, Selection
 from majorant.plot.style import COLOURS, colour, mark
+from majorant.results.selection import Candidate, Selection
+from majorant.search import SearchReport, StartRecord
 
 from ..mixtures import COVARIANCE_TYPES, Fitted, reference, rows
 
@@ -183,7 +183,7 @@ def test_a_share_is_between_none_and_all(share: float) -> None:
 def selection() -> Selection:
     values = {(1, "full"): 9.0, (2, "full"): 4.0, (3, "full"): -50.0, (1, "tied"): 9.5, (2, "tied"): 4.5}
     candidates = [
-        Candidate(k, {"covariance_type": kind}, value, excluded="irregular" if value < 0 else "")
+        Candidate(k, {"covariance_type": kind}, value, excluded="degenerate" if value < 0 else "")
         for (k, kind), value in values.items()
     ]
     return Selection(tuple(candidates), "bic", "mixture", "component", "n_components", "log-likelihood")
@@ -206,7 +206,7 @@ def test_convergence_and_starts_hold_the_record() -> None:
     np.testing.assert_array_equal(ax.lines[1].get_ydata(), model.trace_["bound"])
     render(ax)
     starts = [("random", 3.0), ("random", 2.0), ("split", 2.0), ("split", 2.0), ("split", 5.0)]
-    model.evidence_ = Evidence(tuple(StartRecord(kind, value, 1, True) for kind, value in starts), "SSE")
+    model.search_ = SearchReport(tuple(StartRecord(kind, value, 1, True) for kind, value in starts), "SSE")
     ax = mj.plot.starts(model)
     rows_drawn = [drawn.get_offsets().tolist() for drawn in dots(ax)]
     assert [sorted(row) for row in rows_drawn] == [[[2.0, 0.0], [3.0, 0.0]], [[2.0, 1.0], [5.0, 1.0]]]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans as ReferenceKMeans
 
 from majorant.engine.trace import Trace
-from majorant.evidence.records import Evidence, StartRecord
 from majorant.registry import ModelCard
 from majorant.report import Run
+from majorant.search.record import SearchReport, StartRecord
 
 CARD = ModelCard(
     name="stand-in",
@@ -39,14 +39,14 @@ class Fitted:
         return {"n_clusters": self.n_clusters, "max_iter": self.max_iter, "random_state": self.random_state}
 
     def attach(
-        self, X: NDArray[np.float64], labels: NDArray[np.int64], evidence: Evidence | None, trace: Trace | None
+        self, X: NDArray[np.float64], labels: NDArray[np.int64], search: SearchReport | None, trace: Trace | None
     ) -> Fitted:
         """Set everything that `fit` would set."""
         used = [np.flatnonzero(labels == j) for j in range(self.n_clusters)]
         self.labels_ = labels
         self.cluster_centers_ = np.array([X[rows].mean(axis=0) if len(rows) else X[0] for rows in used])
         self.inertia_ = float(((X - self.cluster_centers_[labels]) ** 2).sum())
-        self.evidence_ = starts_at([self.inertia_] * 5) if evidence is None else evidence
+        self.search_ = starts_at([self.inertia_] * 5) if search is None else search
         self.trace_ = falling_trace(self.inertia_) if trace is None else trace
         self.n_iter_ = len(self.trace_)
         return self
@@ -54,10 +54,10 @@ class Fitted:
 
 def starts_at(
     objectives: Sequence[float], sources: Sequence[str] = ("k-means++",), *, converged: bool = True, **more: Any
-) -> Evidence:
-    """Evidence of starts that ended at `objectives`, of these kinds in turn."""
+) -> SearchReport:
+    """Search report of starts that ended at `objectives`, of these kinds in turn."""
     records = [StartRecord(sources[i % len(sources)], v, 7, converged) for i, v in enumerate(objectives)]
-    return Evidence(tuple(records), "SSE", **more)
+    return SearchReport(tuple(records), "SSE", **more)
 
 
 def falling_trace(last: float, n: int = 6, exploring: int = 0) -> Trace:
@@ -75,14 +75,14 @@ def make_run(
     labels: NDArray[np.int64],
     k: int,
     *,
-    evidence: Evidence | None = None,
+    search: SearchReport | None = None,
     trace: Trace | None = None,
     names: Sequence[str] | None = None,
     random_state: Any = 0,
     **more: Any,
 ) -> Run:
     """A run of the stand-in."""
-    estimator = Fitted(k, random_state=random_state).attach(X, labels, evidence, trace)
+    estimator = Fitted(k, random_state=random_state).attach(X, labels, search, trace)
     names = tuple(names) if names is not None else tuple(f"x{j}" for j in range(X.shape[1]))
     return Run(estimator, X, names, more.pop("table_name", "table.csv"), more.pop("command", ""), card=CARD, **more)
 

@@ -34,7 +34,7 @@ CASES = {
     "400 rows in 12 by 30": lambda: run_of("400 rows in 12 by 30"),
     "huge numbers": lambda: run_of("huge numbers"),
     "hundreds of starts": lambda: run_of("hundreds of starts"),
-    "a search with kicks": lambda: run_of("a search with kicks"),
+    "a search with perturbations": lambda: run_of("a search with perturbations"),
     "a mixture with gaps": lambda: mixture_of("missing"),
     "a mixture of huge numbers": lambda: mixture_of("huge"),
     "five regressions": lambda: regression_of("five lines"),

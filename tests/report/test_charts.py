@@ -8,7 +8,7 @@ from majorant.report.charts.dots import Stacking, choose_stacking, stack
 from majorant.report.charts.labels import Shelf, shorten, spread, text_width, wrapped
 from majorant.report.charts.scales import Linear, Log, around_decades, log_tick_label, round_numbers, tick_labels
 from majorant.report.charts.svg import Canvas, Size, coordinate
-from majorant.report.sections.evidence import distance_range, draw_starts, starts_by_kind
+from majorant.report.sections.search import distance_range, draw_starts, starts_by_kind
 
 from .stand_in import starts_at
 
@@ -115,8 +115,8 @@ def test_text_is_escaped_and_its_long_form_kept() -> None:
 
 def test_numbers_of_a_crowded_axis_of_distances_stand_apart() -> None:
     objectives = [0.9123, *(0.9123 - away for away in (0.0017, 0.004, 0.012, 0.03, 0.12, 0.3))]
-    evidence = starts_at(objectives, sense="max")
-    canvas = draw_starts(Size("e", 340), evidence, starts_by_kind(evidence), distance_range(evidence), Stacking(1, 1))
+    search = starts_at(objectives, sense="max")
+    canvas = draw_starts(Size("e", 340), search, starts_by_kind(search), distance_range(search), Stacking(1, 1))
     found = re.findall(r'<text class="quiet mid-anchored" x="([\d.]+)" y="([\d.]+)">([^<]+)</text>', canvas.render("e"))
     lowest = max(float(y) for _, y, _ in found)
     ticks = sorted((float(x), label) for x, y, label in found if float(y) == lowest)

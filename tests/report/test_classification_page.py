@@ -45,11 +45,11 @@ def measured(run: Run) -> Classification:
 
 
 @pytest.mark.parametrize("case", EVERY_SHAPE + MANY)
-def test_every_case_is_a_sound_page_with_the_evidence_first(case: str) -> None:
+def test_every_case_is_a_sound_page_with_the_search_first(case: str) -> None:
     source = html_report(run_of(case))
     page = check_page(source)
     sections = [i for i in page.ids if f'<section id="{i}"' in source]
-    expected = ["evidence", "confusion", "classes", "prototypes", "convergence", "reproduce"]
+    expected = ["search", "confusion", "classes", "prototypes", "convergence", "reproduce"]
     assert sections == [s for s in expected if s != "confusion" or case != "one class"]
     text = "".join(page.text)
     assert "nan" not in text and "report of a prototype classification" in text

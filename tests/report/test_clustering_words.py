@@ -130,7 +130,7 @@ def test_pair(noise: float, beginning: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lower_bound", "n", "said"),
+    ("proved_bound", "n", "said"),
     [
         (None, 30, "<strong>All 30 starts reached the same optimum</strong>."),
         (None, 1, "<strong>Only one start was followed to its end</strong>"),
@@ -139,11 +139,11 @@ def test_pair(noise: float, beginning: str) -> None:
         ("loose", 30, "<strong>All 30 starts reached the same optimum</strong>."),
     ],
 )
-def test_lede_claims_what_is_proved(lower_bound: str | None, n: int, said: str) -> None:
+def test_lede_claims_what_is_proved(proved_bound: str | None, n: int, said: str) -> None:
     run = grid([[0, 0], [2, 0], [0, 2]], 0.2)
     best = run.estimator.inertia_
-    bound = {None: None, "close": 0.95 * best, "equal": best, "loose": 0.1 * best}[lower_bound]
-    run.estimator.evidence_ = starts_at([best] * n, lower_bound=bound)
+    bound = {None: None, "close": 0.95 * best, "equal": best, "loose": 0.1 * best}[proved_bound]
+    run.estimator.search_ = starts_at([best] * n, proved_bound=bound)
     lede = clustering.lede(Clustering(run, CARD))
     assert said in lede
     assert lede.startswith("Three clusters of 20 rows each explain ")

@@ -57,7 +57,7 @@ def test_every_case_is_a_sound_page(case: str) -> None:
     source = html_report(run_of(case))
     page = check_page(source)
     sections = [i for i in page.ids if f'<section id="{i}"' in source]
-    assert sections[:2] == ["evidence", "latent-classes"]
+    assert sections[:2] == ["search", "latent-classes"]
     text = "".join(page.text)
     assert "nan" not in text
     assert "classs" not in text

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from majorant.evidence.selection import Candidate, Selection
 from majorant.report import Run, html_report, numbers
 from majorant.report.measures.mixture import Mixture
 from majorant.report.sections.uncertainty import certainty_bins, most_unsure
 from majorant.report.words import criteria, mixture, uncertainty
+from majorant.results.selection import Candidate, Selection
 from majorant.summary.normals import normals_of
 
 from ..mixtures import CARD, COVARIANCE_TYPES, Fitted, rows
@@ -45,11 +45,11 @@ CASES += [f"{n} in {k} by {d}" for n, k, d in SIZES]
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("case", CASES)
-def test_every_case_is_a_sound_page_with_the_evidence_first(case: str) -> None:
+def test_every_case_is_a_sound_page_with_the_search_first(case: str) -> None:
     source = html_report(run_of(case))
     page = check_page(source)
     sections = [i for i in page.ids if f'<section id="{i}"' in source]
-    assert sections[0] == "evidence" and sections[-1] == "reproduce"
+    assert sections[0] == "search" and sections[-1] == "reproduce"
     assert "components" in sections and "criterion" in sections and "regularity" not in sections
     text = "".join(page.text)
     assert "nan" not in text.replace("constant", "") and "cluster" not in text.replace("covariance_type", "")
@@ -59,7 +59,7 @@ def test_every_case_is_a_sound_page_with_the_evidence_first(case: str) -> None:
 
 def test_the_sections_come_in_order() -> None:
     source = html_report(run_of())
-    order = ["evidence", "components", "pair", "uncertainty", "profiles", "criterion", "convergence", "reproduce"]
+    order = ["search", "components", "pair", "uncertainty", "profiles", "criterion", "convergence", "reproduce"]
     places = [source.index(f'<section id="{name}"') for name in order]
     assert places == sorted(places)
     assert "report of a Gaussian mixture" in source
@@ -126,19 +126,19 @@ def test_bins_hold_every_row_once_and_part_at_nine_tenths(certainty: list[float]
     assert counts[edges[1:] > 0.9 + 1e-9].sum() == (values > 0.9).sum()
 
 
-def irregular() -> Run:
+def degenerate() -> Run:
     run = run_of()
     run.estimator.regular_ = False
-    run.estimator.irregularity_ = "the covariance of component 2 <of 2> collapses"
+    run.estimator.degeneracy_ = "the covariance of component 2 <of 2> collapses"
     return run
 
 
-def test_an_irregular_fit_is_named_as_such_before_anything_is_read_from_it() -> None:
-    source = html_report(irregular())
+def test_a_degenerate_fit_is_named_as_such_before_anything_is_read_from_it() -> None:
+    source = html_report(degenerate())
     page = check_page(source)
     sections = [i for i in page.ids if f'<section id="{i}"' in source]
-    assert sections[:2] == ["evidence", "regularity"] and "criterion" not in sections
-    assert "<strong>This fit is irregular</strong>: the covariance of component 2 &lt;of 2&gt; collapses." in source
+    assert sections[:2] == ["search", "regularity"] and "criterion" not in sections
+    assert "<strong>This fit is degenerate</strong>: the covariance of component 2 &lt;of 2&gt; collapses." in source
     assert "fewer components" in source and "<dt>BIC</dt><dd>\u2013</dd>" in source
 
 
@@ -217,8 +217,8 @@ def test_weights_are_given_to_the_criteria_or_these_are_left_out() -> None:
 
 def test_a_bound_on_a_log_likelihood_leaves_nats_not_per_cents() -> None:
     run = run_of()
-    evidence = run.estimator.evidence_
-    run.estimator.evidence_ = replace(evidence, lower_bound=run.estimator.log_likelihood_ + 3.1504)
+    search = run.estimator.search_
+    run.estimator.search_ = replace(search, proved_bound=run.estimator.log_likelihood_ + 3.1504)
     source = html_report(run)
     check_page(source)
     assert "This fit is within 3.2\u202fnats of the best possible, and that is proved" in source

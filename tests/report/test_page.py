@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from majorant.engine.trace import Trace
-from majorant.evidence.records import KICK
 from majorant.models.kmeans import KMeans
 from majorant.report import Run, html_report
+from majorant.search.record import PERTURBATION
 
 from .markup import check_page, without_own_script
 from .stand_in import CARD, clustered_run, falling_trace, make_run, starts_at
@@ -28,27 +28,27 @@ def run_of(case: str) -> Run:
     if case == "usual":
         run = clustered_run(150, 6, 3, names=ODD_NAMES, standardised=True, n_left_out=3)
         best = run.estimator.inertia_
-        run.estimator.evidence_ = starts_at(spread_objectives(30, best), KINDS, lower_bound=0.97 * best)
+        run.estimator.search_ = starts_at(spread_objectives(30, best), KINDS, proved_bound=0.97 * best)
         return run
     if case == "hundreds of starts":
         run = clustered_run(60, 3, 2)
-        run.estimator.evidence_ = starts_at(
+        run.estimator.search_ = starts_at(
             spread_objectives(900, run.estimator.inertia_), [f"kind {i}" for i in range(14)]
         )
         return run
-    if case == "a search with kicks":
+    if case == "a search with perturbations":
         run = clustered_run(60, 3, 2)
         best = run.estimator.inertia_
-        run.estimator.evidence_ = starts_at([best] * 9 + [1.1 * best] * 4, ["k-means++", *[KICK] * 12])
+        run.estimator.search_ = starts_at([best] * 9 + [1.1 * best] * 4, ["k-means++", *[PERTURBATION] * 12])
         return run
     if case == "one start":
-        return clustered_run(40, 3, 2, evidence=starts_at([12.5]), random_state=None)
+        return clustered_run(40, 3, 2, search=starts_at([12.5]), random_state=None)
     if case == "two rows":
         return make_run(np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([0, 1]), 2)
     if case == "one row":
         return make_run(np.array([[3.0, 1.0]]), np.array([0]), 1)
     if case == "all rows equal":
-        return make_run(np.ones((6, 2)), np.zeros(6, dtype=np.int64), 2, evidence=starts_at([0.0] * 3), trace=Trace())
+        return make_run(np.ones((6, 2)), np.zeros(6, dtype=np.int64), 2, search=starts_at([0.0] * 3), trace=Trace())
     if case == "empty clusters":
         return make_run(np.repeat([[0.0, 1.0], [2.0, 3.0], [2.5, 9.0]], 5, axis=0), np.repeat([0, 1, 4], 5), 6)
     if case == "constant columns":
@@ -75,7 +75,7 @@ def run_of(case: str) -> Run:
 CASES = [
     "usual",
     "hundreds of starts",
-    "a search with kicks",
+    "a search with perturbations",
     "one start",
     "two rows",
     "one row",
@@ -96,11 +96,11 @@ CASES = [
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_case_is_a_sound_page_with_the_evidence_first(case: str) -> None:
+def test_every_case_is_a_sound_page_with_the_search_first(case: str) -> None:
     source = html_report(run_of(case))
     page = check_page(source)
     sections = [i for i in page.ids if f'<section id="{i}"' in source]
-    assert sections[0] == "evidence"
+    assert sections[0] == "search"
     assert sections[-1] == "reproduce"
     assert "nan" not in "".join(page.text).replace("constant", "")
     for headline in source.split("<h2 ")[1:]:
@@ -109,7 +109,7 @@ def test_every_case_is_a_sound_page_with_the_evidence_first(case: str) -> None:
 
 def test_the_sections_come_in_the_order_of_the_style_guide() -> None:
     source = html_report(run_of("usual"))
-    order = ["evidence", "certificate", "clusters", "profiles", "silhouettes", "pair", "convergence", "reproduce"]
+    order = ["search", "certificate", "clusters", "profiles", "silhouettes", "pair", "convergence", "reproduce"]
     places = [source.index(f'<section id="{name}"') for name in order]
     assert places == sorted(places)
     assert source.count("<section ") == len(order)

@@ -27,7 +27,7 @@ from .markup import check_page
 from .test_page import ODD_NAMES
 
 SIZES = {"one line": (60, 1, 1), "four features": (150, 2, 4), "five lines": (300, 5, 1), "many": (300, 3, 12)}
-CASES = ["usual", *SIZES, "exact", "irregular", "constant", "huge", "tiny", "far from zero", "weights", "left out"]
+CASES = ["usual", *SIZES, "exact", "degenerate", "constant", "huge", "tiny", "far from zero", "weights", "left out"]
 
 
 @cache
@@ -47,10 +47,10 @@ def fitted(case: str) -> tuple[mj.RegressionMixture, np.ndarray, np.ndarray, np.
         X, y = X + 1e6, y - 1e6
     if case == "left out":
         X, y = np.array(STRETCH_RATIO)[:, None], np.array(TUNED)
-    if case == "irregular":
+    if case == "degenerate":
         X, y = X[:9], y[:9]
     weights = np.where(own == 0, 2.0, 1.0) if case == "weights" else None
-    more: dict[str, Any] = {"min_component_size": 8} if case == "irregular" else {}
+    more: dict[str, Any] = {"min_component_size": 8} if case == "degenerate" else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = mj.RegressionMixture(k, random_state=0, **more).fit(X, y, sample_weight=weights)
@@ -73,11 +73,11 @@ def sections_of(source: str) -> list[str]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_case_is_a_sound_page_with_the_evidence_first(case: str) -> None:
+def test_every_case_is_a_sound_page_with_the_search_first(case: str) -> None:
     run = run_of(case)
     source = html_report(run)
     page = check_page(source)
-    expected = ["evidence", "regularity", "components", "fit", "optima", "residuals", "criterion"]
+    expected = ["search", "regularity", "components", "fit", "optima", "residuals", "criterion"]
     gone = {
         "regularity": run.estimator.regular_ and run.estimator.excluded_ is None,
         "optima": len(measured(run).solutions) < 2,
@@ -114,7 +114,7 @@ def test_a_page_of_many_rows_stays_small_and_says_what_it_leaves_out(k: int, d: 
 
 
 def test_the_cases_are_what_they_are_called() -> None:
-    assert not fitted("irregular")[0].regular_ and not fitted("irregular")[0].is_exact_
+    assert not fitted("degenerate")[0].regular_ and not fitted("degenerate")[0].is_exact_
     assert fitted("exact")[0].is_exact_
     assert fitted("left out")[0].excluded_ is not None and fitted("left out")[0].regular_
     assert any(len(measured(run_of(case)).solutions) > 1 for case in CASES)
@@ -265,7 +265,7 @@ def test_coefficients_that_run_to_infinity_are_said_not_to_be_estimates(k: int) 
     y = (X[:, 0] > 0) * 1.0
     with pytest.warns(ConvergenceWarning, match="the predictor of a component runs to infinity"):
         model = mj.RegressionMixture(k, family="binomial", random_state=0).fit(X, y)
-    assert model.evidence_.n_distinct == 1  # of likelihoods of almost one
+    assert model.search_.n_distinct == 1  # of likelihoods of almost one
     for text in (str(model.summary()), "".join(check_page(html_report(Run(model, X, ("x",), "t.csv", "", y=y))).text)):
         words = " ".join(text.split())
         assert "runs to infinity" in words and "no estimates, and have no standard errors" in words
@@ -297,12 +297,12 @@ def replace_solutions(shown: Regression, kept: list[int]) -> Regression:
     return other
 
 
-def test_an_irregular_fit_is_named_as_such_before_anything_is_read_from_it() -> None:
-    run = run_of("irregular")
+def test_a_degenerate_fit_is_named_as_such_before_anything_is_read_from_it() -> None:
+    run = run_of("degenerate")
     source = html_report(run)
-    assert sections_of(source)[:2] == ["evidence", "regularity"]
-    assert "<strong>This fit is irregular</strong>" in source and "<dt>BIC</dt><dd>\u2013</dd>" in source
-    assert regularity.headline(measured(run)) == regularity.IRREGULAR
+    assert sections_of(source)[:2] == ["search", "regularity"]
+    assert "<strong>This fit is degenerate</strong>" in source and "<dt>BIC</dt><dd>\u2013</dd>" in source
+    assert regularity.headline(measured(run)) == regularity.DEGENERATE
 
 
 def test_components_of_two_solutions_are_paired_by_the_rows_they_share() -> None:

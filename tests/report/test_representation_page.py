@@ -57,7 +57,7 @@ def run_of(case: str = "usual") -> Run:
 
 
 CASES = {
-    "usual": ["evidence", "optimality", "topics", "views", "embedding"],
+    "usual": ["search", "optimality", "topics", "views", "embedding"],
     "a path": ["optimality", "topics", "views"],
     "huge": ["optimality", "topics", "views", "embedding"],
     "no views": ["optimality", "topics", "embedding"],
@@ -66,7 +66,7 @@ CASES = {
     "two classes": ["optimality", "confusion", "classes", "topics", "views", "class-profiles", "embedding"],
     "four classes": ["optimality", "confusion", "classes", "topics", "views", "class-profiles", "embedding"],
     "one of many": ["optimality", "topics", "views"],
-    "divergence": ["evidence", "optimality", "topics", "views", "embedding"],
+    "divergence": ["search", "optimality", "topics", "views", "embedding"],
 }
 
 
@@ -75,7 +75,7 @@ def test_every_case_is_a_sound_page(case: str) -> None:
     source = html_report(run_of(case))
     page = check_page(source)
     sections = [i for i in page.ids if f'<section id="{i}"' in source]
-    assert sections[0] == "evidence" and [s for s in sections if s in CASES[case]] == CASES[case]
+    assert sections[0] == "search" and [s for s in sections if s in CASES[case]] == CASES[case]
     if case == "no component":
         assert "topics" not in sections and "best taken to be independent" in source
     if case == "one of many":

@@ -128,7 +128,7 @@ def test_recovers_separated_groups(seed: int) -> None:
     assert all(len(g) == 1 for g in groups)
 
 
-def test_kicks_never_make_it_worse(seed: int) -> None:
+def test_perturbations_never_make_it_worse(seed: int) -> None:
     X = blobs(seed, 300, 4)
     values = [search(X, 15, seed=seed, effort=effort).objective for effort in ("fast", "default", "best")]
     assert values[0] >= values[1] * (1 - 1e-12)
@@ -219,15 +219,15 @@ def test_float32_near_float64(seed: int) -> None:
 
 
 def test_effort_of_ones_own(seed: int) -> None:
-    result = search(blobs(seed), 10, effort=Effort(kicks=3, returns=9))
-    assert [kind for kind, _ in result.optima] == ["k-means++", "kick", "kick", "kick"]
+    result = search(blobs(seed), 10, effort=Effort(perturbations=3, returns=9))
+    assert [kind for kind, _ in result.optima] == ["k-means++", "perturbation", "perturbation", "perturbation"]
     with pytest.raises(ValueError, match="effort must be one of"):
         search(blobs(seed), 10, effort="utmost")
     with pytest.raises(ValueError, match="k must be at least 1"):
         search(blobs(seed), 0)
 
 
-def test_stops_when_kicks_lead_back() -> None:
+def test_stops_when_perturbations_lead_back() -> None:
     random = np.random.default_rng(0)
     X = np.repeat([[0.0, 0.0], [9.0, 0.0], [0.0, 9.0]], 20, axis=0) + random.normal(size=(60, 2)) / 9
     result = search(X, 3)

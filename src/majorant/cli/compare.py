@@ -15,10 +15,10 @@ from majorant.cli.errors import CommandError, listed
 from majorant.cli.messages import labelled
 from majorant.cli.runs import ASSIGNMENTS, SUMMARY, Recipe, read_run
 from majorant.cli.tables import read_table
-from majorant.evidence.matching import MatchedLabels, match_labels
-from majorant.evidence.selection import CRITERIA
 from majorant.models.harmonium.reading import components_in_words
 from majorant.registry import card_of
+from majorant.results.matching import MatchedLabels, match_labels
+from majorant.results.selection import CRITERIA
 from majorant.summary import Column, Table, counted
 from majorant.summary.text import WIDTH, wrapped
 
@@ -58,7 +58,7 @@ class Side:
     @property
     def objective(self) -> float:
         """What was minimised or maximised."""
-        return float(self.estimator.evidence_.best)
+        return float(self.estimator.search_.best)
 
     @property
     def size(self) -> str:
@@ -137,9 +137,9 @@ def _table(first: Side, second: Side) -> Table:
 
 
 def _facts(side: Side) -> dict[str, str]:
-    card, evidence, columns = card_of(side.estimator), side.estimator.evidence_, side.recipe.columns
+    card, search, columns = card_of(side.estimator), side.estimator.search_, side.recipe.columns
     formula = getattr(side.estimator, "formula_", None)
-    name = evidence.objective_name
+    name = search.objective_name
     facts = {
         "model": card.title,
         "size": side.size,
@@ -149,10 +149,10 @@ def _facts(side: Side) -> dict[str, str]:
         name: objective_format(name, [side.objective]).text(side.objective),
     }
     facts |= {c.upper(): f"{side.criteria[c]:.2f}" for c in CRITERIA if c in side.criteria}
-    if evidence.n_starts:
-        facts["starts at the best"] = f"{evidence.n_hits} of {evidence.n_starts}"
-    if evidence.lower_bound is not None:
-        facts["proved bound"] = objective_format(name, [evidence.lower_bound]).text(evidence.lower_bound)
+    if search.n_starts:
+        facts["starts at the best"] = f"{search.n_hits} of {search.n_starts}"
+    if search.proved_bound is not None:
+        facts["proved bound"] = objective_format(name, [search.proved_bound]).text(search.proved_bound)
     return facts
 
 
@@ -177,7 +177,7 @@ def _differences(first: Side, second: Side) -> str:
 
 
 def _on_objective(first: Side, second: Side) -> str:
-    one = first.estimator.evidence_
+    one = first.estimator.search_
     name = one.objective_name
     style = objective_format(name, [first.objective, second.objective])
     if style.text(first.objective) == style.text(second.objective):

@@ -33,9 +33,9 @@ from majorant.cli.request import FitRequest
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import columns_of, read_views, view_matrix
-from majorant.evidence.selection import CRITERIA, Selection, criterion_of, has_criterion, models_with, select
 from majorant.formulas import Formula
 from majorant.registry import ModelCard
+from majorant.results.selection import CRITERIA, Selection, criterion_of, has_criterion, models_with, select
 from majorant.summary import Summary, counted
 
 _MOST_CERTIFIED = 200_000
@@ -295,10 +295,10 @@ def _refusals(card: ModelCard) -> Iterator[None]:
 
 
 def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> None:
-    """Put the bound that a second or so can prove beside the evidence, in place of the quick one of the fit."""
+    """Put the bound that a second or so can prove into the search report, in place of the quick one of the fit."""
     if not hasattr(estimator, "certify") or matrix.values.size > _MOST_CERTIFIED:
         return
-    evidence, targets = estimator.evidence_, () if matrix.target is None else (matrix.target,)
+    search, targets = estimator.search_, () if matrix.target is None else (matrix.target,)
     if _asks_for_more(estimator.certify, 1 + len(targets)) or not np.isfinite(matrix.values).all():
         return
     weights = {} if matrix.weights is None else {"sample_weight": matrix.weights}
@@ -306,10 +306,10 @@ def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> None:
         made = estimator.certify(frame, *targets, **weights)
     except ValueError:  # a fit of which no bound would speak
         return
-    if evidence.sense == "max":
-        estimator.evidence_ = evidence.with_bound(made.bound, made.solution)
+    if search.sense == "max":
+        estimator.search_ = search.with_bound(made.bound, made.solution)
     elif made.bound > 0:
-        estimator.evidence_ = evidence.with_bound(made.bound, evidence.bound_on)
+        estimator.search_ = search.with_bound(made.bound, search.bound_on)
 
 
 def _asks_for_more(certify: Callable[..., Any], n_given: int) -> bool:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from majorant.cli.errors import listed
-from majorant.evidence import Evidence
-from majorant.evidence.selection import CAPTION, Selection
 from majorant.models.harmonium.reading import objective_in_words, view_penalty_in_words
+from majorant.results.selection import CAPTION, Selection
+from majorant.search import SearchReport
 from majorant.summary import Block, Table, best_sentences, bound_sentence, counted
 from majorant.summary.text import WIDTH, wrapped
 
@@ -89,23 +89,23 @@ def matrix_lines(selection: Selection) -> list[str]:
     return lines
 
 
-def starts_lines(evidence: Evidence, seconds: float | None) -> list[str]:
+def starts_lines(search: SearchReport, seconds: float | None) -> list[str]:
     """The block "Starts"; of a fit that was one of several, without its time."""
     time = "" if seconds is None else f" in {seconds:.1f} s"
-    optima = counted(evidence.n_distinct, *(f"distinct {end}" for end in evidence.ends))
-    n = evidence.n_starts
-    if evidence.n_kicks:
-        searches = counted(n - evidence.n_kicks, "search", "searches")
-        kicks = counted(evidence.n_kicks, "kick")
-        return labelled("Search", f"{searches} and {kicks}{time}, {optima}")
+    optima = counted(search.n_distinct, *(f"distinct {end}" for end in search.ends))
+    n = search.n_starts
+    if search.n_perturbations:
+        searches = counted(n - search.n_perturbations, "search", "searches")
+        perturbations = counted(search.n_perturbations, "perturbation")
+        return labelled("Search", f"{searches} and {perturbations}{time}, {optima}")
     return labelled("Starts", f"{n} of {n}{time}, {optima}")
 
 
-def result_lines(evidence: Evidence, verdict: str = "") -> list[str]:
+def result_lines(search: SearchReport, verdict: str = "") -> list[str]:
     """The sentences about the best optimum, the second, and what is proved; then the verdict of a certificate."""
-    sentences = best_sentences(evidence)
-    if evidence.lower_bound is not None:
-        sentences.append(bound_sentence(evidence))
+    sentences = best_sentences(search)
+    if search.proved_bound is not None:
+        sentences.append(bound_sentence(search))
     sentences += [verdict] if verdict else []
     return [line for sentence in sentences for line in wrapped(sentence, WIDTH)]
 

@@ -69,7 +69,7 @@ def fit_and_write(request: FitRequest) -> FittedRun:
 
 def screen(run: FittedRun) -> list[str]:
     """What the terminal shows of a run."""
-    evidence = run.estimator.evidence_
+    search = run.estimator.search_
     use = messages.TableUse(
         run.table.name,
         len(run.matrix.rows),
@@ -92,11 +92,11 @@ def screen(run: FittedRun) -> list[str]:
         lines += messages.view_lines(run.estimator.views_, _in_no_view(run))
     if selection is not None:
         lines += messages.selection_lines(selection, run.seconds)
-    lines += messages.starts_lines(evidence, run.seconds if selection is None else None)
+    lines += messages.starts_lines(search, run.seconds if selection is None else None)
     if selection is not None:
         lines += messages.matrix_lines(selection)
     certificate = getattr(run.estimator, "certificate_", None)
-    lines += ["", *messages.result_lines(evidence, "" if certificate is None else certificate.sentence)]
+    lines += ["", *messages.result_lines(search, "" if certificate is None else certificate.sentence)]
     if hasattr(run.estimator, "n_allowed_"):
         lines += messages.penalised_lines(run.estimator)
     if run.r2 is not None:
@@ -189,7 +189,7 @@ def _components(estimator: Any) -> dict[str, Any]:
 
 def numbers(run: FittedRun) -> dict[str, Any]:
     """What summary.json holds: every number on the screen, with all digits."""
-    evidence = run.estimator.evidence_
+    search = run.estimator.search_
     units = run.standardisation
     return {
         "majorant": majorant.__version__,
@@ -213,15 +213,15 @@ def numbers(run: FittedRun) -> dict[str, Any]:
         **({} if run.views is None else {"views": described(run.views)}),
         "standardisation": None if units is None else {"means": units.means.tolist(), "scales": units.scales.tolist()},
         "seconds": run.seconds,
-        "evidence": {
-            "objective": evidence.objective_name,
-            "best": evidence.best,
-            "starts": evidence.n_starts,
-            "hits": evidence.n_hits,
-            "distinct_optima": evidence.n_distinct,
-            "gap_to_second": evidence.gap_to_second,
-            "optima": [{"objective": o.objective, "starts": o.n_hits, "distance": o.distance} for o in evidence.optima],
-            "bound": evidence.lower_bound,
+        "search": {
+            "objective": search.objective_name,
+            "best": search.best,
+            "starts": search.n_starts,
+            "hits": search.n_hits,
+            "distinct_optima": search.n_distinct,
+            "gap_to_second": search.gap_to_second,
+            "optima": [{"objective": o.objective, "starts": o.n_hits, "distance": o.distance} for o in search.optima],
+            "bound": search.proved_bound,
         },
         **({} if run.r2 is None else {"r2_of_the_fit": run.r2}),
         # a criterion of a fit that is not regular is infinite, which JSON cannot say

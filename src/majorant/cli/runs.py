@@ -18,8 +18,8 @@ import numpy as np
 
 from majorant.cli.errors import CommandError
 from majorant.cli.matrix import Columns, Standardisation
-from majorant.evidence.selection import Selection
 from majorant.persistence import SavedModelError, load_with_extra
+from majorant.results.selection import Selection
 
 MODEL = "model.majorant"
 REPORT = "report.html"

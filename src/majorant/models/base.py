@@ -17,8 +17,8 @@ from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.checkpoint import fit_entered
 from majorant.engine.trace import Trace
-from majorant.evidence.records import Evidence
 from majorant.persistence import save
+from majorant.search.record import SearchReport
 from majorant.summary import Summary
 
 ACTIVE_SHARE = 0.01
@@ -37,17 +37,17 @@ def refuse_stored(X: Any, method: str) -> None:
 
 
 class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn ships no types
-    """Base of all estimators: evidence, a summary, saving.
+    """Base of all estimators: search report, a summary, saving.
 
     Attributes
     ----------
-    evidence_ : Evidence
+    search_ : SearchReport
         Every start of the fit, how many reached the best optimum, and how far the second one is.
     trace_ : Trace
         Objective and bound of every iteration of the start that was kept.
     """
 
-    evidence_: Evidence
+    search_: SearchReport
     trace_: Trace
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
@@ -102,7 +102,7 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         return self._feature_names_or([f"x{i + 1}" for i in range(self.n_features_in_)])
 
     def summary(self) -> Summary:
-        """The fit in tables, evidence first.
+        """The fit in tables, the search first.
 
         Returns
         -------

@@ -14,8 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from majorant._validation import levels_to_user
 from majorant.data.chunks import Chunks
 from majorant.engine.loop import Solution
-from majorant.evidence.records import StartRecord
 from majorant.models.base import LatentVariableModel
+from majorant.search.record import StartRecord
 from majorant.solvers.structural_svm import BoundSolver, StructuralProblem
 
 ROUGH = 1e-2

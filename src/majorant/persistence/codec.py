@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 import majorant.engine
 from majorant.engine.trace import Trace
-from majorant.evidence import Evidence
 from majorant.formulas import Formula
 from majorant.persistence.archive import ARRAY_KINDS
 from majorant.persistence.errors import SavedModelError, UnsavableError
 from majorant.registry import VALUES
+from majorant.search import SearchReport
 from majorant.solvers.responses import RESPONSES
 
 _GENERATORS: dict[str, type[Any]] = {"PCG64": np.random.PCG64, "PCG64DXSM": np.random.PCG64DXSM}
@@ -60,9 +60,9 @@ class Encoder:
             return self._scalar(value, what)
         if type(value) in (np.ndarray, np.memmap):
             return self._array(value, what)
-        if isinstance(value, Evidence):
-            plain_numbers = Evidence.from_state(value.to_state())
-            return {"evidence": self.encode(plain_numbers.to_state(), what)}
+        if isinstance(value, SearchReport):
+            plain_numbers = SearchReport.from_state(value.to_state())
+            return {"search": self.encode(plain_numbers.to_state(), what)}
         if isinstance(value, Trace):
             return {"trace": self.encode(value.to_state(), what)}
         if isinstance(value, Formula):
@@ -156,8 +156,8 @@ class Decoder:
 
     def _object(self, value: Mapping[str, Any]) -> Any:
         match value:
-            case {"evidence": state, **rest} if not rest:
-                return Evidence.from_state(self.decode(state))
+            case {"search": state, **rest} if not rest:
+                return SearchReport.from_state(self.decode(state))
             case {"trace": state, **rest} if not rest:
                 return Trace.from_state(self.decode(state))
             case {"formula": state, **rest} if not rest:

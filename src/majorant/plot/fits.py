@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from majorant.evidence.selection import Selection
 from majorant.plot.style import GREY, INK, axes, colour, mark, tidy
+from majorant.results.selection import Selection
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,8 +95,8 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
     ('iteration', 'SSE')
     """
     check_is_fitted(model)
-    ax, trace, name = axes(ax), model.trace_, model.evidence_.objective_name
-    sign = 1.0 if model.evidence_.sense == "min" else -1.0  # a trace is of what is minimised
+    ax, trace, name = axes(ax), model.trace_, model.search_.objective_name
+    sign = 1.0 if model.search_.sense == "min" else -1.0  # a trace is of what is minimised
     iterations = np.arange(1, len(trace) + 1)
     objective, bound = trace["objective"], trace["bound"]
     ax.plot(iterations, sign * objective, color=INK, marker="o", markersize=3, linewidth=1.4, label=name)
@@ -118,7 +118,7 @@ def starts(model: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     model : estimator
-        Fitted, with ``evidence_``.
+        Fitted, with ``search_``.
     ax : matplotlib Axes, optional
 
     Returns
@@ -140,19 +140,19 @@ def starts(model: Any, ax: Axes | None = None) -> Axes:
     ('SSE (lower is better)', '')
     """
     check_is_fitted(model)
-    ax, evidence = axes(ax), model.evidence_
-    kinds = list(dict.fromkeys(start.source for start in evidence.starts))
-    optima = np.array([optimum.distance for optimum in evidence.optima])
-    reached = np.searchsorted(optima, evidence.distances, side="right") - 1
+    ax, search = axes(ax), model.search_
+    kinds = list(dict.fromkeys(start.source for start in search.starts))
+    optima = np.array([optimum.distance for optimum in search.optima])
+    reached = np.searchsorted(optima, search.distances, side="right") - 1
     for row, kind in enumerate(kinds):
-        own = [int(at) for at, start in zip(reached, evidence.starts, strict=True) if start.source == kind]
+        own = [int(at) for at, start in zip(reached, search.starts, strict=True) if start.source == kind]
         hit, counts = np.unique(own, return_counts=True)
-        x = [evidence.optima[at].objective for at in hit]
+        x = [search.optima[at].objective for at in hit]
         ax.scatter(x, np.full(len(x), row), s=DOT * counts, c=[INK if at == 0 else GREY for at in hit], linewidths=0)
         for value, count in zip(x, counts.tolist(), strict=True):
             ax.annotate(str(count), (value, row), xytext=(0, 7), textcoords="offset points", ha="center", fontsize=8)
-    ax.axvline(evidence.best, color=INK, linewidth=0.8, zorder=0)
+    ax.axvline(search.best, color=INK, linewidth=0.8, zorder=0)
     ax.set_yticks(range(len(kinds)), kinds)
     ax.set_ylim(len(kinds) - 0.5, -0.5)
-    ax.set_xlabel(f"{evidence.objective_name} ({'lower' if evidence.sense == 'min' else 'higher'} is better)")
+    ax.set_xlabel(f"{search.objective_name} ({'lower' if search.sense == 'min' else 'higher'} is better)")
     return tidy(ax)

@@ -1,4 +1,4 @@
-"""The report of a fitted model: one self-contained HTML page that shows the answer and the evidence for it."""
+"""The report of a fitted model: one self-contained HTML page that shows the answer and how it was found."""
 
 from majorant.report.page import Report, html_report, report
 from majorant.report.run import Run

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from majorant._frames import data_frame
 from majorant._numbers import rounded_up
 from majorant.engine.trace import Trace
-from majorant.evidence.records import Evidence
 from majorant.models.harmonium.certificate_words import UNLESS_MISSED
 from majorant.registry import ModelCard
 from majorant.report import numbers
 from majorant.report.run import Run
+from majorant.search.record import SearchReport
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Fit:
         return float(getattr(self.run.estimator, self.card.objective_attribute))
 
     @property
-    def evidence(self) -> Evidence:
-        return self.run.estimator.evidence_  # type: ignore[no-any-return]
+    def search(self) -> SearchReport:
+        return self.run.estimator.search_  # type: ignore[no-any-return]
 
     @property
     def trace(self) -> Trace:
@@ -100,34 +100,34 @@ class Fit:
 
         None without a bound or with one that says nothing (zero or less for a quantity that cannot be negative).
         """
-        return room_left(self.objective, self.evidence)
+        return room_left(self.objective, self.search)
 
     @property
     def room_text(self) -> str:
         """The same in words, rounded up: per cents, or nats for a logarithm, whose ratios mean nothing."""
-        bound, room = self.evidence.lower_bound, self.room_left
+        bound, room = self.search.proved_bound, self.room_left
         if bound is None or room is None:
             return ""
-        if self.evidence.is_logarithm:
+        if self.search.is_logarithm:
             return f"{rounded_up(abs(self.objective - bound) if room else 0.0)}{numbers.NARROW_SPACE}nats"
         return numbers.percent_at_most(room)
 
     @property
     def converged(self) -> bool:
         """Whether the start that reached the best objective ended within the tolerance."""
-        evidence = self.evidence
+        search = self.search
         return any(
             start.converged
-            for start, distance in zip(evidence.starts, evidence.distances, strict=True)
-            if distance <= evidence.tolerance
+            for start, distance in zip(search.starts, search.distances, strict=True)
+            if distance <= search.tolerance
         )
 
 
-def room_left(objective: float, evidence: Evidence) -> float | None:
+def room_left(objective: float, search: SearchReport) -> float | None:
     """See `Fit.room_left`."""
-    bound = evidence.lower_bound
+    bound = search.proved_bound
     if bound is None:
         return None
-    if evidence.sense == "min":
+    if search.sense == "min":
         return max(objective - bound, 0.0) / bound if bound > 0 else (0.0 if objective <= 0 else None)
     return max(bound - objective, 0.0) / abs(objective) if objective != 0 else None

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from majorant.evidence.records import Evidence, named
 from majorant.registry import ModelCard
 from majorant.report import numbers
 from majorant.report.fit import Fit
@@ -29,7 +28,6 @@ from majorant.report.sections.convergence import convergence_section
 from majorant.report.sections.criteria import criteria_section
 from majorant.report.sections.embedding import embedding_section, neighbours_section
 from majorant.report.sections.estimates import estimates_section
-from majorant.report.sections.evidence import evidence_section
 from majorant.report.sections.latent_classes import latent_classes_section
 from majorant.report.sections.left_out import left_out_section
 from majorant.report.sections.lines import fit_section
@@ -46,6 +44,7 @@ from majorant.report.sections.representation import (
 )
 from majorant.report.sections.reproduce import reproduce_section
 from majorant.report.sections.residuals import residuals_section
+from majorant.report.sections.search import search_section
 from majorant.report.sections.silhouettes import silhouettes_section
 from majorant.report.sections.strip import strip_section
 from majorant.report.sections.uncertainty import uncertainty_section
@@ -56,6 +55,7 @@ from majorant.report.words import partition as partition_words
 from majorant.report.words import regression as regression_words
 from majorant.report.words import representation as representation_words
 from majorant.report.words.grammar import capital, counted
+from majorant.search.record import SearchReport, named
 
 Measured = TypeVar("Measured", bound=Fit)
 
@@ -81,7 +81,7 @@ class Kind(Generic[Measured]):
 
 def clustering_header(clustering: Clustering) -> Header:
     """Title, lede and five facts of a clustering."""
-    evidence = clustering.evidence
+    search = clustering.search
     explained = clustering.variance_explained
     facts = (
         _shape(clustering),
@@ -91,7 +91,7 @@ def clustering_header(clustering: Clustering) -> Header:
             "",
         ),
         ("Variance explained", numbers.DASH if math.isnan(explained) else numbers.percent(explained), ""),
-        _hits(evidence),
+        _hits(search),
         _fifth_fact(clustering),
     )
     return Header(
@@ -107,9 +107,9 @@ def _shape(fit: Fit) -> tuple[str, str, str]:
     return ("Rows \u00d7 features", shape, "standardised" if fit.run.standardised else "")
 
 
-def _hits(evidence: Evidence) -> tuple[str, str, str]:
-    made = " and ".join(counted(n, noun, words=False) for n, noun in named(evidence.n_starts, evidence.n_kicks))
-    return ("Best optimum hit", numbers.integer(evidence.n_hits), f"of {made}")
+def _hits(search: SearchReport) -> tuple[str, str, str]:
+    made = " and ".join(counted(n, noun, words=False) for n, noun in named(search.n_starts, search.n_perturbations))
+    return ("Best optimum hit", numbers.integer(search.n_hits), f"of {made}")
 
 
 def _fifth_fact(clustering: Clustering) -> tuple[str, str, str]:
@@ -148,11 +148,11 @@ def _likelihood_facts(fit: Memberships) -> tuple[tuple[str, str, str], ...]:
         criterion = (fit.run.selection.criterion, fit.run.selection.best.value)
     return (
         _shape(fit),
-        (escaped(name.capitalize()), numbers.objective(fit.objective, name), "" if fit.regular else "irregular"),
+        (escaped(name.capitalize()), numbers.objective(fit.objective, name), "" if fit.regular else "degenerate"),
         ("BIC", numbers.DASH, "")
         if criterion is None
         else (criterion[0].upper(), numbers.fixed(criterion[1], 2), "lower is better"),
-        _hits(fit.evidence),
+        _hits(fit.search),
         ("Clear-cut rows", numbers.integer(fit.n_clear), "probability above 0.9"),
     )
 
@@ -164,11 +164,11 @@ def classification_header(classification: Classification) -> Header:
         ("Classes", numbers.integer(classification.n_classes), ""),
         ("Right on the fit", numbers.percent(classification.accuracy), ""),
         (
-            escaped(classification.evidence.objective_name).capitalize(),
-            numbers.objective(classification.objective, classification.evidence.objective_name),
+            escaped(classification.search.objective_name).capitalize(),
+            numbers.objective(classification.objective, classification.search.objective_name),
             "",
         ),
-        _hits(classification.evidence),
+        _hits(classification.search),
     )
     return Header(
         classification_words.plain_title(classification),
@@ -180,7 +180,7 @@ def classification_header(classification: Classification) -> Header:
 
 def representation_header(representation: Representation) -> Header:
     """Title, lede and five facts of a representation."""
-    name = representation.evidence.objective_name
+    name = representation.search.objective_name
     views = ("Views", numbers.integer(len(representation.views)), "")
     explained = representation.r2
     unit = "nats a row" if representation.model.method_ == "cd" else "penalised, nats a row"
@@ -189,7 +189,7 @@ def representation_header(representation: Representation) -> Header:
         views if explained is None else ("R\u00b2", numbers.fixed(explained, 3), "on the rows of the fit"),
         ("Components", numbers.integer(representation.rank), representation_words.of_how_many(representation)),
         (escaped(name).capitalize(), numbers.objective(representation.objective, name), unit),
-        _hits(representation.evidence),
+        _hits(representation.search),
     )
     return Header(
         representation_words.plain_title(representation),
@@ -204,7 +204,7 @@ KINDS: dict[str, Kind[Any]] = {
         measure_classification,
         classification_header,
         (
-            evidence_section,
+            search_section,
             certificate_section,
             optimality_section,
             latent_classes_section,
@@ -224,7 +224,7 @@ KINDS: dict[str, Kind[Any]] = {
         measure_clustering,
         clustering_header,
         (
-            evidence_section,
+            search_section,
             certificate_section,
             clusters_section,
             profiles_section,
@@ -239,7 +239,7 @@ KINDS: dict[str, Kind[Any]] = {
         measure_mixture,
         mixture_header,
         (
-            evidence_section,
+            search_section,
             regularity_section,
             certificate_section,
             components_section,
@@ -256,7 +256,7 @@ KINDS: dict[str, Kind[Any]] = {
         measure_representation,
         representation_header,
         (
-            evidence_section,
+            search_section,
             certificate_section,
             optimality_section,
             topics_section,
@@ -271,7 +271,7 @@ KINDS: dict[str, Kind[Any]] = {
         measure_regression,
         regression_header,
         (
-            evidence_section,
+            search_section,
             left_out_section,
             certificate_section,
             estimates_section,

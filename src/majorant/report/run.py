@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.evidence.selection import Selection
 from majorant.registry import ModelCard
+from majorant.results.selection import Selection
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Run:
     Attributes
     ----------
     estimator : Any
-        Fitted, with ``get_params()``, ``evidence_``, ``trace_`` and ``n_iter_``. A clustering also has
+        Fitted, with ``get_params()``, ``search_``, ``trace_`` and ``n_iter_``. A clustering also has
         ``cluster_centers_``, ``labels_`` and ``inertia_``; a mixture ``weights_``, ``means_``, ``covariances_``,
         ``covariance_type``, ``log_likelihood_``, ``predict_proba`` and the criteria; a classification ``classes_`` and
         ``predict``, and ``prototypes_``, ``n_poses_`` and ``poses_`` if it has prototypes; a regression is a

@@ -3,8 +3,8 @@
 One descent from k-means++ ends near a local optimum of Lloyd's algorithm. From there a round draws a few points by
 their share of the objective, finds the exact best pair of a point that becomes a centre and a centre that goes, lets
 the centres around settle, and keeps what came of it if the objective is lower, else undoes it. When no round helps,
-single points move wherever that pays after both means have moved, and a kick puts two centres elsewhere; the best
-solution seen is what every kick starts from.
+single points move wherever that pays after both means have moved, and a perturbation puts two centres elsewhere;
+every perturbation starts from the best solution seen.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Effort:
 
     Attributes
     ----------
-    kicks : int
-        Kicks out of local optima at most.
+    perturbations : int
+        Perturbations out of local optima at most.
     returns : int
-        Kicks that may lead back to the best objective before the search stops.
+        Perturbations that may lead back to the best objective before the search stops.
     patience : int
         Rounds in a row that may fail before a descent ends.
     accepted, progress : float
@@ -46,7 +46,7 @@ class Effort:
         Passes of single moves at the end of a descent, at most.
     """
 
-    kicks: int
+    perturbations: int
     returns: int
     patience: int = 10
     accepted: float = 1e-7
@@ -58,7 +58,7 @@ class Effort:
 EFFORTS = {"fast": Effort(0, 0, patience=20), "default": Effort(40, 4), "best": Effort(600, 20)}
 
 BULK = 3e5
-"""Numbers that a look at all distances takes (points times centres times columns) up to which kicks are not spared."""
+"""Points times centres times columns up to which perturbations are not spared."""
 FINE = 4_000_000
 """Points times centres from which on rounds that win next to nothing are failures."""
 
@@ -82,7 +82,7 @@ class SwapResult:
     steps : list of float
         The objective from the first centres to the last ones: it never rises.
     optima : list of (str, float)
-        Where the first descent ("k-means++") and every kick ("kick") ended.
+        Where the first descent ("k-means++") and every perturbation ("perturbation") ended.
     """
 
     centres: NDArray[np.float64]
@@ -116,12 +116,12 @@ def swap_search(
     seed : int
         All draws are a function of it.
     effort : {"fast", "default", "best"} or Effort
-        No kicks; at most 40, fewer when four of them (or k) lead back to the same optimum; at most 600, fewer when
-        twenty do. Fewer on large data, in proportion to one over points times centres times columns above two million.
+        No perturbations; at most 40, fewer when four of them (or k) lead back to the same optimum; at most 600, fewer
+        when twenty do. Fewer on large data: in inverse proportion above two million points x centres x columns.
     max_passes : int
         Passes over the data of the last polish, in twenties of Lloyd steps.
     callback : callable, optional
-        Called with the best objective after the first descent and after every kick.
+        Called with the best objective after the first descent and after every perturbation.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def swap_search(
     optima = [("k-means++", search.objective)]
     best, returns = search.objective, 0
     search.keep()
-    for count in range(plan.kicks if k > 1 else 0):
+    for count in range(plan.perturbations if k > 1 else 0):
         if callback is not None:
             callback(best)
         if not best > 0 or returns >= plan.returns:
@@ -163,7 +163,7 @@ def swap_search(
         search.kick(2, anywhere=count % 3 == 2)
         _descend(search, plan, n * (d + 10), lloyd=False)
         accepted, found = search.take_accepted(), search.objective
-        optima.append(("kick", found))
+        optima.append(("perturbation", found))
         if found < best * (1 - 1e-9):
             returns = returns + 1 if found > best * (1 - SAME) else 0
             best = found
@@ -191,7 +191,7 @@ def _plan(effort: str | Effort, n: int, d: int, k: int) -> Effort:
     plan, share = EFFORTS[effort], min(1.0, math.sqrt(BULK / (n * k * max(d, 1))))
     plan = replace(
         plan,
-        kicks=math.ceil(plan.kicks * share),
+        perturbations=math.ceil(plan.perturbations * share),
         returns=math.ceil((min(plan.returns, k) if effort == "default" else plan.returns) * share),
         patience=min(plan.patience, k + 2),  # few centres have few places to go
     )

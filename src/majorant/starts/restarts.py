@@ -9,7 +9,7 @@ from typing import Any
 from majorant._progress import end_of_starts, report_start
 from majorant.engine.loop import Solution
 from majorant.engine.problem import FirstLatent
-from majorant.evidence.records import StartRecord
+from majorant.search.record import StartRecord
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from majorant._numbers import NumberFormat, counted, html_number, number_format, percent
 from majorant.summary.clusters import clusters_block
-from majorant.summary.evidence import best_sentences, bound_sentence, evidence_block, luck_sentence, optima_table
+from majorant.summary.search import best_sentences, bound_sentence, luck_sentence, optima_table, search_block
 from majorant.summary.summary import Block, Fact, Facts, Summary
 from majorant.summary.table import Column, Table
 
@@ -18,10 +18,10 @@ __all__ = [
     "bound_sentence",
     "clusters_block",
     "counted",
-    "evidence_block",
     "html_number",
     "luck_sentence",
     "number_format",
     "optima_table",
     "percent",
+    "search_block",
 ]

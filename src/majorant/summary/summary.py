@@ -96,7 +96,7 @@ class Block:
     Attributes
     ----------
     heading : str
-        One or two words in capitals ("EVIDENCE").
+        One or two words in capitals ("SEARCH").
     note : str
         What stands beside the heading.
     content : sequence of Table, Facts and str
@@ -144,7 +144,7 @@ class Summary:
     subtitle : str
         The data.
     blocks : sequence of Block
-        The evidence first.
+        The search report first.
     look_out : sequence of str
         What a reader must not miss, if anything; it becomes the last block.
 

@@ -36,7 +36,7 @@ def test_a_fit_that_had_not_ended_is_not_certified(unfinished: dict[str, Any], l
     assert not found.is_global and not found.binds and not found.has_ended
     assert "had not ended" in found.sentence and "max_iter" in found.sentence and "tol" in found.sentence
     assert "A global optimum" not in str(model.summary())
-    assert model.evidence_.lower_bound is None
+    assert model.search_.proved_bound is None
     assert model.certify(X, y).difference > 0.01
 
 
@@ -159,14 +159,14 @@ def test_a_fit_of_rows_that_lack_bits_is_certified() -> None:
 def test_of_many_variables_nothing_is_called_proved_without_what_it_is_up_to(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = three_views()
     model = mj.HarmoniumClassifier(6, views=VIEWS, l2=3.0, loss_weight=10.0).fit(X, y)
-    exact = (model.certificate_, model.certify(X, y), model.evidence_.note)
+    exact = (model.certificate_, model.certify(X, y), model.search_.note)
     assert exact[0].is_global and "Lanczos" not in " ".join(map(str, exact)) and not exact[0].by_lanczos
     n = model.components_.shape[1] + len(model.label_components_)
     for most, large in ((n, False), (n - 1, True)):
         monkeypatch.setattr(certificate, "MOST_DENSE", most)
         model.fit(X, y)
         assert model.certificate_.is_global and model.certificate_.by_lanczos == large
-        for text in (model.certificate_.sentence, model.certify(X, y).sentence, model.evidence_.note):
+        for text in (model.certificate_.sentence, model.certify(X, y).sentence, model.search_.note):
             assert ("unless Lanczos' method, from a random start, missed" in text) == large
 
 

@@ -29,12 +29,12 @@ def test_the_objective_never_rises_and_is_that_of_the_rows(fitted: mj.Harmonium)
     values = np.asarray(fitted.trace_["objective"])
     assert (np.diff(values) <= 0).all() and len(values) == fitted.n_iter_ + 1 > 5
     assert fitted.objective_ == pytest.approx(values[-1], rel=1e-6)
-    assert fitted.evidence_.objective_name == "contrastive divergence"
+    assert fitted.search_.objective_name == "contrastive divergence"
 
 
 def test_starts_that_end_elsewhere_are_told_of() -> None:
     model = cd(4, init="random", n_init=4, random_state=0).fit(three_views()[0])
-    found = np.array([start.objective for start in model.evidence_.starts])
+    found = np.array([start.objective for start in model.search_.starts])
     assert np.ptp(found) > 1e-3
     assert model.objective_ == pytest.approx(found.min(), rel=1e-6)
     assert "distinct optima" in str(model.summary())
@@ -45,7 +45,7 @@ def test_there_is_no_certificate_and_words_say_why(fitted: mj.Harmonium) -> None
     certificate = fitted.certificate_
     assert not certificate.is_global and not certificate.binds and certificate.eigenvalue is None
     assert "not convex" in certificate.sentence and "n_init" in certificate.sentence
-    assert fitted.evidence_.lower_bound is None
+    assert fitted.search_.proved_bound is None
     with pytest.raises(ValueError, match="not convex"):
         fitted.certify(X)
 

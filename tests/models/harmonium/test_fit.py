@@ -68,4 +68,4 @@ def test_the_certificate_is_that_of_the_components_that_are_kept(l2: float) -> N
         found = model.certify(X, *target)
         assert found.objective == pytest.approx(model.objective_, rel=1e-12)
         if model.certificate_.is_global:
-            assert found.bound == pytest.approx(model.evidence_.lower_bound, abs=1e-9)
+            assert found.bound == pytest.approx(model.search_.proved_bound, abs=1e-9)

@@ -68,8 +68,8 @@ def fitted() -> mj.Harmonium:
 def test_every_start_reaches_the_same_objective(fitted: mj.Harmonium) -> None:
     X, _ = three_views()
     model = mj.Harmonium(6, views=VIEWS, l2=0.3, init="random", n_init=5, random_state=1).fit(X)
-    assert model.evidence_.n_starts == 5
-    found = [start.objective for start in model.evidence_.starts]
+    assert model.search_.n_starts == 5
+    found = [start.objective for start in model.search_.starts]
     np.testing.assert_allclose(found, fitted.objective_, rtol=1e-6)
     np.testing.assert_allclose(
         model.components_.T @ model.components_, fitted.components_.T @ fitted.components_, atol=2e-3
@@ -85,7 +85,7 @@ def test_the_certificate_holds_where_components_suffice_and_grows_to_it(fitted: 
     assert few.objective_ > fitted.objective_ + 1e-3
     assert not few.certificate_.is_global and few.certificate_.binds
     assert "n_components=1 binds" in few.certificate_.sentence
-    assert few.evidence_.lower_bound is None
+    assert few.search_.proved_bound is None
     grown = mj.Harmonium(1, views=VIEWS, l2=0.3, grow=True).fit(X)
     assert grown.certificate_.is_global and grown.rank_ == fitted.rank_
     assert grown.objective_ == pytest.approx(fitted.objective_, rel=1e-6)
@@ -95,7 +95,7 @@ def test_the_bound_lies_below_every_harmonium(fitted: mj.Harmonium) -> None:
     X, _ = three_views()
     certificate = fitted.certify(X)
     assert certificate.bound <= fitted.objective_
-    assert certificate.bound == pytest.approx(fitted.evidence_.lower_bound, abs=1e-9)
+    assert certificate.bound == pytest.approx(fitted.search_.proved_bound, abs=1e-9)
     assert certificate.objective == pytest.approx(fitted.objective_, abs=1e-12)
     assert certificate.difference < 0.05 and certificate.unit == "nats"
     few = mj.Harmonium(1, views=VIEWS, l2=0.3).fit(X).certify(X)

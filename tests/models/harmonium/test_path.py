@@ -47,7 +47,7 @@ def test_components_that_came_to_nothing_on_the_path_return_where_they_are_neede
         fresh = kind(7, views=views, l2=model.l2_, **given).fit(X, y)
         assert model.certificate_.is_global and 1 < model.rank_ == fresh.rank_ <= n_components
         assert model.objective_ == pytest.approx(fresh.objective_, rel=1e-8)
-        assert model.evidence_.best == pytest.approx(model.objective_, rel=1e-6)
+        assert model.search_.best == pytest.approx(model.objective_, rel=1e-6)
         assert (np.diff(model.trace_["objective"]) <= 1e-9 * abs(model.objective_)).all()
 
 

@@ -53,7 +53,7 @@ def test_relaxations_alone_find_no_more_than_auto(init: str) -> None:
     """With two labels they see one direction (and corners have none), so `auto` has other starts beside them."""
     X, y = xor(100)
     alone = mj.LatentClassClassifier(4, init=init, random_state=0).fit(X, y)
-    assert alone.evidence_.n_starts == 1
+    assert alone.search_.n_starts == 1
     assert alone.objective_ <= 100 * np.log(2)
     assert mj.LatentClassClassifier(4, random_state=0).fit(X, y).objective_ <= alone.objective_ + 1e-5
 
@@ -268,7 +268,7 @@ def test_the_limit_of_iterations_holds_and_is_told(beta: float) -> None:
         model.fit(X, y)
     assert [w.filename for w in told] == [__file__]
     assert model.n_iter_ <= (8 if beta == 1 else 4)  # two each to compare starts, of EM, of L-BFGS, and of EM again
-    assert not model.evidence_.starts[0].converged
+    assert not model.search_.starts[0].converged
 
 
 @pytest.mark.parametrize("n_labels", [7, 13])
@@ -324,19 +324,19 @@ def test_given_starts() -> None:
     soft = mj.LatentClassClassifier(4, init=np.eye(4)[quadrant]).fit(X, y)
     assert hard.score(X, y) > 0.97
     assert hard.objective_ == soft.objective_
-    assert [s.source for s in hard.evidence_.starts] == ["given classes"]
+    assert [s.source for s in hard.search_.starts] == ["given classes"]
 
 
-def test_evidence_names_every_start_and_the_trace_falls() -> None:
+def test_search_names_every_start_and_the_trace_falls() -> None:
     X, y = xor(100)
     model = mj.LatentClassClassifier(4, random_state=0).fit(X, y)
-    assert [s.source for s in model.evidence_.starts] == [
+    assert [s.source for s in model.search_.starts] == [
         "labels",
         "ball relaxation",
         "ball relaxation without labels",
         *["k-means++ within labels"] * 4,
     ]
-    assert model.evidence_.best == pytest.approx(model.objective_)
+    assert model.search_.best == pytest.approx(model.objective_)
     objective = model.trace_["objective"]
     assert len(objective) == model.n_iter_
     assert (np.diff(objective) <= 1e-9).all()
@@ -349,8 +349,8 @@ def test_a_race_keeps_three_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("majorant.models.latent_class.fit.CHEAP", 0)
     monkeypatch.setattr("majorant.models.latent_class.estimator.most_rows", lambda design: 100)
     raced = mj.LatentClassClassifier(4, random_state=0).fit(X, y)
-    assert sum(not s.converged for s in raced.evidence_.starts) == 4
-    assert "sample of 100 rows" in raced.evidence_.note
+    assert sum(not s.converged for s in raced.search_.starts) == 4
+    assert "sample of 100 rows" in raced.search_.note
     assert raced.objective_ == pytest.approx(whole.objective_, rel=1e-4)
 
 

@@ -55,7 +55,7 @@ class TestFits:
         assert streamed.classes_.tolist() == [3, 4] and streamed.classes_.dtype == np.int64
         assert memory.score(X, Y) > 0.95
         assert streamed.score(mj.open_rows(parts)) == pytest.approx(memory.score(X, Y), abs=2 / N)
-        assert ("Starts were made on a sample of" in streamed.evidence_.note) == sampled
+        assert ("Starts were made on a sample of" in streamed.search_.note) == sampled
         np.testing.assert_allclose(
             np.abs(streamed.class_contrasts_).max(), np.abs(memory.class_contrasts_).max(), rtol=0.05
         )

@@ -20,7 +20,6 @@ from majorant._validation import (
 from majorant.data.chunks import Block
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.evidence.records import Evidence
 from majorant.models.bag_of_words.images import Images, read_images, unit_positions
 from majorant.models.bag_of_words.search import BagOfWordsSearch
 from majorant.models.bag_of_words.starts import NAMED, own_parts
@@ -36,6 +35,7 @@ from majorant.models.margin import (
     vanishes,
 )
 from majorant.registry import ModelCard, register
+from majorant.search.record import SearchReport
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
 from majorant.summary import Summary
 
@@ -139,7 +139,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
         Features of a region.
     feature_names_in_ : ndarray of shape (n_features,)
         Where X was a table with column names.
-    evidence_ : Evidence
+    search_ : SearchReport
         Every start, how many reached the best optimum, how far the second is.
     trace_ : Trace
         Objective and bound of every iteration, and which share of the regions did not have the tightest bound's part.
@@ -333,7 +333,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
         self.table_ = problem.grids.scale * table.reshape(len(self.classes_), *images.shape, self.n_parts)
         self._keep_end(found)
         note = "" if self.n_init > 1 else "A larger n_init adds starts."
-        self.evidence_ = Evidence(found.records, "objective", "min", note=note)
+        self.search_ = SearchReport(found.records, "objective", "min", note=note)
 
     def _keep_images(
         self,

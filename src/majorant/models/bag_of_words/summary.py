@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from majorant.models.latent_svm.summary import class_blocks, fit_block
-from majorant.summary import Block, Column, Summary, Table, counted, evidence_block
+from majorant.summary import Block, Column, Summary, Table, counted, search_block
 
 MOST_PARTS = 30
 
 
 def bag_of_words_summary(model: Any) -> Summary:
-    """Evidence, fit, the parts and where they are, the classes, and which of them are taken for which."""
+    """Search report, fit, the parts and where they are, the classes, and which of them are taken for which."""
     n, shape = len(model.latent_), model.latent_.shape[1:]
     n_regions = int(np.prod(shape, dtype=int))
     parts = model.latent_[model.latent_ >= 0]
@@ -26,7 +26,7 @@ def bag_of_words_summary(model: Any) -> Summary:
     if len(used) > MOST_PARTS:
         content.append(f"{len(used) - MOST_PARTS} more parts.")
     blocks = [
-        evidence_block(model.evidence_),
+        search_block(model.search_),
         fit_block(model, "image"),
         Block("PARTS", f"{len(used)} of {len(model.part_filters_)} are some region's", content),
         *class_blocks(model),

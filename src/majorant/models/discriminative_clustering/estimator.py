@@ -27,8 +27,6 @@ from majorant._validation import (
 )
 from majorant.data.measure import Measure, empirical_measure, square_unit
 from majorant.engine.trace import Trace
-from majorant.evidence.certificate import Certificate
-from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.discriminative_clustering.certify import information_bound
 from majorant.models.discriminative_clustering.em import Problem, Run
@@ -36,6 +34,8 @@ from majorant.models.discriminative_clustering.search import Search
 from majorant.models.discriminative_clustering.summary import clustering_summary
 from majorant.models.kernel_features import Embedding, FeatureMap, check_kernel, embedding
 from majorant.registry import ModelCard, register
+from majorant.results.certificate import Certificate
+from majorant.search.record import SearchReport, StartRecord
 from majorant.starts.ball import softened
 from majorant.starts.quadratic import PrincipalAxes, principal_axes
 from majorant.summary import Summary, counted
@@ -154,7 +154,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
-    evidence_ : Evidence
+    search_ : SearchReport
         Every start, how many reached the best optimum, how far the second is, and a proved bound.
     trace_ : Trace
         Minus the information share, iteration by iteration, of the last descent.
@@ -257,7 +257,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
             if isinstance(self.init, str):
                 run = _heaviest_first(run, measure)
             self._keep(X, measure, problem, embedded, scale, run)
-            self._keep_evidence(problem, embedded.axes, search)
+            self._keep_search(problem, embedded.axes, search)
         return self
 
     def _check_parameters(self) -> None:
@@ -346,13 +346,13 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         rows = [{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in run.path]
         self.trace_ = Trace(rows).scaled(1 / float(np.log(max(self.n_clusters, 2))))
 
-    def _keep_evidence(self, problem: Problem, axes: PrincipalAxes, search: Search) -> None:
+    def _keep_search(self, problem: Problem, axes: PrincipalAxes, search: Search) -> None:
         k = self.n_clusters
         records = tuple(StartRecord(r.source, _share(-r.objective, k), r.n_iter, r.converged) for r in search.records)
         with_dual = axes.scores.size <= MOST_CERTIFIED
         bound = information_bound(axes, problem.shares, self.n_clusters, problem.alpha, with_dual=with_dual).bound
-        self.evidence_ = Evidence(
-            records, OBJECTIVE, "max", lower_bound=_share(bound, k), note=search.note, bound_on=self._solution
+        self.search_ = SearchReport(
+            records, OBJECTIVE, "max", proved_bound=_share(bound, k), note=search.note, bound_on=self._solution
         )
 
     @property

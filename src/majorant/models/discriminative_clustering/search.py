@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, report_start
 from majorant.engine.draws import thinned
-from majorant.evidence.records import StartRecord
 from majorant.models.discriminative_clustering.em import Problem, Run
+from majorant.search.record import StartRecord
 from majorant.starts.ball import SOFTNESS, ball_relaxation, nearest_groups, softened
 from majorant.starts.quadratic import PrincipalAxes, QuadraticApproximation
 from majorant.starts.simplex_program import low_rank_simplex_program, random_assignments

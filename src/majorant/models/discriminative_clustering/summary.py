@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from majorant.models.base import ACTIVE_SHARE
-from majorant.summary import Block, Column, Fact, Facts, Summary, Table, clusters_block, counted, evidence_block
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, clusters_block, counted, search_block
 
 MOST_FEATURES = 20
 MOST_CLUSTERS = 30
 
 
 def clustering_summary(model: Any) -> Summary:
-    """Evidence with the proved bound, the fit, the clusters, and which features tell them apart.
+    """Search report with the proved bound, the fit, the clusters, and which features tell them apart.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def clustering_summary(model: Any) -> Summary:
     if model.kernel is not None:
         how = f"a kernel classifier with {counted(len(model.landmarks_), 'landmark')}"
     blocks = [
-        evidence_block(model.evidence_),
+        search_block(model.search_),
         Block("FIT", f"{how}; reached in {counted(model.n_iter_, 'iteration')}", (facts,)),
         clusters_block(model.labels_, model.cluster_centers_, features),
     ]

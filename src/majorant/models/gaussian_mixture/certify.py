@@ -10,9 +10,9 @@ from scipy.linalg import solve_triangular
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from majorant._validation import check_choice, check_sample_weight
-from majorant.evidence.certificate import Certificate
 from majorant.models.base import refuse_stored
 from majorant.models.gaussian_mixture.density import Density
+from majorant.results.certificate import Certificate
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.mixture_bounds import Effort, mixture_upper_bound
 

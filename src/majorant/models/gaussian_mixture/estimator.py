@@ -27,7 +27,6 @@ from majorant._validation import (
 from majorant.data.rows import Rows, rows_in_memory, rows_streamed, unobserved_message
 from majorant.data.storage import stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.gaussian_mixture.certify import Certifiable
 from majorant.models.gaussian_mixture.density import ACCEPTED
@@ -36,12 +35,13 @@ from majorant.models.gaussian_mixture.given import INIT_PARAMS, checked_covarian
 from majorant.models.gaussian_mixture.lifting import lifted
 from majorant.models.gaussian_mixture.regularity import Fault
 from majorant.models.gaussian_mixture.words import (
-    irregular_sentence,
-    irregularity,
+    degeneracy,
+    degenerate_sentence,
     mixture_summary,
     rank_sentences,
 )
 from majorant.registry import ModelCard, register
+from majorant.search.record import SearchReport
 from majorant.solvers.gaussian import COVARIANCE_TYPES
 from majorant.summary import Summary
 
@@ -104,8 +104,8 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
         Number of searches, one by default. Where starts are not left to the search, the number of these: one by
         default, six where `bounds` or `beta` are set.
     init_params : {"auto", "kmeans", "k-means++", "random", "random_from_data"}, default="auto"
-        "auto": `n_init` searches, each a race of 24 partitions of six kinds and kicks out of the winner. Otherwise EM
-        from `n_init` starts of this kind.
+        "auto": `n_init` searches, each a race of 24 partitions of six kinds and perturbations of the winner. Otherwise
+        EM from `n_init` starts of this kind.
     weights_init, means_init, precisions_init : array-like, optional
         A start, or a part of one, in the shapes of ``weights_``, ``means_`` and ``precisions_``.
     beta : float, default=1.0
@@ -113,7 +113,7 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is EM. ``Tempered(eta=0.1)`` anneals softly.
     random_state : int, RandomState instance or None, default=None
-        Seed of starts, kicks and random bounds.
+        Seed of starts, perturbations and random bounds.
     warm_start : bool, default=False
         Whether a fit begins at the solution of the last one.
     verbose : int, default=0
@@ -148,21 +148,21 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
     regular_ : bool
         Whether the solution is regular. If none was found, a ConvergenceWarning says why, and ``aic``, ``bic`` and
         ``icl`` are infinite where the floor set the likelihood: no criterion may choose such a fit.
-    irregularity_ : str
+    degeneracy_ : str
         Why the solution is not regular; empty if it is.
     variance_ratios_ : ndarray of shape (n_components,)
         Smallest variance of each component along any direction, as a share of the pooled within-component one there;
         0 where it lies on the floor.
-    best_irregular_ : float or None
-        The highest log-likelihood of an irregular solution that was seen on the way.
+    best_degenerate_ : float or None
+        The highest log-likelihood of a degenerate solution that was seen on the way.
     rank_ : int
         Number of directions in which the rows vary (of columns, where "diag"). Other directions get a variance of
         1e-12 of the columns' own.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
-    evidence_ : Evidence
-        The runs that were followed to their end; the irregular ones only if there are no others, else counted in
+    search_ : SearchReport
+        The runs that were followed to their end; the degenerate ones only if there are no others, else counted in
         its ``note``.
     trace_ : Trace
         Minus the log-likelihood, iteration by iteration.
@@ -357,14 +357,14 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
         self.lower_bound_ = fit.log_likelihood / fit.total_weight
         self.lower_bounds_ = [v / fit.total_weight for v in fit.log_likelihoods]
         self.regular_ = fit.regularity.fault is Fault.NONE
-        self.irregularity_ = irregularity(fit.regularity.ordered(order))
+        self.degeneracy_ = degeneracy(fit.regularity.ordered(order))
         self.variance_ratios_ = np.maximum(fit.regularity.ratios, 0.0)[order]
-        self.best_irregular_ = fit.best_irregular
+        self.best_degenerate_ = fit.best_degenerate
         self.rank_ = fit.coordinates.rank
         note = fit.note
-        if fit.best_irregular is not None and self.regular_ and fit.best_irregular > fit.log_likelihood:
-            note = f"{note} An irregular solution had a log-likelihood of {fit.best_irregular:.6g}.".strip()
-        self.evidence_ = Evidence(fit.records, "log-likelihood", "max", note=note)
+        if fit.best_degenerate is not None and self.regular_ and fit.best_degenerate > fit.log_likelihood:
+            note = f"{note} A degenerate solution had a log-likelihood of {fit.best_degenerate:.6g}.".strip()
+        self.search_ = SearchReport(fit.records, "log-likelihood", "max", note=note)
         self.trace_ = fit.trace
 
     def _warn(self, fit: Fit, rows: Rows) -> None:
@@ -376,7 +376,7 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
                 f"X has only {n_distinct} distinct rows with weight, fewer than n_components={self.n_components}."
             )
         if not self.regular_:
-            said.append(irregular_sentence(self.irregularity_, self.n_components, self.covariance_type))
+            said.append(degenerate_sentence(self.degeneracy_, self.n_components, self.covariance_type))
         if not self.converged_ and self.max_iter > 0:
             said.append(f"The last climb did not converge in max_iter={self.max_iter} iterations: raise it, or tol.")
         for sentence in said:

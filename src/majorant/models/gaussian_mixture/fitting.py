@@ -22,7 +22,6 @@ from majorant.engine.loop import minimize
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.problem import Sweep
 from majorant.engine.trace import Trace
-from majorant.evidence.records import StartRecord
 from majorant.models.gaussian_mixture.coordinates import Coordinates, Frames, frames
 from majorant.models.gaussian_mixture.descent import Climb, Step, climb
 from majorant.models.gaussian_mixture.family import GaussianFamily
@@ -32,6 +31,7 @@ from majorant.models.gaussian_mixture.problem import LEAST_FLOOR, Candidate, Led
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.search import Search, one_hot
 from majorant.models.gaussian_mixture.starts import KINDS, partitions
+from majorant.search.record import StartRecord
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture
 from majorant.solvers.gaussian_missing import impute
 
@@ -101,8 +101,8 @@ class Fit:
     log_likelihoods : tuple of float
         After every iteration of the last climb.
     regularity : Regularity
-    best_irregular : float or None
-        The highest log-likelihood among irregular solutions that were seen.
+    best_degenerate : float or None
+        The highest log-likelihood among degenerate solutions that were seen.
     records : tuple of StartRecord
     trace : Trace
         Of minus the log-likelihood.
@@ -117,7 +117,7 @@ class Fit:
     converged: bool
     log_likelihoods: tuple[float, ...]
     regularity: Regularity
-    best_irregular: float | None
+    best_degenerate: float | None
     records: tuple[StartRecord, ...]
     trace: Trace
     note: str
@@ -180,13 +180,13 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
             Search(problem, ledger).find(draws)
         best = ledger.winner
         if ledger.n_raced > len(ledger.records):
-            kicks = f" and {ledger.n_kicked} kicks" if ledger.n_kicked else ""
-            note = f"{ledger.n_raced} starts{kicks} were raced; only those that led were followed to their end."
+            perturbations = f" and {ledger.n_perturbed} perturbations" if ledger.n_perturbed else ""
+            note = f"{ledger.n_raced} starts{perturbations} were raced; only those that led were followed to their end."
     else:
         best = _from_chosen_starts(problem, ledger, measure, settings, policy, draws)
-    if ledger.regular and ledger.irregular:
-        n, of = len(ledger.irregular), len(ledger.irregular) + len(ledger.regular)
-        note = f"{note} {n} of {of} runs ended at irregular solutions, which are no answers: left out here.".strip()
+    if ledger.regular and ledger.degenerate:
+        n, of = len(ledger.degenerate), len(ledger.degenerate) + len(ledger.regular)
+        note = f"{note} {n} of {of} runs ended at degenerate solutions, which are no answers: left out here.".strip()
     last = best
     ended = settings.by_engine and is_whole and not settings.reg_covar and not on_filled
     if settings.max_iter > 0 and not ended:
@@ -202,7 +202,7 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
     # The search's log-likelihoods are of all rows, or of another sample.
     trace = last.trace if last is best or not is_whole else Trace([*best.trace, *last.trace])
     coordinates = last.coordinates.in_units(measure.scale, measure.origin)
-    irregular = ledger.best_irregular
+    degenerate = ledger.best_degenerate
     shift = last.coordinates.log_volume * rows.data.total_weight + offset
     return Fit(
         last.end.mixture,
@@ -212,7 +212,7 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
         last.end.converged,
         tuple(v * unit + shift for v in last.end.log_likelihoods),
         last.regularity,
-        None if irregular is None else irregular.log_likelihood * unit + offset,
+        None if degenerate is None else degenerate.log_likelihood * unit + offset,
         ledger.records,
         _moved(trace.scaled(unit), shift),
         note,

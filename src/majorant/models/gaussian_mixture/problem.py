@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from majorant._progress import report_start
 from majorant.data.chunks import Chunks
 from majorant.engine.trace import Trace
-from majorant.evidence.records import StartRecord
 from majorant.models.gaussian_mixture.coordinates import Coordinates, Frames
 from majorant.models.gaussian_mixture.descent import Climb, climb, steps_of
 from majorant.models.gaussian_mixture.missing_em import run_em_on_observed
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge, least_size
 from majorant.models.gaussian_mixture.starts import Views
+from majorant.search.record import StartRecord
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture
 from majorant.solvers.gaussian_em import EmRun, run_em
 
@@ -172,7 +172,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Irregular:
+class Degenerate:
     """A solution that is not regular, where it was when it was seen; its log-likelihood is in units of the points."""
 
     mixture: Mixture
@@ -183,7 +183,7 @@ class Irregular:
 
 @dataclass
 class Ledger:
-    """The best solution, the best irregular one, and where every run ended that was followed to its end.
+    """The best solution, the best degenerate one, and where every run ended that was followed to its end.
 
     Attributes
     ----------
@@ -198,30 +198,30 @@ class Ledger:
     offset: float = 0.0
     verbose: int = 0
     best: Candidate | None = None
-    best_irregular: Irregular | None = None
+    best_degenerate: Degenerate | None = None
     regular: list[StartRecord] = field(default_factory=list)
-    irregular: list[StartRecord] = field(default_factory=list)
+    degenerate: list[StartRecord] = field(default_factory=list)
     n_raced: int = 0
-    n_kicked: int = 0
+    n_perturbed: int = 0
 
     def offer(self, candidate: Candidate, source: str) -> None:
         """Record a solution, and keep it if it is the best of its sort."""
         end, fault = candidate.end, candidate.regularity.fault
         state = "at its maximum" if end.converged else "at the iteration limit"
         value = candidate.log_likelihood * self.unit + self.offset
-        number = len(self.regular) + len(self.irregular) + 1
-        report_start(number, source, value, state if fault is Fault.NONE else "irregular", self.verbose)
+        number = len(self.regular) + len(self.degenerate) + 1
+        report_start(number, source, value, state if fault is Fault.NONE else "degenerate", self.verbose)
         record = StartRecord(source, value, max(len(end.log_likelihoods), 1), end.converged)
-        (self.irregular if fault else self.regular).append(record)
+        (self.degenerate if fault else self.regular).append(record)
         if fault:
-            self.saw(Irregular(end.mixture, candidate.coordinates, candidate.log_likelihood, fault))
+            self.saw(Degenerate(end.mixture, candidate.coordinates, candidate.log_likelihood, fault))
         if self.best is None or candidate.rank < self.best.rank:
             self.best = candidate
 
-    def saw(self, solution: Irregular) -> None:
-        """Remember the irregular solution of highest likelihood."""
-        if self.best_irregular is None or solution.log_likelihood > self.best_irregular.log_likelihood:
-            self.best_irregular = solution
+    def saw(self, solution: Degenerate) -> None:
+        """Remember the degenerate solution of highest likelihood."""
+        if self.best_degenerate is None or solution.log_likelihood > self.best_degenerate.log_likelihood:
+            self.best_degenerate = solution
 
     @property
     def winner(self) -> Candidate:
@@ -231,4 +231,4 @@ class Ledger:
     @property
     def records(self) -> tuple[StartRecord, ...]:
         """The regular runs; where none is regular, those that could have been kept."""
-        return tuple(self.regular or self.irregular)
+        return tuple(self.regular or self.degenerate)

@@ -1,4 +1,4 @@
-"""The search for the highest regular maximum of a likelihood: a race of mixed starts, then kicks out of the best."""
+"""Search for the highest regular maximum: a race of mixed starts, then perturbations of the best."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.evidence.records import KICK
 from majorant.models.gaussian_mixture.coordinates import Coordinates
 from majorant.models.gaussian_mixture.descent import predicted
-from majorant.models.gaussian_mixture.kicks import kicked
-from majorant.models.gaussian_mixture.problem import Candidate, Irregular, Ledger, Problem
+from majorant.models.gaussian_mixture.perturbations import perturbed
+from majorant.models.gaussian_mixture.problem import Candidate, Degenerate, Ledger, Problem
 from majorant.models.gaussian_mixture.regularity import Fault
 from majorant.models.gaussian_mixture.starts import KINDS, OWN, Labels, partitions
+from majorant.search.record import PERTURBATION
 from majorant.solvers.gaussian import Array, CovarianceType, Mixture, log_likelihood, moments, triangle_to_matrix
 from majorant.solvers.gaussian_em import EmRun
 
@@ -22,8 +22,8 @@ N_STARTS = 24
 RACE = ((5, 8), (15, 3), (30, 2))
 """Steps of EM, and how many runs go on after them."""
 
-N_KICKS = 48
-KICK_RACE = ((3, 16), (8, 5), (15, 3))
+N_PERTURBATIONS = 48
+PERTURBATION_RACE = ((3, 16), (8, 5), (15, 3))
 MOST_ROUNDS = 30
 ROUGH, SOON = 1e-2, 100
 """Gain in log-likelihood that does not count while solutions are compared, and steps to come that near."""
@@ -48,7 +48,7 @@ class Search:
                 self._explore(released.coordinates, random, released)
 
     def _explore(self, coordinates: Coordinates, random: np.random.Generator, known: Candidate | None) -> None:
-        """A race of starts and kicks out of the best solution, in some coordinates."""
+        """A race of starts and perturbations out of the best solution, in some coordinates."""
         problem, u = self.problem, coordinates.of(self.problem.points)
         k = problem.n_components
         if k == 1:
@@ -70,7 +70,7 @@ class Search:
         assert here is not None
         if problem.is_hopeless:  # there is no answer to look for
             return
-        self._kick(u, coordinates, here, random)
+        self._perturb(u, coordinates, here, random)
 
     def _climb_from_all(self, u: Array, coordinates: Coordinates) -> None:
         """One component has all rows."""
@@ -80,24 +80,24 @@ class Search:
         self.ledger.n_raced += 1
 
     def _is_behind(self, run: EmRun, here: Candidate, margin: float) -> bool:
-        """Whether a run cannot be better than a solution: irregular where that is regular, or of lower likelihood."""
+        """Whether a run cannot be better than a solution: degenerate where that is regular, or of lower likelihood."""
         is_regular, was_regular = (fault is Fault.NONE for fault in (self.problem.fault(run), here.regularity.fault))
         if is_regular != was_regular:
             return was_regular
         return predicted(run) < here.end.log_likelihood + margin
 
-    def _kick(self, u: Array, coordinates: Coordinates, here: Candidate, random: np.random.Generator) -> None:
+    def _perturb(self, u: Array, coordinates: Coordinates, here: Candidate, random: np.random.Generator) -> None:
         k, n = self.problem.n_components, self.problem.total
         patience = max(2, min(k, 6)) if n >= 5 * here.end.mixture.n_parameters else 2 * k
         idle = 0
         # Solutions on the floor are no answers: it is only worth some rounds to look for others beside them.
         most = patience if here.regularity.fault is Fault.FLOORED else MOST_ROUNDS
         for _ in range(most):
-            self.ledger.n_kicked += N_KICKS
-            starts = kicked(here.end.mixture, u, self.problem.weights, N_KICKS, random)
+            self.ledger.n_perturbed += N_PERTURBATIONS
+            starts = perturbed(here.end.mixture, u, self.problem.weights, N_PERTURBATIONS, random)
             seen = [self._labels(u, here.end.mixture)]
             moved = False
-            for _, run in self._race(u, coordinates, starts, KICK_RACE):
+            for _, run in self._race(u, coordinates, starts, PERTURBATION_RACE):
                 if self._is_behind(run, here, ROUGH):
                     continue
                 labels = self._labels(u, run.mixture)
@@ -106,7 +106,7 @@ class Search:
                     continue
                 seen.append(labels)
                 candidate = self._candidate(u, coordinates, run, here)
-                self.ledger.offer(candidate, KICK)
+                self.ledger.offer(candidate, PERTURBATION)
                 if candidate.rank < (here.rank[0], here.rank[1] - ROUGH):
                     here, moved = candidate, True
             idle = 0 if moved else idle + 1
@@ -127,7 +127,7 @@ class Search:
             for i, end in runs:
                 fault = problem.fault(end)
                 if fault:
-                    self.ledger.saw(Irregular(end.mixture, coordinates, problem.in_points(coordinates, end), fault))
+                    self.ledger.saw(Degenerate(end.mixture, coordinates, problem.in_points(coordinates, end), fault))
                 entries.append((fault > 0, -predicted(end), i, end))
             entries.sort(key=lambda entry: entry[:3])
             return [(i, end) for *_, i, end in entries]
@@ -155,7 +155,7 @@ class Search:
 
         Groups that lie far apart are narrow beside the total covariance without being degenerate.
         """
-        seen, best = self.ledger.best_irregular, self.ledger.winner
+        seen, best = self.ledger.best_degenerate, self.ledger.winner
         if seen is None or seen.fault is not Fault.FLOORED:
             return None
         if best.regularity.fault is Fault.NONE and seen.log_likelihood <= best.log_likelihood:

@@ -10,7 +10,7 @@ import numpy as np
 from majorant.models.gaussian_mixture.coordinates import Frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.solvers.gaussian import Mixture
-from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
 from majorant.summary.normals import deviations_of
 
 MOST_SHOWN = 20
@@ -33,7 +33,7 @@ def rank_sentences(frames: Frames, covariance_type: str, names: Sequence[str] | 
     return said
 
 
-def irregularity(regularity: Regularity) -> str:
+def degeneracy(regularity: Regularity) -> str:
     """Why a solution is not regular; empty if it is."""
     k = len(regularity.sizes)
     parts = ", ".join(str(j + 1) for j in regularity.suspects[:MOST_SHOWN])
@@ -46,7 +46,7 @@ def irregularity(regularity: Regularity) -> str:
     return f"component {parts} (of {k}) has fewer than {max(regularity.least_size, 1):g} rows"
 
 
-def irregular_sentence(why: str, n_components: int, covariance_type: str) -> str:
+def degenerate_sentence(why: str, n_components: int, covariance_type: str) -> str:
     """Why no regular solution was found, and what to do."""
     simpler = "" if covariance_type in ("tied", "spherical") else ", or a simpler covariance_type"
     fewer = "use fewer components" if n_components > 1 else "more distinct rows are needed"
@@ -64,11 +64,11 @@ def mixture_summary(model: Any, mixture: Mixture, features: Sequence[str]) -> Su
         f"Gaussian mixture, {counted(k, 'component')}",
         f"{counted(d, 'feature')}, {kind} covariances",
         [
-            evidence_block(model.evidence_),
+            search_block(model.search_),
             Block("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", [Facts("fit", left, right)]),
             components_block(mixture, features),
         ],
-        [] if model.regular_ else [irregular_sentence(model.irregularity_, k, kind)],
+        [] if model.regular_ else [degenerate_sentence(model.degeneracy_, k, kind)],
     )
 
 

@@ -135,7 +135,7 @@ class Harmonium(HarmoniumBase):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
-    evidence_ : Evidence
+    search_ : SearchReport
         Every start, and where the certificate holds a bound that no harmonium with this penalty can pass.
     trace_ : Trace
         The objective after every iteration of the start that was kept.

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, report_start
 from majorant.data.chunks import Block
-from majorant.evidence.records import StartRecord
 from majorant.models.harmonium.certificate import Curvature
 from majorant.models.harmonium.certificate_words import TOLERANCE, tolerance_of
 from majorant.models.harmonium.factor_analysis import WIDEST, FactorAnalysis
@@ -21,6 +20,7 @@ from majorant.models.harmonium.proper import renewed, shrunk
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.start import base_rates, random_start, svd_start
 from majorant.models.harmonium.views import LEAST_VARIANCE, MOST_VARIANCE
+from majorant.search.record import StartRecord
 from majorant.solvers.smooth import SmoothResult, lbfgs
 
 Array = NDArray[np.float64]

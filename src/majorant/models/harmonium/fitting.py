@@ -26,7 +26,6 @@ from majorant._validation import (
 )
 from majorant.data.chunks import effective_threads
 from majorant.engine.trace import Trace
-from majorant.evidence import Certificate, Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.harmonium.annotation import AnnotationMixin
 from majorant.models.harmonium.certificate import is_large
@@ -55,6 +54,8 @@ from majorant.models.harmonium.summary import harmonium_summary
 from majorant.models.harmonium.supervision import Supervision
 from majorant.models.harmonium.tables import Table, n_rows, read_tables
 from majorant.models.harmonium.views import View, check_views
+from majorant.results.certificate import Certificate
+from majorant.search import SearchReport
 from majorant.summary import Summary
 
 Array = NDArray[np.float64]
@@ -225,11 +226,11 @@ class HarmoniumBase(
         self.certificate_eigenvalue_ = None if optimal is None else optimal.eigenvalue
         self.certificate_stationarity_ = None if optimal is None else optimal.stationarity
         self.n_allowed_ = n_components + found.n_grown
-        self.evidence_ = Evidence(
+        self.search_ = SearchReport(
             found.records,
             OBJECTIVES[self.method_],
             "min",
-            lower_bound=optimal.lower_bound if optimal is not None and self.certificate_.is_global else None,
+            proved_bound=optimal.lower_bound if optimal is not None and self.certificate_.is_global else None,
             note=self.certificate_.sentence,
             bound_on="harmonium with this penalty",
         )

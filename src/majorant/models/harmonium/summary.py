@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from majorant.models.harmonium.reading import too_large_a_penalty, top_features, view_weights
-from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
 
 MOST_COMPONENTS = 20
 MOST_FEATURES = 3
@@ -13,18 +13,18 @@ SIGNS = "Correlated columns may have opposite signs in a component: read them to
 
 
 def harmonium_summary(model: Any) -> Summary:
-    """Evidence, fit, views, and each component by the columns that speak most for it."""
+    """Search report, fit, views, and each component by the columns that speak most for it."""
     facts = Facts(
         "fit",
         [
-            Fact(model.evidence_.objective_name, model.objective_, 5),
+            Fact(model.search_.objective_name, model.objective_, 5),
             Fact("l2", model.l2_, 4),
             Fact("largest l2", model.largest_l2_, 4),
         ],
         [Fact("rows", model.n_samples_), Fact("components", model.rank_), Fact("allowed", model.n_allowed_)],
     )
     blocks = [
-        evidence_block(model.evidence_),
+        search_block(model.search_),
         Block("FIT", f"L-BFGS, {counted(model.n_iter_, 'iteration')}", [facts]),
         Block("VIEWS", "", [_views(model)]),
         Block("COMPONENTS", "", _components(model)),

@@ -162,7 +162,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedBase):  # type: ignore[mis
         The weights that were tried, and the held-out loss of each at its own penalty; empty where none was chosen.
     components_, intercept_, noise_variance_, n_components_, rank_, l2_, largest_l2_, l2_path_
         See `Harmonium`.
-    certificate_, objective_, views_, n_iter_, n_samples_, evidence_, trace_
+    certificate_, objective_, views_, n_iter_, n_samples_, search_, trace_
         See `Harmonium`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
@@ -422,7 +422,7 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedBase):  # type: ignore[misc]
         The weights that were tried, and the held-out loss of each at its own penalty; empty where none was chosen.
     components_, intercept_, noise_variance_, n_components_, rank_, l2_, largest_l2_, l2_path_
         See `Harmonium`.
-    certificate_, objective_, views_, n_iter_, n_samples_, evidence_, trace_
+    certificate_, objective_, views_, n_iter_, n_samples_, search_, trace_
         See `Harmonium`.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from majorant.data.measure import empirical_measure
 from majorant.data.rows import Rows
-from majorant.evidence.certificate import Certificate
+from majorant.results.certificate import Certificate
 from majorant.solvers.kmeans_bounds import Effort, kmeans_lower_bound
 from majorant.solvers.nearest import assign
 

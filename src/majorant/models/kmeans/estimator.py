@@ -29,15 +29,15 @@ from majorant.data.measure import safe_scale, square_unit
 from majorant.data.rows import Rows, rows_in_memory, rows_streamed
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.evidence.certificate import Certificate
-from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.kmeans.certify import certificate, quick_bound
 from majorant.models.kmeans.search import SEEDED, Found, Search, cluster_weights
 from majorant.registry import ModelCard, register
+from majorant.results.certificate import Certificate
+from majorant.search.record import SearchReport
 from majorant.solvers.nearest import assign, squared_distances
 from majorant.summary import Block as Part
-from majorant.summary import Fact, Facts, Summary, clusters_block, counted, evidence_block
+from majorant.summary import Fact, Facts, Summary, clusters_block, counted, search_block
 
 ACCEPTED: dict[str, Any] = {
     "accept_sparse": "csr",
@@ -88,13 +88,13 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
     n_init : "auto" or int, default="auto"
         Number of starts: 1 swap search, 10 descents of Lloyd's, 1 for an array of centres.
     algorithm : {"swap", "lloyd", "elkan"}, default="swap"
-        "swap": greedy exact swaps of centres, moves of single rows, and kicks out of local optima [3]_. "lloyd" and
+        "swap": greedy exact swaps of centres, moves of single rows, and perturbations of local optima [3]_. "lloyd" and
         "elkan" stop at the optimum nearest to their start; they give the same iterates, and here are the same code.
         Lloyd's is also what runs for sparse rows, with `bounds`, and from any `init` but "auto" and "k-means++": a
         start or a bound that was chosen is left to do its part.
     effort : {"fast", "default", "best"}, default="default"
-        How long the swap search goes on: without kicks, at most 40, at most 600 (fewer on large data); it stops early
-        when kicks keep leading back to the same optimum.
+        How long the swap search goes on: no perturbations, at most 40, or at most 600 (fewer on large data). It stops
+        early when perturbations keep leading back to the same optimum.
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is Lloyd's iteration. A policy such as
         ``GibbsLimit(eta=0.1)`` runs generalized majorization-minimization.
@@ -125,7 +125,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
-    evidence_ : Evidence
+    search_ : SearchReport
         Every start, how many reached the best optimum, how far the second is.
     trace_ : Trace
         Objective and bound, iteration by iteration.
@@ -265,7 +265,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         self.inertia_ = float(solution.objective * unit)
         self.n_iter_ = solution.n_iter
         bound = quick_bound(rows, solution.theta)
-        self.evidence_ = Evidence(found.records, "SSE", "min", lower_bound=bound, note=found.note).scaled(unit)
+        self.search_ = SearchReport(found.records, "SSE", "min", proved_bound=bound, note=found.note).scaled(unit)
         self.trace_ = solution.trace.scaled(unit)
 
     def _nearest(self, X: Any) -> NDArray[np.int32]:
@@ -424,7 +424,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             f"k-means, {counted(k, 'cluster')}",
             f"{counted(n, 'row')}, {counted(d, 'feature')}",
             [
-                evidence_block(self.evidence_),
+                search_block(self.search_),
                 Part("FIT", f"reached in {counted(self.n_iter_, 'iteration')}", [size]),
                 clusters_block(self.labels_, self.cluster_centers_, self._feature_names()),
             ],

@@ -23,15 +23,15 @@ from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.problem import FirstLatent
 from majorant.engine.trace import Trace
-from majorant.evidence.records import SAME_OPTIMUM, StartRecord
 from majorant.models.kmeans.family import KMeansFamily
+from majorant.search.record import SAME_OPTIMUM, StartRecord
 from majorant.solvers.nearest import assign
 from majorant.solvers.swap import SwapResult, swap_search
 from majorant.starts.restarts import Start, best_of
 from majorant.starts.seeding import plus_plus, random_partition, random_rows
 
 SEEDED = {"auto": "k-means++", "k-means++": "k-means++", "random": "random rows", "forgy": "random rows"}
-"""Starts that are seeds, and what the evidence calls them."""
+"""Starts that are seeds, and what the search report calls them."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Found:
     records : tuple of StartRecord
         Where every start ended.
     note : str
-        What a reader of the evidence must know.
+        What a reader of the search report must know.
     """
 
     solution: Solution[NDArray[Any]]
@@ -99,7 +99,7 @@ class Search:
     def _by_swaps(
         self, rows: Rows, data: Chunks, random: np.random.RandomState
     ) -> tuple[Solution[NDArray[Any]], tuple[StartRecord, ...]]:
-        """The best of some swap searches; every descent of each is on record, those after kicks too."""
+        """The best of some swap searches; every descent of each is on record, those after perturbations too."""
         n_init = 1 if self.n_init == "auto" else int(self.n_init)
         measure, records = rows.measure, list[StartRecord]()
         best: SwapResult | None = None

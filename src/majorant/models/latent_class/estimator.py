@@ -31,7 +31,6 @@ from majorant.data.chunks import Chunks
 from majorant.data.measure import empirical_measure
 from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.evidence.records import Evidence
 from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
 from majorant.models.latent_class.design import Design, in_units, make_design, most_rows, unit_of_each
@@ -41,6 +40,7 @@ from majorant.models.latent_class.stream import rows_with_labels
 from majorant.models.latent_class.summary import latent_class_summary
 from majorant.models.latent_class.targets import Targets, read_targets
 from majorant.registry import ModelCard, register
+from majorant.search.record import SearchReport
 from majorant.solvers.covariance import deviations_of
 from majorant.solvers.logits import log_probabilities
 from majorant.summary import Summary
@@ -168,7 +168,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
-    evidence_ : Evidence
+    search_ : SearchReport
         Every start, how many reached the best optimum, how far the second is.
     trace_ : Trace
         Cost and bound of every iteration of the start that was kept.
@@ -468,7 +468,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
         self.n_iter_ = len(found.trace)
         self.n_samples_ = n_rows
         self.total_weight_ = total * design.unit
-        self.evidence_ = Evidence(found.records, "cost", "min", note=note).scaled(design.unit)
+        self.search_ = SearchReport(found.records, "cost", "min", note=note).scaled(design.unit)
         self.trace_ = found.trace.scaled(design.unit)
 
     # Predictions

@@ -13,11 +13,11 @@ from majorant.data.chunks import Chunks
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.trace import Trace
-from majorant.evidence.records import StartRecord
 from majorant.models.latent_class.design import Design
 from majorant.models.latent_class.family import LatentClasses, LatentClassFamily
 from majorant.models.latent_class.joint import JointCost
 from majorant.models.latent_class.starts import Relaxed, as_start, starts
+from majorant.search.record import StartRecord
 from majorant.solvers.smooth import SmoothResult
 from majorant.starts.restarts import Start
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.models.base import ACTIVE_SHARE
-from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
 
 Array = NDArray[np.float64]
 
@@ -21,7 +21,7 @@ NO_FEATURES = "With a kernel no feature speaks for or against a class by itself.
 
 
 def latent_class_summary(model: Any) -> Summary:
-    """Evidence, fit, and each latent class: how many rows it holds, what defines it, what it predicts."""
+    """Search report, fit, and each latent class: how many rows it holds, what defines it, what it predicts."""
     facts = Facts(
         "fit",
         [
@@ -32,7 +32,7 @@ def latent_class_summary(model: Any) -> Summary:
         [Fact("rows", model.n_samples_), Fact("active classes", model.n_active_classes_)],
     )
     blocks = [
-        evidence_block(model.evidence_),
+        search_block(model.search_),
         Block("FIT", f"{'EM and L-BFGS' if model.beta == 1 else 'EM'}, {counted(model.n_iter_, 'iteration')}", [facts]),
         Block("LATENT CLASSES", "", _classes(model)),
     ]

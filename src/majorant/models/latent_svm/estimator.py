@@ -22,7 +22,6 @@ from majorant._validation import (
 from majorant.data.chunks import Block
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.evidence.records import Evidence
 from majorant.models.latent_svm.bags import Samples, canonical_order, read_samples
 from majorant.models.latent_svm.search import NAMED, LatentSVMSearch, own_regions
 from majorant.models.latent_svm.summary import latent_svm_summary
@@ -36,6 +35,7 @@ from majorant.models.margin import (
     vanishes,
 )
 from majorant.registry import ModelCard, register
+from majorant.search.record import SearchReport
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
 from majorant.summary import Summary
@@ -137,9 +137,9 @@ class LatentSVC(MarginClassifier):
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X was a table with column names.
-    evidence_ : Evidence
+    search_ : SearchReport
         Every start, how many reached the best optimum, how far the second is. Where every sample has one region the
-        problem is convex, and its `lower_bound` is proved.
+        problem is convex, and its `proved_bound` is proved.
     trace_ : Trace
         Objective and bound of every iteration, and which share of the latent values was not the tightest bound's.
 
@@ -342,7 +342,7 @@ class LatentSVC(MarginClassifier):
         # of a convex problem: where every sample has one region, the last bound is the objective itself
         lowest = solution.objective - solution.theta.gap if problem.bags.width == 1 else None
         note = self._note(problem)
-        self.evidence_ = Evidence(found.records, "objective", "min", lower_bound=lowest, note=note)
+        self.search_ = SearchReport(found.records, "objective", "min", proved_bound=lowest, note=note)
 
     def _note(self, problem: BagProblem) -> str:
         """What one start says, and how to get others."""

@@ -6,16 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
 
 MOST_CLASSES = 30
 MOST_IN_CONFUSION = 12
 
 
 def latent_svm_summary(model: Any) -> Summary:
-    """Evidence, fit, the classes, and which of them are taken for which."""
+    """Search report, fit, the classes, and which of them are taken for which."""
     n, d = len(model.latent_), model.n_features_in_
-    blocks = [evidence_block(model.evidence_), fit_block(model, "sample"), *class_blocks(model)]
+    blocks = [search_block(model.search_), fit_block(model, "sample"), *class_blocks(model)]
     size = f"{counted(n, 'sample')} of {counted(model.n_regions_, 'region')}, {counted(d, 'feature')}"
     return Summary(f"latent SVM, {counted(len(model.classes_), 'class', 'classes')}", size, blocks)
 

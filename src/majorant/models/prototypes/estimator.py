@@ -30,7 +30,6 @@ from majorant._validation import (
 from majorant.data.chunks import Chunks
 from majorant.data.measure import square_unit
 from majorant.engine.trace import Trace
-from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.base import LatentVariableModel
 from majorant.models.kmeans.search import Found
 from majorant.models.prototypes.conditional import ConditionalLoss
@@ -44,6 +43,7 @@ from majorant.models.prototypes.search import (
 )
 from majorant.models.prototypes.summary import prototypes_summary
 from majorant.registry import ModelCard, register
+from majorant.search.record import SearchReport, StartRecord
 from majorant.summary import Summary
 
 ACCEPTED: dict[str, Any] = {"dtype": np.float64, "order": "C"}
@@ -147,7 +147,7 @@ class LatentPrototypeClassifier(
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
-    evidence_ : Evidence
+    search_ : SearchReport
         Every start, how many reached the best optimum, how far the second is. A start is one of a class, beside all
         other classes at their best; by gradient there is one start.
     trace_ : Trace
@@ -276,12 +276,12 @@ class LatentPrototypeClassifier(
             )
 
     def _fitted_to_own(self, found: list[Found], unit: float) -> list[NDArray[np.float64]]:
-        """Poses of each class about its origin, as they were found, with objective, evidence and history."""
+        """Poses of each class about its origin, as they were found, with objective, search and history."""
         records, trace, total = together(found)
         self.objective_ = total * unit
         self.n_iter_ = len(trace)
         note = "A start is one of a class, beside all other classes at their best." if len(found) > 1 else ""
-        self.evidence_ = Evidence(records, "free energy", "min", note=note).scaled(unit)
+        self.search_ = SearchReport(records, "free energy", "min", note=note).scaled(unit)
         self.trace_ = trace.scaled(unit)
         return [f.solution.theta for f in found]
 
@@ -302,7 +302,7 @@ class LatentPrototypeClassifier(
         total = rows.total_weight
         self.objective_ = trained.value * total
         self.n_iter_ = trained.n_iter
-        self.evidence_ = Evidence(
+        self.search_ = SearchReport(
             (StartRecord("EM", self.objective_, trained.n_iter, trained.converged),),
             "conditional loss",
             "min",

@@ -14,9 +14,9 @@ from majorant.data.measure import Measure, safe_scale
 from majorant.data.rows import Rows, rows_in_memory
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.trace import Trace
-from majorant.evidence.records import StartRecord
 from majorant.models.kmeans.search import Found, Search
 from majorant.models.prototypes.family import PoseFamily
+from majorant.search.record import StartRecord
 from majorant.solvers.nearest import squared_distances
 from majorant.starts.restarts import Start, best_of
 from majorant.starts.seeding import plus_plus

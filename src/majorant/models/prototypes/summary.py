@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
 
 MOST_CLASSES = 30
 MOST_POSES = 10
@@ -14,7 +14,7 @@ MOST_IN_CONFUSION = 12
 
 
 def prototypes_summary(model: Any) -> Summary:
-    """Evidence, fit, the classes and their poses, and which classes are taken for which."""
+    """Search report, fit, the classes and their poses, and which classes are taken for which."""
     labels = [str(label) for label in model.classes_]
     n, d = len(model.poses_), model.n_features_in_
     total = float(model.confusion_.sum())
@@ -22,11 +22,11 @@ def prototypes_summary(model: Any) -> Summary:
     how = "EM" if model.method == "em" else "gradient, from EM"
     facts = Facts(
         "fit",
-        [Fact(model.evidence_.objective_name, model.objective_, 2), Fact("temperature", model.temperature_, 4)],
+        [Fact(model.search_.objective_name, model.objective_, 2), Fact("temperature", model.temperature_, 4)],
         [Fact("rows", n), Fact("right on the fit", right, 3)],
     )
     blocks = [
-        evidence_block(model.evidence_),
+        search_block(model.search_),
         Block("FIT", f"{how}, {counted(model.n_iter_, 'iteration')}", [facts]),
         Block("POSES", "", _poses(model, labels)),
     ]

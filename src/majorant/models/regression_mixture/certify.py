@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_choice, check_positive, check_sample_weight
-from majorant.evidence.certificate import Certificate
 from majorant.models.base import refuse_stored
 from majorant.models.formula_estimator import through_formula
 from majorant.models.regression_mixture.design import Design, design_in_memory
 from majorant.models.regression_mixture.inference import UncertainLines
+from majorant.results.certificate import Certificate
 from majorant.solvers.mixture_bounds import Effort, UpperBound, regressions_upper_bound
 
 FITTED_SHARE = 0.5

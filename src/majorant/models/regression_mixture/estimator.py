@@ -138,7 +138,7 @@ class RegressionMixture(CertifiableLines):
         BIC and ICL count rows, not groups, as flexmix does, and weights where rows have them; lower is better.
     regular_ : bool
         Whether the solution is a regular one; otherwise no regular one was found, and a warning says why.
-    irregularity_ : str
+    degeneracy_ : str
         That warning; empty where the solution is a regular one.
     excluded_ : dict or None
         The best solution seen that is better but not regular: its ``log_likelihood``, ``sigma_ratio``,
@@ -177,7 +177,7 @@ class RegressionMixture(CertifiableLines):
         Where X had column names; by a formula the names of its terms.
     formula_ : Formula
         After `from_formula` or `fit_formula`: data frames then go through it.
-    evidence_ : Evidence
+    search_ : SearchReport
     trace_ : Trace
 
     References

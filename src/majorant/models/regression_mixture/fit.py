@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, Tightest
 from majorant.engine.trace import Trace
-from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.design import Design, sample_size
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
 from majorant.models.regression_mixture.lines import LineContest, run_em
@@ -21,6 +20,7 @@ from majorant.models.regression_mixture.parameters import Regressions
 from majorant.models.regression_mixture.race import Found, Race, Run, followed, of_all_rows
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Sample, elemental, pooled
 from majorant.models.regression_mixture.words import EXACT_LINE
+from majorant.search.record import StartRecord
 from majorant.starts.restarts import Start, best_of
 
 
@@ -34,7 +34,7 @@ class Fitted:
     records : tuple of StartRecord
     optima : tuple of (objective, Regressions)
         Distinct ones, best first.
-    irregular : str
+    degenerate : str
         Why the solution does not count; empty where it does.
     excluded : Run or None
     note : str
@@ -43,7 +43,7 @@ class Fitted:
     solution: Solution[Regressions]
     records: tuple[StartRecord, ...]
     optima: tuple[tuple[float, Regressions], ...]
-    irregular: str = ""
+    degenerate: str = ""
     excluded: Run[Regressions] | None = None
     note: str = ""
 
@@ -84,7 +84,7 @@ def fit_lines(
     starts = _starts(contest, init, n_init, draws)
     solution, records = best_of(starts, descend, verbose=verbose)
     optima = ((solution.objective, solution.theta),)
-    return Fitted(solution, records, optima, contest.irregularity(solution.theta))
+    return Fitted(solution, records, optima, contest.degeneracy(solution.theta))
 
 
 def _starts(contest: LineContest, init: str | Regressions, n_init: int, draws: np.random.Generator) -> Iterator[Start]:
@@ -115,8 +115,8 @@ def _one_line(contest: LineContest) -> Fitted:
     else:
         solution = minimize(family, contest.design.data, theta=theta, max_iter=2)
     record = StartRecord("least squares", solution.objective, 1, True)
-    irregular = EXACT_LINE if contest.design.standard.exact else ""
-    return Fitted(solution, (record,), ((solution.objective, theta),), irregular)
+    degenerate = EXACT_LINE if contest.design.standard.exact else ""
+    return Fitted(solution, (record,), ((solution.objective, theta),), degenerate)
 
 
 def _raced(contest: LineContest, draws: np.random.Generator, verbose: int) -> Fitted:
@@ -126,13 +126,13 @@ def _raced(contest: LineContest, draws: np.random.Generator, verbose: int) -> Fi
     for i, run in enumerate(found.optima):
         solutions.append(_traced(contest, run))
         end = replace(run, theta=solutions[i].theta, objective=solutions[i].objective)
-        ends[i] = replace(end, irregular=contest.irregularity(end.theta) or contest.held_back(end))
+        ends[i] = replace(end, degenerate=contest.degeneracy(end.theta) or contest.held_back(end))
         if ends[i].is_regular and not is_stream:  # of a stream none is an optimum before it was followed on all rows
             break
     found = followed(found, ends, contest.constant)
     solution = next(s for s in solutions if s.theta is found.best.theta)
     optima = tuple((run.objective, run.theta) for run in found.optima)
-    return Fitted(solution, found.records, optima, found.best.irregular, found.excluded, found.note)
+    return Fitted(solution, found.records, optima, found.best.degenerate, found.excluded, found.note)
 
 
 def _on_a_sample(contest: LineContest, draws: np.random.Generator, verbose: int) -> Found[Regressions]:
@@ -146,7 +146,7 @@ def _on_a_sample(contest: LineContest, draws: np.random.Generator, verbose: int)
         return found
     family, theta = RegressionFamily(contest.n_components, contest.rule), found.excluded.theta
     objective = design.data.map_sum(lambda block: family.tight_pass(theta, block)[0])  # to follow it may take long
-    excluded = replace(found.excluded, objective=objective, irregular=contest.irregularity(theta))
+    excluded = replace(found.excluded, objective=objective, degenerate=contest.degeneracy(theta))
     return replace(found, excluded=excluded)
 
 

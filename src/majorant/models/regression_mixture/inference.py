@@ -131,7 +131,7 @@ class UncertainLines(FittedLines):
     ) -> Bootstrap:
         """Refit on data drawn anew.
 
-        Every refit starts at this fit (so it says nothing about other optima: for those see `evidence_` and
+        Every refit starts at this fit (so it says nothing about other optima: for those see `search_` and
         ``mj.stability``), and its components are matched to those of the fit. Refits that fail, or end at a solution
         that is not regular, are counted and left out.
 
@@ -155,7 +155,7 @@ class UncertainLines(FittedLines):
         Returns
         -------
         Bootstrap
-            ``samples``, ``standard_errors()``, ``intervals(level)``, ``n_failed``, ``n_irregular``, ``sentence``.
+            ``samples``, ``standard_errors()``, ``intervals(level)``, ``n_failed``, ``n_degenerate``, ``sentence``.
 
         Raises
         ------

@@ -55,7 +55,7 @@ def why_no_errors(model: Any) -> str:
     if model.trim > 0:
         return "the information of the rows that are left knows nothing of those that were trimmed: resample the rows"
     if not model.regular_:
-        return str(model.irregularity_)
+        return str(model.degeneracy_)
     return (
         "the observed information is singular: the rows do not determine all parameters; "
         "fit fewer components or leave out columns that are combinations of others"

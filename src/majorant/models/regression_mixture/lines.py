@@ -119,11 +119,11 @@ class LineContest:
             objective=objective,
             n_iter=run.n_iter + n_iter,
             converged=converged,
-            irregular=self.irregularity(theta),
+            degenerate=self.degeneracy(theta),
             is_whole=run.is_whole and len(rows.y) == len(self.design.y) <= IN_ONE_CALL,
         )
 
-    def irregularity(self, theta: Regressions) -> str:
+    def degeneracy(self, theta: Regressions) -> str:
         """Why a solution does not count; empty where it does."""
         if not np.isfinite(theta.coef).all():
             return "its coefficients are no numbers"

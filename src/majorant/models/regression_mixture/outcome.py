@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.engine.trace import Trace
-from majorant.evidence.records import Evidence, StartRecord
 from majorant.models.regression_mixture.race import Run
 from majorant.models.regression_mixture.settings import Settings
-from majorant.models.regression_mixture.words import of_irregular, what_would_admit
+from majorant.models.regression_mixture.words import of_degenerate, what_would_admit
+from majorant.search.record import SearchReport, StartRecord
 
 Values = Mapping[str, NDArray[np.float64]]
 
@@ -42,7 +42,7 @@ def excluded_solution(
         "sigma_ratio": run.theta.sigma_ratio,
         "smallest_component": float(run.theta.weights.min()) * total_weight,
         "regular_from": regular_from,
-        "reason": run.irregular,
+        "reason": run.degenerate,
         **values,
     }
 
@@ -53,7 +53,7 @@ def fitted_attributes(
     *,
     center: NDArray[np.float64],
     standard_errors: dict[str, Any] | None,
-    irregular: str,
+    degenerate: str,
     is_exact: bool,
     converged: bool,
     n_iter: int,
@@ -72,13 +72,13 @@ def fitted_attributes(
         "center_": center.copy(),
         "center_fits_": values["level"],
         "standard_errors_": standard_errors,
-        "regular_": not irregular,
-        "irregularity_": of_irregular(irregular, settings.n_components, settings.response),
+        "regular_": not degenerate,
+        "degeneracy_": of_degenerate(degenerate, settings.n_components, settings.response),
         "is_exact_": is_exact,
         "converged_": bool(converged),
         "n_iter_": int(n_iter),
         "excluded_": excluded,
         "optima_": list(optima),
-        "evidence_": Evidence(records, "log-likelihood", "max", note=note),
+        "search_": SearchReport(records, "log-likelihood", "max", note=note),
         "trace_": trace,
     }

@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from majorant.data.chunks import Block
 from majorant.data.storage import StoredRows
-from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.design import Design, design_in_memory, design_streamed
 from majorant.models.regression_mixture.family import RegressionFamily
 from majorant.models.regression_mixture.fit import Fitted, fit_lines
@@ -20,6 +19,7 @@ from majorant.models.regression_mixture.outcome import criteria, excluded_soluti
 from majorant.models.regression_mixture.parameters import Regressions, logits_of
 from majorant.models.regression_mixture.settings import Given, Outcome, Settings
 from majorant.models.regression_mixture.words import of_columns
+from majorant.search.record import StartRecord
 
 
 def fit_plain(
@@ -54,8 +54,8 @@ def fit_plain(
     said: list[tuple[str, type[Warning]]] = []
     if design.standard.dropped:
         said.append((of_columns(design, settings.feature_names), LinAlgWarning))
-    if fitted.irregular:
-        said.append((attributes["irregularity_"], ConvergenceWarning))
+    if fitted.degenerate:
+        said.append((attributes["degeneracy_"], ConvergenceWarning))
     return Outcome(attributes, said)
 
 
@@ -87,7 +87,7 @@ def _fit_attributes(
         settings,
         center=design.standard.origin[:-1],
         standard_errors=None if exact else standard_errors(design, theta, common=settings.rule.common),
-        irregular=fitted.irregular,
+        degenerate=fitted.degenerate,
         is_exact=exact,
         converged=solution.converged,
         n_iter=solution.n_iter,

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, report_start
-from majorant.evidence.records import SAME_OPTIMUM, StartRecord
+from majorant.search.record import SAME_OPTIMUM, StartRecord
 
 MOST_ROUNDS, LEAST_ROUNDS = 12, 4
 MOST_STARTS, STARTS_ON_A_SAMPLE = 64, 32
@@ -64,7 +64,7 @@ class Run(Generic[Theta]):
         Minus the log-likelihood, in the units of the fit.
     n_iter : int
     converged : bool
-    irregular : str
+    degenerate : str
         Why the solution does not count; empty where it does.
     met : tuple of (source, n_iter)
         Runs that came to the same place and were not continued.
@@ -80,14 +80,14 @@ class Run(Generic[Theta]):
     objective: float = np.inf
     n_iter: int = 0
     converged: bool = False
-    irregular: str = ""
+    degenerate: str = ""
     met: tuple[tuple[str, int], ...] = ()
     is_whole: bool = True
     path: tuple[float, ...] = ()
 
     @property
     def is_regular(self) -> bool:
-        return not self.irregular
+        return not self.degenerate
 
 
 def entrants(starts: Sequence[tuple[str, Theta]]) -> list[Run[Theta]]:
@@ -175,7 +175,7 @@ class Found(Generic[Theta]):
     best : Run
     records : tuple of StartRecord
     optima : tuple of Run
-        The distinct regular ones, best first; irregular ones where there are no others.
+        The distinct regular ones, best first; degenerate ones where there are no others.
     excluded : Run or None
         A better solution that the regularity rule leaves out.
     note : str
@@ -201,7 +201,7 @@ class Race(Generic[Theta]):
     contest: Contest[Theta]
     verbose: int = 0
     _finals: list[Run[Theta]] = field(default_factory=list)
-    _irregular: list[Run[Theta]] = field(default_factory=list)
+    _degenerate: list[Run[Theta]] = field(default_factory=list)
     _bank: list[Run[Theta]] = field(default_factory=list)
     _free: list[Run[Theta]] = field(default_factory=list)
 
@@ -258,15 +258,15 @@ class Race(Generic[Theta]):
 
     def _keep(self, ends: list[Run[Theta]]) -> None:
         for run in ends:
-            run = replace(run, irregular=run.irregular or self.contest.held_back(run))
-            (self._finals if run.is_regular else self._irregular).append(run)
+            run = replace(run, degenerate=run.degenerate or self.contest.held_back(run))
+            (self._finals if run.is_regular else self._degenerate).append(run)
             result = "tolerance reached" if run.converged else "iteration limit reached"
             shown = -run.objective - self.contest.constant
             report_start(
-                len(self._finals) + len(self._irregular),
+                len(self._finals) + len(self._degenerate),
                 run.source,
                 shown,
-                result if run.is_regular else f"{result}, left out as irregular",
+                result if run.is_regular else f"{result}, left out as degenerate",
                 self.verbose,
             )
         self._bank = self._distinct(sorted(self._finals, key=lambda run: run.objective), 4)
@@ -283,8 +283,10 @@ class Race(Generic[Theta]):
 
     def _found(self, n_started: int) -> Found[Theta]:
         is_regular = bool(self._bank)
-        candidates = self._bank if is_regular else self._distinct(sorted(self._irregular, key=lambda r: r.objective), 4)
-        finals = self._finals if is_regular else self._irregular
+        candidates = (
+            self._bank if is_regular else self._distinct(sorted(self._degenerate, key=lambda r: r.objective), 4)
+        )
+        finals = self._finals if is_regular else self._degenerate
         records = tuple(
             StartRecord(source, run.objective, n_iter, run.converged)
             for run in finals
@@ -316,7 +318,7 @@ class Race(Generic[Theta]):
         Those that the bound on the variances held back are let go first: their maximum, if any, lies beyond it.
         """
         contest = self.contest
-        held = self._distinct(sorted(self._irregular, key=lambda run: run.objective), 2)
+        held = self._distinct(sorted(self._degenerate, key=lambda run: run.objective), 2)
         ends = contest.run(contest.whole, [*self._free, *held], contest.max_iter, contest.tol, free=True)
         better = (end for end in self._admissible(ends) if end.objective < best.objective - self._same(best.objective))
         return next(better, None)

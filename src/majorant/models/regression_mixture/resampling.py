@@ -34,7 +34,7 @@ class Bootstrap:
         Refits that were asked for.
     n_failed : int
         Of them, how many ended in an error; `failure` is the first.
-    n_irregular : int
+    n_degenerate : int
         How many ended at a solution that is not regular. Neither these nor the failed ones count.
     failure : str
     samples : dict of ndarray of shape (n_used, ...)
@@ -44,14 +44,14 @@ class Bootstrap:
     kind: Literal["parametric", "case"]
     n_resamples: int
     n_failed: int
-    n_irregular: int
+    n_degenerate: int
     failure: str
     samples: Mapping[str, Array]
 
     @property
     def n_used(self) -> int:
         """Refits that count."""
-        return self.n_resamples - self.n_failed - self.n_irregular
+        return self.n_resamples - self.n_failed - self.n_degenerate
 
     def standard_errors(self) -> dict[str, Array]:
         """Standard deviations of the refits' parameters, by name."""
@@ -69,8 +69,8 @@ class Bootstrap:
         text = f"{counted(self.n_used, 'refit')} on {how}, each from the fit itself as its start"
         if self.n_failed:
             text += f"; {self.n_failed} of {self.n_resamples} failed ({self.failure})"
-        if self.n_irregular:
-            text += f"; {self.n_irregular} of {self.n_resamples} ended at a solution that is not regular"
+        if self.n_degenerate:
+            text += f"; {self.n_degenerate} of {self.n_resamples} ended at a solution that is not regular"
         return f"{text}."
 
 
@@ -170,8 +170,8 @@ def bootstrap(
             f"{f' ({failures[0]})' if failures else ''}: there is nothing to take errors from"
         )
     samples = {name: np.array([end[name] for end in found]) for name in PARAMETERS}
-    n_irregular = len(ends) - len(found) - len(failures)
-    return Bootstrap(kind, n_resamples, len(failures), n_irregular, failures[0] if failures else "", samples)
+    n_degenerate = len(ends) - len(found) - len(failures)
+    return Bootstrap(kind, n_resamples, len(failures), n_degenerate, failures[0] if failures else "", samples)
 
 
 Draw = Callable[[np.random.RandomState], tuple[Array, "Array | None"]]

@@ -8,13 +8,13 @@ import numpy as np
 
 from majorant.models.regression_mixture.intervals import intervals, reservations, why_no_errors
 from majorant.models.regression_mixture.words import what_would_admit
-from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, evidence_block
+from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
 
 MOST_FEATURES = 20
 
 
 def regression_summary(model: Any) -> Summary:
-    """Evidence, criteria, the lines; what was left out.
+    """Search report, criteria, the lines; what was left out.
 
     Parameters
     ----------
@@ -57,13 +57,13 @@ def regression_summary(model: Any) -> Summary:
         certain = counted(int(np.count_nonzero(q.max(axis=1) > 0.9)), "row")
         note = f"{certain} of {n} belong to one component with probability above 0.9."
     blocks = [
-        evidence_block(model.evidence_),
+        search_block(model.search_),
         Block("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (criteria,)),
         Block("COMPONENTS", "" if model.regular_ else "not a regular solution", (lines, note)),
         *_gating(model),
         Block("INTERVALS", "95 %, from the observed information", _intervals(model, features)),
     ]
-    look_out = [] if model.regular_ else [model.irregularity_]
+    look_out = [] if model.regular_ else [model.degeneracy_]
     look_out += [] if model.excluded_ is None else [what_would_admit(model.excluded_, model.max_sigma_ratio)]
     family = "" if model._response.has_normal_noise else f"{model._response.name}, "
     groups = "" if model.groups_ is None else f" in {counted(len(model.groups_), 'group')}"

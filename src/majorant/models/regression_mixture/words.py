@@ -30,7 +30,7 @@ def of_ratio(max_sigma_ratio: float) -> str:
     return f"the noise of two components would differ by a factor of more than {max_sigma_ratio:g} if it could"
 
 
-def of_irregular(why: str, n_components: int, response: Response) -> str:
+def of_degenerate(why: str, n_components: int, response: Response) -> str:
     """What to say where no solution counts, and what to change; nothing where one does."""
     if why in ("", EXACT_LINE):
         return why
@@ -78,7 +78,7 @@ def changes_that_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> l
 
 
 def what_would_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> str:
-    """What was left out as irregular, and the parameters with which it would count."""
+    """What was left out as degenerate, and the parameters with which it would count."""
     changes = changes_that_admit(excluded, max_sigma_ratio)
     if not changes:
         return f"A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out: {excluded['reason']}."

@@ -24,12 +24,12 @@ from majorant._validation import (
 from majorant.data.chunks import Chunks
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, GibbsLimit, check_bounds
-from majorant.evidence.records import Evidence
 from majorant.models.base import LatentVariableModel
 from majorant.models.structural_svm.family import Candidates, StructuralFamily, Theta
 from majorant.models.structural_svm.oracles import Oracles, Vector, check_model, inferred
 from majorant.models.structural_svm.summary import structural_summary
 from majorant.persistence import UnsavableError
+from majorant.search.record import SearchReport
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.starts.restarts import Start, best_of
 
@@ -90,7 +90,7 @@ class LatentStructuralSVM(LatentVariableModel):
         How far the last bound may be above its minimum, by its dual.
     n_iter_ : int
         Minimised bounds of the fit that was kept.
-    evidence_ : Evidence
+    search_ : SearchReport
         Every fit's objective.
     trace_ : Trace
         Objective and bound of every iteration.
@@ -236,7 +236,7 @@ class LatentStructuralSVM(LatentVariableModel):
                 )
             best = next(s for s, r in zip(seeds, records, strict=True) if r.objective == solution.objective)
             self._keep(solution, found[best], oracles, len(weights), counted)
-            self.evidence_ = Evidence(records, "objective", "min")
+            self.search_ = SearchReport(records, "objective", "min")
         return self
 
     def _check_parameters(self) -> None:

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from majorant.summary import Block, Fact, Facts, Summary, counted, evidence_block
+from majorant.summary import Block, Fact, Facts, Summary, counted, search_block
 
 
 def structural_summary(model: Any) -> Summary:
-    """Evidence, and the fit: objective, gap, weights."""
+    """Search report, and the fit: objective, gap, weights."""
     weights = model.coef_
     facts = Facts(
         "fit",
@@ -21,7 +21,7 @@ def structural_summary(model: Any) -> Summary:
         ],
     )
     blocks = [
-        evidence_block(model.evidence_),
+        search_block(model.search_),
         Block("FIT", f"{model.solver}, {counted(model.n_iter_, 'bound')}", [facts]),
     ]
     data = f"{counted(len(model.latent_), 'sample')}, {counted(len(weights), 'feature')}"

@@ -21,7 +21,7 @@ class Clustering(Partition):
     @property
     def counts_distances(self) -> bool:
         """Whether the objective is the sum of squared distances to centres."""
-        return self.evidence.sense == "min"
+        return self.search.sense == "min"
 
     @property
     def why_certain(self) -> str:

@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.evidence.selection import CRITERIA
 from majorant.report.fit import Fit
+from majorant.results.selection import CRITERIA
 
 CLEAR = 0.9
 """Probability above which a row is said to belong to its component clearly."""

@@ -8,12 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.evidence.selection import CRITERIA
 from majorant.models.regression_mixture.intervals import intervals
 from majorant.registry import ModelCard
 from majorant.report.measures.lines import Lines, matching_order
 from majorant.report.measures.memberships import Memberships
 from majorant.report.run import Run
+from majorant.results.selection import CRITERIA
 from majorant.solvers.responses import Response
 
 Array = NDArray[np.float64]
@@ -217,7 +217,7 @@ class Regression(Memberships):
     def solutions(self) -> list[Optimum]:
         """The fit, the other distinct regular optima, best first, and at the end the better one that was left out.
 
-        An irregular fit stands alone: there is no regular one to compare it with.
+        A degenerate fit stands alone: there is no regular one to compare it with.
         """
         model = self.run.estimator
         found = [self._solution(self.objective, self.lines, regular=self.regular)]
@@ -240,10 +240,10 @@ class Regression(Memberships):
         )
 
     def _is_fit(self, height: float) -> bool:
-        return abs(height - self.objective) <= self.evidence.tolerance
+        return abs(height - self.objective) <= self.search.tolerance
 
     def _starts_at(self, height: float) -> int:
-        near = (o for o in self.evidence.optima if abs(o.objective - height) <= self.evidence.tolerance)
+        near = (o for o in self.search.optima if abs(o.objective - height) <= self.search.tolerance)
         return sum(o.n_hits for o in near)
 
     def n_moved(self, optimum: Optimum) -> int:

@@ -10,7 +10,7 @@ from majorant.report.charts.scales import Linear, round_numbers, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.fit import Fit
 from majorant.report.section import Section
-from majorant.report.words import evidence as words
+from majorant.report.words import search as words
 from majorant.report.words.grammar import counted
 
 TOP, BASE = 57.0, 91.0
@@ -22,35 +22,35 @@ HATCH = (
 
 def certificate_section(fit: Fit) -> Section | None:
     """A number line with the part that is ruled out hatched; None without a proved bound."""
-    evidence, bound = fit.evidence, fit.evidence.lower_bound
+    search, bound = fit.search, fit.search.proved_bound
     if bound is None:
         return None
     size = fit.card.size_parameter
     part = fit.card.part
     parts = f"these {plural_of(part)}" if size is None else counted(int(fit.params.get(size, 1)), part)
-    rounded = numbers.bound_below if evidence.sense == "min" else numbers.bound_above
-    name = evidence.objective_name
+    rounded = numbers.bound_below if search.sense == "min" else numbers.bound_above
+    name = search.objective_name
     label = (
         f"Number line: proved bound {rounded(bound, name, fit.objective)}, "
         f"this fit {numbers.objective(fit.objective, name)}"
-        f"{', other optima beyond it' if evidence.n_distinct > 1 else ''}"
+        f"{', other optima beyond it' if search.n_distinct > 1 else ''}"
     )
     return Section(
         "certificate",
         "Certificate",
-        words.certificate_headline(evidence, fit.room_left, fit.room_text, fit.proviso),
+        words.certificate_headline(search, fit.room_left, fit.room_text, fit.proviso),
         figure("certificate", label, lambda size: draw_bound(size, fit, bound)),
-        words.certificate_notes(evidence, fit.objective, fit.room_left, parts, fit.proviso),
+        words.certificate_notes(search, fit.objective, fit.room_left, parts, fit.proviso),
     )
 
 
 def draw_bound(size: Size, fit: Fit, bound: float) -> Canvas:
     """The line from the ruled-out part over the gap to the fit and the other optima."""
-    canvas, evidence, width = Canvas(size, 138), fit.evidence, size.width
-    away = 1.0 if evidence.sense == "min" else -1.0
+    canvas, search, width = Canvas(size, 138), fit.search, size.width
+    away = 1.0 if search.sense == "min" else -1.0
     fit_at = fit.objective
     gap = max(abs(fit_at - bound), 1e-9 * max(abs(fit_at), 1e-300))
-    others = [o.objective for o in evidence.optima[1:]]
+    others = [o.objective for o in search.optima[1:]]
     inside = [v for v in others if abs(v - fit_at) <= 0.7 * gap]
     scale = Linear(bound - 0.7 * gap * away, fit_at + 0.8 * gap * away, 0, width)
     at_bound, at_fit = scale(bound), scale(fit_at)
@@ -66,7 +66,7 @@ def draw_bound(size: Size, fit: Fit, bound: float) -> Canvas:
     better = "\u2190 better"
     canvas.text(0, 130, better, "quiet")
     room = width - text_width(better) - 16
-    bottom_title(canvas, _title(fit.card.objective_title, evidence.objective_name, room), width, 130, room)
+    bottom_title(canvas, _title(fit.card.objective_title, search.objective_name, room), width, 130, room)
     return canvas
 
 
@@ -90,8 +90,8 @@ def _top_labels(
     canvas: Canvas, fit: Fit, bound: float, at_bound: float, at_fit: float, *, n_beyond: int, any_inside: bool
 ) -> None:
     rounded, name = (
-        numbers.bound_below if fit.evidence.sense == "min" else numbers.bound_above,
-        fit.evidence.objective_name,
+        numbers.bound_below if fit.search.sense == "min" else numbers.bound_above,
+        fit.search.objective_name,
     )
     for x, value, what in (
         (at_bound, rounded(bound, name, fit.objective), "proved bound"),

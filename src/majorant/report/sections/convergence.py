@@ -23,13 +23,13 @@ TOP, BOTTOM = 36.0, 266.0
 
 def convergence_section(fit: Fit) -> Section | None:
     """None without a history."""
-    history = History.of(fit.trace, fit.evidence.objective_name, fit.evidence.sense)
+    history = History.of(fit.trace, fit.search.objective_name, fit.search.sense)
     if not len(history.objective):
         return None
     n_iter = int(getattr(fit.run.estimator, "n_iter_", len(history.objective)))
     heights = above_lowest(history)
     drawn = int(np.isfinite(heights[0]).sum()) >= 2
-    name = fit.evidence.objective_name
+    name = fit.search.objective_name
     if drawn:
         block = figure("convergence", words.figure_label(history), lambda size: draw_history(size, history, name))
     else:

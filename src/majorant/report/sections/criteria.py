@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from majorant.evidence.selection import Selection
 from majorant.report import numbers
 from majorant.report.html import escaped, facts
 from majorant.report.measures.memberships import Memberships
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
 from majorant.report.words import criteria as words
+from majorant.results.selection import Selection
 
 
 def criteria_section(fit: Memberships) -> Section | None:
-    """None for a model without criteria, and for an irregular one, whose criteria mean nothing."""
+    """None for a model without criteria, and for a degenerate one, whose criteria mean nothing."""
     selection = fit.run.selection
     if selection is None and (not fit.criteria or not fit.regular):
         return None

@@ -25,8 +25,8 @@ def regularity_section(mixture: Mixture) -> Section | None:
     return Section(
         "regularity",
         "Look out",
-        words.irregular_headline(),
+        words.degenerate_headline(),
         facts(figures, "four-figures"),
-        words.irregular_notes(mixture),
+        words.degenerate_notes(mixture),
         is_figure=False,
     )

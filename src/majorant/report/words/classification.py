@@ -7,7 +7,7 @@ import numpy as np
 from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.classification import Classification
-from majorant.report.words import evidence as evidence_words
+from majorant.report.words import search as search_words
 from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
 from majorant.report.words.table import rows_of
 
@@ -42,7 +42,7 @@ def plain_title(classification: Classification) -> str:
 
 def lede(classification: Classification) -> str:
     """How many rows are put into their own class, and how sure the fit is."""
-    agreement = evidence_words.agreement(classification.evidence)
+    agreement = search_words.agreement(classification.search)
     if classification.n_classes == 1:
         return f"There is one class, so every {classification.unit} is put into it. {agreement}"
     right = numbers.percent(classification.accuracy)

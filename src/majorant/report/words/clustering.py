@@ -6,7 +6,7 @@ import math
 
 from majorant.report import numbers
 from majorant.report.measures.clustering import Clustering
-from majorant.report.words import evidence as evidence_words
+from majorant.report.words import search as search_words
 from majorant.report.words.grammar import counted, listed, opening, verb
 from majorant.report.words.partition import parts
 
@@ -43,19 +43,19 @@ def _sizes(clustering: Clustering) -> str:
 
 
 def _trust(clustering: Clustering) -> str:
-    room, evidence = clustering.room_left, clustering.evidence
+    room, search = clustering.room_left, clustering.search
     if room is None:
-        return evidence_words.agreement(evidence)
-    if not evidence_words.excludes_much(evidence, room):
+        return search_words.agreement(search)
+    if not search_words.excludes_much(search, room):
         open_ = f"A proved bound leaves {clustering.room_text} open: it excludes little."
-        return f"{evidence_words.agreement(evidence)} {open_}"
+        return f"{search_words.agreement(search)} {open_}"
     if room == 0:
         claim = f"<strong>No other {parts(clustering)} can be better</strong>"
     else:
         claim = f"<strong>No other {parts(clustering)} can be more than {numbers.percent_at_most(room)} better</strong>"
-    if evidence.n_starts == 1:
+    if search.n_starts == 1:
         return f"{claim}; one start was followed to its end."
-    if evidence.n_kicks:
-        return f"{claim}. {evidence_words.of_kicks(evidence)}."
-    hits = f"{numbers.integer(evidence.n_hits)} of {numbers.integer(evidence.n_starts)} starts"
-    return f"{claim}, and {hits} {verb(evidence.n_hits, 'agrees', 'agree')} on these."
+    if search.n_perturbations:
+        return f"{claim}. {search_words.of_perturbations(search)}."
+    hits = f"{numbers.integer(search.n_hits)} of {numbers.integer(search.n_starts)} starts"
+    return f"{claim}, and {hits} {verb(search.n_hits, 'agrees', 'agree')} on these."

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from majorant.evidence.selection import Selection
 from majorant.report import numbers
 from majorant.report.html import escaped
 from majorant.report.measures.memberships import Memberships
 from majorant.report.words.grammar import capital
+from majorant.results.selection import Selection
 
 SIGN = "<b>Lower is better</b>, as in scikit-learn; mclust\u2019s sign is the other way round."
 

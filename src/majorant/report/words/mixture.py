@@ -1,4 +1,4 @@
-"""The lede of a mixture, its components, and what is said of one that is irregular."""
+"""The lede of a mixture, its components, and what is said of one that is degenerate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from majorant.report import numbers
 from majorant.report.html import escaped
 from majorant.report.measures.memberships import CLEAR
 from majorant.report.measures.mixture import Mixture
-from majorant.report.words import evidence as evidence_words
+from majorant.report.words import search as search_words
 from majorant.report.words.grammar import capital, counted, in_prose, listed, opening, verb
 from majorant.report.words.partition import parts
 
@@ -19,10 +19,10 @@ def lede(mixture: Mixture) -> str:
     """How the weight is shared, how clear-cut the rows are, and how sure the fit is."""
     if not mixture.regular:
         return (
-            f"<strong>This fit is irregular</strong>: {_what_sets_it(mixture)} "
+            f"<strong>This fit is degenerate</strong>: {_what_sets_it(mixture)} "
             "Its likelihood and criteria say nothing about the data."
         )
-    return f"{_shares(mixture)} {evidence_words.agreement(mixture.evidence)}"
+    return f"{_shares(mixture)} {search_words.agreement(mixture.search)}"
 
 
 def _shares(mixture: Mixture) -> str:
@@ -82,12 +82,12 @@ def components_notes(mixture: Mixture, n_shown: int, n_features_shown: int) -> l
     return texts
 
 
-def irregular_headline() -> str:
+def degenerate_headline() -> str:
     """One sentence on a fit that must not be read."""
-    return "This fit is irregular: nothing follows from its likelihood."
+    return "This fit is degenerate: nothing follows from its likelihood."
 
 
-def irregular_notes(mixture: Mixture) -> list[str]:
+def degenerate_notes(mixture: Mixture) -> list[str]:
     """Why, and what to do."""
     texts = [
         f"<b>What happened:</b> {_what_sets_it(mixture)} The likelihood of a mixture grows without limit when a "
@@ -95,12 +95,12 @@ def irregular_notes(mixture: Mixture) -> list[str]:
         "<b>What to do:</b> try fewer components, a simpler covariance_type (tied or diag), or more rows. Rows that "
         "repeat and columns that are functions of others are the usual cause.",
     ]
-    if mixture.evidence.note:
-        texts.append(f"{capital(mixture.evidence.note.rstrip('.'))}.")
+    if mixture.search.note:
+        texts.append(f"{capital(mixture.search.note.rstrip('.'))}.")
     return texts
 
 
 def _what_sets_it(mixture: Mixture) -> str:
     """What the model itself says, or what is always so."""
-    said = str(getattr(mixture.run.estimator, "irregularity_", "")) or NOT_DETERMINED
+    said = str(getattr(mixture.run.estimator, "degeneracy_", "")) or NOT_DETERMINED
     return f"{escaped(said)}."

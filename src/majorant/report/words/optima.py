@@ -43,7 +43,7 @@ def notes(regression: Regression, n_drawn: int) -> list[str]:
     if 1 < regression.k <= N_COLOURS:
         texts.append("<b>Colours</b> follow the components of the fit that share most rows with them.")
     regular = [s for s in solutions[1:] if s.regular]
-    unseen = regression.evidence.n_distinct - 1 - len(regular)
+    unseen = regression.search.n_distinct - 1 - len(regular)
     if unseen > 0 and len(regular) >= 2:
         texts.append(f"{capital(counted(unseen, 'poorer solution'))} {verb(unseen, 'is', 'are')} not shown.")
     if regular and regression.n_moved(regular[0]) > MANY * n and regression.objective - regular[0].log_likelihood < 10:

@@ -8,7 +8,7 @@ from majorant.models.regression_mixture.intervals import why_no_errors
 from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.regression import Regression
-from majorant.report.words import evidence as evidence_words
+from majorant.report.words import search as search_words
 from majorant.report.words.grammar import capital, counted, in_prose, listed, verb
 
 MOST_IN_LEDE = 3
@@ -47,10 +47,10 @@ def lede(regression: Regression) -> str:
     """What the lines are like, and how sure the fit is."""
     if not regression.regular:
         return (
-            "<strong>This fit is irregular</strong>: its likelihood and criteria say nothing about the data. "
+            "<strong>This fit is degenerate</strong>: its likelihood and criteria say nothing about the data. "
             "Look at the second section first."
         )
-    agreement = evidence_words.agreement(regression.evidence)
+    agreement = search_words.agreement(regression.search)
     if regression.k > MOST_IN_LEDE or not regression.has_lines:
         shares = f"{numbers.percent(float(regression.weights.max()), 0)} of the weight lies on the first"
         if regression.k == 1:

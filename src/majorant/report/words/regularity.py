@@ -8,7 +8,7 @@ from majorant.report.html import escaped
 from majorant.report.measures.regression import Regression
 from majorant.report.words.grammar import listed
 
-IRREGULAR = "This fit is irregular: nothing follows from its likelihood."
+DEGENERATE = "This fit is degenerate: nothing follows from its likelihood."
 EXACT = "One line fits every row exactly, so there is nothing left for several lines to share."
 WHY = (
     "With noise of its own, a component on few rows of one line can raise the likelihood to any height, so a higher "
@@ -26,7 +26,7 @@ def headline(regression: Regression) -> str:
     if regression.run.estimator.is_exact_:
         return EXACT
     if not regression.regular:
-        return IRREGULAR
+        return DEGENERATE
     excluded = regression.run.estimator.excluded_
     reasons = []
     if excluded["smallest_component"] < excluded["regular_from"]:
@@ -47,7 +47,7 @@ def notes(regression: Regression) -> list[str]:
         ]
     if not regression.regular:
         why = f" {WHY}" if regression.has_noise else ""
-        return [f"<b>What happened:</b> {escaped(model.irregularity_)}.{why}"]
+        return [f"<b>What happened:</b> {escaped(model.degeneracy_)}.{why}"]
     excluded = model.excluded_
     if not regression.has_noise:
         return [

@@ -9,7 +9,7 @@ from majorant.models.harmonium.summary import SIGNS
 from majorant.report import numbers
 from majorant.report.html import escaped, shortened
 from majorant.report.measures.representation import Representation
-from majorant.report.words import evidence as evidence_words
+from majorant.report.words import search as search_words
 from majorant.report.words.grammar import capital, counted, in_prose, opening, verb
 from majorant.report.words.table import rows_of
 
@@ -50,7 +50,7 @@ def lede(representation: Representation) -> str:
     views = "one view" if n == 1 else f"{in_prose(n)} views"
     used = f"{opening(representation.rank)} {verb(representation.rank, 'component says', 'components say')}"
     what = "what the columns have in common" if n == 1 else f"what {views} have in common"
-    agreement = evidence_words.agreement(representation.evidence)
+    agreement = search_words.agreement(representation.search)
     if representation.model.certificate_.is_global:
         agreement = f"The fit is certified: with this penalty no harmonium is better{representation.proviso}."
     agreement += _explained(representation)

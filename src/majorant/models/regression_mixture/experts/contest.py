@@ -112,14 +112,14 @@ class ExpertContest:
                 objective=-float(ends.seen.log_likelihood[i]),
                 n_iter=run.n_iter + int(ends.n_iter[i]),
                 converged=bool(ends.converged[i]),
-                irregular=self.irregularity(ends.theta[i], ends.seen[i]),
+                degenerate=self.degeneracy(ends.theta[i], ends.seen[i]),
                 is_whole=run.is_whole and is_whole,
                 path=(*run.path, *(-value for value in ends.paths[i])) if is_whole else (),
             )
             for i, run in enumerate(runs)
         ]
 
-    def irregularity(self, theta: Experts, seen: Statistics) -> str:
+    def degeneracy(self, theta: Experts, seen: Statistics) -> str:
         """Why a solution does not count; empty where it does."""
         rule, response = self.problem.rule, self.problem.response
         if not (np.isfinite(theta.coef).all() and np.isfinite(seen.log_likelihood)):
@@ -151,7 +151,7 @@ class ExpertContest:
         seen = self.problem.seen(self.units, stacked([run.theta]))
         if np.linalg.eigvalsh(seen.information).min() > FEW_EVENTS:
             return ""
-        return self.run(self.units, [run], 200, 0.0)[0].irregular
+        return self.run(self.units, [run], 200, 0.0)[0].degenerate
 
     def is_admissible(self, run: Run[Experts]) -> bool:
         least = (self.units.n_coefficients + 2.0) * self.units.n_units / self.units.n_rows

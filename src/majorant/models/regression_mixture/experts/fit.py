@@ -13,7 +13,6 @@ from majorant._progress import end_of_starts, report_start
 from majorant.data.chunks import effective_threads
 from majorant.data.storage import StoredRows
 from majorant.engine.policies import Tightest
-from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.experts.build import units_of
 from majorant.models.regression_mixture.experts.contest import ExpertContest
 from majorant.models.regression_mixture.experts.em import Problem
@@ -29,6 +28,7 @@ from majorant.models.regression_mixture.race import Found, Race, Run, entrants, 
 from majorant.models.regression_mixture.settings import Given, Outcome, Settings
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED
 from majorant.models.regression_mixture.words import EXACT_LINE, PLAIN_ONLY, of_dropped
+from majorant.search.record import StartRecord
 from majorant.solvers.responses import Response
 
 POLISH = 1e-4
@@ -79,7 +79,7 @@ def fit_general(
         names = [settings.feature_names[j] for j in units.coordinates.dropped]
         said.append((of_dropped(names, fit_intercept=settings.fit_intercept), LinAlgWarning))
     if not found.best.is_regular:
-        said.append((attributes["irregularity_"], ConvergenceWarning))
+        said.append((attributes["degeneracy_"], ConvergenceWarning))
     return Outcome(attributes, said)
 
 
@@ -164,8 +164,8 @@ def _raced(contest: ExpertContest, draws: np.random.Generator, verbose: int) -> 
         return found
     theta = found.excluded.theta
     seen = problem.seen(units, stacked([theta]))  # to follow it may take long
-    objective, irregular = -float(seen.log_likelihood[0]), contest.irregularity(theta, seen[0])
-    return replace(found, excluded=replace(found.excluded, objective=objective, irregular=irregular))
+    objective, degenerate = -float(seen.log_likelihood[0]), contest.degeneracy(theta, seen[0])
+    return replace(found, excluded=replace(found.excluded, objective=objective, degenerate=degenerate))
 
 
 def _exact(contest: ExpertContest) -> Found[Experts]:
@@ -174,7 +174,7 @@ def _exact(contest: ExpertContest) -> Found[Experts]:
     gating = None if units.gating is None else np.zeros((k, units.gating.shape[1]))
     theta = Experts(np.full(k, 1 / k), np.zeros((k, units.n_coefficients)), np.ones(k), gating)
     objective = -float(contest.problem.seen(units, stacked([theta])).log_likelihood[0])
-    run = Run("least squares", theta, theta, objective, 1, converged=True, irregular=EXACT_LINE, path=(objective,))
+    run = Run("least squares", theta, theta, objective, 1, converged=True, degenerate=EXACT_LINE, path=(objective,))
     return Found(run, (StartRecord(run.source, objective, 1, True),), (run,))
 
 
@@ -182,7 +182,7 @@ def _polished(contest: ExpertContest, found: Found[Experts]) -> Found[Experts]:
     """Its optima followed to the end."""
     ends = contest.run(contest.units, list(found.optima), contest.max_iter, contest.tol * POLISH)
     ends = [
-        replace(end, converged=end.converged or run.converged, irregular=end.irregular or contest.held_back(end))
+        replace(end, converged=end.converged or run.converged, degenerate=end.degenerate or contest.held_back(end))
         for end, run in zip(ends, found.optima, strict=True)
     ]
     return followed(found, ends, contest.constant)

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from majorant.energy import entropy
 from majorant.engine.trace import Trace
-from majorant.evidence.records import StartRecord
 from majorant.models.regression_mixture.experts.em import Problem
 from majorant.models.regression_mixture.experts.information import layout_of, standard_errors
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
@@ -25,6 +24,7 @@ from majorant.models.regression_mixture.outcome import criteria, excluded_soluti
 from majorant.models.regression_mixture.parameters import logits_of
 from majorant.models.regression_mixture.race import Found
 from majorant.models.regression_mixture.settings import Settings
+from majorant.search.record import StartRecord
 
 
 def parameters_in_units(units: AnyUnits, theta: Experts) -> dict[str, NDArray[np.float64]]:
@@ -97,7 +97,7 @@ def fit_attributes(
         settings,
         center=units.coordinates.origin,
         standard_errors=standard_errors(units, problem, theta),
-        irregular=found.best.irregular,
+        degenerate=found.best.degenerate,
         is_exact=units.is_exact,
         converged=found.best.converged,
         n_iter=found.best.n_iter,

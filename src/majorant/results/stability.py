@@ -22,8 +22,8 @@ from majorant._numbers import counted
 from majorant._validation import check_choice, check_integer, check_sample_weight
 from majorant.data.chunks import Block as Rows
 from majorant.data.chunks import Chunks
-from majorant.evidence.records import SAME_OPTIMUM
 from majorant.registry import card_of
+from majorant.search.record import SAME_OPTIMUM
 from majorant.summary import Block, Column, Summary, Table
 
 PLACES = ("cluster_centers_", "means_")
@@ -296,8 +296,8 @@ def stability(
         model=card.title + (f", {card.size_parameter} = {card.size_of(est)}" if card.size_parameter else ""),
         part=card.part if classes is None else "predicted label",
         n_parts=compare.n_parts,
-        objective_name=original.evidence_.objective_name,
-        sense=original.evidence_.sense,
+        objective_name=original.search_.objective_name,
+        sense=original.search_.sense,
         objective=float(getattr(original, card.objective_attribute)),
         seeds=_agreement(by_seed),
         resamples=_agreement(by_rows) if by_rows else None,

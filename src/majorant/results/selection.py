@@ -21,7 +21,7 @@ from majorant._frames import data_frame
 from majorant._numbers import counted, number_format, rounded
 from majorant._validation import check_choice, check_integer
 from majorant.registry import ESTIMATORS, ModelCard, card_of
-from majorant.summary import Block, Column, Summary, Table, evidence_block
+from majorant.summary import Block, Column, Summary, Table, search_block
 
 CRITERIA = ("bic", "aic", "icl")
 NEAR = 2.0
@@ -213,14 +213,14 @@ class Selection:
         return Table(self.criterion, columns, rows, marked=marked)
 
     def summary(self) -> Summary:
-        """The matrix, the best candidates, those excluded and why, and the evidence of the chosen fit."""
+        """The matrix, the best candidates, those excluded and why, and the search of the chosen fit."""
         blocks = [Block(self.name, self.sentence, (self.matrix(), f"{CAPTION} {_MARK}" if self.ranked else CAPTION))]
         if self.ranked:
             blocks.append(Block("BEST", "", (self._best_table(),)))
         if self.excluded:
             blocks.append(Block("EXCLUDED", "", self.exclusions))
         if self.estimators and self.ranked:
-            blocks.append(evidence_block(self.best_estimator_.evidence_))
+            blocks.append(search_block(self.best_estimator_.search_))
         look_out = (*self.look_out, *(self.best.warnings if self.ranked else ()))
         return Summary(f"{self.model}, selected by {self.name}", counted(len(self.candidates), "fit"), blocks, look_out)
 
@@ -486,18 +486,18 @@ def _fitted(
         return Candidate(size, setting, excluded=reason, warnings=warned.end()), None
     regular = bool(getattr(fitted, "regular_", True))
     excluded = "" if math.isfinite(value) else "its criterion is no finite number"
-    evidence = fitted.evidence_
+    search = fitted.search_
     candidate = Candidate(
         size,
         setting,
         value,
         float(getattr(fitted, card.objective_attribute)),
         _n_parameters(fitted),
-        evidence.n_starts,
-        evidence.n_hits if evidence.n_starts else 0,
+        search.n_starts,
+        search.n_hits if search.n_starts else 0,
         regular,
         bool(getattr(fitted, "converged_", True)),
-        excluded if regular else f"irregular: {getattr(fitted, 'irregularity_', '') or UNDETERMINED}",
+        excluded if regular else f"degenerate: {getattr(fitted, 'degeneracy_', '') or UNDETERMINED}",
         warned.end(),
     )
     return candidate, fitted

@@ -1,4 +1,4 @@
-"""Kicks out of a local optimum: two components are merged and cut anew, or one is removed and another cut in two."""
+"""Perturbations: two components are merged and cut anew, or one is removed and another cut in two."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MERGE_SHARE = 0.35
 """How often two components are merged and cut anew, rather than one removed and another cut."""
 
 N_DIRECTIONS = 20
-"""Half of the kicks cut along the direction that looks most like two groups, of so many; the others along any."""
+"""Directions of which half of the perturbations cut along the one that looks most like two groups."""
 
 SHARPNESS = 4.0
 """Slope of the soft cut, per standard deviation."""
@@ -22,10 +22,10 @@ BATCH = 1 << 21
 """Numbers that are worked on at a time, if only roughly."""
 
 
-def kicked(
-    mixture: Mixture, points: Array, weights: Array, n_kicks: int, random: np.random.Generator
+def perturbed(
+    mixture: Mixture, points: Array, weights: Array, n_perturbations: int, random: np.random.Generator
 ) -> Iterator[Array]:
-    """Responsibilities of so many kicks in batches, each (n_batch, n_points, n_components).
+    """Responsibilities of so many perturbations in batches, each (n_batch, n_points, n_components).
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def kicked(
         Where to start from; at least two components.
     points : ndarray of shape (n_points, n_features)
     weights : ndarray of shape (n_points,)
-    n_kicks : int
+    n_perturbations : int
     random : numpy.random.Generator
     """
     n, d = points.shape
@@ -41,18 +41,18 @@ def kicked(
     row, column = np.tril_indices(d)
     products = points[:, row] * points[:, column]
     size = max(1, BATCH // (n * (N_DIRECTIONS + mixture.n_components)))
-    for first in range(0, n_kicks, size):
-        yield _batch(energies, points, products, weights, min(size, n_kicks - first), random)
+    for first in range(0, n_perturbations, size):
+        yield _batch(energies, points, products, weights, min(size, n_perturbations - first), random)
 
 
 def _batch(
-    energies: Array, points: Array, products: Array, weights: Array, n_kicks: int, random: np.random.Generator
+    energies: Array, points: Array, products: Array, weights: Array, n_perturbations: int, random: np.random.Generator
 ) -> Array:
     d, k = points.shape[1], energies.shape[1]
-    every = np.arange(n_kicks)
-    i, j = np.argsort(random.random((n_kicks, k)), axis=1, kind="stable")[:, :2].T
-    merges = (random.random(n_kicks) < MERGE_SHARE) | (k == 2)
-    q = np.repeat(_responsibilities(energies)[None], n_kicks, axis=0)
+    every = np.arange(n_perturbations)
+    i, j = np.argsort(random.random((n_perturbations, k)), axis=1, kind="stable")[:, :2].T
+    merges = (random.random(n_perturbations) < MERGE_SHARE) | (k == 2)
+    q = np.repeat(_responsibilities(energies)[None], n_perturbations, axis=0)
     for component in np.unique(i[~merges]):
         without = energies.copy()
         without[:, component] = np.inf
@@ -66,13 +66,13 @@ def _batch(
     ridge = 1e-9 * np.trace(covariance, axis1=1, axis2=2) / d + 1e-12
     covariance += ridge[:, None, None] * np.eye(d)
     # Directions are whitened differences of rows: another basis of the coordinates does not change them.
-    ends = _drawn(share, random.random((n_kicks, 2 * N_DIRECTIONS)))
+    ends = _drawn(share, random.random((n_perturbations, 2 * N_DIRECTIONS)))
     differences = points[ends[:, :N_DIRECTIONS]] - points[ends[:, N_DIRECTIONS:]]
     axes = np.linalg.solve(covariance, differences.transpose(0, 2, 1)).transpose(0, 2, 1)
     lengths = np.sqrt(np.maximum(np.einsum("mja,mja->mj", axes, differences), 1e-300))
     axes /= lengths[:, :, None]
     chosen = axes[:, 0].copy()
-    looks = np.flatnonzero(random.random(n_kicks) < 0.5)
+    looks = np.flatnonzero(random.random(n_perturbations) < 0.5)
     if looks.size:
         t = (
             np.einsum("na,mja->mjn", points, axes[looks])
@@ -84,7 +84,7 @@ def _batch(
         kurtosis[variance <= 0] = np.inf
         chosen[looks] = axes[looks, kurtosis.argmin(axis=1)]
     along = np.einsum("na,ma->mn", points, chosen) - np.einsum("ma,ma->m", mean, chosen)[:, None]
-    shift = 0.5 * random.standard_normal(n_kicks)[:, None]
+    shift = 0.5 * random.standard_normal(n_perturbations)[:, None]
     part = 1.0 / (1.0 + np.exp(-np.clip(SHARPNESS * (along - shift), -40.0, 40.0)))
     q[every, :, i], q[every, :, j] = mass * part, mass * (1.0 - part)
     return q

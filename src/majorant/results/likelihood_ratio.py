@@ -42,7 +42,7 @@ class LikelihoodRatioTest:
         The same on data drawn from the smaller fit.
     n_resamples : int
         Data sets that were drawn.
-    n_irregular : int
+    n_degenerate : int
         Of these, how many do not count, as a fit failed or had no regular solution.
     n_missed : int
         Of those that count, how many had a larger fit below the smaller one: there the search missed the best optimum,
@@ -55,7 +55,7 @@ class LikelihoodRatioTest:
     statistic: float
     simulated: Array
     n_resamples: int
-    n_irregular: int = 0
+    n_degenerate: int = 0
     n_missed: int = 0
 
     @property
@@ -79,8 +79,8 @@ class LikelihoodRatioTest:
             f"with {smaller} {as_large} gained as much: p = {self.p_value:.3g}, with a Monte-Carlo error of "
             f"{self.p_value_error:.1g}."
         )
-        if self.n_irregular:
-            text += f" {self.n_irregular} more do not count, as a fit failed or had no regular solution."
+        if self.n_degenerate:
+            text += f" {self.n_degenerate} more do not count, as a fit failed or had no regular solution."
         if self.n_missed:
             text += f" In {self.n_missed} the larger fit ended below the smaller one and counts as no gain."
         return text
@@ -178,8 +178,8 @@ def likelihood_ratio_test(
         )
     simulated = np.array([max(gain, 0.0) for gain, _ in used])
     n_missed = sum(missed for _, missed in used)
-    n_irregular = n_resamples - len(simulated)
-    return LikelihoodRatioTest(card.title, card.part, size, statistic, simulated, n_resamples, n_irregular, n_missed)
+    n_degenerate = n_resamples - len(simulated)
+    return LikelihoodRatioTest(card.title, card.part, size, statistic, simulated, n_resamples, n_degenerate, n_missed)
 
 
 Rows = Mapping[str, Any]

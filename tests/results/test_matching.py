@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from majorant.evidence.matching import match_labels
+from majorant.results.matching import match_labels
 
 
 @pytest.mark.parametrize("seed", range(5))

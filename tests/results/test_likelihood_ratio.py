@@ -58,7 +58,7 @@ def test_of_a_gaussian_mixture() -> None:
     np.testing.assert_array_equal(one.simulated, other.simulated)
     assert one.statistic == other.statistic
     assert one.p_value == 1 / (1 + len(one.simulated))
-    assert len(one.simulated) + one.n_irregular == 9
+    assert len(one.simulated) + one.n_degenerate == 9
 
 
 def test_groups_gating_and_jobs() -> None:

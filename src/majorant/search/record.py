@@ -1,4 +1,4 @@
-"""What the starts of a fit found: the evidence that its answer can be trusted."""
+"""Where every start of a fit ended, and what follows from it."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from majorant._numbers import counted
 
 SAME_OPTIMUM = 1e-6
 
-KICK = "kick"
+PERTURBATION = "perturbation"
 """Source of a descent that began at the best solution so far, with some of its parts moved: no independent start."""
 
-FEW_KICKS = 5
-"""Kicks after the best was found of which fewer say little."""
+FEW_PERTURBATIONS = 5
+"""Perturbations after the best was found of which fewer say little."""
 
 
-def named(n_descents: int, n_kicks: int) -> list[tuple[int, str]]:
-    """Starts and kicks, each count with its noun, where there are any: kicks are not independent starts."""
-    return [(n, noun) for n, noun in ((n_descents - n_kicks, "start"), (n_kicks, KICK)) if n]
+def named(n_descents: int, n_perturbations: int) -> list[tuple[int, str]]:
+    """Count starts and perturbations apart, each with its noun, where there are any."""
+    return [(n, noun) for n, noun in ((n_descents - n_perturbations, "start"), (n_perturbations, PERTURBATION)) if n]
 
 
 @dataclass(frozen=True)
@@ -56,12 +56,12 @@ class Optimum:
     n_hits: int
     distance: float
     """How much worse than the best, zero for the best."""
-    n_kicks: int = 0
-    """How many of the starts are kicks."""
+    n_perturbations: int = 0
+    """How many of the starts are perturbations."""
 
 
 @dataclass(frozen=True)
-class Evidence:
+class SearchReport:
     """Every start of a fit and what follows from them.
 
     Two starts reached the same optimum when their objectives differ by at most 1e-6 of the best one's size.
@@ -74,7 +74,7 @@ class Evidence:
         "SSE", "log-likelihood", ...
     sense : {"min", "max"}
         Whether the objective is better when lower or when higher.
-    lower_bound : float or None
+    proved_bound : float or None
         A provable bound that no solution can pass, where one was computed.
     bound_on : str
         What the bound speaks of, where it is not every solution of this size.
@@ -85,7 +85,7 @@ class Evidence:
     starts: tuple[StartRecord, ...]
     objective_name: str
     sense: Literal["min", "max"] = "min"
-    lower_bound: float | None = None
+    proved_bound: float | None = None
     note: str = ""
     bound_on: str = "solution"
 
@@ -95,34 +95,35 @@ class Evidence:
         return len(self.starts)
 
     @property
-    def n_kicks(self) -> int:
-        """How many of the starts are kicks out of the best solution so far."""
-        return sum(s.source == KICK for s in self.starts)
+    def n_perturbations(self) -> int:
+        """How many of the starts are perturbations out of the best solution so far."""
+        return sum(s.source == PERTURBATION for s in self.starts)
 
     @property
-    def n_kicks_after_best(self) -> int:
-        """How many kicks came after the best optimum was found, in the searches that found it."""
-        n, has_best, was_kick = 0, False, False
+    def n_perturbations_after_best(self) -> int:
+        """How many perturbations came after the best optimum was found, in the searches that found it."""
+        n, has_best, was_perturbation = 0, False, False
         for start, is_best in zip(self.starts, (self.distances <= self.tolerance).tolist(), strict=True):
-            is_kick = start.source == KICK
-            has_best = has_best and (is_kick or not was_kick)  # a start after kicks begins another search
-            n += has_best and is_kick
-            has_best, was_kick = has_best or is_best, is_kick
+            is_perturbation = start.source == PERTURBATION
+            if was_perturbation and not is_perturbation:
+                has_best = False  # a start after perturbations begins another search
+            n += has_best and is_perturbation
+            has_best, was_perturbation = has_best or is_best, is_perturbation
         return n
 
     @property
     def is_chance_find(self) -> bool:
-        """Whether a search with kicks met its best only once, by a kick or with few kicks after it."""
-        if self.n_kicks == 0:
+        """Whether a search met its best only once, by a perturbation or with few perturbations after it."""
+        if self.n_perturbations == 0:
             return False
         best = self.optima[0]
-        return best.n_hits == 1 and (best.n_kicks == 1 or self.n_kicks_after_best < FEW_KICKS)
+        return best.n_hits == 1 and (best.n_perturbations == 1 or self.n_perturbations_after_best < FEW_PERTURBATIONS)
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether a search with kicks followed its best to the end, and others not: their ends are no optima."""
+        """Whether a search with perturbations followed its best to the end, and others not."""
         done = [s.converged for s in self.starts]
-        return self.n_kicks > 0 and not all(done) and done[int(self.distances.argmin())]
+        return self.n_perturbations > 0 and not all(done) and done[int(self.distances.argmin())]
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -131,8 +132,8 @@ class Evidence:
 
     @property
     def noun(self) -> str:
-        """What a start is called in prose: kicks are not independent starts."""
-        return "descent" if self.n_kicks else "start"
+        """What a start is called in prose: perturbations are not independent starts."""
+        return "descent" if self.n_perturbations else "start"
 
     @property
     def is_logarithm(self) -> bool:
@@ -171,7 +172,7 @@ class Evidence:
                 self.starts[m[0]].objective,
                 len(m),
                 float(distances[m[0]]),
-                sum(self.starts[i].source == KICK for i in m),
+                sum(self.starts[i].source == PERTURBATION for i in m),
             )
             for m in found
         )
@@ -192,24 +193,24 @@ class Evidence:
         optima = self.optima
         return optima[1].distance if len(optima) > 1 else None
 
-    def with_bound(self, bound: float, bound_on: str = "solution") -> Evidence:
-        """The evidence with this bound, unless there is a closer one of the same kind."""
-        if self.lower_bound is not None and self.bound_on == bound_on:
-            bound = (max if self.sense == "min" else min)(bound, self.lower_bound)
-        return replace(self, lower_bound=bound, bound_on=bound_on)
+    def with_bound(self, bound: float, bound_on: str = "solution") -> SearchReport:
+        """The report with this bound, unless there is a closer one of the same kind."""
+        if self.proved_bound is not None and self.bound_on == bound_on:
+            bound = (max if self.sense == "min" else min)(bound, self.proved_bound)
+        return replace(self, proved_bound=bound, bound_on=bound_on)
 
-    def scaled(self, unit: float) -> Evidence:
-        """The evidence of an objective whose unit is `unit` in another: as if it had been measured there."""
-        bound = None if self.lower_bound is None else self.lower_bound * unit
+    def scaled(self, unit: float) -> SearchReport:
+        """The report of an objective whose unit is `unit` in another: as if it had been measured there."""
+        bound = None if self.proved_bound is None else self.proved_bound * unit
         starts = tuple(replace(s, objective=s.objective * unit) for s in self.starts)
-        return replace(self, starts=starts, lower_bound=bound)
+        return replace(self, starts=starts, proved_bound=bound)
 
     def __repr__(self) -> str:
         gap = "" if self.gap_to_second is None else f", second {self.gap_to_second:.6g} worse"
         distinct = counted(self.n_distinct, *(f"distinct {end}" for end in self.ends))
-        made = " and ".join(counted(n, noun) for n, noun in named(self.n_starts, self.n_kicks))
+        made = " and ".join(counted(n, noun) for n, noun in named(self.n_starts, self.n_perturbations))
         return (
-            f"Evidence({made}, {distinct}, "
+            f"SearchReport({made}, {distinct}, "
             f"best {self.objective_name} {self.best:.8g} hit {counted(self.n_hits, 'time')}{gap})"
         )
 
@@ -224,7 +225,7 @@ class Evidence:
         return asdict(self)
 
     @classmethod
-    def from_state(cls, state: Mapping[str, Any]) -> Evidence:
+    def from_state(cls, state: Mapping[str, Any]) -> SearchReport:
         """The inverse of `to_state`."""
         starts = tuple(
             StartRecord(str(s["source"]), float(s["objective"]), int(s["n_iter"]), bool(s["converged"]))
@@ -232,7 +233,7 @@ class Evidence:
         )
         if state["sense"] not in ("min", "max"):
             raise ValueError(f"sense must be 'min' or 'max'; got {state['sense']!r}")
-        bound = state["lower_bound"]
+        bound = state["proved_bound"]
         bound = None if bound is None else float(bound)
         on = str(state.get("bound_on", "solution"))  # older files have none
         return cls(starts, str(state["objective_name"]), state["sense"], bound, str(state["note"]), on)

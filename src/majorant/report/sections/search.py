@@ -1,10 +1,9 @@
-"""Evidence: where every start ended."""
+"""The search: where every start ended."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from majorant.evidence.records import Evidence
 from majorant.report import numbers
 from majorant.report.charts.dots import Group, Stacking, choose_stacking, stack
 from majorant.report.charts.labels import Shelf, shorten, text_width, wrapped
@@ -13,7 +12,8 @@ from majorant.report.charts.svg import NARROW, WIDE, Canvas, Size, figure
 from majorant.report.fit import Fit
 from majorant.report.html import facts
 from majorant.report.section import Section
-from majorant.report.words import evidence as words
+from majorant.report.words import search as words
+from majorant.search.record import SearchReport
 
 MOST_KINDS = 8
 ROW_GAP = 24
@@ -60,29 +60,29 @@ class Layout:
         )
 
 
-def evidence_section(fit: Fit) -> Section:
+def search_section(fit: Fit) -> Section:
     """How many starts there were and where each ended; always the first section."""
-    evidence = fit.evidence
-    kinds = starts_by_kind(evidence)
-    scale_range = distance_range(evidence)
+    search = fit.search
+    kinds = starts_by_kind(search)
+    scale_range = distance_range(search)
     stacking = _stacking(kinds, scale_range)
     drawing = figure(
-        "evidence", words.figure_label(evidence), lambda size: draw_starts(size, evidence, kinds, scale_range, stacking)
+        "search", words.figure_label(search), lambda size: draw_starts(size, search, kinds, scale_range, stacking)
     )
     return Section(
-        "evidence",
-        "Evidence",
-        words.headline(evidence),
-        _figures(evidence, len({s.source for s in evidence.starts})) + drawing,
-        words.notes(evidence, fit.objective, stacking.unit, fit.why_certain),
+        "search",
+        "Search",
+        words.headline(search),
+        _figures(search, len({s.source for s in search.starts})) + drawing,
+        words.notes(search, fit.objective, stacking.unit, fit.why_certain),
     )
 
 
-def starts_by_kind(evidence: Evidence) -> list[Kind]:
+def starts_by_kind(search: SearchReport) -> list[Kind]:
     """Starts by kind in the order of their first start; those of rare kinds together, if there are many kinds."""
-    snapped = _optimum_distances(evidence)
+    snapped = _optimum_distances(search)
     by_kind: dict[str, list[float]] = {}
-    for start, distance in zip(evidence.starts, snapped, strict=True):
+    for start, distance in zip(search.starts, snapped, strict=True):
         by_kind.setdefault(start.source, []).append(distance)
     if len(by_kind) > MOST_KINDS:
         kept = sorted(by_kind, key=lambda name: -len(by_kind[name]))[: MOST_KINDS - 1]
@@ -92,14 +92,14 @@ def starts_by_kind(evidence: Evidence) -> list[Kind]:
     return [Kind(name, {d: ds.count(d) for d in sorted(set(ds))}) for name, ds in by_kind.items()]
 
 
-def distance_range(evidence: Evidence) -> tuple[float, float] | None:
+def distance_range(search: SearchReport) -> tuple[float, float] | None:
     """The range of the log axis; None if no start ended off the best."""
-    others = [o.distance for o in evidence.optima if o.distance > evidence.tolerance]
+    others = [o.distance for o in search.optima if o.distance > search.tolerance]
     return around_decades(min(others), max(others)) if others else None
 
 
 def draw_starts(
-    size: Size, evidence: Evidence, kinds: list[Kind], scale_range: tuple[float, float] | None, stacking: Stacking
+    size: Size, search: SearchReport, kinds: list[Kind], scale_range: tuple[float, float] | None, stacking: Stacking
 ) -> Canvas:
     """One row a kind of start, one dot a start, the best at the right behind a break."""
     canvas, layout = Canvas(size), Layout.of(size)
@@ -114,13 +114,13 @@ def draw_starts(
             canvas.line(x, top, x, bottom, "grid")
             if shelf.take(x - half, x + half):
                 canvas.text(x, bottom + 20, label, "quiet", anchor="middle")
-        title = f"\u2190 worse: {words.distance_title(evidence)}"
+        title = f"\u2190 worse: {words.distance_title(search)}"
         low, room = (60, size.width) if size.narrow else (40, layout.near - layout.axis_start)
         canvas.text(layout.axis_start, bottom + low, shorten(title, room), "quiet", full=title)
     canvas.line(layout.best, top, layout.best, bottom, "axis")
     canvas.text(layout.best, bottom + 20, "0", "strong", anchor="middle")
     canvas.text(layout.best, bottom + 40, "best", "strong", anchor="middle")
-    _label_optima(canvas, layout, evidence, scale)
+    _label_optima(canvas, layout, search, scale)
     for i, kind in enumerate(kinds):
         base = top + step * (i + 1) - 6
         canvas.line(layout.axis_start, base, layout.near + 9, base, "axis")
@@ -132,29 +132,29 @@ def draw_starts(
         canvas.dots(stack(missed, base, layout.axis_start, layout.near + 6, stacking), "stroke-mid")
         canvas.dots(stack(hits, base, layout.best_low, layout.best_high, stacking), "stroke-ink")
         canvas.text(size.width, base - 8, str(kind.n_hits), "strong", anchor="end", quiet=f"of {kind.n_starts}")
-    if scale is None and evidence.n_starts > 1:
+    if scale is None and search.n_starts > 1:
         middle = (layout.axis_start + layout.near) / 2
-        canvas.text(middle, bottom - 16, f"no {evidence.noun} ended anywhere else", "quiet halo", anchor="middle")
+        canvas.text(middle, bottom - 16, f"no {search.noun} ended anywhere else", "quiet halo", anchor="middle")
     canvas.height = bottom + (68 if size.narrow and scale is not None else 48)
     return canvas
 
 
-def _figures(evidence: Evidence, n_kinds: int) -> str:
-    second = evidence.gap_to_second
-    share = None if second is None else words.relative(evidence, second)
+def _figures(search: SearchReport, n_kinds: int) -> str:
+    second = search.gap_to_second
+    share = None if second is None else words.relative(search, second)
     none = '<span class="quiet">none</span>'
-    hit_share = numbers.percent(words.hit_rate(evidence), 0)
-    if evidence.n_kicks:  # a share of descents that are not independent says nothing
-        hit_share = words.descents(evidence.n_hits, evidence.optima[0].n_kicks)
+    hit_share = numbers.percent(words.hit_rate(search), 0)
+    if search.n_perturbations:  # a share of descents that are not independent says nothing
+        hit_share = words.descents(search.n_hits, search.optima[0].n_perturbations)
     return facts(
         (
             (
-                f"{evidence.noun.capitalize()}s",
-                numbers.integer(evidence.n_starts),
+                f"{search.noun.capitalize()}s",
+                numbers.integer(search.n_starts),
                 f"{n_kinds} kinds" if n_kinds > 1 else "",
             ),
-            (f"Distinct {evidence.ends[1]}", numbers.integer(evidence.n_distinct), ""),
-            ("Hits of the best", numbers.integer(evidence.n_hits), hit_share),
+            (f"Distinct {search.ends[1]}", numbers.integer(search.n_distinct), ""),
+            ("Hits of the best", numbers.integer(search.n_hits), hit_share),
             (
                 "Gap to the second",
                 none if second is None else numbers.distance(second),
@@ -165,10 +165,10 @@ def _figures(evidence: Evidence, n_kinds: int) -> str:
     )
 
 
-def _optimum_distances(evidence: Evidence) -> list[float]:
+def _optimum_distances(search: SearchReport) -> list[float]:
     """The distance of each start's optimum, so that starts of one optimum share one number."""
-    steps = [o.distance for o in evidence.optima]
-    return [max(d for d in steps if d <= distance) for distance in evidence.distances.tolist()]
+    steps = [o.distance for o in search.optima]
+    return [max(d for d in steps if d <= distance) for distance in search.distances.tolist()]
 
 
 def _groups(kind: Kind, layout: Layout, scale: Log | None) -> tuple[list[Group], list[Group]]:
@@ -189,27 +189,27 @@ def _stacking(kinds: list[Kind], scale_range: tuple[float, float] | None) -> Sta
     return choose_stacking(rows)
 
 
-def _label_optima(canvas: Canvas, layout: Layout, evidence: Evidence, scale: Log | None) -> None:
+def _label_optima(canvas: Canvas, layout: Layout, search: SearchReport, scale: Log | None) -> None:
     """The objective and the number of starts above the best and the optima that have room: the second, then by hits."""
     width = canvas.width
     canvas.text(width, 42, "at best", "quiet", anchor="end")
     shelf = Shelf()
-    best = numbers.objective(evidence.best, evidence.objective_name, apart=evidence.gap_to_second)
-    half = max(text_width(best, bold=True), text_width(_n_hits(evidence))) / 2
+    best = numbers.objective(search.best, search.objective_name, apart=search.gap_to_second)
+    half = max(text_width(best, bold=True), text_width(_n_hits(search))) / 2
     end = min(layout.best + half, width - text_width("at best") - 10)
     shelf.take(end - 2 * half, end)
     end_of_room = end - 2 * half - shelf.gap
     canvas.text(end - half, 26, best, "strong", anchor="middle")
-    canvas.text(end - half, 42, _n_hits(evidence), "quiet", anchor="middle")
+    canvas.text(end - half, 42, _n_hits(search), "quiet", anchor="middle")
     canvas.line(layout.best, 48, layout.best, 56, "axis")
     if scale is None:
         return
-    others = list(evidence.optima[1:])
+    others = list(search.optima[1:])
     for optimum in [*others[:1], *sorted(others[1:], key=lambda o: -o.n_hits)]:
         if optimum.distance <= 0:
             continue
-        x, name = scale(optimum.distance), evidence.objective_name
-        text = numbers.objective(optimum.objective, name, evidence.best, evidence.gap_to_second)
+        x, name = scale(optimum.distance), search.objective_name
+        text = numbers.objective(optimum.objective, name, search.best, search.gap_to_second)
         half = text_width(text) / 2
         centre = max(x, half)
         if optimum is others[0]:
@@ -220,5 +220,5 @@ def _label_optima(canvas: Canvas, layout: Layout, evidence: Evidence, scale: Log
             canvas.line(centre, 48, x, 56, "axis")
 
 
-def _n_hits(evidence: Evidence) -> str:
-    return f"{numbers.integer(evidence.n_hits)} {evidence.noun}{'' if evidence.n_hits == 1 else 's'}"
+def _n_hits(search: SearchReport) -> str:
+    return f"{numbers.integer(search.n_hits)} {search.noun}{'' if search.n_hits == 1 else 's'}"

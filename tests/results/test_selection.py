@@ -16,14 +16,15 @@ from sklearn.datasets import load_iris
 
 import majorant as mj
 from majorant import registry
-from majorant.evidence.selection import UNDETERMINED, Candidate, Selection
+from majorant.results.selection import UNDETERMINED, Candidate, Selection
+from majorant.search import StartRecord
 
 ROWS = np.arange(10.0)[:, None]
 VALUES = {(1, "a"): 30.0, (2, "a"): 21.3, (3, "a"): 20.0, (1, "b"): 40.0, (2, "b"): 25.0, (3, "b"): 22.0}
 
 
 class Told(BaseEstimator):  # type: ignore[misc]
-    """A model whose criterion is looked up in a table; a negative one is that of an irregular fit."""
+    """A model whose criterion is looked up in a table; a negative one is that of a degenerate fit."""
 
     def __init__(self, size: int = 1, kind: str = "a", values: Any = None, slow: bool = False) -> None:
         self.size = size
@@ -43,8 +44,8 @@ class Told(BaseEstimator):  # type: ignore[misc]
         self.converged_ = not self.slow
         self.log_likelihood_ = -self.value_ / 2
         self.n_parameters_ = 3 * self.size
-        self.evidence_ = mj.Evidence(
-            (mj.evidence.StartRecord("start", self.log_likelihood_, 1, True),) * 4, "log-likelihood", "max"
+        self.search_ = mj.SearchReport(
+            (StartRecord("start", self.log_likelihood_, 1, True),) * 4, "log-likelihood", "max"
         )
         return self
 
@@ -96,19 +97,19 @@ def test_equal_values_choose_the_simpler_fit() -> None:
     assert chosen({(3, "a"): 5.0, (1, "a"): 5.0, (2, "a"): 5.0}).best.size == 1
 
 
-def test_irregular_fits_are_left_out_whatever_their_criterion() -> None:
+def test_degenerate_fits_are_left_out_whatever_their_criterion() -> None:
     found = chosen({**VALUES, (3, "b"): -100.0})
     assert found.best.size == 3 and found.best.setting == {"kind": "a"}
     (left_out,) = found.excluded
-    assert left_out.excluded == f"irregular: {UNDETERMINED}" and not left_out.regular
+    assert left_out.excluded == f"degenerate: {UNDETERMINED}" and not left_out.regular
     assert any("1 excluded fit has a lower BIC" in sentence for sentence in found.look_out)
     page = " ".join(str(found).split())
-    assert "excluded" in page and "3 components, b: irregular: the rows do not determine" in page
+    assert "excluded" in page and "3 components, b: degenerate: the rows do not determine" in page
 
 
 def test_when_no_fit_can_be_chosen_the_reason_is_told() -> None:
     found = chosen({(1, "a"): -1.0})
-    with pytest.raises(ValueError, match=r"no candidate can be chosen.*irregular.*try fewer components"):
+    with pytest.raises(ValueError, match=r"no candidate can be chosen.*degenerate.*try fewer components"):
         found.best_estimator_  # noqa: B018
     assert "can choose none" in str(found) and found.to_frame()["regular"].tolist() == [False]
 
@@ -187,7 +188,7 @@ def test_the_page_is_narrow_and_says_the_sign() -> None:
     page = str(chosen())
     assert max(map(len, page.splitlines())) <= 80
     assert page.startswith("told mixture, selected by BIC\n6 fits\n")
-    assert "Lower is better" in page and "mclust" in page and "EVIDENCE" in page
+    assert "Lower is better" in page and "mclust" in page and "SEARCH" in page
     assert "Lower is better" in chosen().to_markdown() and "<table>" in chosen()._repr_html_()
 
 
@@ -206,7 +207,7 @@ def test_a_selection_can_be_kept_without_its_estimators() -> None:
     assert again.matrix() == found.matrix()
     with pytest.raises(ValueError, match="not kept"):
         again.best_estimator_  # noqa: B018
-    assert "EVIDENCE" not in str(again)
+    assert "SEARCH" not in str(again)
 
 
 def test_a_slow_best_is_told() -> None:

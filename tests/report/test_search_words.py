@@ -4,11 +4,11 @@ from typing import Literal
 import pytest
 
 from majorant._numbers import article
-from majorant.evidence.records import Evidence, StartRecord
 from majorant.report import numbers
 from majorant.report.fit import room_left
-from majorant.report.words import evidence as words
+from majorant.report.words import search as words
 from majorant.report.words.grammar import chance, in_words, listed, one_in
+from majorant.search.record import SearchReport, StartRecord
 
 from .stand_in import starts_at
 
@@ -42,17 +42,17 @@ LOOSE = "The proved bound is loose: this fit is only known to be within {}\u202f
     ],
 )
 def test_headline(objectives: list[float], headline: str) -> None:
-    evidence = starts_at(objectives)
-    assert words.headline(evidence) == headline
+    search = starts_at(objectives)
+    assert words.headline(search) == headline
     assert len(headline.split()) <= 20
 
 
 def test_a_bound_says_something_of_one_start() -> None:
-    evidence = replace(starts_at([10.0]), lower_bound=9.5)
-    assert words.headline(evidence) == (
+    search = replace(starts_at([10.0]), proved_bound=9.5)
+    assert words.headline(search) == (
         "Only one start was followed to its end; no other can end beyond the proved bound."
     )
-    for text in (words.luck(evidence), words.agreement(evidence)):
+    for text in (words.luck(search), words.agreement(search)):
         assert "proved bound" in text and "luck" not in text
 
 
@@ -79,44 +79,47 @@ def test_conclusion(objectives: list[float], said: str) -> None:
     [
         (
             [10.0, 10.0, 10.0, 10.0],
-            "One start and three kicks all ended at this optimum.",
-            "three kicks after the best solution was found led to nothing better. An optimum that no kick came near",
+            "One start and three perturbations all ended at this optimum.",
+            "three perturbations after the best solution was found led to nothing better. "
+            "An optimum that no perturbation came near",
             "four",
         ),
         (
             [20.0, 15.0, 10.0, 17.0, 16.0],
-            "Of one start and four kicks, one kick reached this optimum; it may not be the best there is.",
-            "two kicks after the best solution was found led to nothing better. It was met only once, so it may not be "
-            "the best: raise <code>n_init</code>",
-            "four kicks after",
+            "Of one start and four perturbations, one perturbation reached this optimum; "
+            "it may not be the best there is.",
+            "two perturbations after the best solution was found led to nothing better. "
+            "It was met only once, so it may not be the best: raise <code>n_init</code>",
+            "four perturbations after",
         ),
         (
             [20.0, 10.0],
-            "Of one start and one kick, one kick reached this optimum; it may not be the best there is.",
-            "no kick out of the best solution was followed to its end",
+            "Of one start and one perturbation, one perturbation reached this optimum; "
+            "it may not be the best there is.",
+            "no perturbation out of the best solution was followed to its end",
             "led to nothing better",
         ),
         (
             [20.0, 10.0, 10.0],
-            "Of one start and two kicks, two kicks reached this optimum; none led beyond it.",
-            "one kick after the best solution was found led to nothing better. An optimum that",
+            "Of one start and two perturbations, two perturbations reached this optimum; none led beyond it.",
+            "one perturbation after the best solution was found led to nothing better. An optimum that",
             "may not be",
         ),
     ],
 )
-def test_kicks_are_no_independent_starts_and_only_those_after_the_best_speak_for_it(
+def test_perturbations_are_no_independent_starts_and_only_those_after_the_best_speak_for_it(
     objectives: list[float], headline: str, said: str, untrue: str
 ) -> None:
-    evidence = starts_at(objectives, ("k-means++", *["kick"] * 5))
-    assert words.headline(evidence) == headline
+    search = starts_at(objectives, ("k-means++", *["perturbation"] * 5))
+    assert words.headline(search) == headline
     assert len(headline.split()) <= 20
-    notes = " ".join(words.notes(evidence, 10.0, 1))
+    notes = " ".join(words.notes(search, 10.0, 1))
     assert said in notes
     assert untrue not in notes
-    assert "descent" not in words.agreement(evidence) + words.headline(evidence) + words.figure_label(evidence)
+    assert "descent" not in words.agreement(search) + words.headline(search) + words.figure_label(search)
 
 
-def test_the_note_of_the_evidence_is_escaped_and_a_gain_after_the_starts_is_told() -> None:
+def test_the_note_of_the_search_is_escaped_and_a_gain_after_the_starts_is_told() -> None:
     notes = " ".join(words.notes(starts_at([10.0] * 5, note="starts on <20> rows"), 10.0, 1))
     assert "Starts on &lt;20&gt; rows." in notes
     assert "gained another 2.00" in " ".join(words.notes(starts_at([10.0] * 5), 8.0, 1))
@@ -126,9 +129,9 @@ def test_starts_that_did_not_come_to_rest_are_told() -> None:
     assert "Five of five starts stopped at the limit" in words.notes(starts_at([1.0] * 5, converged=False), 1.0, 1)[0]
 
 
-def test_kicks_that_were_cut_short_have_no_optima() -> None:
-    starts = starts_at([10.0, 9.0, 8.0], ("k-means++", "kick", "kick"), converged=False).starts
-    notes = " ".join(words.notes(Evidence((*starts[:2], replace(starts[2], converged=True)), "SSE"), 8.0, 1))
+def test_perturbations_that_were_cut_short_have_no_optima() -> None:
+    starts = starts_at([10.0, 9.0, 8.0], ("k-means++", "perturbation", "perturbation"), converged=False).starts
+    notes = " ".join(words.notes(SearchReport((*starts[:2], replace(starts[2], converged=True)), "SSE"), 8.0, 1))
     assert "Only the best was followed until it came to rest, two were cut short" in notes
     assert "three distinct ends" in notes
 
@@ -156,10 +159,10 @@ def test_a_certain_optimum_takes_the_place_of_a_guess() -> None:
     ],
 )
 def test_certificate(bound: float, objective: float, sense: str, headline: str) -> None:
-    evidence = starts_at([objective], lower_bound=bound, sense=sense)
-    room = room_left(objective, evidence)
-    assert words.certificate_headline(evidence, room, "" if room is None else numbers.percent_at_most(room)) == headline
-    notes = " ".join(words.certificate_notes(evidence, objective, room, "three clusters"))
+    search = starts_at([objective], proved_bound=bound, sense=sense)
+    room = room_left(objective, search)
+    assert words.certificate_headline(search, room, "" if room is None else numbers.percent_at_most(room)) == headline
+    notes = " ".join(words.certificate_notes(search, objective, room, "three clusters"))
     assert ("below" if sense == "min" else "above") in notes
     assert ("may be what is loose" in notes) == (room != 0.0)
 
@@ -183,8 +186,8 @@ def test_small_words() -> None:
 
 
 def test_every_start_is_counted_once_however_many_there_are() -> None:
-    evidence: Evidence = starts_at([1.0 + 0.01 * (i % 7) for i in range(500)])
-    assert words.hit_rate(evidence) == pytest.approx(72 / 500)
+    search: SearchReport = starts_at([1.0 + 0.01 * (i % 7) for i in range(500)])
+    assert words.hit_rate(search) == pytest.approx(72 / 500)
 
 
 @pytest.mark.parametrize(
@@ -200,6 +203,6 @@ def test_every_start_is_counted_once_however_many_there_are() -> None:
 def test_a_bound_that_excludes_little_is_told_so(
     sense: Literal["min", "max"], name: str, room: float, much: bool
 ) -> None:
-    evidence = Evidence((StartRecord("random", 0.89, 10, True),), name, sense)
-    assert words.excludes_much(evidence, room) == much
-    assert ("loose" in words.certificate_headline(evidence, room, "12 %")) != much
+    search = SearchReport((StartRecord("random", 0.89, 10, True),), name, sense)
+    assert words.excludes_much(search, room) == much
+    assert ("loose" in words.certificate_headline(search, room, "12 %")) != much

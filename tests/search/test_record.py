@@ -13,17 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import majorant as mj
-from majorant.evidence import Evidence, StartRecord
+from majorant.search import SearchReport, StartRecord
 
 
-def evidence(*objectives: float, **more: Any) -> Evidence:
-    return Evidence(
+def search(*objectives: float, **more: Any) -> SearchReport:
+    return SearchReport(
         tuple(StartRecord("random rows", v, 3 + i, i % 2 == 0) for i, v in enumerate(objectives)), "SSE", **more
     )
 
 
 def test_optima_are_counted_from_the_best() -> None:
-    found = evidence(12.0, 10.0, 11.0, 10.0, 12.0, 10.0)
+    found = search(12.0, 10.0, 11.0, 10.0, 12.0, 10.0)
     assert found.n_starts == 6 and found.best == 10.0
     assert [(o.objective, o.n_hits, o.distance) for o in found.optima] == [
         (10.0, 3, 0.0),
@@ -35,7 +35,7 @@ def test_optima_are_counted_from_the_best() -> None:
 
 
 def test_higher_is_better_where_the_sense_says_so() -> None:
-    found = evidence(-12.0, -10.0, -11.0, -10.0, sense="max")
+    found = search(-12.0, -10.0, -11.0, -10.0, sense="max")
     assert found.best == -10.0
     assert [(o.objective, o.n_hits, o.distance) for o in found.optima] == [
         (-10.0, 2, 0.0),
@@ -50,7 +50,7 @@ def test_higher_is_better_where_the_sense_says_so() -> None:
 @pytest.mark.parametrize(("apart", "same"), [(0.0, True), (0.9e-6, True), (1.1e-6, False), (1e-3, False)])
 def test_optima_within_a_millionth_are_one(best: float, sense: Any, apart: float, same: bool) -> None:
     worse = best + (1 if sense == "min" else -1) * abs(best) * apart
-    found = evidence(worse, best, sense=sense)
+    found = search(worse, best, sense=sense)
     assert found.best == best
     assert found.n_distinct == (1 if same else 2)
     assert found.n_hits == (2 if same else 1)
@@ -59,23 +59,25 @@ def test_optima_within_a_millionth_are_one(best: float, sense: Any, apart: float
 
 def test_many_near_optima_do_not_chain() -> None:
     """Each is within the tolerance of the one before, not of the first."""
-    found = evidence(*(1 + 0.4e-6 * np.arange(6)))
+    found = search(*(1 + 0.4e-6 * np.arange(6)))
     assert [o.n_hits for o in found.optima] == [3, 3]
 
 
 def test_optima_of_zero_are_one_only_if_equal() -> None:
-    assert evidence(0.0, 0.0, 1e-300).n_hits == 2
+    assert search(0.0, 0.0, 1e-300).n_hits == 2
 
 
 def test_one_start_has_no_second() -> None:
-    found = evidence(3.0)
+    found = search(3.0)
     assert (found.n_starts, found.n_distinct, found.n_hits, found.gap_to_second) == (1, 1, 1, None)
-    assert repr(found) == "Evidence(1 start, 1 distinct optimum, best SSE 3 hit 1 time)"
+    assert repr(found) == "SearchReport(1 start, 1 distinct optimum, best SSE 3 hit 1 time)"
 
 
-def searched(*values: float) -> Evidence:
-    """Descents by their objectives; a negative one is that of a start, the others are kicks'."""
-    return Evidence(tuple(StartRecord("kick" if v > 0 else "k-means++", abs(v), 3, True) for v in values), "SSE")
+def searched(*values: float) -> SearchReport:
+    """Descents by their objectives; a negative one is that of a start, the others are perturbations'."""
+    return SearchReport(
+        tuple(StartRecord("perturbation" if v > 0 else "k-means++", abs(v), 3, True) for v in values), "SSE"
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,26 +85,26 @@ def searched(*values: float) -> Evidence:
     [
         ((-9.0,), 0, False),
         ((-9.0, 9.0, 9.0, 9.0), 3, False),
-        ((-9.0, 8.0, 7.0, 8.0, 8.0), 2, True),  # the second kick made the best: two came after it
+        ((-9.0, 8.0, 7.0, 8.0, 8.0), 2, True),  # the second perturbation made the best: two came after it
         ((-9.0, 8.0, 7.0), 0, True),
         ((-7.0, 8.0, 9.0), 2, True),
         ((-7.0, 8.0, 9.0, 8.0, 8.0, 8.0), 5, False),
         ((-9.0, 7.0, 7.0, 8.0), 2, False),
-        ((-9.0, 7.0, 8.0, -9.0, 8.0, 8.0), 1, True),  # kicks of another search are not out of the best
+        ((-9.0, 7.0, 8.0, -9.0, 8.0, 8.0), 1, True),  # perturbations of another search are not out of the best
         ((-9.0, 7.0, 8.0, -7.0, 8.0, 8.0), 3, False),
-        ((-9.0, -7.0, -8.0, 8.0, 8.0), 2, True),  # a race of starts before the kicks
+        ((-9.0, -7.0, -8.0, 8.0, 8.0), 2, True),  # a race of starts before the perturbations
     ],
 )
-def test_only_kicks_after_the_best_was_found_speak_for_it(
+def test_only_perturbations_after_the_best_was_found_speak_for_it(
     values: tuple[float, ...], after: int, by_chance: bool
 ) -> None:
     found = searched(*values)
-    assert (found.n_kicks_after_best, found.is_chance_find) == (after, by_chance)
-    assert found.n_kicks == sum(o.n_kicks for o in found.optima) == sum(v > 0 for v in values)
+    assert (found.n_perturbations_after_best, found.is_chance_find) == (after, by_chance)
+    assert found.n_perturbations == sum(o.n_perturbations for o in found.optima) == sum(v > 0 for v in values)
 
 
-def test_kicks_are_not_called_starts() -> None:
-    assert repr(searched(-9.0, 9.0, 9.0)).startswith("Evidence(1 start and 2 kicks, 1 distinct optimum")
+def test_perturbations_are_not_called_starts() -> None:
+    assert repr(searched(-9.0, 9.0, 9.0)).startswith("SearchReport(1 start and 2 perturbations, 1 distinct optimum")
 
 
 @given(
@@ -110,7 +112,7 @@ def test_kicks_are_not_called_starts() -> None:
     st.sampled_from(["min", "max"]),
 )
 def test_every_start_belongs_to_one_optimum(objectives: list[float], sense: Any) -> None:
-    found = evidence(*objectives, sense=sense)
+    found = search(*objectives, sense=sense)
     optima = found.optima
     assert sum(o.n_hits for o in optima) == found.n_starts
     assert optima[0].objective == found.best and optima[0].distance == 0
@@ -119,11 +121,11 @@ def test_every_start_belongs_to_one_optimum(objectives: list[float], sense: Any)
 
 
 def test_in_other_units() -> None:
-    found = evidence(12.0, 10.0, lower_bound=9.0, note="kept").scaled(4.0)
+    found = search(12.0, 10.0, proved_bound=9.0, note="kept").scaled(4.0)
     assert [s.objective for s in found.starts] == [48.0, 40.0]
-    assert (found.lower_bound, found.note, found.gap_to_second) == (36.0, "kept", 8.0)
+    assert (found.proved_bound, found.note, found.gap_to_second) == (36.0, "kept", 8.0)
     assert [s.n_iter for s in found.starts] == [3, 4]
-    assert evidence(1.0).scaled(2.0).lower_bound is None
+    assert search(1.0).scaled(2.0).proved_bound is None
 
 
 def without(*libraries: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +136,7 @@ def without(*libraries: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_as_a_data_frame_of_whichever_library_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = evidence(12.0, 10.0)
+    found = search(12.0, 10.0)
     frame = found.to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert list(frame.columns) == ["source", "objective", "n_iter", "converged", "distance"]
@@ -148,13 +150,11 @@ def test_as_a_data_frame_of_whichever_library_there_is(monkeypatch: pytest.Monke
         found.to_frame()
 
 
-@pytest.mark.parametrize(
-    "found", [evidence(2.0, 1.0), evidence(-1.0, sense="max", lower_bound=3.0, note="n")], ids=repr
-)
-def test_evidence_comes_back_from_its_state(found: Evidence) -> None:
-    assert Evidence.from_state(found.to_state()) == found
+@pytest.mark.parametrize("found", [search(2.0, 1.0), search(-1.0, sense="max", proved_bound=3.0, note="n")], ids=repr)
+def test_search_comes_back_from_its_state(found: SearchReport) -> None:
+    assert SearchReport.from_state(found.to_state()) == found
     with pytest.raises(ValueError, match=r"sense.*'up'"):
-        Evidence.from_state({**found.to_state(), "sense": "up"})
+        SearchReport.from_state({**found.to_state(), "sense": "up"})
 
 
 def trace() -> mj.Trace:
@@ -204,16 +204,16 @@ def test_a_trace_as_a_data_frame() -> None:
 
 def test_a_bound_replaces_a_looser_one_of_its_kind() -> None:
     start = StartRecord("random", -10.0, 3, True)
-    found = Evidence((start,), "log-likelihood", "max").with_bound(-5.0, "large mixture")
-    assert (found.lower_bound, found.bound_on) == (-5.0, "large mixture")
-    assert found.with_bound(-4.0, "large mixture").lower_bound == -5.0
-    assert found.with_bound(-6.0, "large mixture").lower_bound == -6.0
+    found = SearchReport((start,), "log-likelihood", "max").with_bound(-5.0, "large mixture")
+    assert (found.proved_bound, found.bound_on) == (-5.0, "large mixture")
+    assert found.with_bound(-4.0, "large mixture").proved_bound == -5.0
+    assert found.with_bound(-6.0, "large mixture").proved_bound == -6.0
     other = found.with_bound(-4.0, "small mixture")
-    assert (other.lower_bound, other.bound_on) == (-4.0, "small mixture")
-    assert Evidence.from_state(other.to_state()) == other
-    least = Evidence((StartRecord("random", 10.0, 3, True),), "SSE").with_bound(5.0)
-    assert least.with_bound(4.0).lower_bound == 5.0
-    assert least.with_bound(6.0).lower_bound == 6.0
+    assert (other.proved_bound, other.bound_on) == (-4.0, "small mixture")
+    assert SearchReport.from_state(other.to_state()) == other
+    least = SearchReport((StartRecord("random", 10.0, 3, True),), "SSE").with_bound(5.0)
+    assert least.with_bound(4.0).proved_bound == 5.0
+    assert least.with_bound(6.0).proved_bound == 6.0
     state = least.to_state()
     del state["bound_on"]  # as older files have it
-    assert Evidence.from_state(state) == least
+    assert SearchReport.from_state(state) == least

@@ -16,7 +16,8 @@ from sklearn.metrics import adjusted_rand_score
 
 import majorant as mj
 from majorant import registry
-from majorant.evidence.stability import Agreement, Stability
+from majorant.results.stability import Agreement, Stability
+from majorant.search import StartRecord
 
 
 def settled(n: int = 60) -> NDArray[np.float64]:
@@ -199,7 +200,7 @@ class Halves(BaseEstimator):  # type: ignore[misc]
         self.cut_ = X[:, 0].mean()
         self.flip_ = np.random.RandomState(self.random_state).randint(2)
         self.value_ = float(len(np.unique(X[:, 0])))
-        self.evidence_ = mj.Evidence((mj.evidence.StartRecord("mean", self.value_, 1, True),), "size", "max")
+        self.search_ = mj.SearchReport((StartRecord("mean", self.value_, 1, True),), "size", "max")
         return self
 
     def classify(self, X: Any, y: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from majorant.evidence import Certificate
+from majorant.results.certificate import Certificate
 
 
 def test_gap_of_a_smaller_is_better_objective() -> None:

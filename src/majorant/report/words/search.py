@@ -1,0 +1,278 @@
+"""What the starts of a fit allow to be said, and nothing beyond it."""
+
+from __future__ import annotations
+
+from majorant._numbers import article
+from majorant.report import numbers
+from majorant.report.html import escaped
+from majorant.report.words.grammar import capital, chance, counted, in_prose, listed, one_in, opening
+from majorant.results.certificate import LOOSE
+from majorant.search.record import SearchReport, named
+
+CLOSE = 0.01
+TIGHT = 0.2
+NEARLY_ALL = 0.9
+CONCLUSION = "<b>What to conclude:</b> "
+
+
+def hit_rate(search: SearchReport) -> float:
+    """Share of the starts that reached the best optimum."""
+    return search.n_hits / search.n_starts
+
+
+def relative(search: SearchReport, distance: float) -> float | None:
+    """A distance from the best as a share of it; None if the best is zero, or a logarithm, whose zero means nothing."""
+    return None if search.best == 0 or search.is_logarithm else distance / abs(search.best)
+
+
+def is_close(search: SearchReport, distance: float) -> bool:
+    """Within 1 % of the best; for the logarithm of a likelihood, within 1."""
+    share = relative(search, distance)
+    return distance <= 1 if share is None and search.best != 0 else share is not None and share <= CLOSE
+
+
+def others_came_close(search: SearchReport) -> bool:
+    """Whether nine tenths of the starts that missed the best ended close to it."""
+    missed = search.optima[1:]
+    close = sum(o.n_hits for o in missed if is_close(search, o.distance))
+    return bool(missed) and close >= NEARLY_ALL * sum(o.n_hits for o in missed)
+
+
+def luck(search: SearchReport) -> str:
+    """What the starts say about luck, as a clause without a capital letter or a full stop."""
+    if search.n_starts == 1:
+        return f"with one start {_of_one(search)}"
+    if search.n_distinct == 1:
+        return f"no {search.noun} found anything else"
+    if search.is_chance_find:
+        return "it may not be the best there is"
+    if search.n_perturbations:
+        return "none led beyond it"
+    alone = search.n_starts - search.n_hits == 1
+    if others_came_close(search):
+        return "the other came close" if alone else "nearly all the others came close"
+    if hit_rate(search) < 0.5:
+        return "a single start would probably have missed it"
+    return "the other stopped short of it" if alone else "the others stopped short of it"
+
+
+def _of_one(search: SearchReport) -> str:
+    """What is known where one start was made: nothing, unless a bound says how much better any other could end."""
+    if search.proved_bound is None:
+        return "nothing can be said about luck"
+    return "no other can end beyond the proved bound"
+
+
+def descents(n: int, n_perturbations: int) -> str:
+    """Starts and perturbations with their counts, in prose."""
+    return listed([counted(m, noun) for m, noun in named(n, n_perturbations)])
+
+
+def of_perturbations(search: SearchReport) -> str:
+    """Which of the starts and perturbations reached the best optimum, as a clause."""
+    made = descents(search.n_starts, search.n_perturbations)
+    if search.n_distinct == 1:
+        return f"{capital(made)} all ended at this optimum"
+    reached = descents(search.n_hits, search.optima[0].n_perturbations)
+    return f"Of {made}, {reached} reached this optimum"
+
+
+def headline(search: SearchReport) -> str:
+    """One sentence on how many starts reached the best optimum."""
+    n, hits = search.n_starts, search.n_hits
+    if n == 1:
+        return f"Only one start was followed to its end; {_of_one(search)}."
+    if search.n_perturbations:
+        reached = of_perturbations(search)
+        return f"{reached}." if search.n_distinct == 1 else f"{reached}; {luck(search)}."
+    if search.n_distinct == 1:
+        return f"{'Both' if n == 2 else f'All {in_prose(n)}'} starts reached the same optimum."
+    if hits == 1:
+        return f"Only one of {in_prose(n)} starts reached the best optimum; {luck(search)}."
+    return f"{opening(hits)} of {in_prose(n)} starts reached the best optimum; {luck(search)}."
+
+
+def agreement(search: SearchReport) -> str:
+    """The same for the lede: a clause with its emphasis in <strong>."""
+    n, hits = search.n_starts, search.n_hits
+    if n == 1:
+        return f"<strong>Only one start was followed to its end</strong>; {_of_one(search)}."
+    if search.n_perturbations and search.n_distinct == 1:
+        return f"<strong>{of_perturbations(search)}</strong>."
+    if search.n_perturbations:
+        return f"{of_perturbations(search)}; <strong>{luck(search)}</strong>."
+    if search.n_distinct == 1:
+        return f"<strong>{'Both' if n == 2 else f'All {in_prose(n)}'} starts reached the same optimum</strong>."
+    found = f"{opening(hits)} of {numbers.integer(n)} starts found this optimum"
+    if others_came_close(search) or hit_rate(search) < 0.5:
+        return f"{found}; <strong>{luck(search)}</strong>."
+    return f"<strong>{found}</strong>; {luck(search)}."
+
+
+def notes(search: SearchReport, objective: float, dots_for: int, why_certain: str = "") -> list[str]:
+    """How to read the figure, what to conclude, what to look out for.
+
+    Parameters
+    ----------
+    search : SearchReport
+        Of the fit.
+    objective : float
+        Where the fit ended, which may be better than the best start.
+    dots_for : int
+        How many starts one dot stands for.
+    why_certain : str
+        Why no better optimum can exist, where that is plain.
+    """
+    return [
+        _how_to_read(search, dots_for),
+        *_optima(search),
+        f"{CONCLUSION}{why_certain[:1].lower()}{why_certain[1:]}" if why_certain else _conclusion(search),
+        *_after_the_starts(search, objective),
+        *([f'<span class="quiet">{escaped(capital(search.note.rstrip(".")))}.</span>'] if search.note else []),
+    ]
+
+
+def figure_label(search: SearchReport) -> str:
+    """What the figure shows, as text."""
+    best = f"{search.objective_name} of {numbers.objective(search.best, search.objective_name)}"
+    if search.n_starts == 1:
+        return f"One start, which reached {article(best)} {best}"
+    made = f"{search.n_starts} starts"
+    if search.n_perturbations:
+        made = descents(search.n_starts, search.n_perturbations)
+    return (
+        f"Dot plot of the {search.objective_name} reached by each of {made}: "
+        f"{search.n_hits} reached the best, {article(best)} {best}"
+    )
+
+
+def distance_title(search: SearchReport) -> str:
+    """Title of the axis of distances."""
+    return f"{search.objective_name} {'above' if search.sense == 'min' else 'below'} the best"
+
+
+def _how_to_read(search: SearchReport, dots_for: int) -> str:
+    unfinished = sum(not s.converged for s in search.starts)
+    noun = search.noun
+    dot = f"Each dot is one {noun}" if dots_for == 1 else f"Each dot is up to {in_prose(dots_for)} {noun}s"
+    text = f"<b>{dot}</b>, run until it came to rest."
+    if unfinished:
+        were = f"{in_prose(unfinished)} of {in_prose(search.n_starts)} {noun}s"
+        text = f"<b>{dot}</b>. {capital(were)} stopped at the limit of iterations, before coming to rest."
+    if search.is_cut_short:
+        text = f"<b>{dot}</b>. Only the best was followed until it came to rest, {in_prose(unfinished)} were cut short."
+    if search.n_starts == 1:
+        return text
+    if search.n_perturbations:
+        text += " A perturbation moves parts of the best solution and descends again: it is no independent start."
+    extreme = "lowest" if search.sense == "min" else "highest"
+    return f"{text} Dots at the right reached the {extreme} {escaped(search.objective_name)} seen."
+
+
+def _optima(search: SearchReport) -> list[str]:
+    others = search.optima[1:]
+    if not others:
+        return []
+    second, worst = others[0].distance, others[-1].distance
+    side = "above" if search.sense == "min" else "below"
+    text = f"There are <b>{in_prose(search.n_distinct)} distinct {search.ends[1]}</b>."
+    if len(others) == 1:
+        return [f"{text} The second is {_both(search, second)} {side} the best."]
+    return [f"{text} The second is {_both(search, second)} {side} the best, the worst {_both(search, worst)}."]
+
+
+def _both(search: SearchReport, distance: float) -> str:
+    share = relative(search, distance)
+    return numbers.distance(distance) + (f" ({numbers.percent(share, 2)})" if share is not None else "")
+
+
+def _conclusion(search: SearchReport) -> str:
+    n, rate = search.n_starts, hit_rate(search)
+    if n == 1:
+        return (
+            f"{CONCLUSION}nothing yet. "
+            "More starts would show whether this optimum is reached again or a better one is found."
+        )
+    if search.n_perturbations:
+        return f"{CONCLUSION}{_of_the_best(search)}"
+    if search.n_distinct == 1:
+        if n < 5:
+            return f"{CONCLUSION}nothing better was found, but {counted(n, 'start')} are few to judge by."
+        return (
+            f"{CONCLUSION}nothing better was found, and the answer did not depend on where a start began. "
+            "An optimum that no start came near is not ruled out."
+        )
+    if search.n_hits == 1:
+        return (
+            f"{CONCLUSION}nothing better was found, but the best was met only once. "
+            "A still better optimum may exist; more starts would tell."
+        )
+    miss = (1 - rate) ** 10
+    finds = f"{CONCLUSION}judging by these starts, one start finds the best about {chance(rate)}"
+    if miss >= 0.005:
+        return f"{finds}; ten starts would all miss it {one_in(miss) if miss < 0.18 else 'about ' + chance(miss)}."
+    return f"{finds}; ten starts would hardly ever all miss it."
+
+
+def _of_the_best(search: SearchReport) -> str:
+    """What perturbations say of the best solution: only those that came after it was found."""
+    after = search.n_perturbations_after_best
+    if after:
+        said = f"{counted(after, 'perturbation')} after the best solution was found led to nothing better."
+    else:
+        said = "no perturbation out of the best solution was followed to its end."
+    if search.is_chance_find:
+        return f"{said} It was met only once, so it may not be the best: raise <code>n_init</code> until it comes back."
+    return f"{said} An optimum that no perturbation came near is not ruled out."
+
+
+def _after_the_starts(search: SearchReport, objective: float) -> list[str]:
+    gain = (search.best - objective) * (1 if search.sense == "min" else -1)
+    if search.note or gain <= 1e-6 * abs(search.best):
+        return []
+    return [f"The fit went on from the best start and gained another {numbers.distance(gain)}."]
+
+
+def excludes_much(search: SearchReport, room: float) -> bool:
+    """Whether a bound that leaves so much room says something: a share cannot rise far above a good one anyway."""
+    return room <= (LOOSE if search.sense == "max" and not search.is_logarithm else TIGHT)
+
+
+def certificate_headline(search: SearchReport, room: float | None, room_text: str, proviso: str = "") -> str:
+    """One sentence on what the proved bound leaves open; `room_text` is the room in words.
+
+    `proviso` is what the bound is up to, as the end of a sentence.
+    """
+    so = proviso or ", and that is proved, not estimated"
+    if room is None:
+        return "The proved bound is too loose to say how good this fit is."
+    if room == 0:
+        return f"No better fit exists{so}."
+    within = f"within {room_text} of the best possible"
+    if excludes_much(search, room):
+        return f"This fit is {within}{so}."
+    return f"The proved bound is loose: this fit is only known to be {within}."
+
+
+def certificate_notes(
+    search: SearchReport, objective: float, room: float | None, parts: str, proviso: str = ""
+) -> list[str]:
+    """`parts` is what a solution consists of ("three clusters"), `proviso` what the bound is up to."""
+    if search.proved_bound is None:
+        return []
+    name = escaped(search.objective_name)
+    kind = f"solution with {parts}" if search.bound_on == "solution" else escaped(search.bound_on)
+    if search.sense == "min":
+        bound = numbers.bound_below(search.proved_bound, search.objective_name, objective)
+        first = f"No {kind} has {article(name)} {name} below <b>{bound}</b>{proviso}."
+    else:
+        bound = numbers.bound_above(search.proved_bound, search.objective_name, objective)
+        first = f"No {kind} has {article(name)} {name} above <b>{bound}</b>{proviso}."
+    first += f" The fit reached {numbers.objective(objective, search.objective_name)}."
+    if room == 0.0:
+        return [first, "The two agree to the last digit shown: this is the best possible."]
+    return [
+        first,
+        "The best possible lies between the two. <b>The bound may be what is loose:</b> "
+        "nothing here says that a better fit exists.",
+    ]

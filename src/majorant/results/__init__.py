@@ -1,0 +1,1 @@
+"""Can the answer be trusted?"""

@@ -1,0 +1,150 @@
+"""How is what the search found put into words and into a table?"""
+
+from __future__ import annotations
+
+from majorant._numbers import NumberFormat, counted, number_format, objective_format, percent
+from majorant.results.certificate import Certificate
+from majorant.search import SearchReport
+from majorant.search.record import named
+from majorant.summary.summary import Block
+from majorant.summary.table import Column, Table
+
+MOST_OPTIMA = 6
+
+
+def search_block(search: SearchReport) -> Block:
+    """The block that opens every summary: starts, distinct optima, hits of the best, the second, and any bound."""
+    if search.n_starts == 0:
+        return Block("SEARCH", "no starts", ("Nothing was recorded of how this fit was found.",))
+    sentences = [luck_sentence(search), *_limit_sentences(search), bound_sentence(search)]
+    sentences += [search.note] if search.note else []
+    if search.n_starts == 1:
+        return Block("SEARCH", _note(search), tuple(sentences))
+    more = [_more_sentence(search)] if search.n_distinct > MOST_OPTIMA else []
+    return Block("SEARCH", _note(search), (optima_table(search), *more, *sentences))
+
+
+def _format(search: SearchReport) -> NumberFormat:
+    """Decimals that show the best objective and tell it from the second."""
+    best = objective_format(search.objective_name, [search.best])
+    gap = number_format([search.gap_to_second or 0.0], best.decimals)
+    return best if best.powers or gap.powers else gap
+
+
+def optima_table(search: SearchReport) -> Table:
+    """One row a distinct optimum, best first: its objective, how much worse it is, how many starts stopped there."""
+    decimals = _format(search).decimals
+    columns = [
+        Column(search.objective_name, decimals, min_width=9, key="objective"),
+        Column(_worse(search), decimals, min_width=9, key="distance"),
+        Column(f"{search.noun}s"),
+    ]
+    rows = [(o.objective, o.distance if i else None, o.n_hits) for i, o in enumerate(search.optima[:MOST_OPTIMA])]
+    return Table("optima", columns, rows, bars=columns[-1].name)
+
+
+def best_sentences(search: SearchReport) -> list[str]:
+    """The best objective with its hits, and the second optimum: what the command line says of a fit."""
+    style = _format(search)
+    name = search.objective_name
+    best = f"Best {name} {style.text(search.best)}"
+    if search.n_starts == 1:
+        return [f"{best}, from one start."]
+    if search.n_hits == search.n_starts and search.n_perturbations:
+        return [f"{best}, reached by {_made(search)}: by all that were followed."]
+    if search.n_hits == search.n_starts:
+        all_of_them = "both" if search.n_starts == 2 else f"all {search.n_starts}"
+        return [f"{best}, reached by {all_of_them} starts."]
+    first, second = search.optima[:2]
+    if search.n_perturbations:
+        reached = f"{_descents(first.n_hits, first.n_perturbations)}, of {_made(search)}"
+    else:
+        reached = f"{search.n_hits} of {search.n_starts} starts"
+    stopped = f"{_descents(second.n_hits, second.n_perturbations)} stopped there"
+    return [
+        f"{best}, reached by {reached}.",
+        f"The second {search.ends[0]} is {style.text(second.distance)} {_worse(search)}; {stopped}.",
+    ]
+
+
+def luck_sentence(search: SearchReport) -> str:
+    """Whether a single start would probably have missed the best optimum."""
+    if search.n_starts == 1:
+        rest = ": nothing tells whether another would end better" if search.proved_bound is None else ""
+        return f"Only one start was followed to its end{rest}."
+    if search.n_perturbations:
+        return _perturbation_sentence(search)
+    if search.n_hits == search.n_starts:
+        return "Every start reached the best optimum."
+    if 2 * search.n_hits < search.n_starts:
+        return "A single start would probably have missed the best optimum."
+    missed = percent(1 - search.n_hits / search.n_starts)
+    return f"A single start would have missed the best optimum {missed} of the time."
+
+
+def _perturbation_sentence(search: SearchReport) -> str:
+    """What perturbations out of the best solution found; they say nothing about independent starts."""
+    if search.n_hits == search.n_starts:
+        return f"{counted(search.n_perturbations, 'perturbation')} out of the best optimum led back to it."
+    after = search.n_perturbations_after_best
+    if after:
+        said = f"{counted(after, 'perturbation')} after the best optimum was found led no further."
+    else:
+        said = "No perturbation out of the best optimum was followed to its end."
+    return f"{said} It was met only once and may not be the best: raise n_init." if search.is_chance_find else said
+
+
+def _descents(n: int, n_perturbations: int) -> str:
+    return " and ".join(counted(m, noun) for m, noun in named(n, n_perturbations))
+
+
+def _made(search: SearchReport) -> str:
+    return _descents(search.n_starts, search.n_perturbations)
+
+
+def bound_sentence(search: SearchReport) -> str:
+    """The provable bound, rounded so that what is printed is still proved, or that there is none."""
+    if search.proved_bound is None:
+        return "Provable bound: not computed."
+    name = search.objective_name
+    unit = "nats" if search.is_logarithm else ""
+    certificate = Certificate(
+        search.proved_bound, search.best, "", name, search.sense, solution=search.bound_on, unit=unit
+    )
+    return f"Provable bound: {certificate.sentence[0].lower()}{certificate.sentence[1:]}"
+
+
+def _note(search: SearchReport) -> str:
+    if search.n_starts == 1:
+        return "1 start"
+    distinct = counted(search.n_distinct, *(f"distinct {end}" for end in search.ends))
+    note = f"{_made(search)}, {distinct}, "
+    if search.n_perturbations:
+        is_all = search.n_hits == search.n_starts
+        note += "hit by all" if is_all else f"best hit by {_descents(search.n_hits, search.optima[0].n_perturbations)}"
+    else:
+        note += f"best hit {counted(search.n_hits, 'time')}"
+    if search.gap_to_second is not None:
+        note += f", second {_format(search).text(search.gap_to_second)} {_worse(search)}"
+    return note
+
+
+def _worse(search: SearchReport) -> str:
+    return "higher" if search.sense == "min" else "lower"
+
+
+def _more_sentence(search: SearchReport) -> str:
+    others = search.optima[MOST_OPTIMA:]
+    starts = _descents(sum(o.n_hits for o in others), sum(o.n_perturbations for o in others))
+    farthest = _format(search).text(others[-1].distance)
+    return f"{len(others)} more, up to {farthest} {_worse(search)}, from {starts}."
+
+
+def _limit_sentences(search: SearchReport) -> list[str]:
+    stopped = sum(not s.converged for s in search.starts)
+    if stopped == 0:
+        return []
+    if search.is_cut_short:
+        cut = f"{stopped} of {search.n_starts} descents were cut short of an optimum"
+        return [f"{cut}: only the best was followed to its end."]
+    return [f"{stopped} of {counted(search.n_starts, search.noun)} stopped at the iteration limit, not at an optimum."]
