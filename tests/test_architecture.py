@@ -30,6 +30,7 @@ LAYERS = [
     {"energy", "formulas", "data"},
     {"engine"},
     {"solvers"},
+    {"densities", "laws"},
     {"search", "results.certificate"},
     {"starts"},
     {"summary"},

@@ -184,9 +184,17 @@ class InMemory:
     weights : ndarray of shape (n_units,), optional
     rows : int, optional
         Rows of a block; by default a function of the width of a row.
+    edges : array of int, optional
+        First row of each block, in place of `rows`.
     """
 
-    def __init__(self, *columns: Any, weights: NDArray[np.float64] | None = None, rows: int | None = None) -> None:
+    def __init__(
+        self,
+        *columns: Any,
+        weights: NDArray[np.float64] | None = None,
+        rows: int | None = None,
+        edges: NDArray[np.intp] | None = None,
+    ) -> None:
         lengths = {int(c.shape[0]) for c in columns}
         if len(lengths) != 1:
             raise ValueError(f"columns must have the same number of rows; got {sorted(lengths)}")
@@ -195,9 +203,10 @@ class InMemory:
             raise ValueError(f"weights must have shape ({self.n_units},); got {weights.shape}")
         self.total_weight = float(self.n_units) if weights is None else float(weights.sum())
         rows = block_rows(sum(_row_bytes(c) for c in columns)) if rows is None else rows
+        first = list(range(0, max(self.n_units, 1), rows)) if edges is None else edges.tolist()
         self._blocks = [
-            Block(a, tuple(c[a : a + rows] for c in columns), None if weights is None else weights[a : a + rows])
-            for a in range(0, max(self.n_units, 1), rows)
+            Block(a, tuple(c[a:b] for c in columns), None if weights is None else weights[a:b])
+            for a, b in zip(first, [*first[1:], self.n_units], strict=True)
         ]
 
     @property

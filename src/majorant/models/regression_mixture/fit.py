@@ -17,9 +17,9 @@ from majorant.models.regression_mixture.family import RegressionFamily, Variance
 from majorant.models.regression_mixture.lines import LineContest, run_em
 from majorant.models.regression_mixture.moments import moment_start, moment_starts
 from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.race import Found, Race, Run, followed, of_all_rows
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Sample, elemental, pooled
 from majorant.models.regression_mixture.words import EXACT_LINE
+from majorant.search.race import Found, Race, Run, followed, of_all_rows
 from majorant.search.record import StartRecord
 from majorant.starts.restarts import Start, best_of
 
@@ -129,7 +129,7 @@ def _raced(contest: LineContest, draws: np.random.Generator, verbose: int) -> Fi
         ends[i] = replace(end, degenerate=contest.degeneracy(end.theta) or contest.held_back(end))
         if ends[i].is_regular and not is_stream:  # of a stream none is an optimum before it was followed on all rows
             break
-    found = followed(found, ends, contest.constant)
+    found = followed(contest, found, ends)
     solution = next(s for s in solutions if s.theta is found.best.theta)
     optima = tuple((run.objective, run.theta) for run in found.optima)
     return Fitted(solution, found.records, optima, found.best.degenerate, found.excluded, found.note)

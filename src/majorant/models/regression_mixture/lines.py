@@ -14,9 +14,11 @@ from majorant.engine.loop import minimize
 from majorant.models.regression_mixture.design import Design
 from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
 from majorant.models.regression_mixture.parameters import Regressions, has_twins
-from majorant.models.regression_mixture.race import Run, is_held_by_ratio, starts_a_round
-from majorant.models.regression_mixture.starts import SWAP, Sample, pool, replaced
+from majorant.models.regression_mixture.starts import Sample, is_held_by_ratio, plan_of, pool, replaced
 from majorant.models.regression_mixture.words import TWINS, of_ratio
+from majorant.search.effort import Plan
+from majorant.search.race import Run
+from majorant.search.record import PERTURBATION
 
 IN_ONE_CALL = 1 << 15
 """Rows up to which a whole run of EM is one call of a kernel; more are passed over block by block, on threads."""
@@ -26,7 +28,7 @@ NamedStart = tuple[str, Regressions]
 
 @dataclass
 class LineContest:
-    """What the race needs of lines on a design; see `race.Contest`.
+    """What the race needs of lines on a design; see `search.race.Contest`.
 
     Attributes
     ----------
@@ -69,8 +71,8 @@ class LineContest:
         return len(self.design.y) > 1.5 * self.sample_size
 
     @property
-    def n_starts(self) -> int:
-        return starts_a_round(self.n_components, self.is_sampled)
+    def plan(self) -> Plan:
+        return plan_of(self.n_components, self.is_sampled)
 
     @property
     def constant(self) -> float:
@@ -81,21 +83,23 @@ class LineContest:
         return f", on {self.sample_size} of {len(self.design.y)} rows first" if self.is_sampled else ""
 
     @property
-    def has_ratio(self) -> bool:
+    def has_rule(self) -> bool:
         return not self.rule.common
 
     def sample(self, draws: np.random.Generator) -> Sample:
         return self.whole.subsample(draws, self.sample_size)
 
-    def pool(self, rows: Sample, is_first: bool, draws: np.random.Generator) -> list[NamedStart]:
+    def starts(self, rows: Sample, is_first: bool, draws: np.random.Generator) -> list[NamedStart]:
         first = list(self.first_starts) if is_first else []
-        return first + pool(rows, self.n_components, self.n_starts, draws)
+        return first + pool(rows, self.n_components, self.plan.n_starts, draws)
 
-    def replaced(
+    def perturbed(
         self, rows: Sample, bases: Sequence[Regressions], size: int, draws: np.random.Generator
     ) -> list[NamedStart]:
         least = self.least_mass * rows.total_weight / self.design.total_weight
-        return [(SWAP, replaced(rows, bases[int(draws.integers(len(bases)))], draws, least)) for _ in range(size)]
+        return [
+            (PERTURBATION, replaced(rows, bases[int(draws.integers(len(bases)))], draws, least)) for _ in range(size)
+        ]
 
     def run(
         self, rows: Sample, runs: list[Run[Regressions]], max_iter: int, tol: float, *, free: bool = False
@@ -142,6 +146,9 @@ class LineContest:
     def held_back(self, run: Run[Regressions]) -> str:
         most = self.rule.max_sigma_ratio
         return of_ratio(most) if is_held_by_ratio(self, run, most) else ""
+
+    def features(self, theta: Regressions) -> NDArray[np.float64]:
+        return theta.features()
 
     def is_admissible(self, run: Run[Regressions]) -> bool:
         free = replace(self.rule, max_sigma_ratio=np.inf)

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.engine.trace import Trace
-from majorant.models.regression_mixture.race import Run
 from majorant.models.regression_mixture.settings import Settings
 from majorant.models.regression_mixture.words import of_degenerate, what_would_admit
+from majorant.search.race import Run
 from majorant.search.record import SearchReport, StartRecord
 
 Values = Mapping[str, NDArray[np.float64]]

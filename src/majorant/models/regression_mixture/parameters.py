@@ -34,7 +34,8 @@ class Regressions:
 
     def features(self) -> NDArray[np.float64]:
         """Numbers that agree, whatever the order of the components, where two mixtures are the same."""
-        return np.concatenate([np.sort(np.log(self.variances)), np.sort(self.weights)])
+        sizes = np.sqrt(np.sum(self.coef**2, axis=1))
+        return np.concatenate([np.sort(np.log(self.variances)), np.sort(self.weights), np.sort(sizes)])
 
     def copy(self) -> Regressions:
         """Arrays of its own, which a kernel may write to."""
@@ -47,30 +48,6 @@ class Regressions:
     def heaviest_first(self) -> NDArray[np.intp]:
         """The order of the components by falling weight; equal ones by their coefficients."""
         return np.lexsort((self.variances, *self.coef.T[::-1], -self.weights))
-
-    def distance(self, other: Regressions) -> float:
-        """How far two mixtures are apart, see `distance`."""
-        return distance((self.weights, self.coef, self.variances), (other.weights, other.coef, other.variances))
-
-
-Parts = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
-"""Weights, coefficients and variances (or dispersions) of the components of a mixture."""
-
-
-def distance(one: Parts, other: Parts) -> float:
-    """How far two mixtures are apart: over matched components the largest sum of the difference of their fits in units
-    of their noise, of the logarithms of their noise, and of their weights."""
-    from scipy.optimize import linear_sum_assignment
-
-    noise = np.sqrt(one[2]), np.sqrt(other[2])
-    fits = np.sqrt(np.sum((one[1][:, None] - other[1][None]) ** 2, axis=2))
-    table = (
-        fits / np.sqrt(noise[0][:, None] * noise[1][None])
-        + np.abs(np.log(noise[0])[:, None] - np.log(noise[1])[None])
-        + np.abs(one[0][:, None] - other[0][None])
-    )
-    rows, columns = linear_sum_assignment(table)
-    return float(table[rows, columns].max())
 
 
 def has_twins(coef: NDArray[np.float64], variances: NDArray[np.float64]) -> bool:

@@ -15,15 +15,25 @@ from numpy.typing import NDArray
 from majorant import _kernels
 from majorant.engine.draws import drawn, thinned
 from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.race import kinds_of_starts
+from majorant.search.effort import Plan
+from majorant.search.race import Contest, Run
 
-TRIMMED, ELEMENTAL, POOLED, SWAP = (
-    "trimmed greedy",
-    "lines through few rows",
-    "pooled line and noise",
-    "one line replaced",
-)
+TRIMMED, ELEMENTAL, POOLED = "trimmed greedy", "lines through few rows", "pooled line and noise"
 N_CANDIDATES, N_STEPS = 6, 3
+MOST_STARTS, STARTS_ON_A_SAMPLE = 64, 32
+"""Starts of a round at most, and where they race on a sample of the rows."""
+
+
+def plan_of(n_components: int, is_sampled: bool) -> Plan:
+    """The search for a mixture of so many lines."""
+    size = STARTS_ON_A_SAMPLE if is_sampled else min(4 * n_components * (n_components + 1), MOST_STARTS)
+    return Plan(n_starts=size, n_perturbations=size, race=((15, max(size // 3, 4)), (40, max(size // 8, 4))))
+
+
+def kinds_of_starts(size: int) -> tuple[int, int, int]:
+    """How many of a pool are trimmed greedily, elemental, and pooled: no single kind finds every optimum."""
+    n_trimmed, n_elemental = round(0.55 * size), round(0.35 * size)
+    return n_trimmed, n_elemental, size - n_trimmed - n_elemental
 
 
 @dataclass(frozen=True)
@@ -127,3 +137,11 @@ def _concentrated(
     """Writes to `line`; returns the largest squared residual among the rows of the given mass nearest to it."""
     drawn = rows.drawn(draws, rows.n_features + 1)
     return _kernels.regression_concentrate(rows.x, rows.y, rows.kernel_weights, None, drawn, mass, n_steps, line)
+
+
+def is_held_by_ratio(contest: Contest[Any], run: Run[Any], max_sigma_ratio: float) -> bool:
+    """Whether a solution near the largest ratio of noises would go beyond it if it could."""
+    if not contest.has_rule or run.theta.sigma_ratio < 0.95 * max_sigma_ratio:
+        return False
+    end = contest.run(contest.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
+    return bool(end.theta.sigma_ratio > max_sigma_ratio)

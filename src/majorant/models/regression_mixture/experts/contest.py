@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant.models.regression_mixture.experts.em import Ends, Problem, run_em
 from majorant.models.regression_mixture.experts.parameters import Experts, stacked
@@ -15,9 +16,18 @@ from majorant.models.regression_mixture.experts.statistics import Statistics
 from majorant.models.regression_mixture.experts.streams import AnyUnits
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.parameters import has_twins
-from majorant.models.regression_mixture.race import Run, is_held_by_ratio, kinds_of_starts, starts_a_round
-from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, SWAP, TRIMMED
+from majorant.models.regression_mixture.starts import (
+    ELEMENTAL,
+    POOLED,
+    TRIMMED,
+    is_held_by_ratio,
+    kinds_of_starts,
+    plan_of,
+)
 from majorant.models.regression_mixture.words import EXACT_LINE, SEPARATED, TWINS, of_ratio
+from majorant.search.effort import Plan
+from majorant.search.race import Run
+from majorant.search.record import PERTURBATION
 
 FEWEST_EVENTS = 1e-3
 """Information in some direction, in events, below which a component's predictor runs to infinity there."""
@@ -28,7 +38,7 @@ FEW_EVENTS = 1.0
 
 @dataclass
 class ExpertContest:
-    """What the race needs of a general mixture; see `race.Contest`.
+    """What the race needs of a general mixture; see `search.race.Contest`.
 
     Attributes
     ----------
@@ -62,8 +72,8 @@ class ExpertContest:
         return self.units.n_units > 1.5 * self.sample_size
 
     @property
-    def n_starts(self) -> int:
-        return starts_a_round(self.n_components, self.is_sampled)
+    def plan(self) -> Plan:
+        return plan_of(self.n_components, self.is_sampled)
 
     @property
     def constant(self) -> float:
@@ -74,27 +84,27 @@ class ExpertContest:
         return f", on {self.sample_size} of {self.units.n_units} units first" if self.is_sampled else ""
 
     @property
-    def has_ratio(self) -> bool:
+    def has_rule(self) -> bool:
         return self.problem.response.has_dispersion and not self.problem.rule.common
 
     def sample(self, draws: np.random.Generator) -> Units:
         return self.units.subsample(draws, self.sample_size)
 
-    def pool(self, rows: Units, is_first: bool, draws: np.random.Generator) -> list[tuple[str, Experts]]:
+    def starts(self, rows: Units, is_first: bool, draws: np.random.Generator) -> list[tuple[str, Experts]]:
         starts = Starts(rows, self.problem.response, self.n_components)
-        n_trimmed, n_elemental, n_pooled = kinds_of_starts(self.n_starts)
+        n_trimmed, n_elemental, n_pooled = kinds_of_starts(self.plan.n_starts)
         return [
             *_named(TRIMMED, starts.trimmed(draws, n_trimmed)),
             *_named(ELEMENTAL, starts.elemental(draws, n_elemental)),
             *_named(POOLED, starts.pooled(draws, n_pooled)),
         ]
 
-    def replaced(
+    def perturbed(
         self, rows: Units, bases: Sequence[Experts], size: int, draws: np.random.Generator
     ) -> list[tuple[str, Experts]]:
         starts = Starts(rows, self.problem.response, self.n_components)
         least = self.least_mass * rows.total_weight / self.units.total_weight
-        return _named(SWAP, starts.replaced(draws, bases, size, least))
+        return _named(PERTURBATION, starts.replaced(draws, bases, size, least))
 
     def run(
         self, rows: AnyUnits, runs: list[Run[Experts]], max_iter: int, tol: float, *, free: bool = False
@@ -152,6 +162,9 @@ class ExpertContest:
         if np.linalg.eigvalsh(seen.information).min() > FEW_EVENTS:
             return ""
         return self.run(self.units, [run], 200, 0.0)[0].degenerate
+
+    def features(self, theta: Experts) -> NDArray[np.float64]:
+        return theta.features()
 
     def is_admissible(self, run: Run[Experts]) -> bool:
         least = (self.units.n_coefficients + 2.0) * self.units.n_units / self.units.n_rows

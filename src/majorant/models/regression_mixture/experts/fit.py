@@ -24,10 +24,10 @@ from majorant.models.regression_mixture.experts.starts import Starts
 from majorant.models.regression_mixture.experts.streams import AnyUnits
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.outcome import least_mass
-from majorant.models.regression_mixture.race import Found, Race, Run, entrants, followed, of_all_rows
 from majorant.models.regression_mixture.settings import Given, Outcome, Settings
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED
 from majorant.models.regression_mixture.words import EXACT_LINE, PLAIN_ONLY, of_dropped
+from majorant.search.race import Found, Race, Run, entrants, followed, of_all_rows
 from majorant.search.record import StartRecord
 from majorant.solvers.responses import Response
 
@@ -185,7 +185,7 @@ def _polished(contest: ExpertContest, found: Found[Experts]) -> Found[Experts]:
         replace(end, converged=end.converged or run.converged, degenerate=end.degenerate or contest.held_back(end))
         for end, run in zip(ends, found.optima, strict=True)
     ]
-    return followed(found, ends, contest.constant)
+    return followed(contest, found, ends)
 
 
 def _starts(

@@ -22,8 +22,8 @@ from majorant.models.regression_mixture.experts.streams import AnyUnits, UnitStr
 from majorant.models.regression_mixture.experts.units import Units
 from majorant.models.regression_mixture.outcome import criteria, excluded_solution, fitted_attributes
 from majorant.models.regression_mixture.parameters import logits_of
-from majorant.models.regression_mixture.race import Found
 from majorant.models.regression_mixture.settings import Settings
+from majorant.search.race import Found
 from majorant.search.record import StartRecord
 
 

@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.models.regression_mixture.parameters import distance
-
 
 @dataclass(frozen=True)
 class Experts:
@@ -58,10 +56,6 @@ class Experts:
         """Numbers that agree, whatever the order of the components, where two mixtures are the same."""
         sizes = np.sqrt(np.sum(self.coef**2, axis=1))
         return np.concatenate([np.sort(np.log(self.dispersion)), np.sort(self.weights), np.sort(sizes)])
-
-    def distance(self, other: Experts) -> float:
-        """How far two mixtures are apart, see `distance`."""
-        return distance((self.weights, self.coef, self.dispersion), (other.weights, other.coef, other.dispersion))
 
 
 def stacked(mixtures: Sequence[Experts]) -> Experts:

@@ -1,65 +1,41 @@
-"""How is the answer found? Rounds of a race of mixed starts, until the best regular optimum keeps coming back."""
+"""How is the answer found? Rounds of races of mixed starts and perturbations, until the best keeps coming back.
+
+The search knows neither densities nor laws: it compares runs.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, report_start
+from majorant.search.effort import Plan
 from majorant.search.record import SAME_OPTIMUM, StartRecord
 
-MOST_ROUNDS, LEAST_ROUNDS = 12, 4
-MOST_STARTS, STARTS_ON_A_SAMPLE = 64, 32
-"""Starts of a round at most, and where they race on a sample of the rows."""
+Theta = TypeVar("Theta")
 
-
-def starts_a_round(n_components: int, is_sampled: bool) -> int:
-    """Starts of a round of a race between mixtures of so many components."""
-    return STARTS_ON_A_SAMPLE if is_sampled else min(4 * n_components * (n_components + 1), MOST_STARTS)
-
-
-def kinds_of_starts(size: int) -> tuple[int, int, int]:
-    """How many of a pool are trimmed greedily, elemental, and pooled: no single kind finds every optimum."""
-    n_trimmed, n_elemental = round(0.55 * size), round(0.35 * size)
-    return n_trimmed, n_elemental, size - n_trimmed - n_elemental
-
-
-class Mixture(Protocol):
-    """Parameters, as the race compares them."""
-
-    @property
-    def weights(self) -> NDArray[np.float64]: ...
-
-    @property
-    def sigma_ratio(self) -> float:
-        """Largest over smallest standard deviation of the noise."""
-        ...
-
-    def distance(self, other: Self) -> float:
-        """How far two mixtures are apart, in units of their noise."""
-        ...
-
-    def features(self) -> NDArray[np.float64]:
-        """Numbers that agree, whatever the order of the components, where two mixtures are the same."""
-        ...
-
-
-Theta = TypeVar("Theta", bound=Mixture)
+ROUGH = 1e-8
+"""Tolerance per unit of weight while runs race."""
+MET_OBJECTIVE, MET_FEATURES = 1e-3, 1e-2
+"""Runs that are this near each other are on their way to the same place."""
+DISTINCT_FEATURES = 0.1
+"""Optima of equal objective whose features differ by more are two."""
 
 
 @dataclass(frozen=True)
 class Run(Generic[Theta]):
-    """Where EM from one start has come to.
+    """Where one start has come to.
 
     Attributes
     ----------
     source : str
+        What kind of start it was, in words.
     start, theta : parameters
-        Where it began and where it is.
+        Where it began and where it is: batches of one run.
     objective : float
         Minus the log-likelihood, in the units of the fit.
     n_iter : int
@@ -89,36 +65,46 @@ class Run(Generic[Theta]):
     def is_regular(self) -> bool:
         return not self.degenerate
 
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """Smaller is better: a regular solution before any other, then the lower objective."""
+        return not self.is_regular, self.objective
 
-def entrants(starts: Sequence[tuple[str, Theta]]) -> list[Run[Theta]]:
-    """Runs that have not begun."""
+
+NamedStart = tuple[str, Theta]
+
+
+def entrants(starts: Sequence[NamedStart[Theta]]) -> list[Run[Theta]]:
+    """Make runs that have not begun."""
     return [Run(source, theta, theta) for source, theta in starts]
 
 
 class Contest(Protocol[Theta]):
-    """What a race needs to know of a problem: where to start, how to run, what counts.
+    """What a race needs to know of a problem: where to begin, how to run, which solutions count.
 
     Attributes
     ----------
+    plan : Plan
     tol : float
         What is left to gain in log-likelihood, per unit of weight, at convergence.
     max_iter : int
-    n_starts : int
-        Of a round.
     constant : float
-        By what minus the log-likelihood in the units of y is larger than an objective.
+        By what minus the log-likelihood in the units of the data is larger than an objective.
     whole : rows
+        All rows in memory.
     is_sampled : bool
         Whether starts race on samples of the rows.
     note : str
         What a reader must know of the samples.
+    has_rule : bool
+        Whether a rule may leave maxima of the likelihood out.
     """
 
     tol: float
     max_iter: int
 
     @property
-    def n_starts(self) -> int: ...
+    def plan(self) -> Plan: ...
 
     @property
     def constant(self) -> float: ...
@@ -133,28 +119,26 @@ class Contest(Protocol[Theta]):
     def note(self) -> str: ...
 
     @property
-    def has_ratio(self) -> bool:
-        """Whether a largest ratio of variances may leave a maximum out."""
-        ...
+    def has_rule(self) -> bool: ...
 
     def sample(self, draws: np.random.Generator) -> Any:
         """Rows for the starts of one round."""
         ...
 
-    def pool(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[tuple[str, Theta]]:
+    def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
         """Starts of every kind."""
         ...
 
-    def replaced(
+    def perturbed(
         self, rows: Any, bases: Sequence[Theta], size: int, draws: np.random.Generator
-    ) -> list[tuple[str, Theta]]:
-        """Starts that keep all but one component of one of the best optima so far."""
+    ) -> list[NamedStart[Theta]]:
+        """Perturbations of some of the best solutions so far, best first."""
         ...
 
     def run(
         self, rows: Any, runs: list[Run[Theta]], max_iter: int, tol: float, *, free: bool = False
     ) -> list[Run[Theta]]:
-        """EM on some rows, on from where the runs are; `free` of the largest ratio of variances."""
+        """EM on some rows, on from where the runs are; `free` of the rule."""
         ...
 
     def held_back(self, run: Run[Theta]) -> str:
@@ -163,6 +147,10 @@ class Contest(Protocol[Theta]):
 
     def is_admissible(self, run: Run[Theta]) -> bool:
         """Whether a solution that does not count is a maximum nevertheless, if other rules were asked for."""
+        ...
+
+    def features(self, theta: Theta) -> NDArray[np.float64]:
+        """Numbers of the size of one that agree, whatever the order of components, where two solutions are the same."""
         ...
 
 
@@ -177,8 +165,10 @@ class Found(Generic[Theta]):
     optima : tuple of Run
         The distinct regular ones, best first; degenerate ones where there are no others.
     excluded : Run or None
-        A better solution that the regularity rule leaves out.
+        A better solution that the rule leaves out.
     note : str
+    n_degenerate : int
+        Runs that ended at degenerate solutions, where there are regular ones.
     """
 
     best: Run[Theta]
@@ -186,11 +176,12 @@ class Found(Generic[Theta]):
     optima: tuple[Run[Theta], ...]
     excluded: Run[Theta] | None = None
     note: str = ""
+    n_degenerate: int = 0
 
 
 @dataclass
 class Race(Generic[Theta]):
-    """Rounds of races of one contest.
+    """Rounds of one contest.
 
     Attributes
     ----------
@@ -204,41 +195,51 @@ class Race(Generic[Theta]):
     _degenerate: list[Run[Theta]] = field(default_factory=list)
     _bank: list[Run[Theta]] = field(default_factory=list)
     _free: list[Run[Theta]] = field(default_factory=list)
+    _n_started: int = 0
+    _n_perturbed: int = 0
 
     def find(self, draws: np.random.Generator) -> Found[Theta]:
         """Race until the best regular optimum has come back often enough."""
-        contest = self.contest
-        best, improved, n_started = np.inf, 0, 0
-        for number in range(MOST_ROUNDS):
+        contest, plan = self.contest, self.contest.plan
+        best, improved = np.inf, 0
+        for number in range(plan.most_rounds):
             rows = contest.sample(draws) if contest.is_sampled else contest.whole
-            if number % 2 == 0 or not self._bank:
-                starts = contest.pool(rows, number == 0, draws)
-            else:
-                starts = contest.replaced(rows, [run.theta for run in self._bank], contest.n_starts, draws)
-            n_started += len(starts)
-            self._keep(self._race(rows, entrants(starts)))
-            if number == 0 and self._bank and contest.has_ratio:
-                self._left_out(rows, draws)
+            self._keep(self._raced(rows, entrants(self._entries(rows, number, draws))))
+            if number == 0 and self._bank and contest.has_rule:
+                self._look_beyond_the_rule(rows, draws)
             if self._bank and self._bank[0].objective < best - self._same(best):
                 best, improved = self._bank[0].objective, number
             if self._is_enough(number, improved):
                 break
         end_of_starts(self.verbose)
-        return self._found(n_started)
+        return self._found()
+
+    def _entries(self, rows: Any, number: int, draws: np.random.Generator) -> list[NamedStart[Theta]]:
+        """Starts, or perturbations of the optima so far."""
+        plan = self.contest.plan
+        begins_anew = number == 0 or (plan.starts_every > 0 and number % plan.starts_every == 0)
+        if begins_anew or not self._bank:
+            starts = self.contest.starts(rows, number == 0, draws)
+            self._n_started += len(starts)
+            return starts
+        bases = [run.theta for run in self._bank]
+        perturbed = self.contest.perturbed(rows, bases, plan.n_perturbations, draws)
+        self._n_perturbed += len(perturbed)
+        return perturbed
 
     def _same(self, objective: float) -> float:
         return same_optimum(objective, self.contest.constant)
 
-    def _race(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
-        """Successive halving: a few steps for all, more for the best, to the end for a quarter."""
-        contest, size = self.contest, len(runs)
-        runs = contest.run(rows, runs, 15, 1e-7)
-        runs = contest.run(rows, _leading(_merged(runs), size // 3), 40, 1e-8)
-        runs = _leading(_merged(runs), size // 8)
+    def _raced(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
+        """Successive halving: a few steps for all, more for the best, to the end for some."""
+        contest = self.contest
+        for n_steps, n_kept in contest.plan.race:
+            runs = contest.run(rows, runs, n_steps, ROUGH)
+            runs = sorted(self._merged(runs), key=lambda run: run.rank)[:n_kept]
         if not contest.is_sampled:
             return self._finished(rows, runs)
-        runs = contest.run(rows, runs, contest.max_iter, 1e-7)
-        return contest.run(contest.whole, self._distinct(_leading(runs, len(runs)), 3), contest.max_iter, contest.tol)
+        runs = sorted(contest.run(rows, runs, contest.max_iter, 10 * ROUGH), key=lambda run: run.rank)
+        return contest.run(contest.whole, self._distinct(runs, 3), contest.max_iter, contest.tol)
 
     def _finished(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Runs at their end, but for those that fall behind: a run gains less in future than it did of late."""
@@ -253,8 +254,28 @@ class Race(Generic[Theta]):
         finished = contest.run(rows, unfinished, contest.max_iter, contest.tol)
         return [end for end in ends if end.converged] + finished
 
+    def _merged(self, runs: list[Run[Theta]]) -> list[Run[Theta]]:
+        """Runs that have come to the same place become one, the best of them: its end is theirs."""
+        order = sorted(range(len(runs)), key=lambda i: runs[i].objective)
+        features = [self.contest.features(run.theta) for run in runs]
+        kept: list[int] = []
+        met: dict[int, list[tuple[str, int]]] = {}
+        for i in order:
+            near = [
+                j
+                for j in kept[-4:]
+                if runs[i].objective - runs[j].objective <= MET_OBJECTIVE
+                and np.abs(features[i] - features[j]).max() <= MET_FEATURES
+            ]
+            if near:
+                met[near[0]] += [(runs[i].source, runs[i].n_iter), *runs[i].met]
+            else:
+                kept.append(i)
+                met[i] = list(runs[i].met)
+        return [replace(runs[i], met=tuple(met[i])) for i in kept]
+
     def _distinct(self, runs: list[Run[Theta]], most: int) -> list[Run[Theta]]:
-        return distinct(runs, most, self.contest.constant)
+        return distinct(self.contest, runs, most)
 
     def _keep(self, ends: list[Run[Theta]]) -> None:
         for run in ends:
@@ -269,9 +290,10 @@ class Race(Generic[Theta]):
                 result if run.is_regular else f"{result}, left out as degenerate",
                 self.verbose,
             )
-        self._bank = self._distinct(sorted(self._finals, key=lambda run: run.objective), 4)
+        self._bank = self._distinct(sorted(self._finals, key=lambda run: run.objective), self.contest.plan.n_kept)
 
     def _is_enough(self, number: int, improved: int) -> bool:
+        """Whether nearly all runs end at the best, or it came back and was not improved for long."""
         if not self._bank:
             return False
         best = self._bank[0].objective
@@ -279,32 +301,34 @@ class Race(Generic[Theta]):
         hits = sum(1 + len(run.met) for run in self._finals if run.objective <= best + self._same(best))
         if number >= 1 and improved == 0 and hits >= 0.75 * n_finals:
             return True
-        return number >= LEAST_ROUNDS - 1 and hits >= 3 and number - improved >= LEAST_ROUNDS - 1
+        patience = self.contest.plan.least_rounds
+        return number >= patience and hits >= 3 and number - improved >= patience
 
-    def _found(self, n_started: int) -> Found[Theta]:
+    def _found(self) -> Found[Theta]:
         is_regular = bool(self._bank)
-        candidates = (
-            self._bank if is_regular else self._distinct(sorted(self._degenerate, key=lambda r: r.objective), 4)
-        )
+        candidates = self._bank if is_regular else self._distinct(sorted(self._degenerate, key=lambda r: r.rank), 4)
         finals = self._finals if is_regular else self._degenerate
         records = tuple(
             StartRecord(source, run.objective, n_iter, run.converged)
             for run in finals
             for source, n_iter in ((run.source, run.n_iter), *run.met)
         )
-        note = f"{n_started} starts raced; those that led went on to the end, or until they met another one"
+        raced = f"{self._n_started} starts"
+        if self._n_perturbed:
+            raced += f" and {self._n_perturbed} perturbations"
+        note = f"{raced} raced; those that led went on to the end, or until they met another one"
         note += self.contest.note + "."
         best = candidates[0]
-        return Found(best, records, tuple(candidates), self._excluded(best), note)
+        n_degenerate = sum(1 + len(run.met) for run in self._degenerate) if is_regular else 0
+        return Found(best, records, tuple(candidates), self._excluded(best), note, n_degenerate)
 
-    def _left_out(self, rows: Any, draws: np.random.Generator) -> None:
-        """What components replaced by narrow ones reach where no ratio of variances is imposed: there may be a
-        maximum."""
+    def _look_beyond_the_rule(self, rows: Any, draws: np.random.Generator) -> None:
+        """Perturb the optima free of the rule: there may be a maximum that it leaves out."""
         contest, bases = self.contest, [run.theta for run in self._bank]
-        size = min(16 * len(bases[0].weights), MOST_STARTS)
-        runs = contest.run(rows, entrants(contest.replaced(rows, bases, size, draws)), 15, 1e-7, free=True)
-        runs = contest.run(rows, self._admissible(runs)[:8], 40, 1e-8, free=True)
-        ends = contest.run(rows, self._distinct(self._admissible(runs), 4), contest.max_iter, contest.tol, free=True)
+        runs = entrants(contest.perturbed(rows, bases, contest.plan.n_perturbations, draws))
+        runs = self._admissible(contest.run(rows, runs, 15, ROUGH, free=True))[:8]
+        runs = self._admissible(contest.run(rows, runs, 40, ROUGH, free=True))
+        ends = contest.run(rows, self._distinct(runs, 4), contest.max_iter, contest.tol, free=True)
         self._free += self._admissible(ends)
 
     def _admissible(self, runs: list[Run[Theta]]) -> list[Run[Theta]]:
@@ -315,17 +339,44 @@ class Race(Generic[Theta]):
     def _excluded(self, best: Run[Theta]) -> Run[Theta] | None:
         """The best solution that the rule leaves out, if it is better than the best one.
 
-        Those that the bound on the variances held back are let go first: their maximum, if any, lies beyond it.
+        Those that the rule held back are let go first: their maximum, if any, lies beyond it.
         """
         contest = self.contest
+        if not contest.has_rule:
+            return None
         held = self._distinct(sorted(self._degenerate, key=lambda run: run.objective), 2)
         ends = contest.run(contest.whole, [*self._free, *held], contest.max_iter, contest.tol, free=True)
         better = (end for end in self._admissible(ends) if end.objective < best.objective - self._same(best.objective))
         return next(better, None)
 
 
+def same_optimum(objective: float, constant: float) -> float:
+    """Say how near two objectives of the same optimum are."""
+    shown = abs(objective + constant) if np.isfinite(objective) else 1.0
+    return SAME_OPTIMUM * max(shown, 1.0)
+
+
+def distinct(contest: Contest[Theta], runs: Sequence[Run[Theta]], most: int) -> list[Run[Theta]]:
+    """Take the first run of each optimum, in the order given."""
+    kept: list[Run[Theta]] = []
+    features: list[NDArray[np.float64]] = []
+    for run in runs:
+        if len(kept) == most:
+            break
+        here = contest.features(run.theta)
+        near = (
+            abs(run.objective - other.objective) <= same_optimum(run.objective, contest.constant)
+            and np.abs(here - there).max() <= DISTINCT_FEATURES
+            for other, there in zip(kept, features, strict=True)
+        )
+        if not any(near):
+            kept.append(run)
+            features.append(here)
+    return kept
+
+
 def of_all_rows(found: Found[Theta], share: float, n_sampled: int, n_all: int, noun: str) -> Found[Theta]:
-    """What a race found on a sample, in the weight of all rows, of which the sample has a share."""
+    """Tell what a race found on a sample in the weight of all rows, of which the sample has a share."""
 
     def told(run: Run[Theta]) -> Run[Theta]:
         return replace(run, objective=run.objective / share, is_whole=False, path=())
@@ -334,84 +385,34 @@ def of_all_rows(found: Found[Theta], share: float, n_sampled: int, n_all: int, n
     if n_sampled < n_all:
         note += (
             f" All of it on a sample of {n_sampled} of {n_all} {noun}, told in the weight of all; the optima went on "
+            "on all."
         )
-        note += "on all."
     records = tuple(replace(record, objective=record.objective / share) for record in found.records)
     excluded = None if found.excluded is None else told(found.excluded)
     optima = tuple(map(told, found.optima))
-    return Found(optima[0], records, optima, excluded, note)
+    return replace(found, best=optima[0], records=records, optima=optima, excluded=excluded, note=note)
 
 
-def is_held_by_ratio(contest: Contest[Theta], run: Run[Theta], max_sigma_ratio: float) -> bool:
-    """Whether a solution near the largest ratio of noises would go beyond it if it could."""
-    if not contest.has_ratio or run.theta.sigma_ratio < 0.95 * max_sigma_ratio:
-        return False
-    end = contest.run(contest.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
-    return end.theta.sigma_ratio > max_sigma_ratio
+def followed(contest: Contest[Theta], found: Found[Theta], ends: Sequence[Run[Theta]]) -> Found[Theta]:
+    """Update what was found after its optima were followed to `ends`: so did the starts that met them.
 
-
-def same_optimum(objective: float, constant: float) -> float:
-    """Objectives closer than this are the same optimum."""
-    shown = abs(objective + constant) if np.isfinite(objective) else 1.0
-    return SAME_OPTIMUM * max(shown, 1.0)
-
-
-def followed(found: Found[Theta], ends: Sequence[Run[Theta]], constant: float) -> Found[Theta]:
-    """What was found, its optima followed to `ends`: one that was none, on a plateau, may leave for where it does not
-    count. Starts that met it there did so too."""
-    left = [(run, end) for run, end in zip(found.optima, ends, strict=True) if run.is_regular and not end.is_regular]
-    order = sorted(ends, key=lambda end: (not end.is_regular, end.objective))
+    One that was none, on a plateau, may leave for where it does not count.
+    """
+    constant = contest.constant
+    moved = list(zip(found.optima, ends, strict=True))
+    order = sorted(ends, key=lambda end: end.rank)
     best, excluded = order[0], found.excluded
     if excluded is not None and excluded.objective >= best.objective - same_optimum(best.objective, constant):
         excluded = None
     records = []
     for record in found.records:
         near = (
-            end for run, end in left if abs(record.objective - run.objective) <= same_optimum(run.objective, constant)
+            end for run, end in moved if abs(record.objective - run.objective) <= same_optimum(run.objective, constant)
         )
         end = next(near, None)
         if end is None:
             records.append(record)
-        elif not best.is_regular:
+        elif end.is_regular == best.is_regular:
             records.append(replace(record, objective=end.objective))
-    optima = distinct([end for end in order if end.is_regular == best.is_regular], 4, constant)
+    optima = distinct(contest, [end for end in order if end.is_regular == best.is_regular], 4)
     return replace(found, best=best, records=tuple(records), optima=tuple(optima), excluded=excluded)
-
-
-def distinct(runs: list[Run[Theta]], most: int, constant: float) -> list[Run[Theta]]:
-    """The first of each optimum, in the order given; `constant` is that of a contest."""
-    kept: list[Run[Theta]] = []
-    for run in runs:
-        if len(kept) < most and all(
-            abs(run.objective - other.objective) > same_optimum(run.objective, constant)
-            or run.theta.distance(other.theta) > 0.1
-            for other in kept
-        ):
-            kept.append(run)
-    return kept
-
-
-def _leading(runs: list[Run[Theta]], size: int) -> list[Run[Theta]]:
-    """The best runs, regular ones first."""
-    order = sorted(range(len(runs)), key=lambda i: (not runs[i].is_regular, runs[i].objective, i))
-    return [runs[i] for i in order[: max(size, 4)]]
-
-
-def _merged(runs: list[Run[Theta]]) -> list[Run[Theta]]:
-    """Runs that have come to the same place become one, the best of them: its end is theirs."""
-    order = sorted(range(len(runs)), key=lambda i: runs[i].objective)
-    shapes = [run.theta.features() for run in runs]
-    kept: list[int] = []
-    met: dict[int, list[tuple[str, int]]] = {}
-    for i in order:
-        near = [
-            j
-            for j in kept[-4:]
-            if runs[i].objective - runs[j].objective <= 1e-3 and np.abs(shapes[i] - shapes[j]).max() <= 1e-2
-        ]
-        if near:
-            met[near[0]] += [(runs[i].source, runs[i].n_iter), *runs[i].met]
-        else:
-            kept.append(i)
-            met[i] = list(runs[i].met)
-    return [replace(runs[i], met=tuple(met[i])) for i in kept]

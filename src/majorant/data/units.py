@@ -1,0 +1,126 @@
+"""Distinct units of a table in canonical order: what a fit may depend on, where rows carry several columns or groups.
+
+Equal units are merged and their weights summed, units without weight are dropped, so that neither the order of the rows
+nor writing a unit twice instead of weighting it can change an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import InMemory
+from majorant.data.measure import empirical_measure
+
+
+@dataclass(frozen=True)
+class Units:
+    """Rows of distinct units.
+
+    Attributes
+    ----------
+    columns : tuple of ndarray
+        Row-aligned arrays; where there are groups, the last is the number of each row's group, ascending.
+    weights : ndarray of shape (rows,)
+        Weight of the unit of each row.
+    positions : ndarray of shape (n_given,)
+        Where each given row is among the rows; -1 for one without weight.
+    row_weight : float
+        What the weight of one row is: one where weights are whole numbers (they count rows), otherwise their mean over
+        the rows that have any.
+    n_rows : float
+        How many rows the weights stand for.
+    """
+
+    columns: tuple[NDArray[Any], ...]
+    weights: NDArray[np.float64]
+    positions: NDArray[np.intp]
+    row_weight: float
+
+    @property
+    def n_rows(self) -> float:
+        return float(self.weights.sum()) / self.row_weight
+
+
+def distinct_units(
+    columns: Sequence[NDArray[Any]],
+    weights: NDArray[np.float64] | None = None,
+    groups: NDArray[np.intp] | None = None,
+) -> Units:
+    """Find the distinct units of row-aligned columns.
+
+    Parameters
+    ----------
+    columns : sequence of ndarray of shape (n_rows,) or (n_rows, p)
+        Numbers; NaN where a cell is missing.
+    weights : ndarray of shape (n_rows,), optional
+        Nonnegative; the same for all rows of a group.
+    groups : ndarray of shape (n_rows,) of int, optional
+        The group of each row; without, every row is a unit.
+    """
+    n = len(columns[0])
+    flat = np.concatenate([np.asarray(c, dtype=np.float64).reshape(n, -1) for c in columns], axis=1)
+    # A column that is never missing: a row whose cells are all missing is a unit all the same.
+    measure = empirical_measure(np.column_stack([np.ones(n), flat]), weights)
+    unit = row_weight(weights)
+    if groups is None:
+        kept = np.flatnonzero(measure.positions >= 0)
+        first = np.empty(measure.n_points, dtype=np.intp)
+        first[measure.positions[kept][::-1]] = kept[::-1]
+        return Units(tuple(c[first] for c in columns), measure.weights, measure.positions, unit)
+    return _grouped(columns, np.ones(n) if weights is None else weights, groups, measure.positions, unit)
+
+
+def row_weight(weights: NDArray[np.float64] | None) -> float:
+    """Say what the weight of one row is: see `Units`."""
+    if weights is None:
+        return 1.0
+    positive = weights[weights > 0]
+    return 1.0 if (positive == np.rint(positive)).all() else float(positive.mean())
+
+
+def blocks_of(columns: Sequence[Any], weights: NDArray[np.float64] | None, *, whole: bool) -> InMemory:
+    """Cut rows into blocks; with `whole`, none of which cuts a group, told by the last column."""
+    source = InMemory(*columns, weights=weights)
+    if not whole or source.n_blocks == 1:
+        return source
+    begins = np.flatnonzero(np.append(True, columns[-1][1:] != columns[-1][:-1]))
+    size = len(next(source.blocks()))
+    edges = np.unique(begins[np.searchsorted(begins, np.arange(0, source.n_units, size))[:-1]])
+    return InMemory(*columns, weights=weights, edges=edges)
+
+
+def _grouped(
+    columns: Sequence[NDArray[Any]],
+    weights: NDArray[np.float64],
+    groups: NDArray[np.intp],
+    codes: NDArray[np.intp],
+    unit: float,
+) -> Units:
+    kept = np.flatnonzero(codes >= 0)
+    order = kept[np.lexsort((codes[kept], groups[kept]))]
+    begins = np.flatnonzero(np.append(True, groups[order][1:] != groups[order][:-1]))
+    ends = np.append(begins[1:], len(order))
+    known: dict[bytes, list[int]] = {}
+    for g, (a, b) in enumerate(zip(begins.tolist(), ends.tolist(), strict=True)):
+        known.setdefault(codes[order[a:b]].astype(">i8").tobytes(), []).append(g)
+    rows, weight_of_row, number = [], [], []
+    positions = np.full(len(groups), -1, dtype=np.intp)
+    placed = 0
+    for new, key in enumerate(sorted(known, key=lambda k: (len(k), k))):
+        alike = known[key]
+        members = order[begins[alike[0]] : ends[alike[0]]]
+        total = float(np.sum([weights[order[begins[g]]] for g in alike]))
+        for g in alike:
+            positions[order[begins[g] : ends[g]]] = placed + np.arange(len(members))
+        rows.append(members)
+        weight_of_row.append(np.full(len(members), total))
+        number.append(np.full(len(members), new, dtype=np.intp))
+        placed += len(members)
+    at = np.concatenate(rows)
+    numbers = np.concatenate(number)
+    return Units((*(c[at] for c in columns), numbers), np.concatenate(weight_of_row), positions, unit)

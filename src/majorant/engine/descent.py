@@ -1,0 +1,226 @@
+"""Descend with the tightest bound: accept or fall back, extrapolate, stop by the gain that is left.
+
+EM, whatever the density and the law. Many runs are stepped side by side; none depends on the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.checkpoint import Entry
+from majorant.engine.runs import n_runs, put, taken
+
+Array = NDArray[np.float64]
+Theta = TypeVar("Theta")
+
+PLAIN_STEPS = 6
+"""Steps before the first extrapolation: the first ones say little of the slow directions."""
+LONGEST_EXTRAPOLATION = 64.0
+MOST_SHORTENINGS = 8
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What one pass over the data says of a batch of runs at their parameters.
+
+    Attributes
+    ----------
+    objective : ndarray of shape (runs,)
+        Minus the log-likelihood (the free energy where beta is not 1), and any penalty.
+    statistics : batch of arrays
+        Sums over rows, linear in the responsibilities, of which the M-step is made.
+    """
+
+    objective: Array
+    statistics: Any
+
+    def __add__(self, other: Seen) -> Seen:
+        return Seen(self.objective + other.objective, self.statistics + other.statistics)
+
+
+class Problem(Protocol[Theta]):
+    """What is minimised, as the descent sees it.
+
+    Attributes
+    ----------
+    total_weight : float
+        Weight of all units; tolerances are per unit of weight.
+    """
+
+    @property
+    def total_weight(self) -> float: ...
+
+    def seen(self, theta: Theta) -> Seen:
+        """One pass over the data."""
+        ...
+
+    def moved(self, theta: Theta, seen: Seen, share: Array) -> Theta:
+        """The M-step; where it is a step of Newton's, a share of it (one number a run)."""
+        ...
+
+    def extrapolated(self, path: tuple[Theta, Theta, Theta], seen: tuple[Seen, Seen, Seen]) -> Theta | None:
+        """Parameters beyond two steps of EM; None where the model has no coordinates to go on in."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ends(Generic[Theta]):
+    """Where a batch of runs came to.
+
+    Attributes
+    ----------
+    theta : batch of parameters
+    seen : Seen
+        There.
+    n_iter : ndarray of shape (runs,) of int
+        Steps of EM.
+    converged : ndarray of shape (runs,) of bool
+        Whether what is left to gain is within the tolerance.
+    paths : list of list of float
+        Objective of each run after every step.
+    """
+
+    theta: Theta
+    seen: Seen
+    n_iter: NDArray[np.intp]
+    converged: NDArray[np.bool_]
+    paths: list[list[float]] = field(default_factory=list)
+
+    @property
+    def objective(self) -> Array:
+        return self.seen.objective
+
+
+def descend(
+    problem: Problem[Theta],
+    theta: Theta,
+    *,
+    tol: float,
+    max_iter: int,
+    accelerate: bool = True,
+    entry: Entry | None = None,
+) -> Ends[Theta]:
+    r"""Step every run until what it can still gain is at most `tol` a unit of weight.
+
+    Two successive gains :math:`g_1, g_2` shrink at the rate :math:`r = g_2 / g_1`, so about :math:`g_2 r / (1 - r)` is
+    left. After each pair of steps the run tries their squared extrapolation [1]_ and keeps it where the objective is
+    lower.
+
+    Parameters
+    ----------
+    problem : Problem
+    theta : batch of parameters
+        Where the runs begin.
+    tol : float
+        Largest gain that may be left, per unit of weight.
+    max_iter : int
+        Largest number of steps of EM of each run.
+    accelerate : bool, default=True
+        Whether to extrapolate.
+    entry : Entry, optional
+        Where a checkpoint keeps how far the runs have come.
+
+    Returns
+    -------
+    Ends
+
+    References
+    ----------
+    .. [1] R. Varadhan, C. Roland, "Simple and globally convergent methods for accelerating the convergence of any EM
+       algorithm", Scandinavian Journal of Statistics, 2008.
+    """
+    n, limit, count = n_runs(theta), tol * problem.total_weight, 0
+    active = np.arange(n)
+    n_iter, converged = np.zeros(n, dtype=np.intp), np.zeros(n, dtype=bool)
+    paths: list[list[float]] = [[] for _ in range(n)]
+    known = entry.state if entry is not None else None
+    if known is not None:
+        theta, active, count = known["theta"], known["active"], known["count"]
+        n_iter, converged, paths = known["n_iter"], known["converged"], known["paths"]
+    seen = problem.seen(theta)
+    if entry is not None and known is not None:
+        entry.check("objective", float(seen.objective.sum()))
+    out, at_end = theta, seen
+    theta, seen = taken(theta, active), taken(seen, active)
+    while count < max_iter and len(active):
+        path, passed = [theta], [seen]
+        for _ in range(min(2, max_iter - count)):
+            theta, seen = _step(problem, theta, seen)
+            count += 1
+            path.append(theta)
+            passed.append(seen)
+            for run, value in zip(active.tolist(), seen.objective.tolist(), strict=True):
+                paths[run].append(value)
+        done = _is_done(passed, limit)
+        n_iter[active], converged[active] = count, done
+        if PLAIN_STEPS <= count < max_iter and accelerate and not done.all():
+            theta, seen = _beyond(problem, path, passed, ~done)
+        out, at_end = put(out, active, theta), put(at_end, active, seen)
+        keep = np.flatnonzero(~done)
+        active, theta, seen = active[keep], taken(theta, keep), taken(seen, keep)
+        if entry is not None:
+            where = {"theta": out, "active": active, "count": count, "objective": float(at_end.objective.sum())}
+            copies = {"n_iter": n_iter.copy(), "converged": converged.copy(), "paths": [list(p) for p in paths]}
+            entry.keep({**where, **copies})
+    return Ends(out, at_end, n_iter, converged, paths)
+
+
+def _step(problem: Problem[Theta], theta: Theta, seen: Seen) -> tuple[Theta, Seen]:
+    """One step of EM, shortened for runs whose objective would rise; one that cannot go on stays where it is."""
+    share = np.ones(len(seen.objective))
+    new = problem.moved(theta, seen, share)
+    after = problem.seen(new)
+    for _ in range(MOST_SHORTENINGS):
+        bad = np.flatnonzero(_rises(after, seen))
+        if not len(bad):
+            return new, after
+        share[bad] /= 3
+        retried = problem.moved(taken(theta, bad), taken(seen, bad), share[bad])
+        new, after = put(new, bad, retried), put(after, bad, problem.seen(retried))
+    bad = np.flatnonzero(_rises(after, seen))
+    return put(new, bad, taken(theta, bad)), put(after, bad, taken(seen, bad))
+
+
+def _rises(after: Seen, before: Seen) -> NDArray[np.bool_]:
+    """Whether the objective has risen by more than rounding, or is not finite."""
+    slack = 1e-12 * (1 + np.abs(before.objective))
+    return np.asarray(~(after.objective <= before.objective + slack))
+
+
+def _is_done(passed: list[Seen], limit: float) -> NDArray[np.bool_]:
+    """Whether the gains of two steps, if they go on to shrink at their rate, add up to no more than a limit."""
+    if len(passed) < 3:
+        return np.zeros(len(passed[0].objective), dtype=bool)
+    a, b, c = (seen.objective for seen in passed)
+    first, second = np.maximum(a - b, 0.0), np.maximum(b - c, 0.0)
+    rate = np.divide(second, first, out=np.ones_like(first), where=first > 0)
+    left = np.divide(second * rate, 1 - rate, out=np.full_like(first, np.inf), where=rate < 1)
+    return np.asarray((left <= limit) | (second <= 1e-13 * np.abs(c)))
+
+
+def _beyond(
+    problem: Problem[Theta], path: list[Theta], passed: list[Seen], going: NDArray[np.bool_]
+) -> tuple[Theta, Seen]:
+    """The extrapolation of two steps where it lowers the objective of a run that goes on, else where they ended."""
+    theta, seen = path[2], passed[2]
+    runs = np.flatnonzero(going)
+    first, second, third = (taken(p, runs) for p in path)
+    tried = problem.extrapolated((first, second, third), tuple(taken(s, runs) for s in passed))  # type: ignore[arg-type]
+    if tried is None:
+        return theta, seen
+    after = problem.seen(tried)
+    better = np.flatnonzero(after.objective < seen.objective[runs])
+    return put(theta, runs[better], taken(tried, better)), put(seen, runs[better], taken(after, better))
+
+
+def squared_extrapolation(first: Array, second: Array, third: Array) -> Array:
+    """Go on beyond three points of each run, (runs, numbers), by the length at which their change would vanish."""
+    move, bend = second - first, (third - second) - (second - first)
+    size = np.sqrt(np.sum(bend**2, axis=1))
+    length = np.divide(np.sqrt(np.sum(move**2, axis=1)), size, out=np.ones(len(size)), where=size > 0)
+    a = np.clip(length, 1.0, LONGEST_EXTRAPOLATION)[:, None]
+    return np.asarray(first + 2 * a * move + a**2 * bend)

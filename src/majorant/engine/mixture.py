@@ -1,0 +1,379 @@
+"""A mixture is a density times a law of the states; neither knows the other.
+
+A *density* says how likely each row is in each state, and which sums over rows solve its M-step. A *law* says how the
+states of rows hang together. From the two follow the log-likelihood, the responsibilities, EM and the bounds.
+
+All tables are of shape (runs, components, rows): many mixtures are stepped together, and rows lie along memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Block, Chunks
+from majorant.engine.descent import Seen, squared_extrapolation
+from majorant.engine.latents import Latent, as_soft
+from majorant.engine.problem import Bound
+from majorant.engine.runs import mapped
+
+Array = NDArray[np.float64]
+Table = NDArray[np.float64]
+"""Of shape (runs, components, rows)."""
+Theta = TypeVar("Theta")
+Phi = TypeVar("Phi")
+
+
+class Density(Protocol[Theta]):
+    """How likely is a row in each state?
+
+    Parameters are a batch of arrays (see `engine.runs`): leading axis the run, then, where states differ, the state.
+
+    Attributes
+    ----------
+    n_columns : int
+        Row-aligned arrays of a block that it reads: the first ones.
+    exact : bool
+        Whether `solve` minimises, rather than steps towards the minimum.
+    width : int
+        Sums that it takes of each state.
+    """
+
+    n_columns: int
+    exact: bool
+
+    @property
+    def width(self) -> int: ...
+
+    def log_density(self, theta: Theta, rows: Block) -> Table:
+        """Log density of each row in each state."""
+        ...
+
+    def statistics(self, theta: Theta | None, rows: Block, q: Table) -> Array:
+        """Sums over rows, (runs, components, width), linear in the weighted responsibilities `q`.
+
+        They may be taken about `theta`, which is None for a start that is given as responsibilities.
+        """
+        ...
+
+    def solve(self, statistics: Array, theta: Theta | None, share: Array) -> Theta:
+        """The M-step: the parameters of highest expected log density, or a share (one number a run) of a step there."""
+        ...
+
+    def n_parameters(self, n_components: int) -> int:
+        """Free parameters of one mixture."""
+        ...
+
+    def describe(self, theta: Theta) -> dict[str, Array]:
+        """Estimates by name, each of shape (runs, components, ...): what is shown, saved and given errors."""
+        ...
+
+    def recalled(self, estimates: Mapping[str, Array]) -> Theta:
+        """One run from its estimates, without the leading axis: the inverse of `describe`."""
+        ...
+
+
+@runtime_checkable
+class FusedPass(Protocol):
+    """A density whose pass with independent states is one kernel."""
+
+    def fused_pass(self, theta: Any, log_weights: Array, rows: Block, beta: float) -> tuple[Array, Array, Array, Array]:
+        """Weighted free energies and entropies (runs,), the mass of each state (runs, components), statistics."""
+        ...
+
+
+@runtime_checkable
+class FreeStatistics(Protocol):
+    """A density whose statistics do not depend on parameters, so that sums of several steps can be extrapolated."""
+
+    statistics_are_free: bool
+
+
+@runtime_checkable
+class Coordinates(Protocol):
+    """A density whose parameters are told by unconstrained numbers: for extrapolation and for standard errors."""
+
+    def vector(self, theta: Any) -> Array:
+        """Numbers of each run, (runs, m)."""
+        ...
+
+    def theta_of(self, vector: Array, like: Any) -> Any:
+        """The inverse; `like` has what the numbers do not tell."""
+        ...
+
+
+@runtime_checkable
+class Bounded(Protocol):
+    """A density whose expected log density is a function of the statistics: bound policies need it."""
+
+    def expected_log_density(self, statistics: Array, theta: Any) -> Array:
+        """``sum_i sum_k q_ik log f(x_i; theta_k)``, one number a run."""
+        ...
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What a law makes of log densities.
+
+    Attributes
+    ----------
+    log_likelihood : ndarray of shape (runs,)
+        Weighted sum over units (minus the free energy where beta is not 1).
+    responsibilities : ndarray of shape (runs, components, rows)
+        Of each row, times its weight.
+    statistics : ndarray
+        The law's own sums, leading axis the run.
+    entropy : ndarray of shape (runs,)
+        Weighted entropy of the responsibilities of units, over beta.
+    """
+
+    log_likelihood: Array
+    responsibilities: Table
+    statistics: Array
+    entropy: Array
+
+
+class Law(Protocol[Phi]):
+    """How do the states of rows hang together?
+
+    Attributes
+    ----------
+    rows_are_units : bool
+        Whether every row has a state of its own, so that energies can be tabled row by row.
+    """
+
+    rows_are_units: bool
+
+    def posterior(self, phi: Phi, log_density: Table, units: Block, beta: float) -> Posterior:
+        """Log-likelihood and responsibilities; `units` holds the columns that the density does not read."""
+        ...
+
+    def log_weights(self, phi: Phi) -> Array | None:
+        """Log weights (runs, components) where nothing else decides over states; None for any other law."""
+        ...
+
+    def log_prior(self, phi: Phi, units: Block) -> Table:
+        """Log probability of each state before the row is seen, (runs, components, rows or 1)."""
+        ...
+
+    def first(self, q: Table, units: Block) -> tuple[Table, Array]:
+        """Weighted responsibilities and own sums of a start that is given as responsibilities (unweighted)."""
+        ...
+
+    def solve(self, statistics: Array, phi: Phi | None, share: Array) -> Phi:
+        """The M-step, or a share of a step."""
+        ...
+
+    def expected_log_prior(self, statistics: Array, phi: Phi) -> Array:
+        """``sum_i sum_k q_ik log p(k)``, one number a run."""
+        ...
+
+    def n_parameters(self, n_components: int) -> int:
+        """Free parameters of one mixture."""
+        ...
+
+    def shares(self, phi: Phi, statistics: Array) -> Array:
+        """Share of each state among all rows, (runs, components)."""
+        ...
+
+    def describe(self, phi: Phi) -> dict[str, Array]:
+        """Estimates by name, each of shape (runs, components, ...)."""
+        ...
+
+    def recalled(self, estimates: Mapping[str, Array]) -> Phi:
+        """One run from its estimates, without the leading axis: the inverse of `describe`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Parameters(Generic[Theta, Phi]):
+    """Parameters of a batch of mixtures."""
+
+    density: Theta
+    law: Phi
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Statistics of a batch of mixtures."""
+
+    density: Array
+    law: Array
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.density + other.density, self.law + other.law)
+
+
+@dataclass(frozen=True)
+class Mixture:
+    r"""The family of a density and a law.
+
+    .. math:: \ell(\theta, \phi) = \sum_u w_u \log \sum_z p(z_u; \phi) \prod_{i \in u} f(x_i; \theta_{z_i})
+
+    Parameters
+    ----------
+    density : Density
+    law : Law
+    n_components : int
+    beta : float
+        Inverse temperature of the responsibilities.
+    """
+
+    density: Density[Any]
+    law: Law[Any]
+    n_components: int
+    beta: float = 1.0
+
+    def pass_over(self, theta: Parameters[Any, Any], block: Block) -> Seen:
+        """Log-likelihood and statistics of a block, for every run of a batch."""
+        return self._pass(theta, block)[0]
+
+    def _pass(self, theta: Parameters[Any, Any], block: Block) -> tuple[Seen, Array]:
+        rows, units = self.parts(block)
+        log_weights = self.law.log_weights(theta.law)
+        if log_weights is not None and isinstance(self.density, FusedPass):
+            free, entropy, mass, statistics = self.density.fused_pass(theta.density, log_weights, rows, self.beta)
+            return Seen(free, Sums(statistics, mass)), entropy
+        found = self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta)
+        statistics = self.density.statistics(theta.density, rows, found.responsibilities)
+        return Seen(-found.log_likelihood, Sums(statistics, found.statistics)), found.entropy
+
+    def parts(self, block: Block) -> tuple[Block, Block]:
+        """The block as the density sees it, and as the law does."""
+        n = self.density.n_columns
+        return block.seen(block.columns[:n]), block.seen(block.columns[n:] or block.columns[:1])
+
+    def responsibilities(self, theta: Parameters[Any, Any], block: Block) -> tuple[Table, Table]:
+        """Responsibilities of the rows of a block, without their weights, and the log densities of its rows."""
+        rows, units = self.parts(Block(block.first, block.columns))
+        log_density = self.density.log_density(theta.density, rows)
+        return self.law.posterior(theta.law, log_density, units, self.beta).responsibilities, log_density
+
+    def started(self, q: Table, data: Chunks) -> Parameters[Any, Any]:
+        """The parameters of given responsibilities, (runs, components, rows): one M-step."""
+
+        def visit(block: Block) -> Sums:
+            rows, units = self.parts(block)
+            weighted, own = self.law.first(q[:, :, block.at], units)
+            return Sums(self.density.statistics(None, rows, weighted), own)
+
+        return self.solved(data.map_sum(visit), None, np.ones(len(q)))
+
+    def solved(self, sums: Sums, theta: Parameters[Any, Any] | None, share: Array) -> Parameters[Any, Any]:
+        """The M-step of both parts."""
+        density, law = (None, None) if theta is None else (theta.density, theta.law)
+        return Parameters(self.density.solve(sums.density, density, share), self.law.solve(sums.law, law, share))
+
+    @property
+    def n_parameters(self) -> int:
+        """Free parameters."""
+        return self.density.n_parameters(self.n_components) + self.law.n_parameters(self.n_components)
+
+
+@dataclass
+class OnData:
+    """A mixture on some data: what the descent steps.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    data : Chunks
+    """
+
+    mixture: Mixture
+    data: Chunks
+
+    @property
+    def total_weight(self) -> float:
+        return self.data.total_weight
+
+    def seen(self, theta: Parameters[Any, Any]) -> Seen:
+        return self.data.map_sum(lambda block: self.mixture.pass_over(theta, block))
+
+    def moved(self, theta: Parameters[Any, Any], seen: Seen, share: Array) -> Parameters[Any, Any]:
+        return self.mixture.solved(seen.statistics, theta, share)
+
+    def extrapolated(self, path: tuple[Any, Any, Any], seen: tuple[Seen, Seen, Seen]) -> Parameters[Any, Any] | None:
+        density, law = self.mixture.density, self.mixture.law
+        if getattr(density, "statistics_are_free", False) and getattr(law, "statistics_are_free", False):
+            sums = mapped(_further, *(s.statistics for s in seen))
+            return self.mixture.solved(sums, path[2], np.ones(len(seen[0].objective)))
+        if isinstance(density, Coordinates) and isinstance(law, Coordinates):
+            there = _further(*(density.vector(p.density) for p in path), signed=True)
+            own = _further(*(law.vector(p.law) for p in path), signed=True)
+            return Parameters(density.theta_of(there, path[2].density), law.theta_of(own, path[2].law))
+        return None
+
+
+LEAST_SHARE = 0.1
+"""No count falls below this share of itself in one extrapolation: zero would absorb EM."""
+
+
+def _further(first: Array, second: Array, third: Array, *, signed: bool = False) -> Array:
+    flat = [a.reshape(len(a), -1) for a in (first, second, third)]
+    out = squared_extrapolation(*flat)
+    if not signed:
+        out = np.where(flat[2] > 0, np.maximum(out, LEAST_SHARE * flat[2]), out)
+    return out.reshape(third.shape)
+
+
+class SingleRun:
+    """A mixture as the loop of bound policies sees it: one run, energies row by row.
+
+    Parameters
+    ----------
+    mixture : Mixture
+
+    Raises
+    ------
+    TypeError
+        If the law has no table of energies, or the value of a bound is no function of the statistics.
+    """
+
+    def __init__(self, mixture: Mixture) -> None:
+        density, law = mixture.density, mixture.law
+        if not law.rows_are_units:
+            raise TypeError(
+                f"bound policies need a state for every row; with {type(law).__name__.lower()} states only the "
+                "tightest bound (bounds=None) is available"
+            )
+        if not isinstance(density, Bounded):
+            raise TypeError(
+                f"bound policies need an M-step in closed form; {type(density).__name__} has none: leave bounds=None"
+            )
+        self.mixture, self.bounded = mixture, density
+        self.beta, self.n_states = mixture.beta, mixture.n_components
+
+    def energies(self, theta: Parameters[Any, Any], block: Block) -> NDArray[Any]:
+        rows, units = self.mixture.parts(block)
+        joint = self.mixture.density.log_density(theta.density, rows) + self.mixture.law.log_prior(theta.law, units)
+        return np.ascontiguousarray(-joint[0].T)
+
+    def statistics(self, block: Block, q: Latent, theta: Parameters[Any, Any] | None) -> Array:
+        table = np.ascontiguousarray(as_soft(q, self.n_states).T)[None]
+        rows, units = self.mixture.parts(block)
+        weighted, own = self.mixture.law.first(table, units)
+        density = self.mixture.density.statistics(None if theta is None else theta.density, rows, weighted)
+        return np.concatenate([density.ravel(), own.ravel()])
+
+    def tight_pass(self, theta: Parameters[Any, Any], block: Block) -> tuple[float, Bound]:
+        seen, entropy = self.mixture._pass(theta, block)
+        sums: Sums = seen.statistics
+        both = np.concatenate([sums.density.ravel(), sums.law.ravel()])
+        return float(seen.objective[0]), Bound(both, float(entropy[0]), 0.0)
+
+    def solve(self, s: Array, theta: Parameters[Any, Any] | None, data: Chunks) -> tuple[Parameters[Any, Any], float]:
+        shape = (1, self.n_states, self.mixture.density.width)
+        size = self.n_states * shape[2]
+        sums = Sums(s[:size].reshape(shape), s[size:][None])
+        new = self.mixture.solved(sums, theta, np.ones(1))
+        value = self.bounded.expected_log_density(sums.density, new.density)
+        value = value + self.mixture.law.expected_log_prior(sums.law, new.law)
+        return new, -float(value[0])
+
+    def penalty(self, theta: Parameters[Any, Any]) -> float:
+        return 0.0

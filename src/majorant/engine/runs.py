@@ -1,0 +1,74 @@
+"""A batch of runs: parameters and sums whose arrays all have one leading axis, the run.
+
+Small tables cost Python, not arithmetic, so many runs are stepped together. Parameters may be an array, a tuple or a
+dataclass of these, or None; everything else about them is their density's or law's own business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+Batch = TypeVar("Batch")
+
+
+def n_runs(batch: Any) -> int:
+    """Count the runs of a batch."""
+    sizes = {len(array) for array in arrays(batch)}
+    if len(sizes) != 1:
+        raise ValueError(f"all arrays of a batch need the same leading axis, the run; got lengths {sorted(sizes)}")
+    return sizes.pop()
+
+
+def arrays(batch: Any) -> list[NDArray[Any]]:
+    """List the arrays of a batch."""
+    found: list[NDArray[Any]] = []
+
+    def listed(array: NDArray[Any]) -> NDArray[Any]:
+        found.append(array)
+        return array
+
+    mapped(listed, batch)
+    return found
+
+
+def taken(batch: Batch, runs: Any) -> Batch:
+    """Take some runs: a list of positions, a mask or a slice, which keeps the leading axis."""
+    return mapped(lambda array: array[runs], batch)
+
+
+def put(batch: Batch, runs: NDArray[Any], other: Batch) -> Batch:
+    """Replace some runs by those of another batch."""
+
+    def placed(array: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+        out = array.copy()
+        out[runs] = new
+        return out
+
+    return mapped(placed, batch, other)
+
+
+def stacked(batches: Sequence[Batch]) -> Batch:
+    """Join batches along the runs."""
+    return mapped(lambda *parts: np.concatenate(parts), *batches)
+
+
+def mapped(f: Callable[..., Any], first: Batch, *others: Batch) -> Batch:
+    """Apply a function to each array of a batch, beside the arrays of others that are built alike."""
+    return cast(Batch, _mapped(f, first, *others))
+
+
+def _mapped(f: Callable[..., Any], first: Any, *others: Any) -> Any:
+    if isinstance(first, np.ndarray):
+        return f(first, *others)
+    if isinstance(first, tuple):
+        return tuple(_mapped(f, *parts) for parts in zip(first, *others, strict=True))
+    if is_dataclass(first) and not isinstance(first, type):
+        names = [field.name for field in fields(first)]
+        values = {n: _mapped(f, getattr(first, n), *(getattr(o, n) for o in others)) for n in names}
+        return type(first)(**values)
+    return first  # None, and what is the same for all runs

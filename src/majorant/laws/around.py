@@ -1,0 +1,67 @@
+"""A law around another: it changes who has a state, and leaves the rest to the law within."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from majorant.engine.mixture import Array
+from majorant.laws.independent import Independent
+
+
+class Around:
+    """A law that hands parameters and M-step to the law within.
+
+    Parameters
+    ----------
+    law : law, default=Independent()
+    """
+
+    rows_are_units = False
+
+    def __init__(self, law: Any = None) -> None:
+        self.law = Independent() if law is None else law
+
+    @property
+    def statistics_are_free(self) -> bool:
+        """As of the law within."""
+        return bool(self.law.statistics_are_free)
+
+    def log_weights(self, phi: Any) -> None:
+        """More than the weights decides over states."""
+
+    def solve(self, statistics: Array, phi: Any, share: Array) -> Any:
+        """As the law within."""
+        return self.law.solve(statistics, phi, share)
+
+    def expected_log_prior(self, statistics: Array, phi: Any) -> Array:
+        """As the law within."""
+        found: Array = self.law.expected_log_prior(statistics, phi)
+        return found
+
+    def n_parameters(self, n_components: int) -> int:
+        """As the law within."""
+        return int(self.law.n_parameters(n_components))
+
+    def shares(self, phi: Any, statistics: Array) -> Array:
+        """As the law within."""
+        found: Array = self.law.shares(phi, statistics)
+        return found
+
+    def describe(self, phi: Any) -> dict[str, Array]:
+        """As the law within."""
+        found: dict[str, Array] = self.law.describe(phi)
+        return found
+
+    def recalled(self, estimates: Mapping[str, Array]) -> Any:
+        """As the law within."""
+        return self.law.recalled(estimates)
+
+    def vector(self, phi: Any) -> Array:
+        """As the law within."""
+        found: Array = self.law.vector(phi)
+        return found
+
+    def theta_of(self, vector: Array, like: Any) -> Any:
+        """As the law within."""
+        return self.law.theta_of(vector, like)

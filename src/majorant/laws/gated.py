@@ -1,0 +1,156 @@
+"""Weights that depend on covariates: a multinomial logit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from majorant.data.chunks import Block
+from majorant.engine.mixture import Array, Posterior, Table
+from majorant.laws.independent import normalised, weighted
+
+LONGEST_STEP = 3.0
+"""Largest change of a coefficient in one step, in logits: covariates should be standardised."""
+
+
+@dataclass(frozen=True)
+class Logits:
+    """Coefficients of the logits of a batch of runs, (runs, components, covariates); the first component's are zero."""
+
+    coef: Array
+
+
+class Gated:
+    r"""Weights of the states depend on covariates.
+
+    .. math:: p(z_i = k) \propto \exp(g_i' \gamma_k), \qquad \gamma_1 = 0
+
+    The law reads one column, the covariates, (rows, g) with a constant among them. Its M-step is one step of Newton's.
+    Its statistics are the score and the information at the present coefficients, which are those of all weights equal
+    for a start.
+
+    Parameters
+    ----------
+    n_covariates : int
+    """
+
+    rows_are_units = True
+    statistics_are_free = False
+
+    def __init__(self, n_covariates: int) -> None:
+        self.n_covariates = n_covariates
+
+    def posterior(self, phi: Logits, log_density: Table, units: Block, beta: float) -> Posterior:
+        """Responsibilities of each row, and the score and information of the coefficients."""
+        prior = self.log_prior(phi, units)
+        log_sum, q, entropy = normalised(log_density + prior, beta)
+        w = np.ones(len(units)) if units.weights is None else units.weights
+        q *= w
+        return Posterior(weighted(log_sum, w), q, self._sums(q, np.exp(prior), w, units), weighted(entropy, w))
+
+    def log_weights(self, phi: Logits) -> None:
+        """Rows have weights of their own."""
+
+    def log_prior(self, phi: Logits, units: Block) -> Table:
+        """Log weights of each row."""
+        logits = np.zeros((*phi.coef.shape[:2], len(units)))
+        for j, column in enumerate(np.ascontiguousarray(units.columns[0].T)):
+            logits += phi.coef[:, :, j, None] * column
+        logits -= logits.max(axis=1, keepdims=True)
+        return np.asarray(logits - np.log(np.exp(logits).sum(axis=1, keepdims=True)))
+
+    def first(self, q: Table, units: Block) -> tuple[Table, Array]:
+        """Weighted responsibilities; score and information at equal weights."""
+        w = np.ones(len(units)) if units.weights is None else units.weights
+        given = q * w
+        return given, self._sums(given, np.full_like(q, 1 / q.shape[1]), w, units)
+
+    def _sums(self, q: Table, prior: Table, w: Array, units: Block) -> Array:
+        """Mass of each state, then score and information of the logits but the first, one row of numbers a run."""
+        g = np.ascontiguousarray(units.columns[0].T)
+        runs, k, _ = q.shape
+        lower = np.tril_indices(len(g))
+        products = g[lower[0]] * g[lower[1]]
+        p = prior[:, 1:]
+        score = np.einsum("rkn,gn->rkg", q[:, 1:] - w * p, g)
+        rows, columns = np.tril_indices(k - 1)
+        curvature = np.where(rows[:, None] == columns[:, None], p[:, rows], 0.0) - p[:, rows] * p[:, columns]
+        information = np.einsum("rkn,pn->rkp", curvature * w, products)
+        return np.concatenate([q.sum(axis=2), score.reshape(runs, -1), information.reshape(runs, -1)], axis=1)
+
+    def solve(self, statistics: Array, phi: Logits | None, share: Array) -> Logits:
+        """One step of Newton's, with a small ridge where the data do not determine a direction."""
+        g, runs = self.n_covariates, len(statistics)
+        k = self._n_components(statistics.shape[1])
+        coef = np.zeros((runs, k, g)) if phi is None else phi.coef
+        if k == 1:
+            return Logits(coef)
+        m = (k - 1) * g
+        score = statistics[:, k : k + m]
+        ridge_free = self._matrix(statistics[:, k + m :], k)
+        ridge = 1e-6 * np.trace(ridge_free, axis1=1, axis2=2) / m + 1e-12
+        move = np.linalg.solve(ridge_free + ridge[:, None, None] * np.eye(m), score[:, :, None]).reshape(runs, k - 1, g)
+        longest = np.abs(move).max(axis=(1, 2), keepdims=True)
+        step = np.zeros_like(coef)
+        step[:, 1:] = move / np.maximum(longest / LONGEST_STEP, 1.0)
+        return Logits(coef + share[:, None, None] * step)
+
+    def _n_components(self, size: int) -> int:
+        """How many states the sums are of: ``size = k + m + m_lower`` with ``m = (k - 1) g``."""
+        g = self.n_covariates
+        k = 1
+        while k + (k - 1) * g + (k * (k - 1) // 2) * (g * (g + 1) // 2) < size:
+            k += 1
+        return k
+
+    def _matrix(self, triangles: Array, k: int) -> Array:
+        """Information of all coefficients, (runs, (k - 1) g, (k - 1) g), from its blocks."""
+        g, runs = self.n_covariates, len(triangles)
+        rows, columns = np.tril_indices(k - 1)
+        inner = triangles.reshape(runs, len(rows), -1)
+        blocks = np.empty((runs, len(rows), g, g))
+        i, j = np.tril_indices(g)
+        blocks[:, :, i, j] = inner
+        blocks[:, :, j, i] = inner
+        out = np.empty((runs, k - 1, g, k - 1, g))
+        out[:, rows, :, columns, :] = np.moveaxis(blocks, 1, 0)
+        out[:, columns, :, rows, :] = np.moveaxis(blocks, 1, 0)
+        return out.reshape(runs, (k - 1) * g, (k - 1) * g)
+
+    def expected_log_prior(self, statistics: Array, phi: Logits) -> Array:
+        """No function of the statistics.
+
+        Raises
+        ------
+        TypeError
+        """
+        raise TypeError("bound policies need weights in closed form; with gating only the tightest bound is available")
+
+    def n_parameters(self, n_components: int) -> int:
+        """Coefficients of all states but the first."""
+        return (n_components - 1) * self.n_covariates
+
+    def shares(self, phi: Logits, statistics: Array) -> Array:
+        """Mean responsibilities."""
+        mass = statistics[:, : phi.coef.shape[1]]
+        return np.asarray(mass / mass.sum(axis=1, keepdims=True))
+
+    def describe(self, phi: Logits) -> dict[str, Array]:
+        """The coefficients."""
+        return {"gating_coef": phi.coef}
+
+    def recalled(self, estimates: Mapping[str, Array]) -> Logits:
+        """The coefficients."""
+        return Logits(np.asarray(estimates["gating_coef"], dtype=np.float64)[None])
+
+    def vector(self, phi: Logits) -> Array:
+        """Coefficients of all states but the first."""
+        return np.asarray(phi.coef[:, 1:].reshape(len(phi.coef), -1))
+
+    def theta_of(self, vector: Array, like: Logits) -> Logits:
+        """The coefficients."""
+        coef = np.zeros((len(vector), *like.coef.shape[1:]))
+        coef[:, 1:] = vector.reshape(len(vector), -1, self.n_covariates)
+        return Logits(coef)

@@ -1,0 +1,62 @@
+"""One state for all rows of a group: repeated measures, trajectories, panels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Block
+from majorant.engine.mixture import Array, Posterior, Table
+from majorant.laws.around import Around
+
+
+class Grouped(Around):
+    r"""Rows of a group share their state.
+
+    .. math:: \ell = \sum_g w_g \log \sum_k p(z_g = k) \prod_{i \in g} f(x_i; \theta_k)
+
+    The law reads one column, the group of each row; rows of a group lie together and in one block, and have one weight.
+
+    Parameters
+    ----------
+    law : law, default=Independent()
+        The law of the groups' states.
+    """
+
+    def posterior(self, phi: Any, log_density: Table, units: Block, beta: float) -> Posterior:
+        """Responsibilities of each group, given to each of its rows."""
+        first, group_of_row = boundaries(units)
+        found = self.law.posterior(phi, np.add.reduceat(log_density, first, axis=2), _heads(units, first), beta)
+        return Posterior(
+            found.log_likelihood, np.take(found.responsibilities, group_of_row, axis=2), found.statistics, found.entropy
+        )
+
+    def log_prior(self, phi: Any, units: Block) -> Table:
+        """Log prior of the group of each row."""
+        first, group_of_row = boundaries(units)
+        table = self.law.log_prior(phi, _heads(units, first))
+        return table if table.shape[2] == 1 else np.take(table, group_of_row, axis=2)
+
+    def first(self, q: Table, units: Block) -> tuple[Table, Array]:
+        """The mean responsibilities of each group, given to each of its rows."""
+        first, group_of_row = boundaries(units)
+        sizes = np.diff(np.append(first, len(units)))
+        mean = np.add.reduceat(q, first, axis=2) / sizes
+        weighted_mean, own = self.law.first(mean, _heads(units, first))
+        return np.take(weighted_mean, group_of_row, axis=2), own
+
+
+def boundaries(units: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """First row of each group of a block, and the number of each row's group."""
+    groups = units.columns[0]
+    begins = np.append(True, groups[1:] != groups[:-1])
+    return np.flatnonzero(begins), np.cumsum(begins) - 1
+
+
+def _heads(units: Block, first: NDArray[np.intp]) -> Block:
+    """One row of each group, with the columns that the law of the groups reads."""
+    columns = units.columns[1:] or units.columns[:1]
+    weights = None if units.weights is None else units.weights[first]
+    return Block(units.first, tuple(c[first] for c in columns), weights, units.memory, units.chunk)

@@ -1,0 +1,123 @@
+"""A state for every row, drawn by weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Block
+from majorant.engine.mixture import Array, Posterior, Table
+
+LEAST_LOG = -745.0
+"""Logarithm of the smallest number: what has no weight times this is zero."""
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Weights of the states of a batch of runs, (runs, components); a state whose weight is zero is absent."""
+
+    weights: Array
+
+
+def normalised(joint: Table, beta: float) -> tuple[NDArray[np.float64], Table, NDArray[np.float64]]:
+    """Log of the sum over states, the posterior, and its entropy over beta: each unit of each run.
+
+    At an infinite beta the best state has all of it, the first one where several are equal.
+    """
+    top = joint.max(axis=1, keepdims=True)
+    if np.isinf(beta):
+        q = np.zeros_like(joint)
+        np.put_along_axis(q, joint.argmax(axis=1)[:, None], 1.0, axis=1)
+        return top[:, 0], q, np.zeros_like(top[:, 0])
+    finite = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        q = np.exp(beta * (joint - finite))
+        total = q.sum(axis=1, keepdims=True)
+        q /= total
+        log_sum = (finite + np.log(total) / beta)[:, 0]
+    impossible = total[:, 0] == 0  # no state can have made the unit
+    if impossible.any():
+        q = np.where(impossible[:, None], 1 / joint.shape[1], q)
+    entropy = -np.sum(q * np.log(np.where(q > 0, q, 1.0)), axis=1) / beta
+    return log_sum, q, entropy
+
+
+class Independent:
+    r"""States of rows are independent with weights: :math:`p(z_i = k) = \pi_k`.
+
+    Attributes
+    ----------
+    rows_are_units, statistics_are_free : bool
+    """
+
+    rows_are_units = True
+    statistics_are_free = True
+
+    def posterior(self, phi: Weights, log_density: Table, units: Block, beta: float) -> Posterior:
+        """Responsibilities of each row, and their sums."""
+        log_sum, q, entropy = normalised(log_density + self.log_weights(phi)[:, :, None], beta)
+        w = units.weights
+        if w is None:
+            return Posterior(log_sum.sum(axis=1), q, q.sum(axis=2), entropy.sum(axis=1))
+        q *= w
+        return Posterior(weighted(log_sum, w), q, q.sum(axis=2), weighted(entropy, w))
+
+    def log_weights(self, phi: Weights) -> Array:
+        """Log weights; -inf where a state is absent."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(phi.weights))
+
+    def log_prior(self, phi: Weights, units: Block) -> Table:
+        """Log weights, the same for all rows."""
+        return self.log_weights(phi)[:, :, None]
+
+    def first(self, q: Table, units: Block) -> tuple[Table, Array]:
+        """Weighted responsibilities and their sums."""
+        given = q if units.weights is None else q * units.weights
+        return given, given.sum(axis=2)
+
+    def solve(self, statistics: Array, phi: Weights | None, share: Array) -> Weights:
+        """The share of each state."""
+        return Weights(statistics / statistics.sum(axis=1, keepdims=True))
+
+    def expected_log_prior(self, statistics: Array, phi: Weights) -> Array:
+        """``sum_k n_k log pi_k``."""
+        return np.asarray(
+            np.sum(np.where(statistics > 0, statistics * np.maximum(self.log_weights(phi), LEAST_LOG), 0.0), axis=1)
+        )
+
+    def n_parameters(self, n_components: int) -> int:
+        """One fewer than states."""
+        return n_components - 1
+
+    def shares(self, phi: Weights, statistics: Array) -> Array:
+        """The weights."""
+        return phi.weights
+
+    def describe(self, phi: Weights) -> dict[str, Array]:
+        """The weights."""
+        return {"weights": phi.weights}
+
+    def recalled(self, estimates: Mapping[str, Array]) -> Weights:
+        """The weights."""
+        return Weights(np.asarray(estimates["weights"], dtype=np.float64)[None])
+
+    def vector(self, phi: Weights) -> Array:
+        """Logits against the first state."""
+        log = np.log(np.maximum(phi.weights, 1e-300))
+        return np.asarray(log[:, 1:] - log[:, :1])
+
+    def theta_of(self, vector: Array, like: Weights) -> Weights:
+        """The weights of logits."""
+        logits = np.concatenate([np.zeros((len(vector), 1)), vector], axis=1)
+        w = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return Weights(w / w.sum(axis=1, keepdims=True))
+
+
+def weighted(values: Array, weights: Array) -> Array:
+    """Sum each run's values by weight; -inf where a unit with weight has -inf, whatever the others have."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(weights > 0, values * weights, 0.0).sum(axis=1))

@@ -1,0 +1,56 @@
+"""States that are known of some rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from majorant.data.chunks import Block
+from majorant.engine.mixture import Array, Posterior, Table
+from majorant.laws.around import Around
+
+
+class Known(Around):
+    """The state of some rows is known; any law holds for the others.
+
+    The law reads one column first: the state of each row, -1 where it is unknown.
+
+    Parameters
+    ----------
+    law : law, default=Independent()
+    """
+
+    @property
+    def rows_are_units(self) -> bool:  # type: ignore[override]
+        """As of the law within."""
+        return bool(self.law.rows_are_units)
+
+    def posterior(self, phi: Any, log_density: Table, units: Block, beta: float) -> Posterior:
+        """Responsibilities of one for known states."""
+        found: Posterior = self.law.posterior(phi, _masked(log_density, units), _rest(units), beta)
+        return found
+
+    def log_prior(self, phi: Any, units: Block) -> Table:
+        """Log prior, -inf for the other states of a row whose state is known."""
+        prior = self.law.log_prior(phi, _rest(units))
+        return _masked(np.broadcast_to(prior, (*prior.shape[:2], len(units))), units)
+
+    def first(self, q: Table, units: Block) -> tuple[Table, Array]:
+        """Given responsibilities, but for the rows whose state is known."""
+        labels = units.columns[0]
+        known = labels >= 0
+        q = q.copy()
+        q[:, :, known] = np.arange(q.shape[1])[:, None] == labels[known]
+        weighted, own = self.law.first(q, _rest(units))
+        return weighted, own
+
+
+def _masked(table: Table, units: Block) -> Table:
+    labels = units.columns[0]
+    other = (labels >= 0) & (np.arange(table.shape[1])[:, None] != labels)
+    return np.where(other, -np.inf, table)
+
+
+def _rest(units: Block) -> Block:
+    return units.seen(units.columns[1:] or units.columns[:1])

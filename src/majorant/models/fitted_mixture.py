@@ -1,0 +1,469 @@
+"""What any mixture says of rows, once it has parameters: densities, responsibilities, draws, criteria and errors."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+from sklearn.base import DensityMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
+
+from majorant._validation import (
+    check_enough_rows,
+    check_groups,
+    check_integer,
+    check_real,
+    check_sample_weight,
+    explained,
+)
+from majorant.data.chunks import Block, Chunks
+from majorant.data.storage import mapped, stored_rows
+from majorant.data.units import Units, blocks_of, distinct_units
+from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.laws import Gated, Grouped, Independent, Known
+from majorant.models.base import LatentVariableModel
+from majorant.registry import card_of
+from majorant.results.information import Errors, standard_errors
+from majorant.summary import Block as Section
+from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block
+
+Array = NDArray[np.float64]
+MOST_SHOWN = 20
+"""Components and numbers of each up to which a summary shows estimates."""
+
+
+class Rows(NamedTuple):
+    """Rows of a fit: columns of the density, then of the law; weights, and where each given row is among them."""
+
+    columns: tuple[Any, ...]
+    weights: Array
+    positions: NDArray[np.intp]
+    row_weight: float
+    n_rows: float
+
+
+class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+    """The methods of a mixture that need its parameters only.
+
+    A subclass says what its density is (`_density`), and, where columns must be checked or coded first, which columns
+    that reads (`_columns`).
+    """
+
+    n_components: int
+    beta: float
+    n_jobs: int | None
+    random_state: Any
+    regular_: bool
+    degeneracy_: str
+    n_rows_: float
+    n_iter_: int
+    weights_: Array
+    log_likelihood_: float
+    n_parameters_: int
+    estimate_names_: list[str]
+    gating_center_: Array
+    gating_scale_: Array
+
+    # What a model says of itself
+
+    def _density(self) -> Any:
+        """The density, from parameters and what `_columns` has learned."""
+        raise NotImplementedError(f"{type(self).__name__} must say what its density is")
+
+    def _columns(self, X: NDArray[Any], *, fitting: bool) -> tuple[NDArray[Any], ...]:
+        """The columns that the density reads, checked; while `fitting`, attributes may be set from them.
+
+        Raises
+        ------
+        ValueError
+            If the rows cannot be of this density: what was got, what was expected, what to change.
+        """
+        return (X,)
+
+    def _rows_in_memory(
+        self, X: Any, sample_weight: Any, groups: Any, gating: Any, component_labels: Any
+    ) -> tuple[Rows, Any]:
+        with explained(X):
+            X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan")
+        n = len(X)
+        weights = check_sample_weight(sample_weight, n)
+        columns = list(self._columns(X.astype(np.float64, copy=False), fitting=True))
+        law, extra, codes = self._law(n, groups, gating, component_labels, fitting=True)
+        units: Units = distinct_units([*columns, *extra], weights, codes)
+        check_enough_rows(n, "n_components", self.n_components, "component")
+        own = units.columns
+        if codes is not None:  # the law of groups reads the group first, then the columns of the law within
+            own = (*own[: len(columns)], own[-1], *own[len(columns) : -1])
+        return Rows(own, units.weights, units.positions, units.row_weight, units.n_rows), law
+
+    def _law(
+        self, n: int, groups: Any, gating: Any, component_labels: Any, *, fitting: bool
+    ) -> tuple[Any, list[NDArray[Any]], NDArray[np.intp] | None]:
+        """The law of the states, its columns, and the group of each row."""
+        law: Any = Independent()
+        extra: list[NDArray[Any]] = []
+        if gating is not None:
+            table = self._gating(gating, n, fitting=fitting)
+            law, extra = Gated(table.shape[1]), [table]
+        if component_labels is not None:
+            labels = np.asarray(component_labels)
+            if labels.shape != (n,) or labels.dtype.kind not in "iu":
+                raise ValueError(
+                    f"component_labels must be one whole number a row, shape ({n},), -1 where it is unknown; got "
+                    f"{labels.dtype} of shape {labels.shape}"
+                )
+            if labels.max() >= self.n_components or labels.min() < -1:
+                raise ValueError(f"component_labels must be from -1 to {self.n_components - 1}; got {labels.max()}")
+            law, extra = Known(law), [labels.astype(np.intp), *extra]
+        codes = None
+        if groups is not None:
+            codes, _ = check_groups(groups, n)
+            law = Grouped(law)
+        return law, extra, codes
+
+    def _gating(self, gating: Any, n: int, *, fitting: bool) -> Array:
+        """A constant, and covariates in standard deviations from their mean."""
+        table = np.asarray(gating, dtype=np.float64)
+        table = table[:, None] if table.ndim == 1 else table
+        if len(table) != n or table.ndim != 2 or not np.isfinite(table).all():
+            raise ValueError(f"gating must be finite numbers, {n} rows; got shape {np.shape(gating)}")
+        if fitting:
+            scale = table.std(axis=0)
+            self.gating_center_ = table.mean(axis=0)
+            self.gating_scale_ = np.where(scale > 0, scale, 1.0)
+        elif table.shape[1] != len(self.gating_center_):
+            raise ValueError(f"gating has {table.shape[1]} columns; the fit had {len(self.gating_center_)}")
+        return np.column_stack([np.ones(n), (table - self.gating_center_) / self.gating_scale_])
+
+    # Rows
+
+    def _theta(self) -> Parameters[Any, Any]:
+        """The parameters of the fit, as a batch of one run."""
+        estimates = {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in self.estimate_names_}
+        law = Gated(len(self.gating_center_) + 1) if "gating_coef" in estimates else Independent()
+        return Parameters(self._density().recalled(estimates), law.recalled(estimates))
+
+    def _joint(self, X: Any, groups: Any = None, gating: Any = None) -> tuple[Array, Array]:
+        """Log density of each unit that a row belongs to, (n,), and responsibilities (n, components)."""
+        check_is_fitted(self)
+        source = stored_rows(X)
+        if source is None:
+            X = validate_data(
+                self, X, reset=False, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
+            )
+            columns: tuple[Any, ...] = self._columns(X.astype(np.float64, copy=False), fitting=False)
+            n = len(X)
+        else:
+            n = self._check_stored(source, reset=False)
+            columns = ()
+        if (gating is None) != ("gating_coef" not in self.estimate_names_):
+            raise ValueError(
+                "the weights of this fit depend on covariates: give gating, with the columns of the fit"
+                if gating is None
+                else "this fit has no gating: leave it out"
+            )
+        law, extra, codes = self._law(n, groups, gating, None, fitting=False)
+        k = len(self.weights_)
+        mixture = Mixture(self._density(), law, k, float(self.beta))
+        theta = self._theta()
+        order = np.arange(n)
+        if codes is not None:
+            order = np.argsort(codes, kind="stable")
+            columns = (*(c[order] for c in columns), codes[order], *(c[order] for c in extra))
+        else:
+            columns = (*columns, *extra)
+
+        def visit(block: Block) -> Array:
+            rows, units = mixture.parts(Block(block.first, block.columns))
+            log_density = mixture.density.log_density(theta.density, rows)
+            joint = log_density + mixture.law.log_prior(theta.law, units)
+            found = mixture.law.posterior(theta.law, log_density, units, mixture.beta).responsibilities[0]
+            top = joint[0].max(axis=0)
+            finite = np.where(np.isfinite(top), top, 0.0)
+            with np.errstate(divide="ignore"):
+                density = finite + np.log(np.exp(joint[0] - finite).sum(axis=0))
+            return np.concatenate([density[None], found]).T
+
+        with threadpool_limits(limits=1, user_api="blas"):
+            if source is None:
+                data = Chunks(blocks_of(columns, None, whole=codes is not None), n_jobs=self.n_jobs)
+            else:
+                data = Chunks(
+                    mapped(source, lambda x: np.column_stack(self._columns(x.astype(np.float64), fitting=False))),
+                    n_jobs=self.n_jobs,
+                )
+            both = np.empty((n, k + 1))
+            both[order] = data.map_rows(visit, (k + 1,))
+        return both[:, 0], both[:, 1:]
+
+    def predict_proba(self, X: Any, *, groups: Any = None, gating: Any = None) -> Array:
+        """Responsibilities of each component for each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group have the same responsibilities.
+        gating : array-like of shape (n_samples, n_covariates), optional
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+            In [0, 1], one in sum over components.
+        """
+        q = self._joint(X, groups, gating)[1]
+        return np.asarray(q / q.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any, *, groups: Any = None, gating: Any = None) -> NDArray[np.intp]:
+        """The most probable component of each row, from 0.
+
+        Parameters
+        ----------
+        X, groups, gating
+            As for `predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return np.asarray(self.predict_proba(X, groups=groups, gating=gating).argmax(axis=1))
+
+    def score_samples(self, X: Any, *, gating: Any = None) -> Array:
+        """Log density of each row.
+
+        Parameters
+        ----------
+        X, gating
+            As for `predict_proba`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return self._joint(X, None, gating)[0]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, gating: Any = None) -> float:
+        """Mean log density of rows.
+
+        Parameters
+        ----------
+        X, gating
+            As for `predict_proba`.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        values = self.score_samples(X, gating=gating)
+        return float(np.average(values, weights=check_sample_weight(sample_weight, len(values))))
+
+    def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
+        """Draw rows from the mixture.
+
+        Parameters
+        ----------
+        n_samples : int, default=1
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        components : ndarray of shape (n_samples,)
+
+        Raises
+        ------
+        TypeError
+            If the density cannot be drawn from, or weights depend on covariates.
+        """
+        check_is_fitted(self)
+        check_integer("n_samples", n_samples, low=1)
+        density = self._density()
+        if not hasattr(density, "drawn") or "gating_coef" in self.estimate_names_:
+            raise TypeError(f"{type(self).__name__} cannot be sampled from: its density has no draws, or it has gating")
+        random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+        components = np.sort(random.choice(len(self.weights_), n_samples, p=self.weights_ / self.weights_.sum()))
+        return density.drawn(self._theta().density, components, random), components
+
+    # Criteria and errors
+
+    def _criterion(self, X: Any, sample_weight: Any, price: float | None, gating: Any) -> tuple[float, Array, Array]:
+        density, q = self._joint(X, None, gating)
+        w = check_sample_weight(sample_weight, len(density))
+        w = np.ones(len(density)) if w is None else w
+        penalty = np.log(w.sum()) if price is None else price
+        return float(-2 * (w @ density) + penalty * self.n_parameters_), q, w
+
+    def aic(self, X: Any, sample_weight: Any = None, *, gating: Any = None) -> float:
+        """Akaike's information criterion on rows: smaller is better.
+
+        Parameters
+        ----------
+        X, gating
+            As for `predict_proba`.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return self._criterion(X, sample_weight, 2.0, gating)[0]
+
+    def bic(self, X: Any, sample_weight: Any = None, *, gating: Any = None) -> float:
+        """Bayesian information criterion on rows: smaller is better.
+
+        Parameters
+        ----------
+        X, gating
+            As for `predict_proba`.
+        sample_weight : array-like of shape (n_samples,), optional
+            Its sum is taken for the number of rows.
+
+        Returns
+        -------
+        float
+        """
+        return self._criterion(X, sample_weight, None, gating)[0]
+
+    def icl(self, X: Any, sample_weight: Any = None, *, gating: Any = None) -> float:
+        """Integrated completed likelihood: the BIC plus twice the entropy of the responsibilities.
+
+        Parameters
+        ----------
+        X, gating
+            As for `predict_proba`.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        bic, q, w = self._criterion(X, sample_weight, None, gating)
+        entropy = -np.sum(q * np.log(np.where(q > 0, q, 1.0)), axis=1)
+        return bic + 2 * float(w @ entropy)
+
+    def _errors(self, X: Any, sample_weight: Any, groups: Any, gating: Any) -> Errors:
+        check_is_fitted(self)
+        model = deepcopy(self)
+        rows, law = model._rows_in_memory(X, sample_weight, groups, gating, None)
+        mixture = Mixture(self._density(), law, len(self.weights_), float(self.beta))
+        data = Chunks(
+            blocks_of(rows.columns, rows.weights / rows.row_weight, whole=groups is not None), n_jobs=self.n_jobs
+        )
+        with threadpool_limits(limits=1, user_api="blas"):
+            return standard_errors(OnData(mixture, data), self._theta())
+
+    def standard_errors(
+        self, X: Any, sample_weight: Any = None, *, groups: Any = None, gating: Any = None
+    ) -> dict[str, Array]:
+        """Standard errors of all estimates from the observed information of the rows of the fit.
+
+        Parameters
+        ----------
+        X, sample_weight, groups, gating
+            The rows of the fit.
+
+        Returns
+        -------
+        dict of ndarray
+            By the name of the estimate (``weights``, ...), in its shape; NaN where the rows do not determine it.
+        """
+        return self._errors(X, sample_weight, groups, gating).errors
+
+    def confidence_intervals(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        level: float = 0.95,
+        groups: Any = None,
+        gating: Any = None,
+    ) -> dict[str, tuple[Array, Array]]:
+        """Intervals of all estimates; those of probabilities are symmetric on the logit, of rates on the logarithm.
+
+        Parameters
+        ----------
+        X, sample_weight, groups, gating
+            The rows of the fit.
+        level : float, default=0.95
+
+        Returns
+        -------
+        dict of (low, high)
+        """
+        check_real("level", level, low=0.0, high=1.0)
+        z = float(norm.ppf(0.5 + level / 2))
+        found = {}
+        for name, errors in self.standard_errors(X, sample_weight, groups=groups, gating=gating).items():
+            found[name] = _interval(np.asarray(getattr(self, f"{name}_")), errors, z)
+        return found
+
+    # Words
+
+    def _summary(self) -> Summary:
+        card, k = card_of(self), len(self.weights_)
+        left = [Fact("log-likelihood", self.log_likelihood_, 3), Fact("rows", self.n_rows_, 0)]
+        right = [Fact("parameters", self.n_parameters_), Fact("solution", "regular" if self.regular_ else "degenerate")]
+        blocks = [
+            search_block(self.search_),
+            Section("FIT", f"reached in {counted(self.n_iter_, 'iteration')}", (Facts("fit", left, right),)),
+            self._components_block(card.part),
+        ]
+        return Summary(
+            f"{card.title}, {counted(k, card.part)}",
+            counted(self.n_features_in_, "feature"),
+            blocks,
+            [] if self.regular_ else [self.degeneracy_],
+        )
+
+    def _components_block(self, part: str) -> Section:
+        """Weights and estimates of each component, numbered from 1."""
+        k = len(self.weights_)
+        tables: list[Table | str] = [
+            Table(
+                "components",
+                [Column(part), Column("share", 3)],
+                [(j + 1, float(share)) for j, share in enumerate(self.weights_)],
+            )
+        ]
+        for name in self.estimate_names_:
+            values = np.asarray(getattr(self, f"{name}_"), dtype=np.float64).reshape(k, -1)
+            if name == "weights":
+                continue
+            if k > MOST_SHOWN or values.shape[1] > MOST_SHOWN:
+                tables.append(f"{counted(values.shape[1], 'number')} of each {part} are in {name}_.")
+                continue
+            columns = [Column(name.replace("_", " ")), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
+            names = self._names_of(name, values.shape[1])
+            tables.append(Table(name, columns, [(names[i], *map(float, values[:, i])) for i in range(values.shape[1])]))
+        return Section(f"{part.upper()}S", "", tuple(tables))
+
+    def _names_of(self, estimate: str, size: int) -> list[str]:
+        """What the numbers of an estimate are called: columns where there is one for each."""
+        features = self._feature_names()
+        return features if len(features) == size else [str(i + 1) for i in range(size)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _interval(estimate: Array, errors: Array, z: float) -> tuple[Array, Array]:
+    """Symmetric on the logit where all estimates are in [0, 1], on the logarithm where all are positive."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if ((estimate >= 0) & (estimate <= 1)).all():
+            spread = estimate * (1 - estimate)
+            centre, half = np.log(estimate) - np.log1p(-estimate), z * errors / spread
+            low, high = (1 / (1 + np.exp(-(centre - half)))), (1 / (1 + np.exp(-(centre + half))))
+            return np.where(spread > 0, low, np.nan), np.where(spread > 0, high, np.nan)
+        if (estimate > 0).all():
+            factor = np.exp(z * errors / estimate)
+            return estimate / factor, estimate * factor
+    return estimate - z * errors, estimate + z * errors

@@ -1,0 +1,374 @@
+"""The estimator behind every mixture: a model is its density, its law, and the columns that they read."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from threadpoolctl import threadpool_limits
+
+from majorant._validation import (
+    check_choice,
+    check_enough_rows,
+    check_integer,
+    check_n_init,
+    check_positive,
+    check_real,
+    check_verbose,
+    levels_to_user,
+)
+from majorant.data.chunks import Chunks
+from majorant.data.rows import drawn_rows
+from majorant.data.storage import StoredRows, mapped, stored_rows
+from majorant.data.units import blocks_of, distinct_units, row_weight
+from majorant.engine.checkpoint import entered
+from majorant.engine.descent import Ends, descend
+from majorant.engine.loop import Solution, minimize
+from majorant.engine.mixture import Mixture, OnData, SingleRun
+from majorant.engine.policies import BoundPolicy, check_bounds
+from majorant.engine.trace import Trace
+from majorant.laws import Independent
+from majorant.models.fitted_mixture import Array, FittedMixture, Rows
+from majorant.search.contest import MixtureContest
+from majorant.search.effort import EFFORTS, Effort, Plan
+from majorant.search.race import Found, Race, entrants
+from majorant.search.record import SearchReport, StartRecord
+from majorant.summary import counted
+
+
+class MixtureEstimator(FittedMixture):
+    r"""A mixture whose fit does not depend on a lucky start.
+
+    .. math:: \ell = \sum_i w_i \log \sum_k \pi_k f(x_i; \theta_k)
+
+    A subclass says what its density is (`_density`), and, where columns must be checked or coded first, which columns
+    that reads (`_columns`). Everything else is here.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of components.
+    tol : float, default=1e-8
+        A descent has converged when it can gain no more than this in log-likelihood a row, as its last steps predict.
+    max_iter : int, default=2000
+        Largest number of steps of EM of each run.
+    n_init : "auto" or int, default="auto"
+        Number of searches, one by default; where `bounds` or `beta` are set, of starts, six by default.
+    effort : {"fast", "default", "best"}, default="default"
+        How long a search goes on: one round of starts; until the best solution keeps coming back; five times as long.
+    beta : float, default=1.0
+        Inverse temperature of the responsibilities; at infinity rows belong to one component (classification EM).
+    bounds : bound policy, optional
+        How bounds are chosen; by default the tightest, which is EM.
+    warm_start : bool, default=False
+        Whether a fit begins at the solution of the last one.
+    random_state : int, RandomState instance or None, default=None
+        Seed of starts, perturbations and random bounds.
+    verbose : int, default=0
+        1 shows runs as they end, on stderr.
+    n_jobs : int, optional
+        Threads that work on blocks of rows at a time; the result does not depend on it.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Shares of the components, the largest first.
+    log_likelihood_ : float
+        Weighted log-likelihood of the rows of the fit.
+    n_parameters_ : int
+        Free parameters.
+    converged_ : bool
+    n_iter_ : int
+        Steps of EM of the run that is kept.
+    regular_ : bool
+        Whether the solution is regular; if not, ``degeneracy_`` says why.
+    degeneracy_ : str
+    search_ : SearchReport
+    trace_ : Trace
+        Minus the log-likelihood, step by step.
+    """
+
+    least_size = 1.0
+    """Smallest number of rows of a regular component."""
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        tol: float = 1e-8,
+        max_iter: int = 2000,
+        n_init: str | int = "auto",
+        effort: Effort = "default",
+        beta: float = 1.0,
+        bounds: BoundPolicy | None = None,
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.effort = effort
+        self.beta = beta
+        self.bounds = bounds
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    # Fitting
+
+    def _plan(self) -> Plan:
+        """The numbers of the search."""
+        k = self.n_components
+        return Plan(least_rounds=max(2, min(k, 6)))
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        gating: Any = None,
+        component_labels: Any = None,
+    ) -> Self:
+        """Find the mixture.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+            Rows; missing cells (NaN) are left out of their row's density. ``majorant.open_rows(path)`` is read block by
+            block: the search goes over a sample, the last descent over all rows.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights, not all zero; whole numbers count rows.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group have the same component.
+        gating : array-like of shape (n_samples, n_covariates), optional
+            Covariates on which the weights of the components depend.
+        component_labels : array-like of shape (n_samples,), optional
+            Components that are known, from 0; -1 where one is not.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data, weights or parameters cannot be used; the message says what to change.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If no regular solution was found, or `max_iter` was reached.
+        """
+        with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):
+            self._check_parameters()
+            random = check_random_state(self.random_state)
+            draws = np.random.default_rng(int(random.randint(2**31)))
+            source = stored_rows(X)
+            if source is None:
+                rows, law = self._rows_in_memory(X, sample_weight, groups, gating, component_labels)
+                data = self._chunks(rows.columns, rows.weights)
+            else:
+                refused = {"groups": groups, "gating": gating, "component_labels": component_labels}
+                rows, law, data = self._rows_streamed(source, sample_weight, refused, draws)
+            mixture = Mixture(self._density(), law, int(self.n_components), float(self.beta))
+            self._fit(mixture, rows, data, draws)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_integer("n_components", self.n_components, low=1)
+        check_integer("max_iter", self.max_iter, low=1)
+        check_real("tol", self.tol, low=0.0)
+        check_n_init(self.n_init)
+        check_choice("effort", self.effort, list(EFFORTS))
+        check_positive("beta", self.beta)
+        check_verbose(self.verbose)
+        check_bounds(self.bounds)
+
+    def _rows_streamed(
+        self, source: StoredRows, sample_weight: Any, refused: Mapping[str, Any], draws: np.random.Generator
+    ) -> tuple[Rows, Any, Chunks]:
+        """A sample in memory for the search, and all rows."""
+        for name, value in refused.items():
+            if value is not None:
+                raise TypeError(f"{name} needs rows in memory: take a part of them, or leave it out")
+        n = self._check_stored(source, reset=True)
+        check_enough_rows(n, "n_components", self.n_components, "component")
+        source.weigh(sample_weight)
+        chosen = drawn_rows(n, source.n_features, int(draws.integers(2**31)))
+        parts, weights = [], []
+        for block in source.blocks():
+            at = slice(*np.searchsorted(chosen, [block.first, block.first + len(block)]))
+            own = chosen[at] - block.first
+            parts.append(block.columns[0][own].astype(np.float64))
+            weights.append(np.ones(len(own)) if block.weights is None else block.weights[own])
+        sample, w = np.concatenate(parts), np.concatenate(weights)
+        columns = self._columns(sample, fitting=True)
+        units = distinct_units(columns, w if source.has_weights else None)
+
+        def own_columns(x: NDArray[Any]) -> NDArray[Any]:
+            found = self._columns(x.astype(np.float64), fitting=False)
+            return np.column_stack(found) if len(found) > 1 else found[0]
+
+        data = Chunks(mapped(source, own_columns), n_jobs=self.n_jobs)
+        unit = row_weight(w if source.has_weights else None)
+        rows = Rows(units.columns, units.weights, units.positions, unit, source.total_weight / unit)
+        return rows, Independent(), data
+
+    def _chunks(self, columns: tuple[Any, ...], weights: Array) -> Chunks:
+        return Chunks(blocks_of(columns, weights, whole=False), n_jobs=self.n_jobs)
+
+    def _fit(self, mixture: Mixture, rows: Rows, data: Chunks, draws: np.random.Generator) -> None:
+        contest = self._contest(mixture, rows)
+        is_stream = data.n_units != len(rows.weights)
+        if self.warm_start and hasattr(self, "weights_") and len(self.weights_) == self.n_components:
+            found = self._from(contest, [("warm start", self._theta())])
+        elif self.bounds is not None or self.beta != 1.0:
+            self._keep(*self._by_bounds(contest, data, draws), mixture, rows)
+            return
+        elif self.n_components == 1:
+            one = mixture.started(np.ones((1, 1, len(rows.weights))), contest.on(contest.whole).data)
+            found = self._from(contest, [("all rows", one)])
+        else:
+            n_searches = 1 if isinstance(self.n_init, str) else int(self.n_init)
+            found = self._best_of([Race(contest, self.verbose).find(draws) for _ in range(n_searches)])
+        on = OnData(mixture, data)
+        entry = entered(loop="mixture", start=found.best.theta, rows=data.n_units, tol=self.tol, max_iter=self.max_iter)
+        ends = descend(on, found.best.theta, tol=float(self.tol), max_iter=int(self.max_iter), entry=entry)
+        self._keep(found, ends, mixture, rows)
+        if is_stream:
+            share = rows.weights.sum() / data.total_weight
+            self.search_ = self.search_.scaled(1 / share)
+
+    def _contest(self, mixture: Mixture, rows: Rows) -> MixtureContest:
+        """The race of mixtures on rows in memory."""
+        return MixtureContest(
+            mixture=mixture,
+            columns=rows.columns,
+            points=_standardised(rows.columns[0], rows.weights),
+            weights=rows.weights,
+            plan=self._plan().at(self.effort),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            data=lambda *columns, weights: Chunks(
+                blocks_of(columns, weights, whole=not mixture.law.rows_are_units), n_jobs=self.n_jobs
+            ),
+            least_size=self.least_size,
+            row_weight=rows.row_weight,
+        )
+
+    def _from(self, contest: MixtureContest, starts: list[tuple[str, Any]]) -> Found[Any]:
+        """What given starts lead to."""
+        runs = contest.run(contest.whole, entrants(starts), contest.max_iter, contest.tol)
+        best = min(runs, key=lambda run: run.rank)
+        records = tuple(StartRecord(run.source, run.objective, run.n_iter, run.converged) for run in runs)
+        return Found(best, records, (best,))
+
+    def _best_of(self, found: list[Found[Any]]) -> Found[Any]:
+        best = min(found, key=lambda one: one.best.rank)
+        if len(found) == 1:
+            return best
+        records = tuple(record for one in found for record in one.records)
+        note = f"{len(found)} searches. Each: {best.note}"
+        return replace(best, records=records, note=note)
+
+    def _by_bounds(
+        self, contest: MixtureContest, data: Chunks, draws: np.random.Generator
+    ) -> tuple[Found[Any], Ends[Any]]:
+        """Descents of the engine's loop from starts of every kind."""
+        family = SingleRun(contest.mixture)
+        n_starts = 6 if isinstance(self.n_init, str) else int(self.n_init)
+        contest = replace(contest, plan=replace(contest.plan, n_starts=n_starts))
+        starts = contest.starts(contest.whole, True, draws)
+        solutions: list[Solution[Any]] = [
+            minimize(
+                family,
+                data,
+                deepcopy(self.bounds),
+                theta=theta,
+                tol=float(self.tol),
+                max_iter=int(self.max_iter),
+                seed=int(draws.integers(2**31)),
+            )
+            for _, theta in starts
+        ]
+        records = tuple(
+            StartRecord(source, s.objective, s.n_iter, s.converged)
+            for (source, _), s in zip(starts, solutions, strict=True)
+        )
+        best = min(solutions, key=lambda s: s.objective)
+        run = contest.run(contest.whole, entrants([("", best.theta)]), 0, np.inf)[0]
+        run = replace(run, theta=best.theta, objective=best.objective, n_iter=best.n_iter, converged=best.converged)
+        seen = OnData(contest.mixture, data).seen(best.theta)
+        ends = Ends(best.theta, seen, np.array([best.n_iter]), np.array([best.converged]), [])
+        self.trace_ = best.trace
+        return Found(run, records, (run,)), ends
+
+    def _keep(self, found: Found[Any], ends: Ends[Any], mixture: Mixture, rows: Rows) -> None:
+        """Set the fitted attributes, the largest component first."""
+        shares = mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
+        order = np.argsort(-shares, kind="stable") if found.best.source != "warm start" else np.arange(len(shares))
+        estimates = {**mixture.density.describe(ends.theta.density), **mixture.law.describe(ends.theta.law)}
+        for name, values in estimates.items():
+            setattr(self, f"{name}_", values[0][order])
+        self.estimate_names_ = list(estimates)
+        self.weights_ = shares[order]
+        self.log_likelihood_ = -float(ends.objective[0])
+        self.n_parameters_ = mixture.n_parameters
+        self.n_rows_ = rows.n_rows
+        self.converged_ = bool(ends.converged[0])
+        self.regular_, self.degeneracy_ = found.best.is_regular, found.best.degenerate
+        path = [*found.best.path, *(ends.paths[0] if ends.paths else [])]
+        if path or not hasattr(self, "trace_") or (self.bounds is None and self.beta == 1.0):
+            steps = path or [float(ends.objective[0])]
+            self.trace_ = Trace([{"objective": v, "bound": v, "gap": 0.0, "exploring": 0.0} for v in steps])
+        self.n_iter_ = len(self.trace_)
+        note = found.note
+        if found.n_degenerate:
+            note += f" {counted(found.n_degenerate, 'run')} ended at degenerate solutions and are left out."
+        records = tuple(replace(record, objective=-record.objective) for record in found.records)
+        self.search_ = SearchReport(records, "log-likelihood", "max", note=note)
+        if not self.regular_:
+            warnings.warn(
+                f"No regular solution was found: {self.degeneracy_}. Do not compare it by its likelihood; use fewer "
+                "components.",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )
+        if not self.converged_:
+            warnings.warn(
+                f"The fit did not converge in max_iter={self.max_iter} steps: raise it, or tol.",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.intp]:
+        """`fit`, and the component of each row."""
+        return self.fit(X, **fit_params).predict(
+            X, **{k: v for k, v in fit_params.items() if k in ("groups", "gating")}
+        )
+
+
+def _standardised(x: NDArray[Any], weights: Array) -> Array:
+    """Rows in standard deviations of their columns, missing cells at the mean."""
+    table = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
+    there = ~np.isnan(table)
+    filled = np.where(there, table, 0.0)
+    mass = np.maximum(np.einsum("i,ij->j", weights, there), 1e-300)
+    mean = np.einsum("i,ij->j", weights, filled) / mass
+    away = np.where(there, filled - mean, 0.0)
+    scale = np.sqrt(np.einsum("i,ij,ij->j", weights, away, away) / mass)
+    return np.asarray(away / np.where(scale > 0, scale, 1.0))

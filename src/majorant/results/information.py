@@ -1,0 +1,120 @@
+r"""Standard errors of any mixture, from the observed information.
+
+Its second derivatives are central differences in unconstrained numbers (logits, logarithms, means) of the parameters.
+All moved parameters are batches of runs, so that passes are few; they are :math:`O(m^2)` runs for m parameters.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.engine.runs import taken
+
+Array = NDArray[np.float64]
+STEP = 1e-4
+"""Step of a difference, relative to one plus the number's own size: parameters are logits, logarithms or means."""
+LEAST_CURVATURE = 1e-7
+"""Smallest eigenvalue of the scaled information for which it counts as regular."""
+
+
+class Errors(NamedTuple):
+    """Standard errors of estimates.
+
+    Attributes
+    ----------
+    covariance : ndarray of shape (m, m)
+        Of the unconstrained numbers, those of the density first; NaN where the rows do not determine them.
+    errors : dict of ndarray
+        By the name of the estimate; NaN where the rows do not determine it.
+    """
+
+    covariance: Array
+    errors: dict[str, Array]
+
+
+def packed(mixture: Mixture, theta: Parameters[Any, Any]) -> Array:
+    """Tell the parameters of a batch as unconstrained numbers, (runs, m)."""
+    density, law = mixture.density, mixture.law
+    return np.concatenate([density.vector(theta.density), law.vector(theta.law)], axis=1)  # type: ignore[attr-defined]
+
+
+def unpacked(mixture: Mixture, vector: Array, like: Parameters[Any, Any]) -> Parameters[Any, Any]:
+    """The inverse of `packed`."""
+    density, law = mixture.density, mixture.law
+    size = density.vector(like.density).shape[1]  # type: ignore[attr-defined]
+    one = taken(like, [0] * len(vector))
+    return Parameters(
+        density.theta_of(vector[:, :size], one.density),  # type: ignore[attr-defined]
+        law.theta_of(vector[:, size:], one.law),  # type: ignore[attr-defined]
+    )
+
+
+def observed_information(on: OnData, theta: Parameters[Any, Any]) -> Array:
+    """Minus the second derivatives of the log-likelihood in the unconstrained numbers."""
+    mixture = on.mixture
+    at = packed(mixture, theta)[0]
+    m = len(at)
+    h = STEP * (1 + np.abs(at))
+    moves = np.diag(h)
+    i, j = np.tril_indices(m, -1)
+    points = [at[None], at + moves, at - moves, at + moves[i] + moves[j], at - moves[i] - moves[j]]
+    values = _log_likelihoods(on, np.concatenate(points), theta)
+    centre, rest = values[0], values[1:]
+    up, down = rest[:m], rest[m : 2 * m]
+    both_up, both_down = rest[2 * m : 2 * m + len(i)], rest[2 * m + len(i) :]
+    out = np.empty((m, m))
+    out[np.arange(m), np.arange(m)] = (up - 2 * centre + down) / h**2
+    cross = (both_up + both_down + 2 * centre - up[i] - down[i] - up[j] - down[j]) / (2 * h[i] * h[j])
+    out[i, j] = out[j, i] = cross
+    return -out
+
+
+def _log_likelihoods(on: OnData, vectors: Array, like: Parameters[Any, Any]) -> Array:
+    size = max(1, (1 << 21) // (on.mixture.n_components * min(on.data.n_units, 8192)))
+    parts = [
+        -on.seen(unpacked(on.mixture, vectors[a : a + size], like)).objective for a in range(0, len(vectors), size)
+    ]
+    return np.concatenate(parts)
+
+
+def standard_errors(on: OnData, theta: Parameters[Any, Any]) -> Errors:
+    """Standard errors of every estimate and of the weights, by the delta method.
+
+    Parameters
+    ----------
+    on : OnData
+        The mixture on the rows that it was fitted to, weights counting rows.
+    theta : Parameters
+        One run, at a maximum.
+    """
+    mixture = on.mixture
+    information = observed_information(on, theta)
+    covariance = _inverse(information)
+    at = packed(mixture, theta)[0]
+    h = STEP * (1 + np.abs(at))
+    moved = unpacked(mixture, np.concatenate([at + np.diag(h), at - np.diag(h)]), theta)
+    named = {**mixture.density.describe(moved.density), **mixture.law.describe(moved.law)}
+    errors = {}
+    for name, values in named.items():
+        slopes = ((values[: len(at)] - values[len(at) :]).reshape(len(at), -1)) / (2 * h[:, None])
+        with np.errstate(invalid="ignore"):
+            known = np.einsum("ij,ik,kj->j", slopes, np.nan_to_num(covariance), slopes)
+        unknown = np.abs(slopes[np.isnan(np.diag(covariance))]).sum(axis=0) > 1e-12
+        errors[name] = np.where(unknown, np.nan, np.sqrt(np.maximum(known, 0))).reshape(values.shape[1:])
+    return Errors(covariance, errors)
+
+
+def _inverse(information: Array) -> Array:
+    """The covariance; NaN for numbers with a part in directions that the rows do not determine."""
+    scale = np.sqrt(np.maximum(np.diag(information), 1e-300))
+    values, vectors = np.linalg.eigh(information / scale[:, None] / scale)
+    good = values > LEAST_CURVATURE
+    inverse = (vectors[:, good] / values[good]) @ vectors[:, good].T / scale[:, None] / scale
+    lost = (np.abs(vectors[:, ~good]) > 1e-3).any(axis=1) | (np.diag(information) <= 0)
+    inverse[lost] = np.nan
+    inverse[:, lost] = np.nan
+    return np.asarray(inverse)

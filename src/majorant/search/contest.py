@@ -1,0 +1,225 @@
+"""A mixture on rows in memory, as a race sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Block, Chunks
+from majorant.engine.descent import Ends, descend
+from majorant.engine.draws import thinned
+from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.engine.runs import stacked, taken
+from majorant.search.effort import Plan
+from majorant.search.perturbations import perturbed
+from majorant.search.race import NamedStart, Run
+from majorant.search.record import PERTURBATION
+from majorant.search.starts import softened, tables
+
+Array = NDArray[np.float64]
+BATCH = 1 << 21
+"""Entries of a table of a batch of runs, if only roughly: more runs are stepped one batch after another."""
+SAMPLED = 10_000
+"""Rows from which on starts race on a sample."""
+SAMPLE = 3_000
+
+
+@runtime_checkable
+class FusedRuns(Protocol):
+    """A density that steps a batch of runs in one kernel, where states are independent."""
+
+    def fused_runs(self, mixture: Mixture, data: Chunks, theta: Any, *, tol: float, max_iter: int) -> Ends[Any]:
+        """As `descend`."""
+        ...
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """A density with solutions that do not count."""
+
+    def degeneracy(self, theta: Any, sizes: Array, mixture: Mixture) -> str:
+        """Why the solution of one run does not count, in words; empty where it does. `sizes` are in rows."""
+        ...
+
+
+@runtime_checkable
+class Started(Protocol):
+    """A density with starts of its own kinds."""
+
+    def starts(
+        self, mixture: Mixture, data: Chunks, size: int, draws: np.random.Generator
+    ) -> list[NamedStart[Parameters[Any, Any]]]: ...
+
+
+@dataclass
+class MixtureContest:
+    """A mixture on rows in memory; see `race.Contest`.
+
+    Attributes
+    ----------
+    mixture : Mixture
+    columns : tuple of arrays
+        Row-aligned arrays, those of the density first.
+    points : ndarray of shape (rows, numbers)
+        Rows as starts see them: standardised columns, without missing cells.
+    weights : ndarray of shape (rows,)
+        Of units; one on average.
+    plan : Plan
+    tol : float
+    max_iter : int
+    data : callable
+        Chunks of columns and weights.
+    least_size : float
+        Smallest number of rows of a component that counts.
+    row_weight : float
+        Weight of one row.
+    """
+
+    mixture: Mixture
+    columns: tuple[Any, ...]
+    points: Array
+    weights: Array
+    plan: Plan
+    tol: float
+    max_iter: int
+    data: Callable[..., Chunks]
+    least_size: float = 0.0
+    row_weight: float = 1.0
+    constant: float = 0.0
+    has_rule: bool = False
+    _of_rows: dict[int, OnData] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def whole(self) -> NDArray[np.intp]:
+        """All rows, by number."""
+        return np.arange(len(self.weights))
+
+    @property
+    def is_sampled(self) -> bool:
+        return self.mixture.law.rows_are_units and len(self.weights) > SAMPLED
+
+    @property
+    def note(self) -> str:
+        return f", on {SAMPLE} of {len(self.weights)} rows first" if self.is_sampled else ""
+
+    def sample(self, draws: np.random.Generator) -> tuple[NDArray[np.intp], Array]:
+        """Rows at equal steps of weight, each with the weight that it stands for."""
+        rows, times = thinned(self.weights, SAMPLE, draws)
+        return rows, times * (self.weights.sum() / SAMPLE)
+
+    def on(self, rows: Any) -> OnData:
+        """The mixture on all rows, or on a sample."""
+        if rows is self.whole:
+            if 0 not in self._of_rows:
+                self._of_rows[0] = OnData(self.mixture, self.data(*self.columns, weights=self.weights))
+            return self._of_rows[0]
+        chosen, weights = rows
+        return OnData(self.mixture, self.data(*(c[chosen] for c in self.columns), weights=weights))
+
+    def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Parameters[Any, Any]]]:
+        density, k = self.mixture.density, self.mixture.n_components
+        on = self.on(rows)
+        if isinstance(density, Started):
+            return density.starts(self.mixture, on.data, self.plan.n_starts, draws)
+        chosen, weights = (rows, self.weights) if rows is self.whole else rows
+        named = tables(self.points[chosen], weights, k, self.plan.n_starts, draws)
+        return self._begun(on, [name for name, _ in named], [q for _, q in named])
+
+    def perturbed(
+        self, rows: Any, bases: Sequence[Parameters[Any, Any]], size: int, draws: np.random.Generator
+    ) -> list[NamedStart[Parameters[Any, Any]]]:
+        on = self.on(rows)
+        weights = self.weights if rows is self.whole else rows[1]
+        seen = [self._table(on, theta) for theta in bases]
+        # The best solution is perturbed half the time, the others in turn.
+        chosen = [seen[0 if i % 2 == 0 else (i // 2) % len(seen)] for i in range(size)]
+        return self._begun(on, [PERTURBATION] * size, [perturbed(q, log, weights, draws) for q, log in chosen])
+
+    def _table(self, on: OnData, theta: Parameters[Any, Any]) -> tuple[Array, Array]:
+        """Responsibilities and log densities of all rows, (components, rows) each."""
+        k = self.mixture.n_components
+
+        def visit(block: Block) -> Array:
+            q, log_density = self.mixture.responsibilities(theta, block)
+            return np.concatenate([q[0], log_density[0]]).T
+
+        both = on.data.map_rows(visit, (2 * k,)).T
+        return both[:k], both[k:]
+
+    def _begun(
+        self, on: OnData, names: list[str], responsibilities: list[Array]
+    ) -> list[NamedStart[Parameters[Any, Any]]]:
+        """Parameters of responsibilities, by one M-step, in batches."""
+        size = self._batch_size(responsibilities[0].shape[1])
+        out: list[NamedStart[Parameters[Any, Any]]] = []
+        for a in range(0, len(names), size):
+            q = softened(np.stack(responsibilities[a : a + size]), on.total_weight)
+            theta = self.mixture.started(q, on.data)
+            out += [(name, taken(theta, [i])) for i, name in enumerate(names[a : a + size])]
+        return out
+
+    def _batch_size(self, n_rows: int) -> int:
+        return max(1, BATCH // (self.mixture.n_components * min(n_rows, 8192)))
+
+    def run(
+        self, rows: Any, runs: list[Run[Parameters[Any, Any]]], max_iter: int, tol: float, *, free: bool = False
+    ) -> list[Run[Parameters[Any, Any]]]:
+        on, is_whole = self.on(rows), rows is self.whole
+        size, out = self._batch_size(on.data.n_units), []
+        for a in range(0, len(runs), size):
+            batch = runs[a : a + size]
+            ends = self._descended(on, stacked([run.theta for run in batch]), max_iter, tol)
+            shares = self.mixture.law.shares(ends.theta.law, ends.seen.statistics.law)
+            for i, run in enumerate(batch):
+                theta = taken(ends.theta, [i])
+                out.append(
+                    replace(
+                        run,
+                        theta=theta,
+                        objective=float(ends.objective[i]),
+                        n_iter=run.n_iter + int(ends.n_iter[i]),
+                        converged=bool(ends.converged[i]),
+                        degenerate=self._degeneracy(theta, shares[i]),
+                        is_whole=run.is_whole and is_whole,
+                        path=(*run.path, *ends.paths[i]) if is_whole else (),
+                    )
+                )
+        return out
+
+    def _descended(self, on: OnData, theta: Any, max_iter: int, tol: float) -> Ends[Any]:
+        density = self.mixture.density
+        if isinstance(density, FusedRuns) and self.mixture.law.log_weights(theta.law) is not None:
+            return density.fused_runs(self.mixture, on.data, theta, tol=tol, max_iter=max_iter)
+        return descend(on, theta, tol=tol, max_iter=max_iter)
+
+    def _degeneracy(self, theta: Parameters[Any, Any], shares: Array) -> str:
+        sizes = shares * self.weights.sum() / self.row_weight
+        if not all(np.isfinite(values).all() for values in self.mixture.density.describe(theta.density).values()):
+            return "its estimates are not finite"
+        density = self.mixture.density
+        if isinstance(density, Judged) and (reason := density.degeneracy(theta.density, sizes, self.mixture)):
+            return reason
+        if self.mixture.n_components > 1 and sizes.min() < self.least_size * (1 - 1e-9):
+            return f"the smallest component has {sizes.min():.1f} rows (at least {self.least_size:g} are needed)"
+        return ""
+
+    def held_back(self, run: Run[Parameters[Any, Any]]) -> str:
+        """No rule holds a solution back."""
+        return ""
+
+    def is_admissible(self, run: Run[Parameters[Any, Any]]) -> bool:
+        """No rule leaves a maximum out."""
+        return False
+
+    def features(self, theta: Parameters[Any, Any]) -> Array:
+        """Estimates of every kind, each sorted over components, on the scale of their spread."""
+        parts = []
+        for values in self.mixture.density.describe(theta.density).values():
+            table = np.sort(values[0].reshape(len(values[0]), -1), axis=0)
+            parts.append((table / (1 + np.abs(table).max(axis=0))).ravel())
+        return np.concatenate(parts)

@@ -1,0 +1,48 @@
+"""How much is searched: one meaning of effort for every model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Effort = Literal["fast", "default", "best"]
+EFFORTS: tuple[Effort, ...] = ("fast", "default", "best")
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers of a search.
+
+    A round races starts, or perturbations of the best solutions, by successive halving: all take a few steps of EM, the
+    best take more, and the best of these are followed to their end. Rounds go on until the best solution keeps coming
+    back.
+
+    Attributes
+    ----------
+    n_starts, n_perturbations : int
+        Of a round.
+    race : tuple of (int, int)
+        Steps of EM, and how many runs go on after them.
+    least_rounds, most_rounds : int
+        Rounds after the last gain at least, and all rounds at most.
+    starts_every : int
+        Every so many-th round begins anew instead of perturbing; 0: the first one only.
+    n_kept : int
+        Distinct optima that perturbations begin from.
+    """
+
+    n_starts: int = 24
+    n_perturbations: int = 24
+    race: tuple[tuple[int, int], ...] = ((6, 8), (20, 4))
+    least_rounds: int = 3
+    most_rounds: int = 12
+    starts_every: int = 2
+    n_kept: int = 4
+
+    def at(self, effort: Effort) -> Plan:
+        """The plan for less, or for more: a single round of starts, or five times the patience."""
+        if effort == "fast":
+            return replace(self, most_rounds=1)
+        if effort == "best":
+            return replace(self, least_rounds=5 * self.least_rounds, most_rounds=5 * self.most_rounds)
+        return self

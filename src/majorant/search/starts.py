@@ -1,0 +1,100 @@
+"""Where does any mixture begin? Tables of responsibilities, (components, rows), of several kinds.
+
+No kind finds every optimum, and each finds some that the others miss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.draws import drawn
+
+Array = NDArray[np.float64]
+LLOYD_STEPS = 3
+
+
+def random_partition(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
+    """A component for every row, uniformly at random."""
+    return one_hot(draws.integers(0, k, len(weights)), k)
+
+
+def uneven(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
+    """Responsibilities that are mostly of one component, Dirichlet(0.2)."""
+    return np.ascontiguousarray(draws.dirichlet(np.full(k, 0.2), len(weights)).T)
+
+
+def even(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
+    """Responsibilities drawn uniformly, Dirichlet(1)."""
+    return np.ascontiguousarray(draws.dirichlet(np.ones(k), len(weights)).T)
+
+
+def seeded(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
+    """k-means++ seeds and some steps of Lloyd's, on standardised columns."""
+    nearest = np.full(len(points), np.inf)
+    mass, centres = weights, np.empty((k, points.shape[1]))
+    for j, u in enumerate(draws.random(k)):
+        centres[j] = points[drawn(mass, u)]
+        nearest = np.minimum(nearest, _squares(points, centres[j : j + 1])[0])
+        mass = weights * nearest if nearest.any() else weights
+    labels = _squares(points, centres).argmin(axis=0)
+    for _ in range(LLOYD_STEPS):
+        sizes = np.bincount(labels, weights, minlength=k)
+        for column in range(points.shape[1]):
+            sums = np.bincount(labels, weights * points[:, column], minlength=k)
+            np.divide(sums, sizes, out=centres[:, column], where=sizes > 0)
+        labels = _squares(points, centres).argmin(axis=0)
+    return one_hot(labels, k)
+
+
+def cut(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
+    """Slices along the difference of two rows, at random quantiles."""
+    a, b = drawn(weights, draws.random(2))
+    along = np.einsum("ij,j->i", points, points[a] - points[b])
+    order = np.argsort(along, kind="stable")
+    rank = np.empty(len(points))
+    rank[order] = (np.cumsum(weights[order]) - 0.5 * weights[order]) / weights.sum()
+    quantiles = np.sort(0.1 + 0.8 * draws.random(k - 1))
+    return one_hot(np.searchsorted(quantiles, rank), k)
+
+
+KINDS: tuple[tuple[str, Callable[[Array, Array, int, np.random.Generator], Array]], ...] = (
+    ("random partition", random_partition),
+    ("k-means++", seeded),
+    ("uneven responsibilities", uneven),
+    ("random cut", cut),
+    ("even responsibilities", even),
+)
+
+
+def tables(points: Array, weights: Array, k: int, size: int, draws: np.random.Generator) -> list[tuple[str, Array]]:
+    """Make so many starts, of every kind in turn.
+
+    Parameters
+    ----------
+    points : ndarray of shape (rows, numbers)
+        Rows in standardised columns, without missing cells.
+    weights : ndarray of shape (rows,)
+    k : int
+        Number of components.
+    size : int
+    draws : numpy.random.Generator
+    """
+    return [(KINDS[i % len(KINDS)][0], KINDS[i % len(KINDS)][1](points, weights, k, draws)) for i in range(size)]
+
+
+def softened(q: Array, total: float) -> Array:
+    """Add one average row to every component of a batch of tables: a zero would absorb EM."""
+    k = q.shape[-2]
+    return np.asarray((q + 1 / total) / (1 + k / total))
+
+
+def one_hot(labels: NDArray[np.integer], k: int) -> Array:
+    """Responsibilities of a hard partition."""
+    return np.asarray(np.arange(k)[:, None] == labels, dtype=np.float64)
+
+
+def _squares(points: Array, centres: Array) -> Array:
+    return np.stack([np.einsum("ij,ij->i", points - c, points - c) for c in centres])
