@@ -48,6 +48,13 @@ class Categorical(Natural):
             out.append(p / p.sum(axis=-1, keepdims=True))
         return np.concatenate(out, axis=-1)
 
+    def draw(self, mean: Array, random: np.random.Generator) -> Array:
+        """A code for every column."""
+        ends = np.split(mean, self.first[1:], axis=1)
+        uniform = random.random((len(mean), len(self.sizes)))
+        drawn = [(np.cumsum(p, axis=1) <= u[:, None]).sum(axis=1) for p, u in zip(ends, uniform.T, strict=True)]
+        return np.asarray(np.minimum(np.column_stack(drawn), np.subtract(self.sizes, 1)), dtype=np.float64)
+
     def log_density(self, theta: Array, rows: Block) -> Table:
         """Sums of log probabilities over the cells of each row."""
         hot = self._one_hot(rows)

@@ -65,6 +65,14 @@ class Natural(ABC):
         """``c`` of every cell; of missing ones, which are zero here, it does not count."""
         return np.zeros_like(x)
 
+    @abstractmethod
+    def draw(self, mean: Array, random: np.random.Generator) -> Array:
+        """A cell for every mean."""
+
+    def drawn(self, theta: Array, components: NDArray[np.intp], random: np.random.Generator) -> Array:
+        """A row of each of these components, of the first run."""
+        return self.draw(theta[0][components], random)
+
     def log_density(self, theta: Array, rows: Block) -> Table:
         """Sums over the cells of each row."""
         x, there = cells(rows)
@@ -138,6 +146,10 @@ class Bernoulli(Natural):
         zero = np.log(np.maximum(1 - mean, TINY))
         return np.log(np.maximum(mean, TINY)) - zero, zero
 
+    def draw(self, mean: Array, random: np.random.Generator) -> Array:
+        """Zeros and ones."""
+        return (random.random(mean.shape) < mean).astype(np.float64)
+
     def inverse(self, vector: Array) -> Array:
         """The logistic function."""
         return 1 / (1 + np.exp(-np.clip(vector, -700, 700)))
@@ -151,6 +163,10 @@ class Poisson(Natural):
     def natural(self, mean: Array) -> tuple[Array, Array]:
         """Log rate, and minus the rate."""
         return np.log(np.maximum(mean, TINY)), -mean
+
+    def draw(self, mean: Array, random: np.random.Generator) -> Array:
+        """Counts."""
+        return random.poisson(mean).astype(np.float64)
 
     def inverse(self, vector: Array) -> Array:
         """The exponential function."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Array, Table
@@ -39,6 +40,11 @@ class Product:
             found.append((density, Block(rows.first, columns, rows.weights, memory, rows.chunk)))
             first += density.n_columns
         return found
+
+    def drawn(self, theta: tuple[Any, ...], components: NDArray[np.intp], random: np.random.Generator) -> Array:
+        """A row of each of these components, the columns of all blocks side by side."""
+        parts = zip(self.parts, theta, strict=True)
+        return np.column_stack([density.drawn(t, components, random) for (_, density), t in parts])
 
     def log_density(self, theta: tuple[Any, ...], rows: Block) -> Table:
         """The sum over blocks."""

@@ -20,16 +20,30 @@ SHARE = 0.9
 
 @dataclass(frozen=True)
 class Mixture(Memberships, Partition):
-    """A mixture of normal components and what is computed from it."""
+    """A mixture, of normal components or any others, and what is computed from it."""
+
+    @property
+    def is_normal(self) -> bool:
+        """Whether components have means and covariances of their own; of others the moments of their rows are taken."""
+        return hasattr(self.run.estimator, "covariances_")
 
     @cached_property
     def centres(self) -> NDArray[np.float64]:
-        return np.asarray(self.run.estimator.means_, dtype=np.float64)
+        if self.is_normal:
+            return np.asarray(self.run.estimator.means_, dtype=np.float64)
+        return self._moment(np.nan_to_num(self.run.X))
+
+    def _moment(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Means of cells, weighted by the responsibilities of their rows, over those that are not missing."""
+        mass = np.einsum("ik,ij->kj", self.responsibilities, ~np.isnan(self.run.X))
+        sums = np.einsum("ik,ij->kj", self.responsibilities, np.where(np.isnan(self.run.X), 0.0, cells))
+        return np.asarray(sums / np.maximum(mass, 1e-300))
 
     @property
     def why_certain(self) -> str:
         if self.k == 1 and not self.n_missing:
-            return "One component has its best place at the mean and covariance of the rows, so no better one exists."
+            best = "the mean and covariance of the rows" if self.is_normal else "the frequencies of the rows"
+            return f"One component has its best place at {best}, so no better one exists."
         return ""
 
     @property
@@ -45,6 +59,9 @@ class Mixture(Memberships, Partition):
     @cached_property
     def deviations_within(self) -> NDArray[np.float64]:
         """Standard deviation of each component on each feature, (k, d)."""
+        if not self.is_normal:
+            squares = self._moment(np.nan_to_num(self.run.X) ** 2)
+            return np.asarray(np.sqrt(np.maximum(squares - self.centres**2, 0.0)))
         model = self.run.estimator
         return deviations_of(model.covariances_, model.covariance_type, self.centres.shape)
 
@@ -60,10 +77,12 @@ class Mixture(Memberships, Partition):
 
     @property
     def has_outlines(self) -> bool:
-        return True
+        return self.is_normal
 
-    def outline(self, part: int, features: tuple[int, int]) -> NDArray[np.float64]:
+    def outline(self, part: int, features: tuple[int, int]) -> NDArray[np.float64] | None:
         """Points of the ellipse that holds nine tenths of a component on two features, in the table's own units."""
+        if not self.is_normal:
+            return None
         points = normals_of(self.run.estimator, features).ellipse(part, SHARE).points()
         slope, shift = self._to_own_units
         return points * slope[list(features)] + shift[list(features)]

@@ -1,0 +1,173 @@
+"""The guide's model, as a reader would write it: one short file, and everything else comes with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from numpy.typing import NDArray
+from typer.testing import CliRunner
+
+import majorant as mj
+from majorant import registry
+from majorant.cli.app import app
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "writing_a_model.md"
+FILE = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)[0]
+P = np.array([[0.9, 0.8, 0.1, 0.2, 0.9], [0.1, 0.3, 0.9, 0.7, 0.2]])
+RANDOM = np.random.default_rng(0)
+Z = RANDOM.integers(0, 2, 400)
+X = (RANDOM.random((400, 5)) < P[Z]).astype(float)
+
+
+@pytest.fixture(scope="module")
+def model_class() -> Iterator[Any]:
+    names: dict[str, Any] = {"__name__": "reader"}
+    exec(compile(FILE, "bernoulli.py", "exec"), names)
+    yield names["BernoulliMixture"]
+    for known in (registry.CARDS, registry.ESTIMATORS):
+        known.pop("bernoulli-mixture", None)
+
+
+@pytest.fixture(scope="module")
+def fitted(model_class: Any) -> Any:
+    return model_class(2, random_state=0).fit(X)
+
+
+def log_likelihood(model: Any, x: NDArray[np.float64]) -> float:
+    """By the definition."""
+    rows = [
+        np.log(model.weights_[k])
+        + np.nansum(np.where(x == 1, np.log(model.probabilities_[k]), np.log1p(-model.probabilities_[k])), axis=1)
+        for k in range(len(model.weights_))
+    ]
+    return float(np.logaddexp.reduce(rows).sum())
+
+
+def test_it_is_short() -> None:
+    assert len(FILE.splitlines()) <= 80
+
+
+def test_it_fits(fitted: Any) -> None:
+    assert fitted.log_likelihood_ == pytest.approx(log_likelihood(fitted, X), rel=1e-12)
+    assert fitted.score(X) * len(X) == pytest.approx(fitted.log_likelihood_, rel=1e-12)
+    right = np.mean(fitted.predict(X) == Z)
+    assert max(right, 1 - right) > 0.93 and fitted.converged_ and fitted.regular_
+    assert fitted.n_parameters_ == 11 and fitted.weights_[0] >= fitted.weights_[1]
+    assert sum(s.source != "perturbation" for s in fitted.search_.starts) >= 3
+    assert (np.diff(fitted.trace_["objective"]) <= 1e-9 * abs(fitted.log_likelihood_)).all()
+
+
+def test_one_component_is_the_closed_form(model_class: Any) -> None:
+    one = model_class(1).fit(X)
+    np.testing.assert_allclose(one.probabilities_[0], X.mean(axis=0), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n_components", [1, 2, 3])
+def test_weights_are_repeats_and_rows_have_no_order(model_class: Any, n_components: int) -> None:
+    w = RANDOM.integers(0, 4, len(X))
+    weighted = model_class(n_components, random_state=0).fit(X, sample_weight=w)
+    repeated = model_class(n_components, random_state=0).fit(RANDOM.permutation(np.repeat(X, w, axis=0)))
+    np.testing.assert_array_equal(weighted.probabilities_, repeated.probabilities_)
+    assert weighted.log_likelihood_ == repeated.log_likelihood_ and weighted.n_rows_ == w.sum()
+
+
+def test_threads_do_not_matter(model_class: Any, fitted: Any) -> None:
+    np.testing.assert_array_equal(model_class(2, random_state=0, n_jobs=2).fit(X).probabilities_, fitted.probabilities_)
+
+
+def test_missing_cells_are_left_out(model_class: Any) -> None:
+    x = np.where(RANDOM.random(X.shape) < 0.2, np.nan, X)
+    model = model_class(2, random_state=0).fit(x)
+    there = ~np.isnan(x)
+    by_hand = 0.0
+    for row, seen in zip(x, there, strict=True):
+        p = model.probabilities_[:, seen]
+        by_hand += float(np.log(model.weights_ @ np.where(row[seen] == 1, p, 1 - p).prod(axis=1)))
+    assert model.log_likelihood_ == pytest.approx(by_hand, rel=1e-10)
+
+
+def test_standard_errors_are_those_of_the_information(model_class: Any, fitted: Any) -> None:
+    one = model_class(1).fit(X)
+    p = X.mean(axis=0)
+    np.testing.assert_allclose(one.standard_errors(X)["probabilities"][0], np.sqrt(p * (1 - p) / len(X)), rtol=1e-5)
+    errors = fitted.standard_errors(X)
+    low, high = fitted.confidence_intervals(X)["probabilities"]
+    assert (
+        (errors["weights"] > 0).all() and (low < fitted.probabilities_).all() and (fitted.probabilities_ < high).all()
+    )
+    assert (low > 0).all() and (high < 1).all()
+
+
+def test_groups_gating_and_known_components(model_class: Any) -> None:
+    groups = np.arange(len(X)) // 2
+    grouped = model_class(2, random_state=0).fit(X, groups=groups)
+    labels = grouped.predict(X, groups=groups)
+    assert (labels[::2] == labels[1::2]).all()
+    gate = Z + RANDOM.normal(scale=0.5, size=len(X))
+    gated = model_class(2, random_state=0).fit(X, gating=gate)
+    assert abs(gated.gating_coef_[0, 1] - gated.gating_coef_[1, 1]) > 1
+    known = model_class(2, random_state=0).fit(X, component_labels=np.where(np.arange(len(X)) < 50, Z, -1))
+    assert np.isfinite(known.log_likelihood_)
+    with pytest.raises(ValueError, match="give gating"):
+        gated.predict(X)
+
+
+def test_bounds_and_temperature(model_class: Any, fitted: Any) -> None:
+    tempered = model_class(2, random_state=0, bounds=mj.Tempered(eta=0.1)).fit(X)
+    assert tempered.log_likelihood_ == pytest.approx(fitted.log_likelihood_, abs=0.05)
+    hard = model_class(2, random_state=0, beta=np.inf).fit(X)
+    assert hard.log_likelihood_ < fitted.log_likelihood_
+    with pytest.raises(TypeError, match="only the tightest bound"):
+        model_class(2, bounds=mj.Tempered(eta=0.1)).fit(X, groups=np.arange(len(X)) // 2)
+
+
+def test_selection_takes_two_components(model_class: Any) -> None:
+    assert mj.select(model_class(random_state=0), X, n_components=[1, 2, 3]).best.size == 2
+
+
+def test_it_is_sampled_from(fitted: Any) -> None:
+    drawn, components = fitted.sample(4000)
+    for k in range(2):
+        np.testing.assert_allclose(drawn[components == k].mean(axis=0), fitted.probabilities_[k], atol=0.05)
+
+
+def test_it_is_saved(fitted: Any, tmp_path: Path) -> None:
+    fitted.save(tmp_path / "m.majorant")
+    np.testing.assert_array_equal(mj.load(tmp_path / "m.majorant").predict_proba(X), fitted.predict_proba(X))
+
+
+def test_it_is_fitted_to_a_stream(fitted: Any, model_class: Any, tmp_path: Path) -> None:
+    pl.DataFrame(X, schema=list("abcde")).write_parquet(tmp_path / "x.parquet")
+    rows = mj.open_rows(tmp_path / "x.parquet")
+    streamed = model_class(2, random_state=0).fit(rows)
+    assert streamed.log_likelihood_ == pytest.approx(fitted.log_likelihood_, rel=1e-8)
+    frame = pl.DataFrame(X, schema=list("abcde"))
+    np.testing.assert_allclose(streamed.predict_proba(rows), streamed.predict_proba(frame), rtol=1e-12)
+
+
+def test_the_command_line_fits_it_and_writes_a_report(model_class: Any, tmp_path: Path) -> None:
+    pl.DataFrame(X, schema=list("abcde")).write_csv(tmp_path / "x.csv")
+    done = CliRunner().invoke(
+        app, ["fit", "bernoulli-mixture", str(tmp_path / "x.csv"), "--k", "1:3", "--out", str(tmp_path / "run")]
+    )
+    assert done.exit_code == 0, done.output
+    assert "Bernoulli mixture, 2 components" in done.output and "BIC prefers 2 components" in done.output
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "Bernoulli mixture" in page and "nan" not in re.sub(r"<[^>]*>", "", page).lower().split()
+
+
+def test_other_values_are_refused_in_words(model_class: Any) -> None:
+    with pytest.raises(ValueError, match="row 1, column 0 of X is 2; a Bernoulli mixture takes zeros and ones"):
+        model_class(1).fit(np.array([[0.0], [2.0]]))
+
+
+@pytest.mark.parametrize("parameters", [{"n_components": 0}, {"tol": -1}, {"effort": "huge"}, {"beta": 0.0}])
+def test_bad_parameters_are_refused(model_class: Any, parameters: dict[str, Any]) -> None:
+    with pytest.raises((ValueError, TypeError), match=next(iter(parameters))):
+        model_class(**parameters).fit(X)

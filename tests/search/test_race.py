@@ -1,0 +1,227 @@
+"""One search: what it compares, when it stops, what it records."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Chunks
+from majorant.data.units import distinct_units
+from majorant.densities import Bernoulli, Categorical
+from majorant.engine.mixture import Mixture
+from majorant.laws import Independent
+from majorant.search.contest import MixtureContest
+from majorant.search.effort import EFFORTS, Plan
+from majorant.search.perturbations import joined, perturbed, redrawn, replaced
+from majorant.search.race import Race, Run, entrants, followed
+from majorant.search.record import PERTURBATION
+from majorant.search.starts import KINDS, softened, tables
+
+DATA = Path(__file__).resolve().parents[2] / ".." / "shared" / "data" / "latentclass"
+
+
+@dataclass
+class Valley:
+    """Starts are numbers, and descend to the nearest of some minima, each with its depth."""
+
+    minima: dict[float, float]
+    plan: Plan = field(default_factory=Plan)
+    degenerate: tuple[float, ...] = ()
+    tol: float = 1e-8
+    max_iter: int = 100
+    constant: float = 0.0
+    whole: str = "all"
+    is_sampled: bool = False
+    note: str = ""
+    has_rule: bool = False
+    n_runs: int = 0
+
+    def sample(self, draws: np.random.Generator) -> str:
+        raise AssertionError("nothing is sampled here")
+
+    def starts(self, rows: str, is_first: bool, draws: np.random.Generator) -> list[tuple[str, float]]:
+        return [("uniform", float(x)) for x in draws.uniform(-3, 3, self.plan.n_starts)]
+
+    def perturbed(
+        self, rows: str, bases: Sequence[float], size: int, draws: np.random.Generator
+    ) -> list[tuple[str, float]]:
+        return [(PERTURBATION, bases[0] + float(x)) for x in draws.normal(size=size)]
+
+    def run(self, rows: str, runs: list[Run[float]], max_iter: int, tol: float, *, free: bool = False) -> Any:
+        self.n_runs += len(runs)
+        out = []
+        for run in runs:
+            end = min(self.minima, key=lambda m: abs(m - run.theta))
+            theta = end + (run.theta - end) * 0.5**max_iter
+            reason = "too deep" if end in self.degenerate else ""
+            objective = self.minima[end] + (theta - end) ** 2
+            done = abs(theta - end) < 1e-6
+            out.append(
+                replace(run, theta=theta, objective=objective, converged=done, degenerate=reason, n_iter=max_iter)
+            )
+        return out
+
+    def held_back(self, run: Run[float]) -> str:
+        return ""
+
+    def is_admissible(self, run: Run[float]) -> bool:
+        return False
+
+    def features(self, theta: float) -> NDArray[np.float64]:
+        return np.array([theta])
+
+
+def test_the_lowest_regular_minimum_is_found_and_degenerate_ones_are_counted() -> None:
+    contest = Valley({-2.0: 1.0, 0.0: 0.5, 2.0: 0.2, 1.0: -9.0}, degenerate=(1.0,))
+    found = Race(contest).find(np.random.default_rng(0))
+    assert found.best.theta == pytest.approx(2.0, abs=1e-6) and found.best.is_regular
+    assert found.n_degenerate > 0
+    assert [round(run.objective, 6) for run in found.optima] == [0.2, 0.5, 1.0][: len(found.optima)]
+
+
+def test_only_degenerate_solutions_are_said_to_be_so() -> None:
+    found = Race(Valley({0.0: 0.0}, degenerate=(0.0,))).find(np.random.default_rng(0))
+    assert not found.best.is_regular and found.best.degenerate == "too deep"
+
+
+def test_a_search_that_always_comes_back_stops_after_two_rounds() -> None:
+    contest = Valley({0.0: 1.0})
+    found = Race(contest).find(np.random.default_rng(0))
+    assert found.note.startswith("24 starts and 24 perturbations raced")
+    assert len(found.records) >= 24 and {round(r.objective, 6) for r in found.records} == {1.0}
+
+
+def test_runs_that_met_the_best_count_as_starts_that_reached_it() -> None:
+    found = Race(Valley({0.0: 1.0})).find(np.random.default_rng(0))
+    independent = [r for r in found.records if r.source != PERTURBATION]
+    assert len(independent) >= 3
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+def test_effort_means_rounds(effort: Any) -> None:
+    many = {
+        float(x): float(v) for x, v in zip(np.linspace(-3, 3, 40), np.random.default_rng(1).random(40), strict=True)
+    }
+    contest = Valley(many, plan=Plan().at(effort))
+    found = Race(contest).find(np.random.default_rng(0))
+    rounds = {"fast": 1, "default": 12, "best": 60}[effort]
+    assert 24 <= contest.n_runs <= rounds * 24 * 5
+    assert ("perturbations" in found.note) == (effort != "fast")
+
+
+def test_a_run_that_was_followed_takes_its_records_along() -> None:
+    contest = Valley({0.0: 1.0})
+    found = Race(contest).find(np.random.default_rng(0))
+    end = replace(found.best, objective=0.5)
+    again = followed(contest, found, [end, *found.optima[1:]])
+    assert again.best.objective == 0.5 and all(r.objective == 0.5 for r in again.records)
+    left = followed(contest, found, [replace(found.best, degenerate="gone")])
+    assert not left.best.is_regular and len(left.records) == len(found.records)
+
+
+def test_entrants_have_not_begun() -> None:
+    (run,) = entrants([("a", 1.0)])
+    assert (run.source, run.start, run.objective, run.n_iter) == ("a", 1.0, np.inf, 0)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in KINDS])
+@pytest.mark.parametrize("k", [1, 2, 5])
+def test_starts_are_responsibilities(name: str, k: int) -> None:
+    draws = np.random.default_rng(0)
+    points, weights = draws.normal(size=(30, 2)), draws.integers(1, 4, 30).astype(float)
+    q = dict(KINDS)[name](points, weights, k, draws)
+    assert q.shape == (k, 30) and (q >= 0).all()
+    np.testing.assert_allclose(q.sum(axis=0), 1.0, rtol=1e-12)
+
+
+def test_starts_of_every_kind_come_in_turn_and_on_equal_rows() -> None:
+    named = tables(np.zeros((6, 2)), np.ones(6), 3, 7, np.random.default_rng(0))
+    assert [name for name, _ in named] == [KINDS[i % len(KINDS)][0] for i in range(7)]
+
+
+def test_softening_adds_one_average_row_to_each_component() -> None:
+    q = np.zeros((1, 2, 10))
+    q[:, 0] = 1
+    soft = softened(q, 10.0)
+    np.testing.assert_allclose(soft.sum(axis=1), 1.0)
+    assert soft[0, 1, 0] == pytest.approx(0.1 / 1.2)
+
+
+@pytest.mark.parametrize("move", [redrawn, replaced, joined, perturbed])
+@pytest.mark.parametrize("k", [2, 3, 6])
+def test_perturbations_are_responsibilities_and_differ(move: Any, k: int) -> None:
+    draws = np.random.default_rng(0)
+    q = np.ascontiguousarray(draws.dirichlet(np.full(k, 0.3), 50).T)
+    log_density = np.log(q + 1e-9)
+    for _ in range(10):
+        out = move(q, log_density, np.ones(50), draws)
+        assert (out >= 0).all() and np.abs(out - q).max() > 0.01
+        np.testing.assert_allclose(out.sum(axis=0), 1.0, rtol=1e-9)
+
+
+def test_a_component_without_rows_can_be_perturbed() -> None:
+    q = np.zeros((2, 5))
+    q[0] = 1
+    out = perturbed(q, np.zeros((2, 5)), np.ones(5), np.random.default_rng(0))
+    assert np.isfinite(out).all()
+
+
+def contest_of(codes: NDArray[np.float64], sizes: list[int], k: int, plan: Plan) -> MixtureContest:
+    units = distinct_units([codes])
+    x = units.columns[0]
+    return MixtureContest(
+        mixture=Mixture(Categorical(sizes), Independent(), k),
+        columns=(x,),
+        points=np.nan_to_num(x),
+        weights=units.weights,
+        plan=plan,
+        tol=1e-10,
+        max_iter=3000,
+        data=Chunks,
+    )
+
+
+REFERENCES = [
+    ("poLCA_carcinoma.csv", slice(None), 3, -293.7050),
+    ("poLCA_carcinoma.csv", slice(None), 4, -289.2858),
+    ("poLCA_cheating.csv", slice(0, 4), 2, -440.0271),
+    ("mlbench_HouseVotes84.csv", slice(1, None), 3, -2959.4391),
+    ("mlbench_Zoo.csv", slice(0, -1), 4, -568.8220),
+]
+
+
+@pytest.mark.parametrize(("file", "columns", "k", "best"), REFERENCES)
+def test_latent_classes_of_the_literature_are_found_by_every_seed(
+    file: str, columns: slice, k: int, best: float
+) -> None:
+    """The best of thousands of random starts of two other programs; see the specification of latent class analysis."""
+    if not (DATA / file).exists():
+        pytest.skip(f"{file} is not beside the project")
+    frame = pd.read_csv(DATA / file, na_values=["NA"]).iloc[:, columns]
+    coded = [pd.factorize(frame[name], sort=True) for name in frame]
+    codes = np.column_stack([np.where(c < 0, np.nan, c) for c, _ in coded])
+    for seed in range(5):
+        found = Race(contest_of(codes, [len(u) for _, u in coded], k, Plan())).find(np.random.default_rng(seed))
+        assert -found.best.objective == pytest.approx(best, abs=2e-4)
+
+
+def test_a_race_on_samples_ends_on_all_rows() -> None:
+    random = np.random.default_rng(0)
+    n = 12_000
+    p = np.array([[0.9, 0.1, 0.8, 0.2, 0.7], [0.1, 0.9, 0.3, 0.8, 0.2]])
+    x = (random.random((n, 5)) < p[random.integers(0, 2, n)]).astype(float) + 0.0
+    mixture = Mixture(Bernoulli(5), Independent(), 2)
+    contest = MixtureContest(
+        mixture=mixture, columns=(x,), points=x, weights=np.ones(n), plan=Plan(), tol=1e-9, max_iter=500, data=Chunks
+    )
+    assert contest.is_sampled and "on 3000 of 12000 rows first" in contest.note
+    found = Race(contest).find(random)
+    seen = contest.on(contest.whole).seen(found.best.theta)
+    assert seen.objective[0] == pytest.approx(found.best.objective, rel=1e-12)
