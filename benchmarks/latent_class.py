@@ -30,9 +30,9 @@ from sklearn.linear_model import LogisticRegression
 
 import majorant as mj
 from majorant.engine import minimize
-from majorant.models.latent_class.design import Design, make_design
-from majorant.models.latent_class.family import LatentClasses, LatentClassFamily
-from majorant.models.latent_class.targets import read_targets
+from majorant.models.discriminative_latent_classes.design import Design, make_design
+from majorant.models.discriminative_latent_classes.family import LatentClasses, LatentClassFamily
+from majorant.models.discriminative_latent_classes.targets import read_targets
 
 Array = NDArray[np.float64]
 
@@ -112,7 +112,7 @@ def memory(n: int) -> None:
 
 def child(n: int) -> None:
     X, y = table(n)
-    model = mj.LatentClassClassifier(K, max_iter=10, random_state=0)
+    model = mj.DiscriminativeLatentClasses(K, max_iter=10, random_state=0)
     seconds = cpu(lambda: model.fit(X, y))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     print(

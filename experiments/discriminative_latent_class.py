@@ -363,7 +363,7 @@ def reduced(make: Callable[[], Any]) -> Callable[[Task], tuple[Any, Any]]:
 
 def latent(**parameters: Any) -> Callable[[Task], tuple[Any, Any]]:
     return lambda task: (
-        mj.LatentClassClassifier(**{"random_state": 0, **parameters}).fit(task.x, task.y),
+        mj.DiscriminativeLatentClasses(**{"random_state": 0, **parameters}).fit(task.x, task.y),
         task.x_test,
     )
 
@@ -372,7 +372,7 @@ def with_unlabelled(task: Task) -> tuple[Any, Any]:
     """The penalty is that of logistic regression with a thousandth of a row's loss, C = 1e4 / N."""
     y = np.concatenate([task.y.astype(float), np.full(task.unlabelled.shape[0], np.nan)])
     k = 2
-    return mj.LatentClassClassifier(k, alpha=2 * k * 1e-4, random_state=0).fit(task.all_rows, y), task.x_test
+    return mj.DiscriminativeLatentClasses(k, alpha=2 * k * 1e-4, random_state=0).fit(task.all_rows, y), task.x_test
 
 
 def self_training(task: Task) -> tuple[Any, Any]:

@@ -25,7 +25,7 @@ FORMS: dict[str, Any] = {
     "a list": list,
 }
 CLASSIFIERS = {
-    "latent classes": lambda: mj.LatentClassClassifier(2, random_state=0),
+    "latent classes": lambda: mj.DiscriminativeLatentClasses(2, random_state=0),
     "latent SVM": lambda: mj.LatentSVC(random_state=0),
     "prototypes": lambda: mj.LatentPrototypeClassifier(1, random_state=0),
 }

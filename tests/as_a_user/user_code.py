@@ -40,7 +40,7 @@ assert_type(lines.predict(X[:, :1]), NDArray[np.float64])
 assert_type(lines.coef_, NDArray[np.float64])
 assert_type(lines.search_, mj.SearchReport)
 
-classes = mj.LatentClassClassifier(2, random_state=0).fit(X, labels)
+classes = mj.DiscriminativeLatentClasses(2, random_state=0).fit(X, labels)
 assert_type(classes.predict(X), NDArray[Any])
 assert_type(classes.search_, mj.SearchReport)
 assert_type(mj.LatentPrototypeClassifier(1).fit(X, labels).predict_proba(X), NDArray[np.float64])

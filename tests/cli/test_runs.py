@@ -85,15 +85,17 @@ def test_the_model_of_standardised_columns_refuses_those_of_the_table(demo: tupl
     np.testing.assert_array_equal(labels + 1, pl.read_csv(run / "assignments.csv")["cluster"].to_numpy())
 
 
-@pytest.mark.parametrize("model", ["kmeans", "gaussian-mixture", "regression-mixture", "latent-class", "harmonium"])
+@pytest.mark.parametrize(
+    "model", ["kmeans", "gaussian-mixture", "regression-mixture", "discriminative-latent-classes", "harmonium"]
+)
 def test_models_of_standardised_columns_predict_for_the_command_line_alone(
     majorant: Callable[..., Any], tmp_path: Path, model: str
 ) -> None:
     random = np.random.default_rng(0)
     frame = pd.DataFrame(random.normal([50, 3], [9, 0.1], (90, 2)), columns=["a", "b"])
-    frame["y"] = np.where(frame["a"] > 50, 1, 0) if model == "latent-class" else random.normal(size=90)
+    frame["y"] = np.where(frame["a"] > 50, 1, 0) if model == "discriminative-latent-classes" else random.normal(size=90)
     frame.to_csv("t.csv", index=False)
-    target = ["--target", "y"] if model in ("regression-mixture", "latent-class") else []
+    target = ["--target", "y"] if model in ("regression-mixture", "discriminative-latent-classes") else []
     done = majorant("fit", model, "t.csv", "--features", "a,b", *target, "--k", "2", "--standardise", "--out", "run")
     assert (done.status, done.err) == (0, "")
     assert majorant("predict", "run", "t.csv", "--out", "p.csv").status == 0

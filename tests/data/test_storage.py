@@ -241,7 +241,7 @@ class TestTables:
         values = np.linspace(-3.0, 3.0, 40)
         labels = np.where(values < 0, "left", "right")
         rows = open_rows(write({"real": values, "side": labels.tolist()}), ["real"])
-        model = mj.LatentClassClassifier(2, random_state=0).fit(rows, labels)
+        model = mj.DiscriminativeLatentClasses(2, random_state=0).fit(rows, labels)
         assert model.classes_.tolist() == ["left", "right"] and (model.predict(rows) == labels).all()
 
     @pytest.mark.parametrize("kind", [pa.float64(), pa.int32(), pa.bool_()], ids=str)

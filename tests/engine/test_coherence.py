@@ -515,7 +515,7 @@ class TestEstimators:
         far = Biased(Coherence([[0, 80]]))
         for model, target in (
             (mj.RegressionMixture(2, bounds=far), y),
-            (mj.LatentClassClassifier(2, bounds=far), label),
+            (mj.DiscriminativeLatentClasses(2, bounds=far), label),
         ):
             with pytest.raises(ValueError, match="names unit 80, but there are 80 units"):
                 model.fit(x, target)
@@ -537,7 +537,7 @@ class TestEstimators:
         label = (np.arange(80) // 20) % 2
         pairs, at = np.array([[i, i + 1] for i in range(79)]), np.random.default_rng(1).permutation(80)
         one, other = (
-            mj.LatentClassClassifier(
+            mj.DiscriminativeLatentClasses(
                 3, init="random", n_init=1, bounds=Biased(Coherence(edges), eta=0.5), random_state=0
             ).fit(x[rows], label[rows])
             for rows, edges in ((np.arange(80), pairs), (at, np.argsort(at)[pairs]))

@@ -46,7 +46,7 @@ FITS: dict[str, Fit] = {
     "tempered": lambda x: mj.GaussianMixture(3, beta=0.9, n_init=1, random_state=0).fit(stream(x)),
     "lines": lambda x: mj.RegressionMixture(2, init="random", n_init=2, random_state=0).fit(stream(x)),
     "raced lines": lambda x: mj.RegressionMixture(2, random_state=0).fit(stream(x)),
-    "classes": lambda x: mj.LatentClassClassifier(2, random_state=0).fit(x[::30], LABELS[::30]),
+    "classes": lambda x: mj.DiscriminativeLatentClasses(2, random_state=0).fit(x[::30], LABELS[::30]),
 }
 
 

@@ -44,7 +44,7 @@ def run_of(case: str) -> Run:
     if case == "long names":
         X = np.column_stack([X, X @ [[1.0, 0.3], [0.2, 1.0], [0.0, 0.0]]])
         y = np.where(y == "even", "an even number of upper corners", "an odd number of upper corners")
-    model = mj.LatentClassClassifier(k, kernel="rbf" if case == "kernel" else None, random_state=0)
+    model = mj.DiscriminativeLatentClasses(k, kernel="rbf" if case == "kernel" else None, random_state=0)
     model.fit(X, y)
     return Run(model, X, columns, "table.csv", "", y=y)
 
@@ -105,7 +105,7 @@ def test_a_kernel_leaves_no_empty_columns() -> None:
 def test_contrasts_are_those_of_standard_deviations() -> None:
     """What a feature says does not depend on its unit; a constant one says nothing."""
     run = run_of("usual")
-    model, y = mj.LatentClassClassifier(4, alpha=1e-3, random_state=0), run.y
+    model, y = mj.DiscriminativeLatentClasses(4, alpha=1e-3, random_state=0), run.y
     X = np.column_stack([run.X, np.full(80, 3.0)])
     contrasts = model.fit(X, y).class_contrasts_
     average = model.class_weights_ @ model.class_coef_
@@ -138,7 +138,7 @@ def test_from_a_table_on_the_command_line(tmp_path: Path, capsys: Any) -> None:
     out = tmp_path / "run"
     arguments = [
         "fit",
-        "latent-class",
+        "discriminative-latent-classes",
         str(tmp_path / "corners.csv"),
         "--target",
         "kind",
@@ -165,7 +165,17 @@ def test_truth_values_are_spelled_alike_in_labels_and_columns(tmp_path: Path, ca
     assert run.y is not None
     frame = pl.DataFrame(run.X, schema=["u", "v", "noise"]).with_columns(pl.Series("even", run.y == "even"))
     frame.write_csv(tmp_path / "t.csv")
-    fit = ["fit", "latent-class", str(tmp_path / "t.csv"), "--target", "even", "--k", "4", "--random-state", "0"]
+    fit = [
+        "fit",
+        "discriminative-latent-classes",
+        str(tmp_path / "t.csv"),
+        "--target",
+        "even",
+        "--k",
+        "4",
+        "--random-state",
+        "0",
+    ]
     assert main([*fit, "--out", str(tmp_path / "run")]) == 0
     assigned = pl.read_csv(tmp_path / "run" / "assignments.csv", infer_schema=False)
     assert set(assigned["prediction"]) == {"true", "false"}
@@ -179,10 +189,10 @@ def test_a_table_of_answers_and_gaps_tells_what_to_do(shared_data: Path, tmp_pat
     path = shared_data / "latentclass" / "mlbench_HouseVotes84.csv"
     frame = pl.read_csv(path, null_values="NA")
     fit = ["--target", "Class", "--k", "3", "--random-state", "0", "--out", str(tmp_path / "run")]
-    assert main(["fit", "latent-class", str(path), *fit]) == 2
+    assert main(["fit", "discriminative-latent-classes", str(path), *fit]) == 2
     said = " ".join(capsys.readouterr().err.split())
     assert "has no numeric columns" in said
     assert "one column of 0 and 1 for each category, and a missing value as a category of its own" in said
     frame.to_dummies([c for c in frame.columns if c != "Class"]).write_csv(tmp_path / "numbers.csv")
-    assert main(["fit", "latent-class", str(tmp_path / "numbers.csv"), *fit]) == 0
+    assert main(["fit", "discriminative-latent-classes", str(tmp_path / "numbers.csv"), *fit]) == 0
     assert "V4_y" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

@@ -2,6 +2,7 @@
 
 from majorant.models.bag_of_words import ReconfigurableBagOfWords
 from majorant.models.discriminative_clustering import DiscriminativeClustering
+from majorant.models.discriminative_latent_classes import DiscriminativeLatentClasses
 from majorant.models.gaussian_mixture import GaussianMixture
 from majorant.models.harmonium import (
     Bernoulli,
@@ -13,7 +14,6 @@ from majorant.models.harmonium import (
     HarmoniumRegressor,
 )
 from majorant.models.kmeans import KMeans
-from majorant.models.latent_class import LatentClassClassifier
 from majorant.models.latent_svm import LatentSVC
 from majorant.models.prototypes import LatentPrototypeClassifier
 from majorant.models.regression_mixture import RegressionMixture
@@ -24,13 +24,13 @@ __all__ = [
     "Categorical",
     "Chain",
     "DiscriminativeClustering",
+    "DiscriminativeLatentClasses",
     "Gaussian",
     "GaussianMixture",
     "Harmonium",
     "HarmoniumClassifier",
     "HarmoniumRegressor",
     "KMeans",
-    "LatentClassClassifier",
     "LatentPrototypeClassifier",
     "LatentSVC",
     "LatentStructuralSVM",

@@ -20,7 +20,7 @@ from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, Unsav
 FORMAT = 1
 _KIND = "majorant checkpoint"
 PARAMETERS = (
-    "majorant.models.latent_class.family:LatentClasses",
+    "majorant.models.discriminative_latent_classes.family:LatentClasses",
     "majorant.models.regression_mixture.parameters:Regressions",
     "majorant.solvers.gaussian:Mixture",
 )
@@ -37,8 +37,8 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     left out, and one pass over the data tells whether they are the same. Iterations of a bound policy that explores
     are made again.
 
-    Kept are fits of ``GaussianMixture``, ``LatentClassClassifier`` and ``LatentPrototypeClassifier``; of ``KMeans``
-    where rows are streamed or ``algorithm="lloyd"``; of ``RegressionMixture`` with the Gaussian
+    Kept are fits of ``GaussianMixture``, ``DiscriminativeLatentClasses`` and ``LatentPrototypeClassifier``; of
+    ``KMeans`` where rows are streamed or ``algorithm="lloyd"``; of ``RegressionMixture`` with the Gaussian
     family where rows are streamed or ``init="random"``. Of others nothing is kept as a rule: they run from their
     beginning on whatever rows they are given, and where nothing could be kept a warning says so at their end.
 

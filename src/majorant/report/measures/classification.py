@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.models.latent_class.summary import n_described, telling_features
+from majorant.models.discriminative_latent_classes.summary import n_described, telling_features
 from majorant.registry import ModelCard
 from majorant.report.fit import Fit
 from majorant.report.run import Run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from majorant.models.latent_class.summary import MOST_FEATURES
+from majorant.models.discriminative_latent_classes.summary import MOST_FEATURES
 from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.classification import Classification, LatentClass

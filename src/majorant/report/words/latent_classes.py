@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from majorant.models.base import ACTIVE_SHARE
-from majorant.models.latent_class.summary import NO_FEATURES
+from majorant.models.discriminative_latent_classes.summary import NO_FEATURES
 from majorant.report import numbers
 from majorant.report.html import column_name, escaped, shortened
 from majorant.report.measures.classification import Classification, LatentClass

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.models.latent_class.design import Design, make_design
-from majorant.models.latent_class.family import LatentClassFamily
-from majorant.models.latent_class.targets import read_targets
+from majorant.models.discriminative_latent_classes.design import Design, make_design
+from majorant.models.discriminative_latent_classes.family import LatentClassFamily
+from majorant.models.discriminative_latent_classes.targets import read_targets
 
 Array = NDArray[Any]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Chunks
 from majorant.data.measure import Measure, empirical_measure
-from majorant.models.latent_class.labels import PRIOR, IndicatorModel, LabelModel
-from majorant.models.latent_class.targets import Targets
+from majorant.models.discriminative_latent_classes.labels import PRIOR, IndicatorModel, LabelModel
+from majorant.models.discriminative_latent_classes.targets import Targets
 from majorant.solvers.covariance import principal_variances
 from majorant.solvers.rotation import Rotation, rotation
 

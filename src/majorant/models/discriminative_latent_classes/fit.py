@@ -13,10 +13,10 @@ from majorant.data.chunks import Chunks
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.trace import Trace
-from majorant.models.latent_class.design import Design
-from majorant.models.latent_class.family import LatentClasses, LatentClassFamily
-from majorant.models.latent_class.joint import JointCost
-from majorant.models.latent_class.starts import Relaxed, as_start, starts
+from majorant.models.discriminative_latent_classes.design import Design
+from majorant.models.discriminative_latent_classes.family import LatentClasses, LatentClassFamily
+from majorant.models.discriminative_latent_classes.joint import JointCost
+from majorant.models.discriminative_latent_classes.starts import Relaxed, as_start, starts
 from majorant.search.record import StartRecord
 from majorant.solvers.smooth import SmoothResult
 from majorant.starts.restarts import Start
@@ -53,7 +53,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Search:
-    """How latent classes are found; see `LatentClassClassifier` for the parameters.
+    """How latent classes are found; see `DiscriminativeLatentClasses` for the parameters.
 
     Attributes
     ----------

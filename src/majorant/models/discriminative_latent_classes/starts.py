@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from majorant.data.chunks import Block
 from majorant.data.measure import Measure
 from majorant.engine.draws import drawn
-from majorant.models.latent_class.design import Design
-from majorant.models.latent_class.targets import Targets
+from majorant.models.discriminative_latent_classes.design import Design
+from majorant.models.discriminative_latent_classes.targets import Targets
 from majorant.solvers.nearest import squared_distances
 from majorant.starts.ball import ball_relaxation, nearest_groups, softened
 from majorant.starts.quadratic import QuadraticApproximation, principal_axes

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft, entropies, tightest
 from majorant.engine.problem import Bound
-from majorant.models.latent_class.labels import LabelModel
+from majorant.models.discriminative_latent_classes.labels import LabelModel
 from majorant.solvers.logits import LogitSums, log_probabilities, logit_sums, soft_moments
 from majorant.solvers.softmax import SoftmaxProblem
 

@@ -12,9 +12,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.rows import drawn_rows, rows_streamed
 from majorant.data.storage import StoredRows
-from majorant.models.latent_class.design import MOST_AXES, Design, design_of_measure, penalty_of_df
-from majorant.models.latent_class.labels import PRIOR
-from majorant.models.latent_class.targets import Targets
+from majorant.models.discriminative_latent_classes.design import MOST_AXES, Design, design_of_measure, penalty_of_df
+from majorant.models.discriminative_latent_classes.labels import PRIOR
+from majorant.models.discriminative_latent_classes.targets import Targets
 from majorant.solvers.logits import soft_moments
 
 Array = NDArray[np.float64]

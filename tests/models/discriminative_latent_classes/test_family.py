@@ -14,8 +14,8 @@ import majorant as mj
 from majorant.data.chunks import Block
 from majorant.engine.latents import tightest
 from majorant.engine.loop import minimize
-from majorant.models.latent_class.family import LatentClasses, LatentClassFamily
-from majorant.models.latent_class.joint import JointCost
+from majorant.models.discriminative_latent_classes.family import LatentClasses, LatentClassFamily
+from majorant.models.discriminative_latent_classes.joint import JointCost
 
 from .problems import design, family, xor
 
@@ -169,7 +169,7 @@ def test_sparse_rows_and_dense_ones_agree() -> None:
 def test_df_is_a_share_of_the_degrees_of_freedom(
     shape: tuple[int, int], is_sparse: bool, most_axes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("majorant.models.latent_class.design.MOST_AXES", most_axes)
+    monkeypatch.setattr("majorant.models.discriminative_latent_classes.design.MOST_AXES", most_axes)
     g = np.random.default_rng(0)
     X = g.normal(size=shape) * g.gamma(1.0, size=shape[1])
     if is_sparse:

@@ -32,13 +32,13 @@ from majorant.data.measure import empirical_measure
 from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
+from majorant.models.discriminative_latent_classes.design import Design, in_units, make_design, most_rows, unit_of_each
+from majorant.models.discriminative_latent_classes.fit import Found, Search, sampled
+from majorant.models.discriminative_latent_classes.starts import given_responsibilities
+from majorant.models.discriminative_latent_classes.stream import rows_with_labels
+from majorant.models.discriminative_latent_classes.summary import latent_class_summary
+from majorant.models.discriminative_latent_classes.targets import Targets, read_targets
 from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
-from majorant.models.latent_class.design import Design, in_units, make_design, most_rows, unit_of_each
-from majorant.models.latent_class.fit import Found, Search, sampled
-from majorant.models.latent_class.starts import given_responsibilities
-from majorant.models.latent_class.stream import rows_with_labels
-from majorant.models.latent_class.summary import latent_class_summary
-from majorant.models.latent_class.targets import Targets, read_targets
 from majorant.registry import ModelCard, register
 from majorant.search.record import SearchReport
 from majorant.solvers.covariance import deviations_of
@@ -54,7 +54,7 @@ INITS = ("auto", "ball", "relaxation", "random")
 
 @register(
     ModelCard(
-        name="latent-class",
+        name="discriminative-latent-classes",
         title="latent-class classification",
         question="Which hidden classes do the features tell apart, and which label does each one give?",
         kind="classification",
@@ -67,7 +67,7 @@ INITS = ("auto", "ball", "relaxation", "random")
         needs_target=True,
     )
 )
-class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
+class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
     r"""Classification through latent classes: features tell a hidden class, and the class tells the label.
 
     With classes z, features x and labels y
@@ -193,7 +193,7 @@ class LatentClassClassifier(ClassifierMixin, LatentVariableModel):  # type: igno
     >>> corner = g.integers(0, 2, size=(200, 2))
     >>> X = 2 * corner - 1 + 0.3 * g.normal(size=(200, 2))
     >>> y = corner.sum(axis=1) % 2
-    >>> model = mj.LatentClassClassifier(4, random_state=0).fit(X, y)
+    >>> model = mj.DiscriminativeLatentClasses(4, random_state=0).fit(X, y)
     >>> model.score(X, y)
     0.995
     >>> model.n_active_classes_

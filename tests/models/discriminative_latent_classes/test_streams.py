@@ -31,8 +31,8 @@ def parts() -> Iterator[tuple[NDArray[Any], ...]]:
         yield X[a:b], Y[a:b], W[a:b]
 
 
-def fitted(rows: Any, y: Any = None, w: Any = None, **changed: Any) -> mj.LatentClassClassifier:
-    return mj.LatentClassClassifier(4, **{"random_state": 0, **changed}).fit(rows, y, w)
+def fitted(rows: Any, y: Any = None, w: Any = None, **changed: Any) -> mj.DiscriminativeLatentClasses:
+    return mj.DiscriminativeLatentClasses(4, **{"random_state": 0, **changed}).fit(rows, y, w)
 
 
 @pytest.fixture(params=[False, True], ids=["all rows start", "a sample starts"])
@@ -117,6 +117,6 @@ class TestMistakes:
     def test_numbers_that_are_no_labels(self, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ValueError, match="Unknown label type: continuous"):
             fitted(mj.open_rows(lambda: [(X, X[:, 0])]))
-        monkeypatch.setattr("majorant.models.latent_class.stream.MOST_LABELS", 100)
+        monkeypatch.setattr("majorant.models.discriminative_latent_classes.stream.MOST_LABELS", 100)
         with pytest.raises(ValueError, match="y has more than 100 different values"):
             fitted(mj.open_rows(lambda: [(X[:1000], X[:1000, 0]), (X[1000:], X[1000:, 0])]))

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import xlogy
 
 from majorant.data.chunks import Block, Chunks
-from majorant.models.latent_class.family import LatentClasses, LatentClassFamily
+from majorant.models.discriminative_latent_classes.family import LatentClasses, LatentClassFamily
 from majorant.solvers.logits import log_probabilities, soft_moments
 from majorant.solvers.smooth import SmoothResult, lbfgs
 from majorant.solvers.softmax import SoftmaxProblem
