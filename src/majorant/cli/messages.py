@@ -11,6 +11,7 @@ from majorant.cli.errors import listed
 from majorant.models.harmonium.reading import objective_in_words, view_penalty_in_words
 from majorant.results.selection import CAPTION, Selection
 from majorant.search import SearchReport
+from majorant.search.record import named
 from majorant.summary import Block, Table, best_sentences, bound_sentence, counted
 from majorant.summary.text import WIDTH, wrapped
 
@@ -95,9 +96,8 @@ def starts_lines(search: SearchReport, seconds: float | None) -> list[str]:
     optima = counted(search.n_distinct, *(f"distinct {end}" for end in search.ends))
     n = search.n_starts
     if search.n_perturbations:
-        searches = counted(n - search.n_perturbations, "search", "searches")
-        perturbations = counted(search.n_perturbations, "perturbation")
-        return labelled("Search", f"{searches} and {perturbations}{time}, {optima}")
+        made = " and ".join(counted(n, noun) for n, noun in named(n, search.n_perturbations))
+        return labelled("Search", f"{made}{time}, {optima}")
     return labelled("Starts", f"{n} of {n}{time}, {optima}")
 
 
