@@ -6,16 +6,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from majorant.data.measure import empirical_measure
-from majorant.data.rows import Rows
 from majorant.results.certificate import Certificate
 from majorant.solvers.kmeans_bounds import Effort, kmeans_lower_bound
 from majorant.solvers.nearest import assign
-
-MOST_DISTANCES = 1_000_000
-"""A bound comes with every fit of at most so many points times centres, for some hundredths of a second."""
 
 
 def certificate(
@@ -32,14 +27,3 @@ def certificate(
     unit = measure.scale**-2
     solution = f"{len(centres)}-centre solution"
     return Certificate(found.bound * unit, float(moments[:, -1].sum()) * unit, found.method, solution=solution)
-
-
-def quick_bound(rows: Rows, centres: NDArray[Any]) -> float | None:
-    """A bound for about the cost of a fit, in the units of the rows' measure; None where none is known."""
-    points = rows.measure.points
-    if rows.is_stream or sparse.issparse(points) or points.dtype != np.float64:
-        return None
-    if len(points) * len(centres) > MOST_DISTANCES:
-        return None
-    found = kmeans_lower_bound(points, rows.measure.weights, centres, effort="quick")
-    return found.bound if found.bound > 0 else None

@@ -30,7 +30,7 @@ from majorant.data.rows import Rows, rows_in_memory, rows_streamed
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.base import LatentVariableModel
-from majorant.models.kmeans.certify import certificate, quick_bound
+from majorant.models.kmeans.certify import certificate
 from majorant.models.kmeans.search import SEEDED, Found, Search, cluster_weights
 from majorant.registry import ModelCard, register
 from majorant.results.certificate import Certificate
@@ -264,8 +264,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         self.cluster_centers_ = centres.astype(rows.dtype)
         self.inertia_ = float(solution.objective * unit)
         self.n_iter_ = solution.n_iter
-        bound = quick_bound(rows, solution.theta)
-        self.search_ = SearchReport(found.records, "SSE", "min", proved_bound=bound, note=found.note).scaled(unit)
+        self.search_ = SearchReport(found.records, "SSE", "min", note=found.note).scaled(unit)
         self.trace_ = solution.trace.scaled(unit)
 
     def _nearest(self, X: Any) -> NDArray[np.int32]:
