@@ -26,7 +26,7 @@ check: $(VENV)/installed-test
 
 # Tests of pages, command line, files and clusters, which no kernel serves: once is enough.
 COMPUTES := $(addprefix --ignore=tests/,cli data/test_cluster.py persistence plot report summary test_architecture.py test_bad_parameters.py test_docs.py \
-    test_peers_script.py test_release.py test_scale_script.py as_a_user)
+    test_peers_script.py test_release.py test_scale_script.py models/test_guide_model.py as_a_user)
 
 # How tables are read, which calls an estimator must stand, and models in numpy alone are no question of the instruction
 # set; odd numbers in them are one of memory.

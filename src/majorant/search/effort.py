@@ -29,6 +29,8 @@ class Plan:
         Every so many-th round begins anew instead of perturbing; 0: the first one only.
     n_kept : int
         Distinct optima that perturbations begin from.
+    n_beyond : int
+        Perturbations that look for a maximum beyond a rule that may leave one out.
     """
 
     n_starts: int = 24
@@ -38,6 +40,7 @@ class Plan:
     most_rounds: int = 12
     starts_every: int = 2
     n_kept: int = 4
+    n_beyond: int = 24
 
     def at(self, effort: Effort) -> Plan:
         """The plan for less, or for more: a single round of starts, or five times the patience."""

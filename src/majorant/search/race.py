@@ -18,8 +18,8 @@ from majorant.search.record import SAME_OPTIMUM, StartRecord
 
 Theta = TypeVar("Theta")
 
-ROUGH = 1e-8
-"""Tolerance per unit of weight while runs race."""
+FIRST, ROUGH = 1e-7, 1e-8
+"""Tolerances per unit of weight while runs race: in the first heat, and in later ones."""
 MET_OBJECTIVE, MET_FEATURES = 1e-3, 1e-2
 """Runs that are this near each other are on their way to the same place."""
 DISTINCT_FEATURES = 0.1
@@ -233,12 +233,12 @@ class Race(Generic[Theta]):
     def _raced(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Successive halving: a few steps for all, more for the best, to the end for some."""
         contest = self.contest
-        for n_steps, n_kept in contest.plan.race:
-            runs = contest.run(rows, runs, n_steps, ROUGH)
+        for number, (n_steps, n_kept) in enumerate(contest.plan.race):
+            runs = contest.run(rows, runs, n_steps, ROUGH if number else FIRST)
             runs = sorted(self._merged(runs), key=lambda run: run.rank)[:n_kept]
         if not contest.is_sampled:
             return self._finished(rows, runs)
-        runs = sorted(contest.run(rows, runs, contest.max_iter, 10 * ROUGH), key=lambda run: run.rank)
+        runs = sorted(contest.run(rows, runs, contest.max_iter, FIRST), key=lambda run: run.rank)
         return contest.run(contest.whole, self._distinct(runs, 3), contest.max_iter, contest.tol)
 
     def _finished(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
@@ -325,8 +325,8 @@ class Race(Generic[Theta]):
     def _look_beyond_the_rule(self, rows: Any, draws: np.random.Generator) -> None:
         """Perturb the optima free of the rule: there may be a maximum that it leaves out."""
         contest, bases = self.contest, [run.theta for run in self._bank]
-        runs = entrants(contest.perturbed(rows, bases, contest.plan.n_perturbations, draws))
-        runs = self._admissible(contest.run(rows, runs, 15, ROUGH, free=True))[:8]
+        runs = entrants(contest.perturbed(rows, bases, contest.plan.n_beyond, draws))
+        runs = self._admissible(contest.run(rows, runs, 15, FIRST, free=True))[:8]
         runs = self._admissible(contest.run(rows, runs, 40, ROUGH, free=True))
         ends = contest.run(rows, self._distinct(runs, 4), contest.max_iter, contest.tol, free=True)
         self._free += self._admissible(ends)
@@ -342,8 +342,6 @@ class Race(Generic[Theta]):
         Those that the rule held back are let go first: their maximum, if any, lies beyond it.
         """
         contest = self.contest
-        if not contest.has_rule:
-            return None
         held = self._distinct(sorted(self._degenerate, key=lambda run: run.objective), 2)
         ends = contest.run(contest.whole, [*self._free, *held], contest.max_iter, contest.tol, free=True)
         better = (end for end in self._admissible(ends) if end.objective < best.objective - self._same(best.objective))

@@ -27,7 +27,12 @@ MOST_STARTS, STARTS_ON_A_SAMPLE = 64, 32
 def plan_of(n_components: int, is_sampled: bool) -> Plan:
     """The search for a mixture of so many lines."""
     size = STARTS_ON_A_SAMPLE if is_sampled else min(4 * n_components * (n_components + 1), MOST_STARTS)
-    return Plan(n_starts=size, n_perturbations=size, race=((15, max(size // 3, 4)), (40, max(size // 8, 4))))
+    return Plan(
+        n_starts=size,
+        n_perturbations=size,
+        race=((15, max(size // 3, 4)), (40, max(size // 8, 4))),
+        n_beyond=min(16 * n_components, MOST_STARTS),
+    )
 
 
 def kinds_of_starts(size: int) -> tuple[int, int, int]:
