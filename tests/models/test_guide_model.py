@@ -171,3 +171,23 @@ def test_other_values_are_refused_in_words(model_class: Any) -> None:
 def test_bad_parameters_are_refused(model_class: Any, parameters: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match=next(iter(parameters))):
         model_class(**parameters).fit(X)
+
+
+def test_columns_without_an_entry_are_named(model_class: Any) -> None:
+    x = np.column_stack([X, np.full(len(X), np.nan)])
+    with pytest.raises(ValueError, match="column 5 of X has no entry in any row with weight"):
+        model_class(2).fit(x)
+    x[0, 5] = 1
+    with pytest.raises(ValueError, match="column 5 of X has no entry in any row with weight"):
+        model_class(2).fit(x, sample_weight=np.arange(len(X)))
+
+
+def test_rows_of_one_group_have_one_weight(model_class: Any) -> None:
+    with pytest.raises(ValueError, match="rows 0 and 1 are of one group, but have weights 1 and 2"):
+        model_class(2).fit(X, groups=np.arange(len(X)) // 2, sample_weight=np.arange(len(X)) + 1)
+
+
+def test_a_probability_at_its_edge_has_no_standard_error(model_class: Any) -> None:
+    x = np.column_stack([X, np.ones(len(X))])
+    errors = model_class(1).fit(x).standard_errors(x)["probabilities"][0]
+    assert np.isnan(errors[5]) and (errors[:5] > 0).all()

@@ -22,6 +22,7 @@ from majorant._validation import (
     explained,
 )
 from majorant.data.chunks import Block, Chunks
+from majorant.data.rows import unobserved_message
 from majorant.data.storage import mapped, stored_rows
 from majorant.data.units import Units, blocks_of, distinct_units
 from majorant.engine.mixture import Mixture, OnData, Parameters
@@ -92,8 +93,14 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan")
         n = len(X)
         weights = check_sample_weight(sample_weight, n)
+        counted_rows = slice(None) if weights is None else weights > 0
+        unobserved = np.isnan(X[counted_rows]).all(axis=0)
+        if unobserved.any():
+            raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         columns = list(self._columns(X.astype(np.float64, copy=False), fitting=True))
         law, extra, codes = self._law(n, groups, gating, component_labels, fitting=True)
+        if codes is not None and weights is not None:
+            _check_weights_of_groups(weights, codes)
         units: Units = distinct_units([*columns, *extra], weights, codes)
         check_enough_rows(n, "n_components", self.n_components, "component")
         own = units.columns
@@ -467,3 +474,15 @@ def _interval(estimate: Array, errors: Array, z: float) -> tuple[Array, Array]:
             factor = np.exp(z * errors / estimate)
             return estimate / factor, estimate * factor
     return estimate - z * errors, estimate + z * errors
+
+
+def _check_weights_of_groups(weights: Array, codes: NDArray[np.intp]) -> None:
+    """Refuse rows of one group with different weights: the group is weighted, not its rows."""
+    order = np.argsort(codes, kind="stable")
+    differ = np.flatnonzero((codes[order][1:] == codes[order][:-1]) & (weights[order][1:] != weights[order][:-1]))
+    if len(differ):
+        a, b = order[differ[0]], order[differ[0] + 1]
+        raise ValueError(
+            f"rows {a} and {b} are of one group, but have weights {weights[a]:g} and {weights[b]:g}: "
+            "sample_weight weights whole groups, so give all rows of a group the same"
+        )

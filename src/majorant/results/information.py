@@ -29,7 +29,7 @@ class Errors(NamedTuple):
     covariance : ndarray of shape (m, m)
         Of the unconstrained numbers, those of the density first; NaN where the rows do not determine them.
     errors : dict of ndarray
-        By the name of the estimate; NaN where the rows do not determine it.
+        By the name of the estimate; NaN where the rows do not determine it, or it lies at an edge of its range.
     """
 
     covariance: Array
@@ -97,13 +97,16 @@ def standard_errors(on: OnData, theta: Parameters[Any, Any]) -> Errors:
     at = packed(mixture, theta)[0]
     h = STEP * (1 + np.abs(at))
     moved = unpacked(mixture, np.concatenate([at + np.diag(h), at - np.diag(h)]), theta)
-    named = {**mixture.density.describe(moved.density), **mixture.law.describe(moved.law)}
+    own = mixture.density.describe(moved.density)
+    named = {**own, **mixture.law.describe(moved.law)}
     errors = {}
     for name, values in named.items():
         slopes = ((values[: len(at)] - values[len(at) :]).reshape(len(at), -1)) / (2 * h[:, None])
         with np.errstate(invalid="ignore"):
             known = np.einsum("ij,ik,kj->j", slopes, np.nan_to_num(covariance), slopes)
         unknown = np.abs(slopes[np.isnan(np.diag(covariance))]).sum(axis=0) > 1e-12
+        if name in own:  # a number that does not move with its logit lies at an edge of its range
+            unknown |= np.abs(slopes).max(axis=0, initial=0.0) < 1e-10
         errors[name] = np.where(unknown, np.nan, np.sqrt(np.maximum(known, 0))).reshape(values.shape[1:])
     return Errors(covariance, errors)
 
