@@ -66,7 +66,7 @@ def problem(density: str, law: str, seed: int = 0, *, beta: float = 1.0, weights
     """A mixture on its data."""
     which, extra = laws(seed)[law]
     mixture = Mixture(DENSITIES[density](), which, K, beta)
-    source = blocks_of([*columns_of(density, seed), *extra], weights, whole=False)
+    source = blocks_of([*columns_of(density, seed), *extra], weights)
     return OnData(mixture, Chunks(source))
 
 

@@ -137,7 +137,7 @@ def test_what_bound_policies_cannot_do_is_refused_in_words(law: str) -> None:
 def test_the_objective_at_a_temperature_is_the_free_energy(beta: float) -> None:
     x = (np.random.default_rng(0).random((7, 2)) < 0.5).astype(float)
     mixture = Mixture(Bernoulli(2), Independent(), 2, beta)
-    on = OnData(mixture, Chunks(blocks_of([x], None, whole=False)))
+    on = OnData(mixture, Chunks(blocks_of([x], None)))
     theta = mixture.started(np.random.default_rng(1).dirichlet(np.ones(2), (1, 7)).transpose(0, 2, 1).copy(), on.data)
     p, w = theta.density[0], theta.law.weights[0]
     total = 0.0

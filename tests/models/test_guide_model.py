@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 import majorant as mj
@@ -191,3 +193,42 @@ def test_a_probability_at_its_edge_has_no_standard_error(model_class: Any) -> No
     x = np.column_stack([X, np.ones(len(X))])
     errors = model_class(1).fit(x).standard_errors(x)["probabilities"][0]
     assert np.isnan(errors[5]) and (errors[:5] > 0).all()
+
+
+@pytest.mark.parametrize("more", [(), ("gating",), ("component_labels",), ("gating", "component_labels")], ids=str)
+def test_groups_are_whole_where_rows_fill_several_blocks(model_class: Any, more: tuple[str, ...]) -> None:
+    """The log-likelihood of groups by its definition, on more distinct rows than a block holds."""
+    random = np.random.default_rng(3)
+    g, n = 6000, 18_000
+    z = np.repeat(random.integers(0, 2, g), 3)
+    x = (random.random((n, 5)) < P[z]).astype(float)
+    x[random.random(x.shape) < 0.15] = np.nan
+    gate = np.repeat(random.normal(size=g), 3) + z
+    labels = np.where(np.repeat(random.random(g) < 0.1, 3), z, -1)
+    known = {"gating": gate, "component_labels": labels}
+    groups = np.repeat(np.arange(g), 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a few steps show what the sum is
+        model = model_class(2, random_state=0, effort="fast", max_iter=10).fit(
+            x, groups=groups, **{name: known[name] for name in more}
+        )
+    cells = np.where(np.nan_to_num(x)[None] == 1, np.log(model.probabilities_[:, None]), 0.0)
+    cells += np.where(x[None] == 0, np.log1p(-model.probabilities_[:, None]), 0.0)
+    joint = cells.sum(axis=2).reshape(2, g, 3).sum(axis=2)
+    if "gating" in more:
+        table = np.column_stack([np.ones(g), (gate[::3] - model.gating_center_) / model.gating_scale_])
+        logits = model.gating_coef_ @ table.T
+        joint += logits - np.logaddexp.reduce(logits, axis=0)
+    else:
+        joint += np.log(model.weights_)[:, None]
+    if "component_labels" in more:
+        seen = labels[::3]
+        # Components are numbered by weight after a fit: match them by their probabilities.
+        order = np.argsort([np.abs(P - p).sum(axis=1).argmin() for p in model.probabilities_])
+        mine = np.where(seen >= 0, order[seen], -1)
+        joint = np.where((mine >= 0) & (np.arange(2)[:, None] != mine), -np.inf, joint)
+    assert model.log_likelihood_ == pytest.approx(float(np.logaddexp.reduce(joint, axis=0).sum()), rel=1e-10)
+    keywords = {"gating": gate} if "gating" in more else {}
+    q = model.predict_proba(x, groups=groups, **keywords).reshape(g, 3, 2)
+    np.testing.assert_array_equal(q[:, 0], q[:, 1])
+    np.testing.assert_array_equal(q[:, 0], q[:, 2])

@@ -83,15 +83,17 @@ def row_weight(weights: NDArray[np.float64] | None) -> float:
     return 1.0 if (positive == np.rint(positive)).all() else float(positive.mean())
 
 
-def blocks_of(columns: Sequence[Any], weights: NDArray[np.float64] | None, *, whole: bool) -> InMemory:
-    """Cut rows into blocks; with `whole`, none of which cuts a group, told by the last column."""
+def blocks_of(
+    columns: Sequence[Any], weights: NDArray[np.float64] | None, groups: NDArray[np.intp] | None = None
+) -> InMemory:
+    """Cut rows into blocks, none of which cuts a group; rows of a group lie together."""
     source = InMemory(*columns, weights=weights)
-    if not whole or source.n_blocks == 1:
+    if groups is None or source.n_blocks == 1:
         return source
-    begins = np.flatnonzero(np.append(True, columns[-1][1:] != columns[-1][:-1]))
+    begins = np.flatnonzero(np.append(True, groups[1:] != groups[:-1]))
     size = len(next(source.blocks()))
-    edges = np.unique(begins[np.searchsorted(begins, np.arange(0, source.n_units, size))[:-1]])
-    return InMemory(*columns, weights=weights, edges=edges)
+    nearest = np.searchsorted(begins, np.arange(0, source.n_units, size), side="right") - 1
+    return InMemory(*columns, weights=weights, edges=np.unique(begins[nearest]))
 
 
 def _grouped(

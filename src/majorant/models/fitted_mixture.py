@@ -39,13 +39,17 @@ MOST_SHOWN = 20
 
 
 class Rows(NamedTuple):
-    """Rows of a fit: columns of the density, then of the law; weights, and where each given row is among them."""
+    """Rows of a fit: columns of the density, then of the law; weights, and where each given row is among them.
+
+    Where there are groups, they are told once more, so that no block cuts one.
+    """
 
     columns: tuple[Any, ...]
     weights: Array
     positions: NDArray[np.intp]
     row_weight: float
     n_rows: float
+    groups: NDArray[np.intp] | None = None
 
 
 class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
@@ -103,10 +107,11 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             _check_weights_of_groups(weights, codes)
         units: Units = distinct_units([*columns, *extra], weights, codes)
         check_enough_rows(n, "n_components", self.n_components, "component")
-        own = units.columns
+        own, numbers = units.columns, None
         if codes is not None:  # the law of groups reads the group first, then the columns of the law within
-            own = (*own[: len(columns)], own[-1], *own[len(columns) : -1])
-        return Rows(own, units.weights, units.positions, units.row_weight, units.n_rows), law
+            numbers = own[-1]
+            own = (*own[: len(columns)], numbers, *own[len(columns) : -1])
+        return Rows(own, units.weights, units.positions, units.row_weight, units.n_rows, numbers), law
 
     def _law(
         self, n: int, groups: Any, gating: Any, component_labels: Any, *, fitting: bool
@@ -198,7 +203,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
         with threadpool_limits(limits=1, user_api="blas"):
             if source is None:
-                data = Chunks(blocks_of(columns, None, whole=codes is not None), n_jobs=self.n_jobs)
+                data = Chunks(blocks_of(columns, None, None if codes is None else codes[order]), n_jobs=self.n_jobs)
             else:
                 data = Chunks(
                     mapped(source, lambda x: np.column_stack(self._columns(x.astype(np.float64), fitting=False))),
@@ -360,9 +365,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         model = deepcopy(self)
         rows, law = model._rows_in_memory(X, sample_weight, groups, gating, None)
         mixture = Mixture(self._density(), law, len(self.weights_), float(self.beta))
-        data = Chunks(
-            blocks_of(rows.columns, rows.weights / rows.row_weight, whole=groups is not None), n_jobs=self.n_jobs
-        )
+        data = Chunks(blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups), n_jobs=self.n_jobs)
         with threadpool_limits(limits=1, user_api="blas"):
             return standard_errors(OnData(mixture, data), self._theta())
 

@@ -180,7 +180,7 @@ class MixtureEstimator(FittedMixture):
             source = stored_rows(X)
             if source is None:
                 rows, law = self._rows_in_memory(X, sample_weight, groups, gating, component_labels)
-                data = self._chunks(rows.columns, rows.weights)
+                data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
             else:
                 refused = {"groups": groups, "gating": gating, "component_labels": component_labels}
                 rows, law, data = self._rows_streamed(source, sample_weight, refused, draws)
@@ -228,9 +228,6 @@ class MixtureEstimator(FittedMixture):
         rows = Rows(units.columns, units.weights, units.positions, unit, source.total_weight / unit)
         return rows, Independent(), data
 
-    def _chunks(self, columns: tuple[Any, ...], weights: Array) -> Chunks:
-        return Chunks(blocks_of(columns, weights, whole=False), n_jobs=self.n_jobs)
-
     def _fit(self, mixture: Mixture, rows: Rows, data: Chunks, draws: np.random.Generator) -> None:
         contest = self._contest(mixture, rows)
         is_stream = data.n_units != len(rows.weights)
@@ -263,9 +260,7 @@ class MixtureEstimator(FittedMixture):
             plan=self._plan().at(self.effort),
             tol=float(self.tol),
             max_iter=int(self.max_iter),
-            data=lambda *columns, weights: Chunks(
-                blocks_of(columns, weights, whole=not mixture.law.rows_are_units), n_jobs=self.n_jobs
-            ),
+            data=lambda *columns, weights: Chunks(blocks_of(columns, weights, rows.groups), n_jobs=self.n_jobs),
             least_size=self.least_size,
             row_weight=rows.row_weight,
         )
