@@ -18,6 +18,8 @@ from typer.testing import CliRunner
 import majorant as mj
 from majorant import registry
 from majorant.cli.app import app
+from majorant.densities import Bernoulli, Poisson, Product
+from majorant.models.mixture import MixtureEstimator
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "writing_a_model.md"
 FILE = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)[0]
@@ -232,3 +234,58 @@ def test_groups_are_whole_where_rows_fill_several_blocks(model_class: Any, more:
     q = model.predict_proba(x, groups=groups, **keywords).reshape(g, 3, 2)
     np.testing.assert_array_equal(q[:, 0], q[:, 1])
     np.testing.assert_array_equal(q[:, 0], q[:, 2])
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_criteria_are_of_the_units_of_the_fit(model_class: Any, weighted: bool) -> None:
+    """Of groups the likelihood is theirs; rows are counted, as in mixtures of regressions."""
+    groups = np.arange(len(X)) // 2
+    w = np.repeat(RANDOM.integers(1, 4, len(X) // 2), 2) if weighted else None
+    n = len(X) if w is None else w.sum()
+    labels = np.where(groups % 5 == 0, 0, -1)
+    for keywords in ({"groups": groups}, {"component_labels": labels}, {"groups": groups, "component_labels": labels}):
+        model = model_class(2, random_state=0).fit(X, sample_weight=w, **keywords)
+        if "component_labels" in keywords and model.predict(X[labels == 0]).mean() > 0.5:
+            keywords["component_labels"] = np.where(labels == 0, 1, -1)  # components are numbered by weight after a fit
+        aic, bic = model.aic(X, w, **keywords), model.bic(X, w, **keywords)
+        assert aic == pytest.approx(-2 * model.log_likelihood_ + 2 * model.n_parameters_, rel=1e-10)
+        assert bic == pytest.approx(-2 * model.log_likelihood_ + np.log(n) * model.n_parameters_, rel=1e-10)
+        assert model.icl(X, w, **keywords) >= bic
+    chosen = mj.select(model_class(random_state=0), X, n_components=[1, 2], fit_params={"groups": groups})
+    for candidate in chosen.candidates:
+        p = model_class(candidate.size).fit(X, groups=groups).n_parameters_
+        assert candidate.value == pytest.approx(-2 * candidate.objective + np.log(len(X)) * p, rel=1e-10)
+
+
+def test_groups_of_one_row_have_the_criteria_of_rows(model_class: Any, fitted: Any) -> None:
+    grouped = model_class(2, random_state=0).fit(X, groups=np.arange(len(X)))
+    for name in ("aic", "bic", "icl"):
+        of_groups = getattr(grouped, name)(X, groups=np.arange(len(X)))
+        assert of_groups == pytest.approx(getattr(fitted, name)(X), rel=1e-7)
+    with pytest.raises(ValueError, match="give groups"):
+        grouped.bic(X)
+
+
+@pytest.mark.parametrize(("wrong", "said"), [(-2, "got -2"), (5, "got 5")])
+def test_labels_out_of_range_are_told(model_class: Any, wrong: int, said: str) -> None:
+    labels = np.zeros(len(X), dtype=int)
+    labels[3] = wrong
+    with pytest.raises(ValueError, match=said):
+        model_class(2).fit(X, component_labels=labels)
+
+
+def test_a_density_of_several_columns_is_fitted_to_a_stream(tmp_path: Path) -> None:
+    class Mixed(MixtureEstimator):
+        def _columns(self, X: Any, *, fitting: bool) -> tuple[Any, ...]:
+            return X[:, :3], X[:, 3:]
+
+        def _density(self) -> Any:
+            return Product([("answers", Bernoulli(3)), ("counts", Poisson(2))])
+
+    table = np.column_stack([X[:, :3], RANDOM.poisson(3 + 4 * Z[:, None], (len(X), 2))])
+    pl.DataFrame(table, schema=list("abcde")).write_parquet(tmp_path / "x.parquet")
+    memory = Mixed(2, random_state=0).fit(table)
+    rows = mj.open_rows(tmp_path / "x.parquet")
+    streamed = Mixed(2, random_state=0).fit(rows)
+    assert streamed.log_likelihood_ == pytest.approx(memory.log_likelihood_, rel=1e-8)
+    assert streamed.bic(rows) == pytest.approx(memory.bic(table), rel=1e-8)

@@ -83,6 +83,23 @@ def row_weight(weights: NDArray[np.float64] | None) -> float:
     return 1.0 if (positive == np.rint(positive)).all() else float(positive.mean())
 
 
+def check_group_weights(weights: NDArray[np.float64], codes: NDArray[np.intp]) -> None:
+    """Refuse rows of one group with different weights: the group is weighted, not its rows.
+
+    Raises
+    ------
+    ValueError
+    """
+    order = np.argsort(codes, kind="stable")
+    differ = np.flatnonzero((codes[order][1:] == codes[order][:-1]) & (weights[order][1:] != weights[order][:-1]))
+    if len(differ):
+        a, b = order[differ[0]], order[differ[0] + 1]
+        raise ValueError(
+            f"rows {a} and {b} are of one group, but have weights {weights[a]:g} and {weights[b]:g}: "
+            "sample_weight weights whole groups, so give all rows of a group the same"
+        )
+
+
 def blocks_of(
     columns: Sequence[Any], weights: NDArray[np.float64] | None, groups: NDArray[np.intp] | None = None
 ) -> InMemory:

@@ -242,6 +242,11 @@ class Mixture:
         statistics = self.density.statistics(theta.density, rows, found.responsibilities)
         return Seen(-found.log_likelihood, Sums(statistics, found.statistics)), found.entropy
 
+    def likelihood(self, theta: Parameters[Any, Any], block: Block) -> tuple[float, float]:
+        """Minus the log-likelihood of a block for one run, and the entropy of the responsibilities of its units."""
+        seen, entropy = self._pass(theta, block)
+        return float(seen.objective[0]), float(entropy[0])
+
     def parts(self, block: Block) -> tuple[Block, Block]:
         """The block as the density sees it, and as the law does."""
         n = self.density.n_columns

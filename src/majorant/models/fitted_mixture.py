@@ -21,21 +21,18 @@ from majorant._validation import (
     check_sample_weight,
     explained,
 )
-from majorant.data.chunks import Block, Chunks
+from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.rows import unobserved_message
-from majorant.data.storage import mapped, stored_rows
-from majorant.data.units import Units, blocks_of, distinct_units
+from majorant.data.storage import StoredRows, stored_rows
+from majorant.data.units import Units, blocks_of, check_group_weights, distinct_units
 from majorant.engine.mixture import Mixture, OnData, Parameters
 from majorant.laws import Gated, Grouped, Independent, Known
 from majorant.models.base import LatentVariableModel
-from majorant.registry import card_of
+from majorant.models.mixture_summary import mixture_summary
 from majorant.results.information import Errors, standard_errors
-from majorant.summary import Block as Section
-from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block
+from majorant.summary import Summary
 
 Array = NDArray[np.float64]
-MOST_SHOWN = 20
-"""Components and numbers of each up to which a summary shows estimates."""
 
 
 class Rows(NamedTuple):
@@ -66,6 +63,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     regular_: bool
     degeneracy_: str
     n_rows_: float
+    is_grouped_: bool
     n_iter_: int
     weights_: Array
     log_likelihood_: float
@@ -104,7 +102,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         columns = list(self._columns(X.astype(np.float64, copy=False), fitting=True))
         law, extra, codes = self._law(n, groups, gating, component_labels, fitting=True)
         if codes is not None and weights is not None:
-            _check_weights_of_groups(weights, codes)
+            check_group_weights(weights, codes)
         units: Units = distinct_units([*columns, *extra], weights, codes)
         check_enough_rows(n, "n_components", self.n_components, "component")
         own, numbers = units.columns, None
@@ -130,7 +128,8 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
                     f"{labels.dtype} of shape {labels.shape}"
                 )
             if labels.max() >= self.n_components or labels.min() < -1:
-                raise ValueError(f"component_labels must be from -1 to {self.n_components - 1}; got {labels.max()}")
+                wrong = int(labels.max() if labels.max() >= self.n_components else labels.min())
+                raise ValueError(f"component_labels must be from -1 to {self.n_components - 1}; got {wrong}")
             law, extra = Known(law), [labels.astype(np.intp), *extra]
         codes = None
         if groups is not None:
@@ -151,6 +150,10 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         elif table.shape[1] != len(self.gating_center_):
             raise ValueError(f"gating has {table.shape[1]} columns; the fit had {len(self.gating_center_)}")
         return np.column_stack([np.ones(n), (table - self.gating_center_) / self.gating_scale_])
+
+    def _columns_of(self, source: StoredRows) -> Mapped:
+        """The columns of a stream that the density reads."""
+        return Mapped(source, lambda block: self._columns(block.columns[0].astype(np.float64), fitting=False))
 
     # Rows
 
@@ -205,10 +208,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             if source is None:
                 data = Chunks(blocks_of(columns, None, None if codes is None else codes[order]), n_jobs=self.n_jobs)
             else:
-                data = Chunks(
-                    mapped(source, lambda x: np.column_stack(self._columns(x.astype(np.float64), fitting=False))),
-                    n_jobs=self.n_jobs,
-                )
+                data = Chunks(self._columns_of(source), n_jobs=self.n_jobs)
             both = np.empty((n, k + 1))
             both[order] = data.map_rows(visit, (k + 1,))
         return both[:, 0], both[:, 1:]
@@ -305,69 +305,114 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     # Criteria and errors
 
-    def _criterion(self, X: Any, sample_weight: Any, price: float | None, gating: Any) -> tuple[float, Array, Array]:
-        density, q = self._joint(X, None, gating)
-        w = check_sample_weight(sample_weight, len(density))
-        w = np.ones(len(density)) if w is None else w
-        penalty = np.log(w.sum()) if price is None else price
-        return float(-2 * (w @ density) + penalty * self.n_parameters_), q, w
+    def _on(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any = None) -> tuple[OnData, Rows]:
+        """The fitted mixture on rows in memory; weights that are no whole numbers count average rows."""
+        check_is_fitted(self)
+        rows, law = deepcopy(self)._rows_in_memory(X, sample_weight, groups, gating, labels)
+        mixture = Mixture(self._density(), law, len(self.weights_), float(self.beta))
+        data = Chunks(blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups), n_jobs=self.n_jobs)
+        return OnData(mixture, data), rows
 
-    def aic(self, X: Any, sample_weight: Any = None, *, gating: Any = None) -> float:
+    def _criterion(
+        self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any
+    ) -> tuple[float, float, float]:
+        """Minus twice the log-likelihood, the weight of the rows, and the entropy of the responsibilities."""
+        check_is_fitted(self)
+        if self.is_grouped_ and groups is None:
+            raise ValueError(
+                "rows of one group have one component in this fit: give groups, or the likelihood is of other units"
+            )
+        if groups is None and labels is None:
+            density, q = self._joint(X, None, gating)
+            given = check_sample_weight(sample_weight, len(density))
+            w = np.ones(len(density)) if given is None else given
+            entropy = -np.sum(q * np.log(np.where(q > 0, q, 1.0)), axis=1)
+            return float(-2 * (w @ density)), float(w.sum()), float(w @ entropy)
+        on, rows = self._on(X, sample_weight, groups, gating, labels)
+        theta = self._theta()
+        with threadpool_limits(limits=1, user_api="blas"):
+            both = on.data.map_sum(lambda block: np.array(on.mixture.likelihood(theta, block)))
+        deviance, entropy_sum = (2 * both[0] * rows.row_weight, both[1] * rows.row_weight)
+        return float(deviance), float(rows.weights.sum()), float(entropy_sum)
+
+    def aic(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        component_labels: Any = None,
+    ) -> float:
         """Akaike's information criterion on rows: smaller is better.
 
         Parameters
         ----------
-        X, gating
-            As for `predict_proba`.
+        X, groups, gating, component_labels
+            As for `fit`; where the fit had groups they must be given.
         sample_weight : array-like of shape (n_samples,), optional
+            Nonnegative weights.
 
         Returns
         -------
         float
         """
-        return self._criterion(X, sample_weight, 2.0, gating)[0]
+        return self._criterion(X, sample_weight, groups, gating, component_labels)[0] + 2 * self.n_parameters_
 
-    def bic(self, X: Any, sample_weight: Any = None, *, gating: Any = None) -> float:
+    def bic(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        component_labels: Any = None,
+    ) -> float:
         """Bayesian information criterion on rows: smaller is better.
 
         Parameters
         ----------
-        X, gating
-            As for `predict_proba`.
+        X, groups, gating, component_labels
+            As for `fit`; where the fit had groups they must be given.
         sample_weight : array-like of shape (n_samples,), optional
-            Its sum is taken for the number of rows.
+            Its sum is taken for the number of rows; rows count, not groups.
 
         Returns
         -------
         float
         """
-        return self._criterion(X, sample_weight, None, gating)[0]
+        deviance, n, _ = self._criterion(X, sample_weight, groups, gating, component_labels)
+        return float(deviance + np.log(n) * self.n_parameters_)
 
-    def icl(self, X: Any, sample_weight: Any = None, *, gating: Any = None) -> float:
+    def icl(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        component_labels: Any = None,
+    ) -> float:
         """Integrated completed likelihood: the BIC plus twice the entropy of the responsibilities.
 
         Parameters
         ----------
-        X, gating
-            As for `predict_proba`.
+        X, groups, gating, component_labels
+            As for `fit`; where the fit had groups they must be given.
         sample_weight : array-like of shape (n_samples,), optional
+            As for `bic`.
 
         Returns
         -------
         float
         """
-        bic, q, w = self._criterion(X, sample_weight, None, gating)
-        entropy = -np.sum(q * np.log(np.where(q > 0, q, 1.0)), axis=1)
-        return bic + 2 * float(w @ entropy)
+        deviance, n, entropy = self._criterion(X, sample_weight, groups, gating, component_labels)
+        return float(deviance + np.log(n) * self.n_parameters_ + 2 * entropy)
 
     def _errors(self, X: Any, sample_weight: Any, groups: Any, gating: Any) -> Errors:
-        check_is_fitted(self)
-        model = deepcopy(self)
-        rows, law = model._rows_in_memory(X, sample_weight, groups, gating, None)
-        mixture = Mixture(self._density(), law, len(self.weights_), float(self.beta))
-        data = Chunks(blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups), n_jobs=self.n_jobs)
+        on, _ = self._on(X, sample_weight, groups, gating)
         with threadpool_limits(limits=1, user_api="blas"):
-            return standard_errors(OnData(mixture, data), self._theta())
+            return standard_errors(on, self._theta())
 
     def standard_errors(
         self, X: Any, sample_weight: Any = None, *, groups: Any = None, gating: Any = None
@@ -417,47 +462,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     # Words
 
     def _summary(self) -> Summary:
-        card, k = card_of(self), len(self.weights_)
-        left = [Fact("log-likelihood", self.log_likelihood_, 3), Fact("rows", self.n_rows_, 0)]
-        right = [Fact("parameters", self.n_parameters_), Fact("solution", "regular" if self.regular_ else "degenerate")]
-        blocks = [
-            search_block(self.search_),
-            Section("FIT", f"reached in {counted(self.n_iter_, 'iteration')}", (Facts("fit", left, right),)),
-            self._components_block(card.part),
-        ]
-        return Summary(
-            f"{card.title}, {counted(k, card.part)}",
-            counted(self.n_features_in_, "feature"),
-            blocks,
-            [] if self.regular_ else [self.degeneracy_],
-        )
-
-    def _components_block(self, part: str) -> Section:
-        """Weights and estimates of each component, numbered from 1."""
-        k = len(self.weights_)
-        tables: list[Table | str] = [
-            Table(
-                "components",
-                [Column(part), Column("share", 3)],
-                [(j + 1, float(share)) for j, share in enumerate(self.weights_)],
-            )
-        ]
-        for name in self.estimate_names_:
-            values = np.asarray(getattr(self, f"{name}_"), dtype=np.float64).reshape(k, -1)
-            if name == "weights":
-                continue
-            if k > MOST_SHOWN or values.shape[1] > MOST_SHOWN:
-                tables.append(f"{counted(values.shape[1], 'number')} of each {part} are in {name}_.")
-                continue
-            columns = [Column(name.replace("_", " ")), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
-            names = self._names_of(name, values.shape[1])
-            tables.append(Table(name, columns, [(names[i], *map(float, values[:, i])) for i in range(values.shape[1])]))
-        return Section(f"{part.upper()}S", "", tuple(tables))
-
-    def _names_of(self, estimate: str, size: int) -> list[str]:
-        """What the numbers of an estimate are called: columns where there is one for each."""
-        features = self._feature_names()
-        return features if len(features) == size else [str(i + 1) for i in range(size)]
+        return mixture_summary(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -477,15 +482,3 @@ def _interval(estimate: Array, errors: Array, z: float) -> tuple[Array, Array]:
             factor = np.exp(z * errors / estimate)
             return estimate / factor, estimate * factor
     return estimate - z * errors, estimate + z * errors
-
-
-def _check_weights_of_groups(weights: Array, codes: NDArray[np.intp]) -> None:
-    """Refuse rows of one group with different weights: the group is weighted, not its rows."""
-    order = np.argsort(codes, kind="stable")
-    differ = np.flatnonzero((codes[order][1:] == codes[order][:-1]) & (weights[order][1:] != weights[order][:-1]))
-    if len(differ):
-        a, b = order[differ[0]], order[differ[0] + 1]
-        raise ValueError(
-            f"rows {a} and {b} are of one group, but have weights {weights[a]:g} and {weights[b]:g}: "
-            "sample_weight weights whole groups, so give all rows of a group the same"
-        )

@@ -26,7 +26,7 @@ from majorant._validation import (
 )
 from majorant.data.chunks import Chunks
 from majorant.data.rows import drawn_rows
-from majorant.data.storage import StoredRows, mapped, stored_rows
+from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import blocks_of, distinct_units, row_weight
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, descend
@@ -90,6 +90,8 @@ class MixtureEstimator(FittedMixture):
     regular_ : bool
         Whether the solution is regular; if not, ``degeneracy_`` says why.
     degeneracy_ : str
+    is_grouped_ : bool
+        Whether rows of one group had one component; criteria then ask for the groups.
     search_ : SearchReport
     trace_ : Trace
         Minus the log-likelihood, step by step.
@@ -218,12 +220,7 @@ class MixtureEstimator(FittedMixture):
         sample, w = np.concatenate(parts), np.concatenate(weights)
         columns = self._columns(sample, fitting=True)
         units = distinct_units(columns, w if source.has_weights else None)
-
-        def own_columns(x: NDArray[Any]) -> NDArray[Any]:
-            found = self._columns(x.astype(np.float64), fitting=False)
-            return np.column_stack(found) if len(found) > 1 else found[0]
-
-        data = Chunks(mapped(source, own_columns), n_jobs=self.n_jobs)
+        data = Chunks(self._columns_of(source), n_jobs=self.n_jobs)
         unit = row_weight(w if source.has_weights else None)
         rows = Rows(units.columns, units.weights, units.positions, unit, source.total_weight / unit)
         return rows, Independent(), data
@@ -324,6 +321,7 @@ class MixtureEstimator(FittedMixture):
         self.log_likelihood_ = -float(ends.objective[0])
         self.n_parameters_ = mixture.n_parameters
         self.n_rows_ = rows.n_rows
+        self.is_grouped_ = rows.groups is not None
         self.converged_ = bool(ends.converged[0])
         self.regular_, self.degeneracy_ = found.best.is_regular, found.best.degenerate
         path = [*found.best.path, *(ends.paths[0] if ends.paths else [])]

@@ -66,7 +66,9 @@ class Memberships(Fit):
     @cached_property
     def criteria(self) -> dict[str, float]:
         """The criteria that the model has, by name; lower is better."""
-        found = {}
+        found: dict[str, float] = {}
+        if getattr(self.run.estimator, "is_grouped_", False):  # a run knows no groups, and rows are other units
+            return found
         for name in CRITERIA:
             method = getattr(self.run.estimator, name, None)
             if method is None:

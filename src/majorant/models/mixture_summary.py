@@ -1,0 +1,61 @@
+"""The page of any fitted mixture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from majorant.registry import card_of
+from majorant.summary import Block as Section
+from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block
+
+MOST_SHOWN = 20
+"""Components and numbers of each up to which a summary shows estimates."""
+
+
+def mixture_summary(model: Any) -> Summary:
+    """Tell the search, the fit, and the estimates of each component."""
+    card, k = card_of(model), len(model.weights_)
+    left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0)]
+    right = [Fact("parameters", model.n_parameters_), Fact("solution", "regular" if model.regular_ else "degenerate")]
+    blocks = [
+        search_block(model.search_),
+        Section("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (Facts("fit", left, right),)),
+        components_block(model, card.part),
+    ]
+    return Summary(
+        f"{card.title}, {counted(k, card.part)}",
+        counted(model.n_features_in_, "feature"),
+        blocks,
+        [] if model.regular_ else [model.degeneracy_],
+    )
+
+
+def components_block(model: Any, part: str) -> Section:
+    """Weights and estimates of each component, numbered from 1."""
+    k = len(model.weights_)
+    tables: list[Table | str] = [
+        Table(
+            "components",
+            [Column(part), Column("share", 3)],
+            [(j + 1, float(share)) for j, share in enumerate(model.weights_)],
+        )
+    ]
+    for name in model.estimate_names_:
+        values = np.asarray(getattr(model, f"{name}_"), dtype=np.float64).reshape(k, -1)
+        if name == "weights":
+            continue
+        if k > MOST_SHOWN or values.shape[1] > MOST_SHOWN:
+            tables.append(f"{counted(values.shape[1], 'number')} of each {part} are in {name}_.")
+            continue
+        columns = [Column(name.replace("_", " ")), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
+        names = names_of(model, values.shape[1])
+        tables.append(Table(name, columns, [(names[i], *map(float, values[:, i])) for i in range(values.shape[1])]))
+    return Section(f"{part.upper()}S", "", tuple(tables))
+
+
+def names_of(model: Any, size: int) -> list[str]:
+    """What the numbers of an estimate are called: columns where there is one for each."""
+    features = model._feature_names()
+    return features if len(features) == size else [str(i + 1) for i in range(size)]
