@@ -133,7 +133,7 @@ def _grouped(
     for new, key in enumerate(sorted(known, key=lambda k: (len(k), k))):
         alike = known[key]
         members = order[begins[alike[0]] : ends[alike[0]]]
-        total = float(np.sum([weights[order[begins[g]]] for g in alike]))
+        total = float(np.sum(np.sort([weights[order[begins[g]]] for g in alike])))
         for g in alike:
             positions[order[begins[g] : ends[g]]] = placed + np.arange(len(members))
         rows.append(members)

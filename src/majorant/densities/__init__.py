@@ -3,5 +3,17 @@
 from majorant.densities.categorical import Categorical
 from majorant.densities.natural import Bernoulli, Natural, Poisson
 from majorant.densities.product import Product
+from majorant.densities.regression import GaussianRegression, Predictors, Regression
+from majorant.densities.variance_rule import VarianceRule
 
-__all__ = ["Bernoulli", "Categorical", "Natural", "Poisson", "Product"]
+__all__ = [
+    "Bernoulli",
+    "Categorical",
+    "GaussianRegression",
+    "Natural",
+    "Poisson",
+    "Predictors",
+    "Product",
+    "Regression",
+    "VarianceRule",
+]

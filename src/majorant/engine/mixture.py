@@ -115,6 +115,15 @@ class Bounded(Protocol):
         ...
 
 
+@runtime_checkable
+class Rounded(Protocol):
+    """A density whose expected log density may lose more digits than its size says."""
+
+    def rounding(self, statistics: Array, theta: Any) -> Array:
+        """What rounding may add to an objective, one number a run."""
+        ...
+
+
 @dataclass(frozen=True)
 class Posterior:
     """What a law makes of log densities.
@@ -129,12 +138,15 @@ class Posterior:
         The law's own sums, leading axis the run.
     entropy : ndarray of shape (runs,)
         Weighted entropy of the responsibilities of units, over beta.
+    units : ndarray of shape (runs, units)
+        Log density of each unit.
     """
 
     log_likelihood: Array
     responsibilities: Table
     statistics: Array
     entropy: Array
+    units: Array
 
 
 class Law(Protocol[Phi]):
@@ -258,6 +270,11 @@ class Mixture:
         log_density = self.density.log_density(theta.density, rows)
         return self.law.posterior(theta.law, log_density, units, self.beta).responsibilities, log_density
 
+    def unit_densities(self, theta: Parameters[Any, Any], block: Block) -> Array:
+        """Log density of each unit of a block, (runs, units)."""
+        rows, units = self.parts(block)
+        return self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta).units
+
     def started(self, q: Table, data: Chunks) -> Parameters[Any, Any]:
         """The parameters of given responsibilities, (runs, components, rows): one M-step."""
 
@@ -351,7 +368,7 @@ class SingleRun:
                 f"bound policies need an M-step in closed form; {type(density).__name__} has none: leave bounds=None"
             )
         self.mixture, self.bounded = mixture, density
-        self.beta, self.n_states = mixture.beta, mixture.n_components
+        self.beta, self.n_states, self.slack = mixture.beta, mixture.n_components, 0.0
 
     def energies(self, theta: Parameters[Any, Any], block: Block) -> NDArray[Any]:
         rows, units = self.mixture.parts(block)
@@ -378,6 +395,8 @@ class SingleRun:
         new = self.mixture.solved(sums, theta, np.ones(1))
         value = self.bounded.expected_log_density(sums.density, new.density)
         value = value + self.mixture.law.expected_log_prior(sums.law, new.law)
+        if isinstance(self.bounded, Rounded):
+            self.slack = float(self.bounded.rounding(sums.density, new.density)[0])
         return new, -float(value[0])
 
     def penalty(self, theta: Parameters[Any, Any]) -> float:

@@ -48,7 +48,8 @@ class Gated:
         log_sum, q, entropy = normalised(log_density + prior, beta)
         w = np.ones(len(units)) if units.weights is None else units.weights
         q *= w
-        return Posterior(weighted(log_sum, w), q, self._sums(q, np.exp(prior), w, units), weighted(entropy, w))
+        sums = self._sums(q, np.exp(prior), w, units)
+        return Posterior(weighted(log_sum, w), q, sums, weighted(entropy, w), log_sum)
 
     def log_weights(self, phi: Logits) -> None:
         """Rows have weights of their own."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,7 @@ class Grouped(Around):
         """Responsibilities of each group, given to each of its rows."""
         first, group_of_row = boundaries(units)
         found = self.law.posterior(phi, np.add.reduceat(log_density, first, axis=2), _heads(units, first), beta)
-        return Posterior(
-            found.log_likelihood, np.take(found.responsibilities, group_of_row, axis=2), found.statistics, found.entropy
-        )
+        return replace(found, responsibilities=np.take(found.responsibilities, group_of_row, axis=2))
 
     def log_prior(self, phi: Any, units: Block) -> Table:
         """Log prior of the group of each row."""
@@ -58,5 +57,5 @@ def boundaries(units: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 def _heads(units: Block, first: NDArray[np.intp]) -> Block:
     """One row of each group, with the columns that the law of the groups reads."""
     columns = units.columns[1:] or units.columns[:1]
-    weights = None if units.weights is None else units.weights[first]
+    weights = None if units.weights is None else units.weights[..., first]
     return Block(units.first, tuple(c[first] for c in columns), weights, units.memory, units.chunk)

@@ -61,9 +61,9 @@ class Independent:
         log_sum, q, entropy = normalised(log_density + self.log_weights(phi)[:, :, None], beta)
         w = units.weights
         if w is None:
-            return Posterior(log_sum.sum(axis=1), q, q.sum(axis=2), entropy.sum(axis=1))
+            return Posterior(log_sum.sum(axis=1), q, q.sum(axis=2), entropy.sum(axis=1), log_sum)
         q *= w
-        return Posterior(weighted(log_sum, w), q, q.sum(axis=2), weighted(entropy, w))
+        return Posterior(weighted(log_sum, w), q, q.sum(axis=2), weighted(entropy, w), log_sum)
 
     def log_weights(self, phi: Weights) -> Array:
         """Log weights; -inf where a state is absent."""
@@ -118,6 +118,10 @@ class Independent:
 
 
 def weighted(values: Array, weights: Array) -> Array:
-    """Sum each run's values by weight; -inf where a unit with weight has -inf, whatever the others have."""
+    """Sum each run's values by weight; -inf where a unit with weight has -inf, whatever the others have.
+
+    Weights are those of the units, or (runs, 1, units) where each run has its own.
+    """
+    weights = weights if weights.ndim == 1 else weights[:, 0]
     with np.errstate(invalid="ignore"):
         return np.asarray(np.where(weights > 0, values * weights, 0.0).sum(axis=1))

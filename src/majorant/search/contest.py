@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block, Chunks
-from majorant.engine.descent import Ends, descend
+from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.draws import thinned
 from majorant.engine.mixture import Mixture, OnData, Parameters
 from majorant.engine.runs import stacked, taken
@@ -78,6 +78,8 @@ class MixtureContest:
         Smallest number of rows of a component that counts.
     row_weight : float
         Weight of one row.
+    batch : int
+        Entries of a table of the runs that are stepped together, if only roughly.
     """
 
     mixture: Mixture
@@ -92,6 +94,7 @@ class MixtureContest:
     row_weight: float = 1.0
     constant: float = 0.0
     has_rule: bool = False
+    batch: int = BATCH
     _of_rows: dict[int, OnData] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -164,12 +167,13 @@ class MixtureContest:
         return out
 
     def _batch_size(self, n_rows: int) -> int:
-        return max(1, BATCH // (self.mixture.n_components * min(n_rows, 8192)))
+        return max(1, self.batch // (self.mixture.n_components * min(n_rows, 8192)))
 
     def run(
         self, rows: Any, runs: list[Run[Parameters[Any, Any]]], max_iter: int, tol: float, *, free: bool = False
     ) -> list[Run[Parameters[Any, Any]]]:
         on, is_whole = self.on(rows), rows is self.whole
+        on = self.freed(on) if free else on
         size, out = self._batch_size(on.data.n_units), []
         for a in range(0, len(runs), size):
             batch = runs[a : a + size]
@@ -184,7 +188,7 @@ class MixtureContest:
                         objective=float(ends.objective[i]),
                         n_iter=run.n_iter + int(ends.n_iter[i]),
                         converged=bool(ends.converged[i]),
-                        degenerate=self._degeneracy(theta, shares[i]),
+                        degenerate=self._degeneracy(theta, shares[i], taken(ends.seen, [i])),
                         is_whole=run.is_whole and is_whole,
                         path=(*run.path, *ends.paths[i]) if is_whole else (),
                     )
@@ -192,12 +196,16 @@ class MixtureContest:
         return out
 
     def _descended(self, on: OnData, theta: Any, max_iter: int, tol: float) -> Ends[Any]:
-        density = self.mixture.density
-        if isinstance(density, FusedRuns) and self.mixture.law.log_weights(theta.law) is not None:
-            return density.fused_runs(self.mixture, on.data, theta, tol=tol, max_iter=max_iter)
+        density = on.mixture.density
+        if isinstance(density, FusedRuns) and on.mixture.law.log_weights(theta.law) is not None:
+            return density.fused_runs(on.mixture, on.data, theta, tol=tol, max_iter=max_iter)
         return descend(on, theta, tol=tol, max_iter=max_iter)
 
-    def _degeneracy(self, theta: Parameters[Any, Any], shares: Array) -> str:
+    def freed(self, on: OnData) -> OnData:
+        """The mixture free of the rule; there is none here."""
+        return on
+
+    def _degeneracy(self, theta: Parameters[Any, Any], shares: Array, seen: Seen) -> str:
         sizes = shares * self.weights.sum() / self.row_weight
         if not all(np.isfinite(values).all() for values in self.mixture.density.describe(theta.density).values()):
             return "its estimates are not finite"

@@ -1,0 +1,334 @@
+r"""Regressions of a target on columns, by any distribution of the target: the density of a mixture of regressions.
+
+.. math:: \log f(y; o + z' c_k, \phi_k)
+
+The M-step is one step of Newton's for the coefficients, exact where the target is Gaussian, and in closed form for the
+dispersions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from majorant import _kernels
+from majorant.data.chunks import Block, Chunks
+from majorant.densities.variance_rule import VarianceRule
+from majorant.engine.descent import Ends, Seen, descend
+from majorant.engine.mixture import Array, Mixture, OnData, Parameters, Sums, Table
+from majorant.solvers.responses import Gaussian, Response
+
+LONGEST_STEP = 3.0
+"""Largest change of a coefficient of an orthonormal column in one step, where a step is not exact."""
+IN_ONE_CALL = 1 << 15
+"""Rows up to which a whole run of EM is one call of a kernel; more are passed over block by block, on threads."""
+LOG_TWO_PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True)
+class Predictors:
+    """Linear predictors of the components of a batch of mixtures.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (runs, components, p)
+        Those that all components share come last and are the same for each.
+    dispersion : ndarray of shape (runs, components)
+        One where the response has none.
+    """
+
+    coef: Array
+    dispersion: Array
+
+
+class Regression:
+    """A target given columns, whose coefficients differ between states.
+
+    Blocks have the design z (rows, p) and the target; of responses that are not of location and scale also the offset
+    and the numbers of trials. Statistics of a component are its weight of rows, the sum of which the dispersion is
+    made, and, times the dispersion, score and information of the coefficients: for a Gaussian target
+    :math:`\\sum q\\, (1, r^2, r z, z z')` with residuals r about the present coefficients, so that no digits are lost.
+
+    Parameters
+    ----------
+    response : Response
+    n_coefficients : int
+    rule : VarianceRule
+    n_shared : int, default=0
+        Of the coefficients, how many, the last ones, are the same in all states.
+    """
+
+    def __init__(self, response: Response, n_coefficients: int, rule: VarianceRule, n_shared: int = 0) -> None:
+        self.response, self.n_coefficients, self.rule, self.n_shared = response, n_coefficients, rule, n_shared
+        self.n_columns = 2 if response.is_location_scale else 4
+        self.exact = response.has_normal_noise
+
+    @property
+    def width(self) -> int:
+        """Weight, spread, a score for each coefficient, and an information for each pair."""
+        p = self.n_coefficients
+        return 2 + p + p * (p + 1) // 2
+
+    def freed(self) -> Regression:
+        """The same without a largest ratio of dispersions."""
+        rule = VarianceRule(np.inf, self.rule.floor, self.rule.common)
+        return type(self)(self.response, self.n_coefficients, rule, self.n_shared)
+
+    # Passes
+
+    def log_density(self, theta: Predictors, rows: Block) -> Table:
+        """Log density of each target under each component."""
+        eta = self._predicted(theta.coef, rows)
+        rows.memory["predicted"] = theta.coef, eta  # the statistics of the same pass need it
+        return self.response.log_density(rows.columns[1], eta, theta.dispersion[:, :, None], self._trials(rows))
+
+    def statistics(self, theta: Predictors | None, rows: Block, q: Table) -> Array:
+        """Sums about `theta`; about the single model with dispersions of one for a start."""
+        if theta is None:
+            theta = Predictors(np.zeros((*q.shape[:2], self.n_coefficients)), np.ones(q.shape[:2]))
+        known = rows.memory.pop("predicted", None)
+        eta = known[1] if known is not None and known[0] is theta.coef else self._predicted(theta.coef, rows)
+        response, phi = self.response, theta.dispersion[:, :, None]
+        given = rows.columns[1], eta, phi, self._trials(rows)
+        columns, products = _columns(rows)
+        p = self.n_coefficients
+        out = np.empty((*q.shape[:2], self.width))
+        out[:, :, 0] = q.sum(axis=2)
+        out[:, :, 1] = (q * response.spread(*given)).sum(axis=2) if response.has_dispersion else 0.0
+        scaled = q * phi if response.has_dispersion else q
+        out[:, :, 2 : 2 + p] = _sums(scaled * response.score(*given), columns)
+        out[:, :, 2 + p :] = _sums(scaled * response.weight(*given), products)
+        return out
+
+    def _predicted(self, coef: Array, rows: Block) -> Table:
+        """Offset and ``z' c``; not a matrix product, whose rounding depends on how many runs there are."""
+        out = np.empty((*coef.shape[:2], len(rows)))
+        out[:] = 0.0 if self.response.is_location_scale else rows.columns[2]
+        for j, column in enumerate(_columns(rows)[0]):
+            out += coef[:, :, j, None] * column
+        return out
+
+    def _trials(self, rows: Block) -> Array:
+        return np.ones(1) if self.response.is_location_scale else rows.columns[3]
+
+    # The M-step
+
+    def solve(self, statistics: Array, theta: Predictors | None, share: Array) -> Predictors:
+        """Go a share of a step of Newton's; the dispersions are the best ones under the rule."""
+        runs, k, _ = statistics.shape
+        if theta is None:
+            theta = Predictors(np.zeros((runs, k, self.n_coefficients)), np.ones((runs, k)))
+        score, information = self._score_and_information(statistics)
+        step = self._towards(score, information, theta.dispersion)
+        change = share[:, None, None] * step
+        dispersion = theta.dispersion
+        if self.response.has_dispersion:
+            spread = statistics[:, :, 1]
+            if self.response.is_location_scale:  # squared residuals about the new coefficients
+                spread = np.maximum(spread - _gain(change, score, information), 0.0)
+            dispersion = self._dispersions(spread, statistics[:, :, 0], theta.dispersion)
+        return Predictors(theta.coef + change, dispersion)
+
+    def information(self, statistics: Array, theta: Predictors) -> Array:
+        """Information of the coefficients of each component, (runs, components, p, p)."""
+        return np.asarray(self._score_and_information(statistics)[1] / theta.dispersion[:, :, None, None])
+
+    def _score_and_information(self, statistics: Array) -> tuple[Array, Array]:
+        p = self.n_coefficients
+        return statistics[:, :, 2 : 2 + p], _symmetric(statistics[:, :, 2 + p :], p)
+
+    def _towards(self, score: Array, information: Array, dispersion: Array) -> Array:
+        """A whole step, no longer than is safe."""
+        if self.n_shared:
+            step = _arrow_solved(
+                information / dispersion[..., None, None], score / dispersion[..., None], self.n_shared
+            )
+        else:
+            step = ridge_solved(information, score)
+        if self.response.is_location_scale:
+            return step
+        longest = np.abs(step).max(axis=2, keepdims=True)
+        if self.n_shared:
+            longest = longest.max(axis=1, keepdims=True)
+        return np.asarray(step / np.maximum(longest / LONGEST_STEP, 1.0))
+
+    def _dispersions(self, spread: Array, mass: Array, before: Array) -> Array:
+        """The best dispersions under the rule; a component without rows keeps what it has."""
+        if self.rule.common:
+            one = self.response.dispersion(spread.sum(axis=1) / mass.sum(axis=1))
+            return np.repeat(np.maximum(one, self.rule.floor)[:, None], mass.shape[1], axis=1)
+        held = mass > 1e-200
+        mean = np.divide(spread, mass, out=before.copy(), where=held)
+        own = np.where(held, self.response.dispersion(mean), before)
+        return self.rule.best(own, np.where(held, mass, 0.0))
+
+    # Parameters
+
+    @property
+    def n_dispersions(self) -> str:
+        """Which dispersions are free: "none", "one" or "each"."""
+        return "none" if not self.response.has_dispersion else "one" if self.rule.common else "each"
+
+    def n_parameters(self, n_components: int) -> int:
+        """Coefficients, shared ones once, and dispersions."""
+        own = self.n_coefficients - self.n_shared
+        dispersions = {"none": 0, "one": 1, "each": n_components}[self.n_dispersions]
+        return n_components * own + self.n_shared + dispersions
+
+    def describe(self, theta: Predictors) -> dict[str, Array]:
+        """Coefficients and dispersions."""
+        return {"coef": theta.coef, "dispersion": theta.dispersion}
+
+    def recalled(self, estimates: Mapping[str, Array]) -> Predictors:
+        """The inverse of `describe`."""
+        coef, dispersion = (np.asarray(estimates[name], dtype=np.float64)[None] for name in ("coef", "dispersion"))
+        return Predictors(coef, dispersion)
+
+    def vector(self, theta: Predictors) -> Array:
+        """Own coefficients, shared ones, logarithms of free dispersions."""
+        runs, own = len(theta.coef), self.n_coefficients - self.n_shared
+        size = {"none": 0, "one": 1, "each": theta.dispersion.shape[1]}[self.n_dispersions]
+        parts = theta.coef[:, :, :own].reshape(runs, -1), theta.coef[:, 0, own:], np.log(theta.dispersion[:, :size])
+        return np.concatenate(parts, axis=1)
+
+    def theta_of(self, vector: Array, like: Predictors) -> Predictors:
+        """The inverse of `vector`, dispersions within the rule."""
+        runs, k, p = like.coef.shape
+        own = p - self.n_shared
+        coef = np.empty_like(like.coef)
+        coef[:, :, :own] = vector[:, : k * own].reshape(runs, k, own)
+        coef[:, :, own:] = vector[:, None, k * own : k * own + self.n_shared]
+        logs = vector[:, k * own + self.n_shared :]
+        if self.n_dispersions == "none":
+            return Predictors(coef, like.dispersion)
+        return Predictors(coef, self.rule.within(np.exp(np.broadcast_to(logs, (runs, k)).clip(-700, 700))))
+
+
+class GaussianRegression(Regression):
+    """Lines with Gaussian noise: one kernel passes over the rows, another makes whole runs of EM."""
+
+    def __init__(self, response: Response | None, n_coefficients: int, rule: VarianceRule, n_shared: int = 0) -> None:
+        super().__init__(response or Gaussian(), n_coefficients, rule, n_shared)
+
+    def fused_pass(
+        self, theta: Predictors, log_weights: Array, rows: Block, beta: float
+    ) -> tuple[Array, Array, Array, Array]:
+        """Free energies, entropies, masses and statistics of each run."""
+        runs, k = log_weights.shape
+        z, y = rows.columns[:2]
+        statistics, free, weights = np.empty((runs, k, self.width)), np.empty(runs), np.exp(log_weights)
+        for i in range(runs):
+            at = weights[i], np.ascontiguousarray(theta.coef[i]), np.ascontiguousarray(theta.dispersion[i])
+            free[i] = _kernels.regression_pass(z, y, rows.weights, *at, beta, statistics[i])
+        mass, squares = statistics[:, :, 0], statistics[:, :, 1]
+        entropy = np.zeros(runs)
+        if not np.isinf(beta):
+            held = mass > 0
+            constant = 0.5 * (LOG_TWO_PI + np.log(theta.dispersion)) - np.where(held, log_weights, 0.0)
+            energy = np.where(held, mass * constant + 0.5 * squares / theta.dispersion, 0.0)
+            entropy = energy.sum(axis=1) - free
+        return free, entropy, mass.copy(), statistics
+
+    def fused_runs(self, mixture: Mixture, data: Chunks, theta: Any, *, tol: float, max_iter: int) -> Ends[Any]:
+        """EM in one call a run where the rows are one block; of the statistics only the masses are known at the end."""
+        if self.n_shared or mixture.beta != 1.0 or data.n_blocks > 1 or data.n_units > IN_ONE_CALL:
+            return descend(OnData(mixture, data), theta, tol=tol, max_iter=max_iter)
+        block = next(iter(data.source.blocks()))
+        z, y = block.columns[:2]
+        coef, dispersion = theta.density.coef.copy(), theta.density.dispersion.copy()
+        log_weights = mixture.law.log_weights(theta.law)
+        assert log_weights is not None
+        weights = np.exp(log_weights)
+        runs = len(coef)
+        objective, n_iter, converged = np.empty(runs), np.empty(runs, dtype=np.intp), np.empty(runs, dtype=bool)
+        path, paths = np.empty((max_iter, 2)), []
+        for i in range(runs):
+            at = weights[i], coef[i], dispersion[i]
+            limit = tol * data.total_weight
+            objective[i], n_iter[i], converged[i] = _kernels.regression_em(
+                z, y, block.weights, *self.rule.arguments, max_iter, limit, *at, path
+            )
+            paths.append(path[: n_iter[i], 0].tolist())
+        mass = weights * data.total_weight
+        law = mixture.law.solve(mass, theta.law, np.ones(runs))
+        seen = Seen(objective, Sums(np.zeros((*mass.shape, 0)), mass))
+        return Ends(Parameters(Predictors(coef, dispersion), law), seen, n_iter, converged, paths)
+
+    def expected_log_density(self, statistics: Array, theta: Predictors) -> Array:
+        """Of the best coefficients for these statistics, which `solve` finds, with the dispersions of `theta`."""
+        score, information = self._score_and_information(statistics)
+        step = self._towards(score, information, np.ones(statistics.shape[:2]))
+        squares = np.maximum(statistics[:, :, 1] - _gain(step, score, information), 0.0)
+        v = theta.dispersion
+        return np.asarray(-0.5 * np.sum(statistics[:, :, 0] * (LOG_TWO_PI + np.log(v)) + squares / v, axis=1))
+
+    def rounding(self, statistics: Array, theta: Predictors) -> Array:
+        """What rounding may add to an objective: squared residuals are divided by variances that may be on a floor."""
+        eps = float(np.finfo(np.float64).eps)
+        return np.asarray(16 * eps * np.sum(statistics[:, :, 1] / theta.dispersion, axis=1))
+
+
+def _columns(rows: Block) -> tuple[Array, Array]:
+    """Columns of the design (p, rows), and products of two of them by the lower triangle; kept beside the rows."""
+    z = rows.columns[0]
+    known = rows.memory.get("columns")
+    if known is None or known[0] is not z:
+        columns = np.ascontiguousarray(z.T, dtype=np.float64)
+        lower = np.tril_indices(len(columns))
+        rows.memory["columns"] = known = (z, columns, columns[lower[0]] * columns[lower[1]])
+    return known[1], known[2]
+
+
+def _sums(table: Table, columns: Array) -> Array:
+    """Sums of each column, weighted by a table of every run: (runs, components, number)."""
+    flat = table.reshape(-1, table.shape[2])
+    return np.asarray(np.einsum("mi,ji->mj", flat, columns).reshape(*table.shape[:2], len(columns)))
+
+
+def _symmetric(packed: Array, size: int) -> Array:
+    """Matrices of their lower triangles."""
+    lower = np.tril_indices(size)
+    out = np.empty((*packed.shape[:-1], size, size))
+    out[..., lower[0], lower[1]] = packed
+    out[..., lower[1], lower[0]] = packed
+    return out
+
+
+def _gain(change: Array, score: Array, information: Array) -> Array:
+    """By how much a change of coefficients lowers a sum of squares, (runs, components)."""
+    gain = 2 * np.einsum("skp,skp->sk", change, score)
+    return np.asarray(gain - np.einsum("skp,skpq,skq->sk", change, information, change))
+
+
+def _arrow_solved(a: Array, b: Array, n_shared: int) -> Array:
+    """Newton steps by an arrow of blocks, with the shared coefficients at its point."""
+    s, k, p = b.shape
+    own = p - n_shared
+    size = k * own + n_shared
+    matrix, right = np.zeros((s, size, size)), np.zeros((s, size))
+    last = slice(k * own, None)
+    for j in range(k):
+        at = slice(j * own, (j + 1) * own)
+        matrix[:, at, at] = a[:, j, :own, :own]
+        matrix[:, at, last] = a[:, j, :own, own:]
+        matrix[:, last, at] = a[:, j, own:, :own]
+        right[:, at] = b[:, j, :own]
+    matrix[:, last, last] = a[:, :, own:, own:].sum(axis=1)
+    right[:, last] = b[:, :, own:].sum(axis=1)
+    x = ridge_solved(matrix, right)
+    shared = np.repeat(x[:, None, k * own :], k, axis=1)
+    return np.concatenate([x[:, : k * own].reshape(s, k, own), shared], axis=2)
+
+
+def ridge_solved(a: Array, b: Array) -> Array:
+    """Solve equations whose rows may be zero: a component without rows stays where it is."""
+    at = np.arange(a.shape[-1])
+    size = np.sqrt(np.maximum(a[..., at, at], 0.0))
+    size = np.where(size > 1e-150, size, 1.0)
+    scaled = a / size[..., :, None] / size[..., None, :]
+    diagonal = scaled[..., at, at] + 1e-11
+    scaled[..., at, at] = np.where(diagonal > 1e-6, diagonal, 1.0)
+    return np.asarray(np.linalg.solve(scaled, (b / size)[..., None])[..., 0] / size)

@@ -1,0 +1,66 @@
+"""Which dispersions the components of a mixture may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class VarianceRule:
+    r"""All equal, or within a ratio; never below a floor.
+
+    The M-step is the exact minimiser under the rule: with :math:`d_k` the mean squared residual of component k,
+    :math:`v_k = \min(\max(d_k, m), c^2 m)` for the best m.
+
+    Attributes
+    ----------
+    max_sigma_ratio : float
+        c, the largest ratio of two standard deviations; infinity for none.
+    floor : float
+        Smallest variance.
+    common : bool
+        Whether all components share one variance.
+    """
+
+    max_sigma_ratio: float
+    floor: float
+    common: bool = False
+
+    @property
+    def arguments(self) -> tuple[float, float, bool]:
+        """As the kernels take it."""
+        return self.max_sigma_ratio**2, self.floor, self.common
+
+    def is_active(self, variances: Array) -> bool:
+        """Whether a bound of the rule holds these variances back."""
+        low, high = float(variances.min()), float(variances.max())
+        on_floor = low <= self.floor * (1 + 1e-6)
+        return on_floor or (not self.common and high >= low * self.max_sigma_ratio**2 * (1 - 1e-6))
+
+    def best(self, own: Array, mass: Array) -> Array:
+        """The best variances (runs, components), where each component alone would have `own` on so much weight."""
+        d = np.maximum(own, self.floor)
+        c = self.max_sigma_ratio**2
+        if not np.isfinite(c):
+            return d
+        out = d.copy()
+        for s in np.flatnonzero(d.max(axis=1) > c * d.min(axis=1)):
+            kinks = np.sort(np.concatenate([d[s], d[s] / c]))
+            middles = np.concatenate([kinks[:1] / 2, (kinks[1:] + kinks[:-1]) / 2, kinks[-1:] * 2])
+            below, above = d[s] < middles[:, None], d[s] > c * middles[:, None]
+            held = (mass[s] * (below | above)).sum(axis=1)
+            total = (mass[s] * d[s] * below).sum(axis=1) + (mass[s] * d[s] / c * above).sum(axis=1)
+            m = np.maximum(np.divide(total, held, out=np.full(len(held), kinks[0]), where=held > 0), self.floor)
+            v = np.clip(d[s], m[:, None], c * m[:, None])
+            out[s] = v[(mass[s] * (np.log(v) + d[s] / v)).sum(axis=1).argmin()]
+        return out
+
+    def within(self, variances: Array) -> Array:
+        """The rule's variances (runs, components) that are near these: small ones are raised."""
+        highest = variances.max(axis=1, keepdims=True)
+        return np.asarray(np.maximum(variances, np.maximum(highest / self.max_sigma_ratio**2, self.floor)))

@@ -1,0 +1,71 @@
+"""A mixture on data of which a share, the units of least density, does not count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Block
+from majorant.engine.descent import Seen
+from majorant.engine.mixture import Array, OnData, Parameters
+
+
+@dataclass
+class Trimmed(OnData):
+    r"""The trimmed log-likelihood: of weights between zero and those of the units, which take away a share of the rows,
+    it has the ones of largest log-likelihood.
+
+    These leave out the units whose log density per row is least, anew in every pass and for every run: an M-step with
+    them does not lower the trimmed log-likelihood.
+
+    Parameters
+    ----------
+    mixture : Mixture
+    data : Chunks
+        In memory.
+    first : ndarray of shape (units,)
+        First row of each unit.
+    weights : ndarray of shape (units,)
+    share : float
+        Of the rows that do not count.
+    """
+
+    first: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    weights: Array = field(default_factory=lambda: np.zeros(0))
+    share: float = 0.0
+
+    def seen(self, theta: Parameters[Any, Any]) -> Seen:
+        """A pass to find what counts, and one over that."""
+        kept = np.repeat(self.kept(theta) * self.weights, self.sizes, axis=1)[:, None, :]
+
+        def visit(block: Block) -> Seen:
+            of_runs = np.ascontiguousarray(kept[:, :, block.at])
+            counted = Block(block.first, block.columns, of_runs, block.memory, block.chunk)
+            return self.mixture.pass_over(theta, counted)
+
+        return self.data.map_sum(visit)
+
+    @property
+    def sizes(self) -> NDArray[np.intp]:
+        """Rows of each unit."""
+        return np.diff(np.append(self.first, self.data.n_units))
+
+    def densities(self, theta: Parameters[Any, Any]) -> Array:
+        """Log density of each unit, (runs, units)."""
+        parts = self.data.map_sum(lambda block: [self.mixture.unit_densities(theta, block)])
+        return np.concatenate(parts, axis=1)
+
+    def kept(self, theta: Parameters[Any, Any]) -> Array:
+        """Share of each unit that counts, (runs, units)."""
+        rows = self.weights * self.sizes
+        gone = self.share * rows.sum()
+        level = self.densities(theta) / self.sizes
+        kept = np.ones_like(level)
+        for run, values in enumerate(level):
+            order = np.argsort(values, kind="stable")
+            before = np.cumsum(rows[order]) - rows[order]
+            kept[run, order] = 1 - np.clip((gone - before) / rows[order], 0.0, 1.0)
+        return kept
