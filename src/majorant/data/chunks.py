@@ -159,14 +159,14 @@ class OfSource:
 
 @dataclass(frozen=True)
 class Mapped(OfSource):
-    """Another source's rows with columns that are functions of its blocks."""
+    """Another source's rows with columns that are functions of its blocks, or blocks where weights are theirs too."""
 
     source: Source
-    columns: Callable[[Block], tuple[Any, ...]]
+    columns: Callable[[Block], tuple[Any, ...] | Block]
 
     def blocks(self) -> Iterator[Block]:
         for block in self.source.blocks():
-            yield block.seen(self.columns(block))
+            yield _seen(block, self.columns)
 
 
 def block_rows(row_bytes: int) -> int:
@@ -347,8 +347,13 @@ class Chunks(OfSource):
         return out
 
 
-def _after(f: Callable[[Block], S], columns: Callable[[Block], tuple[Any, ...]]) -> Callable[[Block], S]:
-    return lambda block: f(block.seen(columns(block)))
+def _after(f: Callable[[Block], S], columns: Callable[[Block], tuple[Any, ...] | Block]) -> Callable[[Block], S]:
+    return lambda block: f(_seen(block, columns))
+
+
+def _seen(block: Block, columns: Callable[[Block], tuple[Any, ...] | Block]) -> Block:
+    made = columns(block)
+    return made if isinstance(made, Block) else block.seen(made)
 
 
 def added(results: Iterable[tuple[int, S]]) -> S:

@@ -81,7 +81,7 @@ class Regression:
 
     def log_density(self, theta: Predictors, rows: Block) -> Table:
         """Log density of each target under each component."""
-        eta = self._predicted(theta.coef, rows)
+        eta = self.predicted(theta.coef, rows)
         rows.memory["predicted"] = theta.coef, eta  # the statistics of the same pass need it
         return self.response.log_density(rows.columns[1], eta, theta.dispersion[:, :, None], self._trials(rows))
 
@@ -90,7 +90,7 @@ class Regression:
         if theta is None:
             theta = Predictors(np.zeros((*q.shape[:2], self.n_coefficients)), np.ones(q.shape[:2]))
         known = rows.memory.pop("predicted", None)
-        eta = known[1] if known is not None and known[0] is theta.coef else self._predicted(theta.coef, rows)
+        eta = known[1] if known is not None and known[0] is theta.coef else self.predicted(theta.coef, rows)
         response, phi = self.response, theta.dispersion[:, :, None]
         given = rows.columns[1], eta, phi, self._trials(rows)
         columns, products = _columns(rows)
@@ -103,8 +103,8 @@ class Regression:
         out[:, :, 2 + p :] = _sums(scaled * response.weight(*given), products)
         return out
 
-    def _predicted(self, coef: Array, rows: Block) -> Table:
-        """Offset and ``z' c``; not a matrix product, whose rounding depends on how many runs there are."""
+    def predicted(self, coef: Array, rows: Block) -> Table:
+        """Linear predictors; by no matrix product, whose rounding depends on how many runs there are."""
         out = np.empty((*coef.shape[:2], len(rows)))
         out[:] = 0.0 if self.response.is_location_scale else rows.columns[2]
         for j, column in enumerate(_columns(rows)[0]):

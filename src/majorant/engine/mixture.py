@@ -270,10 +270,10 @@ class Mixture:
         log_density = self.density.log_density(theta.density, rows)
         return self.law.posterior(theta.law, log_density, units, self.beta).responsibilities, log_density
 
-    def unit_densities(self, theta: Parameters[Any, Any], block: Block) -> Array:
-        """Log density of each unit of a block, (runs, units)."""
+    def posterior(self, theta: Parameters[Any, Any], block: Block) -> Posterior:
+        """What the law makes of the densities of a block."""
         rows, units = self.parts(block)
-        return self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta).units
+        return self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta)
 
     def started(self, q: Table, data: Chunks) -> Parameters[Any, Any]:
         """The parameters of given responsibilities, (runs, components, rows): one M-step."""
@@ -314,7 +314,8 @@ class OnData:
         return self.data.total_weight
 
     def seen(self, theta: Parameters[Any, Any]) -> Seen:
-        return self.data.map_sum(lambda block: self.mixture.pass_over(theta, block))
+        mixture = self.mixture  # what travels to workers should not hold the data
+        return self.data.map_sum(lambda block: mixture.pass_over(theta, block))
 
     def moved(self, theta: Parameters[Any, Any], seen: Seen, share: Array) -> Parameters[Any, Any]:
         return self.mixture.solved(seen.statistics, theta, share)

@@ -55,7 +55,7 @@ class Trimmed(OnData):
 
     def densities(self, theta: Parameters[Any, Any]) -> Array:
         """Log density of each unit, (runs, units)."""
-        parts = self.data.map_sum(lambda block: [self.mixture.unit_densities(theta, block)])
+        parts = self.data.map_sum(lambda block: [self.mixture.posterior(theta, block).units])
         return np.concatenate(parts, axis=1)
 
     def kept(self, theta: Parameters[Any, Any]) -> Array:

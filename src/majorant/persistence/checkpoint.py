@@ -20,8 +20,11 @@ from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, Unsav
 FORMAT = 1
 _KIND = "majorant checkpoint"
 PARAMETERS = (
+    "majorant.densities.regression:Predictors",
+    "majorant.engine.mixture:Parameters",
+    "majorant.laws.gated:Logits",
+    "majorant.laws.independent:Weights",
     "majorant.models.discriminative_latent_classes.family:LatentClasses",
-    "majorant.models.regression_mixture.parameters:Regressions",
     "majorant.solvers.gaussian:Mixture",
 )
 """Classes that parameters of a loop may be of, by where they are: only these are made from a file."""

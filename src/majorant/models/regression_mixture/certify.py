@@ -12,10 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from majorant._validation import check_choice, check_positive, check_sample_weight
 from majorant.models.base import refuse_stored
 from majorant.models.formula_estimator import through_formula
-from majorant.models.regression_mixture.design import Design, design_in_memory
+from majorant.models.regression_mixture.build import units_of
+from majorant.models.regression_mixture.extras import Extras
 from majorant.models.regression_mixture.inference import UncertainLines
+from majorant.models.regression_mixture.units import Units
 from majorant.results.certificate import Certificate
 from majorant.solvers.mixture_bounds import Effort, UpperBound, regressions_upper_bound
+from majorant.solvers.responses import Gaussian
 
 FITTED_SHARE = 0.5
 """Of the smallest fitted variance: the floor where none is given, as for Gaussian mixtures."""
@@ -142,30 +145,30 @@ def upper_bound(
 ) -> UpperBound:
     """The bound for rows in memory, beside what some fit reached; all in the units of the rows."""
     w = np.ones(len(y)) if weights is None else weights
-    design = design_in_memory(X, y, w, fit_intercept=True, n_jobs=1)
-    if design.standard.exact:
+    units = units_of(X, y, w, Extras(), Gaussian(), fit_intercept=True, shared=())
+    if units.is_exact:
         raise ValueError("one line fits every row exactly: the likelihood has no maximum, so there is no bound on it")
-    if design.n_coefficients > MOST_COEFFICIENTS:
+    if units.n_coefficients > MOST_COEFFICIENTS:
         raise ValueError(
             f"certify takes lines of at most {MOST_COEFFICIENTS} coefficients, the intercept among them, and these "
-            f"have {design.n_coefficients}: no bound that would be close is known"
+            f"have {units.n_coefficients}: no bound that would be close is known"
         )
     found = regressions_upper_bound(
-        design.x,
-        design.y,
-        design.weights,
-        noise / np.exp(design.standard.log_unit),
-        _features(design, X, y, w),
-        reached=reached / design.unit + design.constant,
+        units.z,
+        units.y,
+        units.weights,
+        noise / units.coordinates.sigma,
+        _features(units, X, y, w),
+        reached=reached / units.unit - units.constant,
         effort=effort,
     )
-    bound, attained = design.log_likelihood(-found.bound), design.log_likelihood(-found.attained)
+    bound, attained = units.log_likelihood(found.bound), units.log_likelihood(found.attained)
     return replace(found, bound=bound, attained=attained)
 
 
 def _features(
-    design: Design, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]
+    units: Units, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """X of the design's rows: distinct ones of positive weight, in their order."""
+    """X of the units: distinct ones of positive weight, in their order."""
     features = np.unique(np.column_stack((X, y))[weights > 0], axis=0)[:, :-1]
-    return features if len(features) == len(design.x) else np.empty((len(design.x), 0))
+    return features if len(features) == units.n_rows else np.empty((units.n_rows, 0))

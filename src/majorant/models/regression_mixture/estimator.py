@@ -13,12 +13,11 @@ from sklearn.utils.validation import validate_data
 
 from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user
 from majorant.data.storage import StoredRows, is_dask, stored_rows
+from majorant.densities import VarianceRule
 from majorant.engine.policies import BoundPolicy
 from majorant.models.regression_mixture.certify import CertifiableLines
-from majorant.models.regression_mixture.experts.extras import Extras, check_extras, shared_columns
-from majorant.models.regression_mixture.experts.fit import fit_general
-from majorant.models.regression_mixture.family import VarianceRule
-from majorant.models.regression_mixture.plain import fit_plain
+from majorant.models.regression_mixture.extras import Extras, check_extras, shared_columns
+from majorant.models.regression_mixture.fit import fit as fit_units
 from majorant.models.regression_mixture.settings import (
     FLOOR,
     Settings,
@@ -332,14 +331,11 @@ class RegressionMixture(CertifiableLines):
                 if source is not None:
                     self._beside(source, {name: getattr(extras, name) for name in named})
             settings = self._settings(seed, 0 if extras.gating is None else extras.gating.shape[1])
-            is_plain = self._is_plain(settings, extras) and (source is None or not source.beside_names)
-            if is_plain:
-                outcome = fit_plain(X if source is None else source, y, weights, settings)
-            elif source is None:
+            if source is None:
                 X, y = X.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-                outcome = fit_general(X, y, weights, extras, settings)
+                outcome = fit_units(X, y, weights, extras, settings)
             else:
-                outcome = fit_general(source, None, None, extras, settings)
+                outcome = fit_units(source, None, None, extras, settings)
             attributes = dict(outcome.attributes)
             threshold = attributes.pop("trim_threshold", -np.inf)
             for name, value in attributes.items():
@@ -403,11 +399,6 @@ class RegressionMixture(CertifiableLines):
             n_jobs=self.n_jobs,
             feature_names=tuple(names),
         )
-
-    def _is_plain(self, settings: Settings, extras: Extras) -> bool:
-        """Whether the fast path for lines with Gaussian noise will do."""
-        is_normal = settings.response.has_normal_noise
-        return is_normal and not settings.shared and settings.trim == 0 and extras.is_empty
 
     def _keep_responsibilities(self, X: Any, y: NDArray[Any], extras: Extras, threshold: float) -> None:
         """Of every row, and of every group; which rows were trimmed."""

@@ -1,180 +1,273 @@
-"""From a design and the user's choice of starts to the lines that are kept."""
+"""From rows to units, from the user's choice of starts to the mixture that is kept."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
 
-from majorant.engine.loop import Solution, minimize
-from majorant.engine.policies import BoundPolicy, Tightest
+from majorant._progress import end_of_starts, report_start
+from majorant.data.storage import StoredRows
+from majorant.densities import Predictors
+from majorant.engine.loop import minimize
+from majorant.engine.mixture import Parameters, SingleRun
+from majorant.engine.policies import Tightest
 from majorant.engine.trace import Trace
-from majorant.models.regression_mixture.design import Design, sample_size
-from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
-from majorant.models.regression_mixture.lines import LineContest, run_em
+from majorant.laws.gated import Logits
+from majorant.laws.independent import Weights
+from majorant.models.regression_mixture.build import units_of
+from majorant.models.regression_mixture.contest import RegressionContest, contest_of, named
+from majorant.models.regression_mixture.extras import Extras, check_unit_weights
 from majorant.models.regression_mixture.moments import moment_start, moment_starts
-from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Sample, elemental, pooled
-from majorant.models.regression_mixture.words import EXACT_LINE
-from majorant.search.race import Found, Race, Run, followed, of_all_rows
+from majorant.models.regression_mixture.outcome import fit_attributes, least_mass
+from majorant.models.regression_mixture.read import unit_stream
+from majorant.models.regression_mixture.settings import Given, Outcome, Settings
+from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Starts, Theta
+from majorant.models.regression_mixture.units import AnyUnits, Units
+from majorant.models.regression_mixture.words import EXACT_LINE, PLAIN_ONLY, of_dropped
+from majorant.search.race import Found, NamedStart, Race, Run, entrants, followed, of_all_rows
 from majorant.search.record import StartRecord
-from majorant.starts.restarts import Start, best_of
+from majorant.solvers.responses import Response
+
+POLISH = 1e-5
+"""Share of the tolerance to which the solution that is kept is followed."""
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """What was found, in the design's units.
+def fit(
+    X: NDArray[np.float64] | StoredRows,
+    y: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    extras: Extras,
+    settings: Settings,
+) -> Outcome:
+    """Fit any family; stored rows bring their target, weights, and what else is beside them.
 
-    Attributes
-    ----------
-    solution : Solution
-    records : tuple of StartRecord
-    optima : tuple of (objective, Regressions)
-        Distinct ones, best first.
-    degenerate : str
-        Why the solution does not count; empty where it does.
-    excluded : Run or None
-    note : str
+    Raises
+    ------
+    ValueError
+        If the target cannot be of the family, or what was asked for goes with plain Gaussian lines only.
     """
-
-    solution: Solution[Regressions]
-    records: tuple[StartRecord, ...]
-    optima: tuple[tuple[float, Regressions], ...]
-    degenerate: str = ""
-    excluded: Run[Regressions] | None = None
-    note: str = ""
-
-
-def fit_lines(
-    design: Design,
-    n_components: int,
-    rule: VarianceRule,
-    least_mass: float,
-    *,
-    init: str | Regressions,
-    n_init: int,
-    bounds: BoundPolicy | None,
-    beta: float,
-    max_iter: int,
-    tol: float,
-    verbose: int,
-    seed: int,
-) -> Fitted:
-    """Fit by the race, or from starts of one kind where the user chose one, a policy or a temperature."""
-    draws = np.random.default_rng(seed)
-    contest = LineContest(design, n_components, rule, least_mass, tol, max_iter)
-    if n_components == 1 or design.standard.exact:
-        return _one_line(contest)
-    if init == "auto" and bounds is None and beta == 1.0:
-        if contest.is_sampled:  # on few rows the race costs less than the moments
-            contest = replace(contest, first_starts=moment_starts(design, n_components, seed))
-        return _raced(contest, draws, verbose)
-    family = RegressionFamily(n_components, rule, beta, tolerance=tol)
-    if bounds is not None:  # a copy either way: a bias keeps what it prepared
-        bounds = deepcopy(bounds) if design.positions is None else bounds.renumbered(design.positions)
-
-    def descend(start: Start) -> Solution[Regressions]:
-        if bounds is None and beta == 1.0 and contest.fits_in_one_call:
-            return _descended(contest, start.theta)
-        return minimize(family, design.data, bounds, theta=start.theta, max_iter=max_iter, seed=start.seed)
-
-    starts = _starts(contest, init, n_init, draws)
-    solution, records = best_of(starts, descend, verbose=verbose)
-    optima = ((solution.objective, solution.theta),)
-    return Fitted(solution, records, optima, contest.degeneracy(solution.theta))
+    is_plain = settings.response.has_normal_noise and not settings.shared and settings.trim == 0 and extras.is_empty
+    if not is_plain or (isinstance(X, StoredRows) and X.beside_names):
+        _refuse_plain_settings(settings)
+    with threadpool_limits(limits=1, user_api="blas"):
+        units = _units(X, y, weights, extras, settings)
+        if units.n_units < settings.n_components:
+            raise ValueError(
+                f"{units.n_units} distinct units do not determine n_components={settings.n_components} components: "
+                "ask for fewer"
+            )
+        contest = contest_of(
+            units,
+            units.mixture(
+                settings.response, settings.rule, settings.n_components, beta=settings.beta, fused=settings.trim == 0
+            ),
+            least_size=_least_mass(units, settings),
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            trim=settings.trim,
+        )
+        found, trace = _found(contest, settings)
+        attributes = fit_attributes(contest, found, trace, settings)
+    said: list[tuple[str, type[Warning]]] = []
+    if units.coordinates.dropped:
+        said.append((of_dropped(units, settings.feature_names), LinAlgWarning))
+    if not found.best.is_regular:
+        said.append((attributes["degeneracy_"], ConvergenceWarning))
+    return Outcome(attributes, said)
 
 
-def _starts(contest: LineContest, init: str | Regressions, n_init: int, draws: np.random.Generator) -> Iterator[Start]:
-    design, k = contest.design, contest.n_components
-    seeds = draws.integers(2**31, size=n_init).tolist()
-    if isinstance(init, Regressions):
-        yield Start("given lines", theta=init, seed=seeds[0])
-    elif init in ("moments", "spectral"):
-        source, theta = moment_start(design, k, contest.rule, seeds[0], by_tensors=init == "spectral")
-        yield Start(source, theta=theta, seed=seeds[0])
+def _units(X: Any, y: Any, weights: Any, extras: Extras, settings: Settings) -> AnyUnits:
+    response = settings.response
+    how: dict[str, Any] = {name: getattr(settings, name) for name in ("fit_intercept", "shared", "n_jobs")}
+    if isinstance(X, StoredRows):
+        return unit_stream(X, response, seed=settings.seed, **how)
+    check_unit_weights(weights, extras)
+    trials = np.ones(len(y)) if extras.trials is None else extras.trials
+    response.check(y, trials)
+    _check_response(response, y[:, None], trials[:, None])
+    return units_of(X, y, weights, extras, response, **how)
+
+
+def _check_response(response: Response, y: NDArray[np.float64], trials: NDArray[np.float64]) -> None:
+    """Refuse a family whose functions give no number for each row, here at a predictor of zero."""
+    eta, one = np.zeros_like(y), np.ones(1)
+    for name in ("log_density", "score", "weight"):
+        with np.errstate(all="ignore"):  # far from the targets of a fit, a density may be too small to write
+            found = np.asarray(getattr(response, name)(y, eta, one, trials))
+        if found.shape != y.shape or np.isnan(found).any():
+            got = f"shape {found.shape}" if found.shape != y.shape else "NaN"
+            raise ValueError(
+                f"{name} of family={response!r} must give a number for each of {len(y)} rows, shape {y.shape}, "
+                f"where the predictor is 0 and the dispersion 1; got {got}"
+            )
+
+
+def _refuse_plain_settings(settings: Settings) -> None:
+    asked = [] if isinstance(settings.bounds, Tightest | None) else ["bounds"]
+    asked += [] if settings.beta == 1.0 else ["beta"]
+    if settings.init in ("moments", "spectral"):
+        asked.append(f"init={settings.init!r}")
+    if asked:
+        raise ValueError(
+            f"{' and '.join(asked)} {PLAIN_ONLY}: leave {'them' if len(asked) > 1 else 'it'} at the default"
+        )
+
+
+def _least_mass(units: AnyUnits, settings: Settings) -> float:
+    """Smallest weight of a regular component, in units of average weight; of counts one unit."""
+    asked = settings.min_component_size
+    if asked is None and not settings.response.has_dispersion:
+        return 1.0
+    return least_mass(asked, units.unit, units.total_weight, units.n_coefficients, units.n_rows / units.n_units)
+
+
+def _given(units: AnyUnits, init: Given) -> Theta:
+    """The start that the user gave, in the coordinates of the units."""
+    c, coef = units.coordinates, init["coef"]
+    assert coef is not None
+    k = len(coef)
+    intercept = np.zeros(k) if init["intercept"] is None else init["intercept"]
+    weights = np.ones(k) if init["weights"] is None else init["weights"]
+    dispersion = np.ones(k) if init["scale"] is None else (init["scale"] / c.sigma) ** 2
+    law: Any = Weights((weights / weights.sum())[None])
+    if units.gating is not None:
+        gating = np.zeros((k, units.gating.shape[1]))
+        gating[:, 0] = np.log(weights) - np.log(weights[0])
+        slopes, levels = init["gating_coef"], init["gating_intercept"]
+        if slopes is not None:
+            logits = np.column_stack([np.zeros(k) if levels is None else levels, slopes])
+            gating = np.einsum("gi,ki->kg", np.linalg.pinv(c.gating_to_user), logits - logits[0])
+        law = Logits(gating[None])
+    coef = c.of_coefficients(coef, intercept + np.einsum("kj,j->k", coef, c.origin))
+    if units.n_shared:
+        coef[:, -units.n_shared :] = coef[:, -units.n_shared :].mean(axis=0)
+    return Parameters(Predictors(np.ascontiguousarray(coef)[None], dispersion[None]), law)
+
+
+def _found(contest: RegressionContest, settings: Settings) -> tuple[Found[Theta], Trace]:
+    """By the race, or from starts of one kind where the user chose one, a policy or a temperature."""
+    draws, units = np.random.default_rng(settings.seed), contest.units
+    by_bounds = (settings.bounds is not None or settings.beta != 1.0) and contest.mixture.n_components > 1
+    if units.is_exact:
+        found = _exact(contest)
+    elif settings.init == "auto" and not by_bounds and settings.n_components > 1:
+        if contest.is_sampled and contest.units.is_plain and settings.response.has_normal_noise:
+            contest = replace(contest, first_starts=moment_starts(units, settings.n_components, settings.seed))
+        found = _polished(contest, _raced(contest, draws, settings.verbose))
     else:
-        rows = Sample(design.x, design.y, design.weights)
-        for i, seed in enumerate(seeds):
-            source, start = (POOLED, pooled) if i % 4 == 3 else (ELEMENTAL, elemental)
-            yield Start(source, theta=start(rows, k, draws), seed=seed)
+        init = settings.init if isinstance(settings.init, str) else _given(units, settings.init)
+        starts = _starts(contest, init, settings.n_init, draws, settings.seed)
+        if by_bounds and contest.units.is_plain and settings.response.has_normal_noise:
+            return _by_bounds(contest, starts, settings, draws)
+        found = _polished(contest, _best(contest, starts, settings.verbose))
+    path = found.best.path or (found.best.objective,)
+    return found, Trace([{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in path])
 
 
-def _one_line(contest: LineContest) -> Fitted:
-    """The closed form; where one line fits every row, all components are it."""
-    k = contest.n_components
-    p = contest.design.n_coefficients
-    theta = Regressions(np.full(k, 1 / k), np.zeros((k, p)), np.ones(k))
-    family = RegressionFamily(k, contest.rule)
-    if contest.design.standard.exact:  # a step of EM would go on to a smaller noise, to which there is no end
-        objective = contest.design.data.map_sum(lambda block: family.tight_pass(theta, block)[0])
-        trace = Trace([{"objective": objective, "bound": objective, "gap": 0.0, "exploring": 0.0}])
-        solution = Solution(theta, objective, 1, 1, converged=True, result="closed form", trace=trace)
-    else:
-        solution = minimize(family, contest.design.data, theta=theta, max_iter=2)
-    record = StartRecord("least squares", solution.objective, 1, True)
-    degenerate = EXACT_LINE if contest.design.standard.exact else ""
-    return Fitted(solution, (record,), ((solution.objective, theta),), degenerate)
+def _by_bounds(
+    contest: RegressionContest, starts: list[NamedStart[Theta]], settings: Settings, draws: np.random.Generator
+) -> tuple[Found[Theta], Trace]:
+    """Descents of the engine's loop."""
+    units, policy = contest.units, settings.bounds
+    if policy is not None:  # a copy either way: a bias keeps what it prepared
+        policy = deepcopy(policy) if units.positions is None else policy.renumbered(units.positions)
+    family, ends, traces = SingleRun(contest.mixture), [], []
+    for number, (source, theta) in enumerate(starts):
+        seed = int(draws.integers(2**31))
+        made = minimize(
+            family, units.data, policy, theta=theta, tol=settings.tol, max_iter=settings.max_iter, seed=seed
+        )
+        run = Run(source, theta, made.theta, made.objective, made.n_iter, made.converged)
+        end = contest.run(contest.whole, [run], 0, 0.0)[0]
+        ends.append(replace(run, degenerate=end.degenerate))
+        traces.append(made.trace)
+        report_start(number + 1, source, -made.objective - contest.constant, made.result, settings.verbose)
+    end_of_starts(settings.verbose)
+    best = min(range(len(ends)), key=lambda i: ends[i].objective)
+    return _of_ends(ends, best), traces[best]
 
 
-def _raced(contest: LineContest, draws: np.random.Generator, verbose: int) -> Fitted:
-    is_stream = contest.design.is_stream
-    found = _on_a_sample(contest, draws, verbose) if is_stream else Race(contest, verbose).find(draws)
-    ends, solutions = list(found.optima), []
-    for i, run in enumerate(found.optima):
-        solutions.append(_traced(contest, run))
-        end = replace(run, theta=solutions[i].theta, objective=solutions[i].objective)
-        ends[i] = replace(end, degenerate=contest.degeneracy(end.theta) or contest.held_back(end))
-        if ends[i].is_regular and not is_stream:  # of a stream none is an optimum before it was followed on all rows
-            break
-    found = followed(contest, found, ends)
-    solution = next(s for s in solutions if s.theta is found.best.theta)
-    optima = tuple((run.objective, run.theta) for run in found.optima)
-    return Fitted(solution, found.records, optima, found.best.degenerate, found.excluded, found.note)
-
-
-def _on_a_sample(contest: LineContest, draws: np.random.Generator, verbose: int) -> Found[Regressions]:
-    """A race on the rows of a stream that are in memory, told in the units of all rows."""
-    design, share = contest.design, contest.design.share
-    few = replace(contest, design=design.on_sample(), least_mass=contest.least_mass * share)
-    found = Race(few, verbose).find(draws)
-    n = design.data.n_units
-    found = of_all_rows(found, share, sample_size(n, len(design.standard.scales)), n, "rows")
+def _raced(contest: RegressionContest, draws: np.random.Generator, verbose: int) -> Found[Theta]:
+    """By the race; of a stream on its sample, told in the weight of all."""
+    units = contest.units
+    if isinstance(units, Units):
+        return Race(contest, verbose).find(draws)
+    few = contest_of(
+        units.sample,
+        units.sample.mixture(contest.density.response, contest.density.rule, contest.mixture.n_components),
+        least_size=contest.least_size * units.share,
+        tol=contest.tol,
+        max_iter=contest.max_iter,
+        trim=0.0,
+    )
+    found = Race(replace(few, first_starts=contest.first_starts), verbose).find(draws)
+    noun = "groups" if units.is_grouped else "rows"
+    found = of_all_rows(found, units.share, units.n_sampled, units.n_units, noun)
     if found.excluded is None:
         return found
-    family, theta = RegressionFamily(contest.n_components, contest.rule), found.excluded.theta
-    objective = design.data.map_sum(lambda block: family.tight_pass(theta, block)[0])  # to follow it may take long
-    excluded = replace(found.excluded, objective=objective, degenerate=contest.degeneracy(theta))
+    excluded = contest.run(contest.whole, [found.excluded], 0, 0.0)[0]  # to follow it may take long
     return replace(found, excluded=excluded)
 
 
-def _traced(contest: LineContest, run: Run[Regressions]) -> Solution[Regressions]:
-    """The engine's solution from where a run ended, with every step of the run before it."""
-    design = contest.design
-    rows = Sample(design.x, design.y, design.weights)
-    path = np.empty((0, 2))
-    if not design.is_stream and run.is_whole:
-        path = np.empty((max(run.n_iter, 1), 2))
-        run_em(rows, run.start.copy(), contest.rule, len(path), 0.0, path)
-    solution = _closed(contest, run.theta, path, contest.max_iter)
-    return replace(solution, converged=solution.converged and run.converged)
+def _exact(contest: RegressionContest) -> Found[Theta]:
+    """The single model, which fits every row, is every component."""
+    units, k = contest.units, contest.mixture.n_components
+    law: Any = Weights(np.full((1, k), 1 / k))
+    if units.gating is not None:
+        law = Logits(np.zeros((1, k, units.gating.shape[1])))
+    theta = Parameters(Predictors(np.zeros((1, k, units.n_coefficients)), np.ones((1, k))), law)
+    objective = float(contest.on(contest.whole).seen(theta).objective[0])
+    run = Run("least squares", theta, theta, objective, 1, converged=True, degenerate=EXACT_LINE, path=(objective,))
+    return _of_ends([run], 0)
 
 
-def _descended(contest: LineContest, start: Regressions) -> Solution[Regressions]:
-    """EM from one start in one call of the kernel."""
-    theta, path = start.copy(), np.empty((min(contest.max_iter - 1, 10_000), 2))
-    n_iter = run_em(contest.whole, theta, contest.rule, len(path), contest.tol, path)[1] if len(path) else 0
-    return _closed(contest, theta, path[:n_iter], contest.max_iter - n_iter)
+def _polished(contest: RegressionContest, found: Found[Theta]) -> Found[Theta]:
+    """The best of its optima followed to the end: in memory until one counts, of streams all."""
+    ends: list[Run[Theta]] = []
+    in_memory = isinstance(contest.units, Units)
+    for run in found.optima:
+        if ends and ends[-1].is_regular and in_memory:
+            ends += found.optima[len(ends) :]
+            break
+        end = contest.run(contest.whole, [run], contest.max_iter, contest.tol * POLISH)[0]
+        degenerate = end.degenerate or contest.held_back(end)
+        ends.append(replace(end, converged=run.converged if in_memory else end.converged, degenerate=degenerate))
+    return followed(contest, found, ends)
 
 
-def _closed(
-    contest: LineContest, theta: Regressions, path: NDArray[np.float64], max_iter: int
-) -> Solution[Regressions]:
-    """The engine's solution from `theta` on, with the steps that led there before it."""
-    family = RegressionFamily(contest.n_components, contest.rule, tolerance=contest.tol)
-    solution = minimize(family, contest.design.data, Tightest(), theta=theta, max_iter=max_iter)
-    steps = [{"objective": f, "bound": b, "gap": max(b - f, 0.0), "exploring": 0.0} for f, b in path.tolist()]
-    trace = Trace([*steps, *solution.trace])
-    return replace(solution, n_iter=len(trace), trace=trace)
+def _starts(
+    contest: RegressionContest, init: str | Theta, n_init: int, draws: np.random.Generator, seed: int
+) -> list[NamedStart[Theta]]:
+    units, k = contest.units, contest.mixture.n_components
+    sample = units if isinstance(units, Units) else units.sample
+    if isinstance(init, Parameters):
+        return [("given parameters", init)]
+    if init in ("moments", "spectral"):
+        return [moment_start(contest, seed, by_tensors=init == "spectral")]
+    starts = Starts(sample, contest.density.response, k)
+    if k == 1:
+        return named("single model", starts.of_coefficients(np.zeros((1, k, units.n_coefficients))))
+    kinds = [(POOLED, starts.pooled) if i % 4 == 3 else (ELEMENTAL, starts.elemental) for i in range(n_init)]
+    return [(source, start(draws, 1)) for source, start in kinds]
+
+
+def _best(contest: RegressionContest, starts: list[NamedStart[Theta]], verbose: int) -> Found[Theta]:
+    """The best end of some starts, whether it counts or not."""
+    ends: list[Run[Theta]] = contest.run(contest.whole, entrants(starts), contest.max_iter, contest.tol)
+    for number, end in enumerate(ends):
+        result = "tolerance reached" if end.converged else "iteration limit reached"
+        report_start(number + 1, end.source, -end.objective - contest.constant, result, verbose)
+    end_of_starts(verbose)
+    return _of_ends(ends, min(range(len(ends)), key=lambda i: ends[i].objective))
+
+
+def _of_ends(ends: list[Run[Theta]], best: int) -> Found[Theta]:
+    records = tuple(StartRecord(end.source, end.objective, end.n_iter, end.converged) for end in ends)
+    return Found(ends[best], records, (ends[best],))

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from majorant._validation import check_choice, check_integer, check_real, check_sample_weight, levels_to_user
 from majorant.models.base import refuse_stored
 from majorant.models.formula_estimator import through_formula
-from majorant.models.regression_mixture.experts.extras import check_unit_weights, shared_columns
+from majorant.models.regression_mixture.extras import check_unit_weights, shared_columns
 from majorant.models.regression_mixture.intervals import intervals, reservations, why_no_errors
 from majorant.models.regression_mixture.prediction import FittedLines
 from majorant.models.regression_mixture.resampling import Bootstrap, bootstrap, rows_of

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from math import comb
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from majorant.models.regression_mixture.design import Design
-from majorant.models.regression_mixture.family import VarianceRule
-from majorant.models.regression_mixture.lines import NamedStart, run_em
-from majorant.models.regression_mixture.parameters import Regressions
-from majorant.models.regression_mixture.starts import Sample
+from majorant.data.chunks import Block, Chunks, Mapped
+from majorant.densities import Predictors
+from majorant.engine.mixture import Parameters
+from majorant.laws.independent import Weights
+from majorant.models.regression_mixture.contest import RegressionContest
+from majorant.models.regression_mixture.starts import Theta
+from majorant.models.regression_mixture.units import AnyUnits, Units
+from majorant.search.race import NamedStart, entrants
 from majorant.starts.moment_least_squares import MomentFit, moment_least_squares
 from majorant.starts.regression_moments import regression_moments
 from majorant.starts.spectral import SpectralFit, spectral_experts
@@ -30,7 +35,7 @@ N_STEPS, MOST_ROWS = 50, 1 << 15
 """Steps of EM, on so many rows at most, by which one of several starts is chosen."""
 
 
-def moment_start(design: Design, k: int, rule: VarianceRule, seed: int, *, by_tensors: bool) -> NamedStart:
+def moment_start(contest: RegressionContest, seed: int, *, by_tensors: bool) -> NamedStart[Theta]:
     """The start that a user asked for by name: of those that moments leave open, the one that EM makes most of.
 
     Raises
@@ -38,34 +43,35 @@ def moment_start(design: Design, k: int, rule: VarianceRule, seed: int, *, by_te
     ValueError
         If spectral experts are to find more components than there are coefficients.
     """
-    p = design.n_coefficients
+    units, k = contest.units, contest.mixture.n_components
+    p = units.n_coefficients
     if by_tensors and k > p:
-        parts = "the intercept among them" if design.standard.fit_intercept else "without an intercept"
+        parts = "the intercept among them" if units.coordinates.fit_intercept else "without an intercept"
         raise ValueError(
             f'init="spectral" finds at most as many components as a line has coefficients; got n_components={k} and '
             f'{p} coefficients, {parts}: ask for fewer components, or use init="auto" or init="moments"'
         )
-    draws = np.random.default_rng(seed)
-    rows = Sample(design.x, design.y, design.weights)
-    if len(rows.y) > MOST_ROWS:
-        rows = rows.subsample(draws, MOST_ROWS)
-    starts = _found(design, k, seed, (SPECTRAL,) if by_tensors else (MOMENTS,))
-    return min(starts, key=lambda start: run_em(rows, start[1].copy(), rule, N_STEPS, 0.0)[0])
+    rows = units if isinstance(units, Units) else units.sample
+    if rows.n_rows > MOST_ROWS:
+        rows = rows.subsample(np.random.default_rng(seed), MOST_ROWS)
+    starts = _found(units, k, seed, (SPECTRAL,) if by_tensors else (MOMENTS,))
+    ends = contest.run(rows, entrants(starts), N_STEPS, 0.0)
+    return starts[min(range(len(ends)), key=lambda i: ends[i].objective)]
 
 
-def moment_starts(design: Design, k: int, seed: int) -> list[NamedStart]:
+def moment_starts(units: AnyUnits, k: int, seed: int) -> list[NamedStart[Theta]]:
     """Starts of the race: none where moments are many or rows few."""
-    third = comb(design.n_coefficients + 2, 3)
-    if third > MOST_THIRD_MOMENTS or design.data.n_units < max(ROWS_A_MOMENT * third, FEWEST_ROWS):
+    third = comb(units.n_coefficients + 2, 3)
+    if third > MOST_THIRD_MOMENTS or units.n_rows < max(ROWS_A_MOMENT * third, FEWEST_ROWS):
         return []
-    return _found(design, k, seed, (MOMENTS, SPECTRAL) if k <= design.n_coefficients else (MOMENTS,))
+    return _found(units, k, seed, (MOMENTS, SPECTRAL) if k <= units.n_coefficients else (MOMENTS,))
 
 
-def _found(design: Design, k: int, seed: int, methods: tuple[str, ...]) -> list[NamedStart]:
-    """What the moments of one pass leave open, each method's best first, as lines of the design."""
-    data, back, pooled = design.in_features()
+def _found(units: AnyUnits, k: int, seed: int, methods: tuple[str, ...]) -> list[NamedStart[Theta]]:
+    """What the moments of one pass leave open, each method's best first, in the coordinates of the units."""
+    data, back, pooled = in_features(units)
     moments = regression_moments(data)
-    starts: list[NamedStart] = []
+    starts: list[NamedStart[Theta]] = []
     for method in methods:
         fits: list[MomentFit | SpectralFit]
         if method == MOMENTS:
@@ -78,6 +84,32 @@ def _found(design: Design, k: int, seed: int, methods: tuple[str, ...]) -> list[
             # Moments may say that a component has no weight; EM could then never give it any.
             weights = np.maximum(f.proportions, 0.02 / k)
             coef = np.ascontiguousarray(np.einsum("kj,jp->kp", f.coefficients, back) - pooled)
-            variances = np.full(k, max(f.noise_variance, 1e-6))
-            starts.append((method, Regressions(weights / weights.sum(), coef, variances)))
+            dispersion = np.full((1, k), max(f.noise_variance, 1e-6))
+            law = Weights((weights / weights.sum())[None])
+            starts.append((method, Parameters(Predictors(coef[None], dispersion), law)))
     return starts
+
+
+def in_features(units: AnyUnits) -> tuple[Chunks, NDArray[np.float64], NDArray[np.float64]]:
+    r"""The rows (x, y) as moment methods take them, and how their lines are those of the units.
+
+    Residuals about one line would not do: the lines of a mixture add up to nothing then, so that K of them span less
+    than K dimensions.
+
+    Returns
+    -------
+    data : Chunks
+        A constant, where there is an intercept, and the standardised columns; y in units of the single noise.
+    back : ndarray of shape (p, p)
+    pooled : ndarray of shape (p,)
+        A line b of these is the line ``b @ back - pooled`` of the units.
+    """
+    c = units.coordinates
+    inverse = np.linalg.inv(c.transform[np.abs(c.transform).max(axis=1) > 0])
+    pooled = c.pooled / c.sigma
+
+    def columns(block: Block) -> tuple[Any, ...]:
+        z, u = block.columns[:2]
+        return np.einsum("ip,pj->ij", z, inverse), u + np.einsum("ip,p->i", z, pooled)
+
+    return Chunks(Mapped(units.data.source, columns), n_jobs=units.data.n_jobs), inverse.T, pooled

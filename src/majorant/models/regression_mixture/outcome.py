@@ -1,20 +1,28 @@
-"""What a fit leaves, by the names of its attributes: the same for both paths."""
+"""What a fit leaves, in the units of X and y, by the names of its attributes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.data.chunks import Block
+from majorant.engine.mixture import Mixture, Parameters
+from majorant.engine.runs import mapped
 from majorant.engine.trace import Trace
+from majorant.engine.trimmed import Trimmed
+from majorant.laws.gated import Logits
+from majorant.models.regression_mixture.contest import RegressionContest, mean_weights, sigma_ratio
+from majorant.models.regression_mixture.information import standard_errors
 from majorant.models.regression_mixture.settings import Settings
+from majorant.models.regression_mixture.starts import Theta
+from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import of_degenerate, what_would_admit
-from majorant.search.race import Run
+from majorant.search.race import Found, Run
 from majorant.search.record import SearchReport, StartRecord
 
-Values = Mapping[str, NDArray[np.float64]]
+Array = NDArray[np.float64]
 
 
 def criteria(log_likelihood: float, n_parameters: int, n_rows: float, uncertainty: float) -> dict[str, float]:
@@ -33,52 +41,117 @@ def least_mass(
     return float(np.clip(0.05 * total_weight, least, 5 * (n_coefficients + 1)))
 
 
-def excluded_solution(
-    run: Run[Any], values: Values, log_likelihood: float, total_weight: float, regular_from: float
-) -> dict[str, Any]:
-    """A solution that the rule leaves out, and why; weights are those of the user."""
+def parameters_in_units(units: AnyUnits, theta: Theta) -> dict[str, Array]:
+    """Coefficients, intercepts, levels at the origin, scales, weights and gating."""
+    c = units.coordinates
+    slopes, levels = c.coefficients(theta.density.coef[0])
+    out = {
+        "coef": slopes,
+        "intercept": levels - np.einsum("kj,j->k", slopes, c.origin) if c.fit_intercept else np.zeros(len(slopes)),
+        "level": levels,
+        "scale": np.sqrt(theta.density.dispersion[0]) * c.sigma,
+        "weights": mean_weights(units, theta),
+    }
+    if isinstance(theta.law, Logits):
+        gates = np.einsum("ig,kg->ki", c.gating_to_user, theta.law.coef[0])
+        return {**out, "gating_coef": gates[:, 1:], "gating_intercept": gates[:, 0]}
+    logs = np.log(np.maximum(out["weights"], 1e-300))
+    return {**out, "gating_coef": np.zeros((len(slopes), 0)), "gating_intercept": logs - logs[0]}
+
+
+def heaviest_first(units: AnyUnits, theta: Theta) -> Theta:
+    """The components by falling weight; equal ones by their coefficients."""
+    density = theta.density
+    keys = density.dispersion[0], *density.coef[0].T[::-1], -mean_weights(units, theta)
+    order = np.lexsort(keys)
+    law = theta.law
+    if isinstance(law, Logits):
+        law = Logits(law.coef - law.coef[:, order[:1]])
+    return Parameters(*(mapped(lambda array: array[:, order], part) for part in (density, law)))
+
+
+def scores(units: AnyUnits, mixture: Mixture, theta: Theta, trim: float) -> dict[str, Any]:
+    """Log-likelihood and criteria; and the log density a row, in the units of y, below which rows were trimmed."""
+
+    def visit(block: Block) -> Array:
+        found = mixture.posterior(theta, block)
+        return np.array([found.log_likelihood[0], found.entropy[0]])
+
+    counted, threshold = units.row_weight, -np.inf
+    if not isinstance(units, Units):
+        value, uncertainty = units.data.map_sum(visit)
+    else:
+        w = units.row_weights
+        if trim:
+            on = units.on(mixture, trim)
+            assert isinstance(on, Trimmed)
+            kept = on.kept(theta)[0]
+            w = np.repeat(units.weights * kept, units.sizes)
+            counted = float(w.sum())
+            level = on.densities(theta)[0] / units.sizes - float(np.log(units.coordinates.sigma))
+            is_in = kept >= 0.5
+            threshold = -np.inf if is_in.all() else float((level[~is_in].max() + level[is_in].min()) / 2)
+        value, uncertainty = visit(Block(0, units.columns, w))
+    log_likelihood = units.log_likelihood(float(value), counted / units.row_weight)
+    found = criteria(log_likelihood, mixture.n_parameters, counted * units.unit, float(uncertainty) * units.unit)
     return {
-        "log_likelihood": log_likelihood,
-        "sigma_ratio": run.theta.sigma_ratio,
-        "smallest_component": float(run.theta.weights.min()) * total_weight,
-        "regular_from": regular_from,
-        "reason": run.degenerate,
-        **values,
+        "log_likelihood_": log_likelihood,
+        "n_parameters_": mixture.n_parameters,
+        **{f"{name}_": figure for name, figure in found.items()},
+        "trim_threshold": threshold,
     }
 
 
-def fitted_attributes(
-    values: Values,
-    settings: Settings,
-    *,
-    center: NDArray[np.float64],
-    standard_errors: dict[str, Any] | None,
-    degenerate: str,
-    is_exact: bool,
-    converged: bool,
-    n_iter: int,
-    excluded: dict[str, Any] | None,
-    optima: Sequence[dict[str, Any]],
-    records: tuple[StartRecord, ...],
-    note: str,
-    trace: Trace,
-) -> dict[str, Any]:
-    """The attributes of an estimator, in the units of X and y; `values` has parameters and the levels at `center`."""
-    if excluded is not None:
+def fit_attributes(contest: RegressionContest, found: Found[Theta], trace: Trace, settings: Settings) -> dict[str, Any]:
+    """The fitted attributes, and ``trim_threshold``, the log density a row below which units were trimmed."""
+    units, share = contest.units, 1 - contest.trim
+    reorder = isinstance(settings.init, str) and units.labels is None
+
+    def ordered(theta: Theta) -> Theta:
+        return heaviest_first(units, theta) if reorder else theta
+
+    def height(objective: float) -> float:
+        return units.log_likelihood(-objective, share)
+
+    best = found.best
+    theta = ordered(best.theta)
+    values, note, excluded = parameters_in_units(units, theta), found.note, None
+    if found.excluded is not None:
+        excluded = _excluded(contest, found.excluded, ordered(found.excluded.theta), height(found.excluded.objective))
         note = f"{note} {what_would_admit(excluded, settings.rule.max_sigma_ratio)}".strip()
+    mixture = units.mixture(settings.response, settings.rule, settings.n_components, fused=False)
+    has_errors = not units.is_exact and contest.trim == 0
     names = ("coef", "intercept", "scale", "weights", "gating_coef", "gating_intercept")
+    records = tuple(StartRecord(r.source, height(r.objective), r.n_iter, r.converged) for r in found.records)
     return {
         **{f"{name}_": values[name] for name in names},
-        "center_": center.copy(),
+        "center_": units.coordinates.origin.copy(),
         "center_fits_": values["level"],
-        "standard_errors_": standard_errors,
-        "regular_": not degenerate,
-        "degeneracy_": of_degenerate(degenerate, settings.n_components, settings.response),
-        "is_exact_": is_exact,
-        "converged_": bool(converged),
-        "n_iter_": int(n_iter),
+        "standard_errors_": standard_errors(units, mixture, theta) if has_errors else None,
+        "regular_": best.is_regular,
+        "degeneracy_": of_degenerate(best.degenerate, settings.n_components, settings.response),
+        "is_exact_": units.is_exact,
+        "converged_": bool(best.converged),
+        "n_iter_": int(best.n_iter),
         "excluded_": excluded,
-        "optima_": list(optima),
+        "optima_": [
+            {"log_likelihood": height(run.objective), **parameters_in_units(units, ordered(run.theta))}
+            for run in found.optima
+        ],
         "search_": SearchReport(records, "log-likelihood", "max", note=note),
-        "trace_": trace,
+        "trace_": trace.shifted(-units.constant * share).scaled(units.unit),
+        **scores(units, mixture, theta, contest.trim),
+    }
+
+
+def _excluded(contest: RegressionContest, run: Run[Theta], theta: Theta, log_likelihood: float) -> dict[str, Any]:
+    """A solution that the rule leaves out, and why; weights are those of the user."""
+    units = contest.units
+    return {
+        "log_likelihood": log_likelihood,
+        "sigma_ratio": sigma_ratio(theta),
+        "smallest_component": contest.smallest(contest.shares(theta)) * units.unit,
+        "regular_from": contest.least_size * units.unit,
+        "reason": run.degenerate,
+        **parameters_in_units(units, theta),
     }

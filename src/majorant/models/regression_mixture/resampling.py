@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 from majorant._numbers import counted
 from majorant.engine.draws import drawn
-from majorant.models.regression_mixture.experts.extras import Extras
+from majorant.models.regression_mixture.extras import Extras
 
 Array = NDArray[np.float64]
 PARAMETERS = ("coef", "intercept", "scale", "weights", "gating_coef", "gating_intercept")

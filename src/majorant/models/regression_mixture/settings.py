@@ -17,8 +17,8 @@ from majorant._validation import (
     check_real,
     check_runs,
 )
+from majorant.densities import VarianceRule
 from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.models.regression_mixture.family import VarianceRule
 from majorant.solvers.responses import RESPONSES, Response
 
 INITS = ["auto", "moments", "spectral", "random"]

@@ -1,31 +1,42 @@
-"""Where does a fit of several lines begin? Lines through few rows, trimmed greedily, pooled, or with one replaced.
+"""Where does a fit of several regressions begin? Through few units, trimmed greedily, pooled, or with one replaced.
 
-All draws are by inverse CDF on the weighted rows in canonical order.
+All draws are by inverse CDF on the weighted units in canonical order. Loss is the deviance; of Gaussian targets squared
+residuals, for which kernels make trimmed starts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
 
 from majorant import _kernels
-from majorant.engine.draws import drawn, thinned
-from majorant.models.regression_mixture.parameters import Regressions
+from majorant.densities import Predictors
+from majorant.densities.regression import LONGEST_STEP, ridge_solved
+from majorant.engine.draws import drawn
+from majorant.engine.mixture import Parameters
+from majorant.engine.runs import stacked, taken
+from majorant.laws.gated import Logits
+from majorant.laws.independent import Weights
+from majorant.models.regression_mixture.units import Units
 from majorant.search.effort import Plan
-from majorant.search.race import Contest, Run
+from majorant.solvers.responses import Response
+
+Array = NDArray[np.float64]
+Theta = Parameters[Predictors, Any]
 
 TRIMMED, ELEMENTAL, POOLED = "trimmed greedy", "lines through few rows", "pooled line and noise"
-N_CANDIDATES, N_STEPS = 6, 3
+N_CANDIDATES, N_CONCENTRATIONS = 8, 3
+KERNEL_CANDIDATES = 6
 MOST_STARTS, STARTS_ON_A_SAMPLE = 64, 32
 """Starts of a round at most, and where they race on a sample of the rows."""
 
 
 def plan_of(n_components: int, is_sampled: bool) -> Plan:
-    """The search for a mixture of so many lines."""
+    """The search for a mixture of so many regressions."""
     size = STARTS_ON_A_SAMPLE if is_sampled else min(4 * n_components * (n_components + 1), MOST_STARTS)
     return Plan(
         n_starts=size,
@@ -35,118 +46,236 @@ def plan_of(n_components: int, is_sampled: bool) -> Plan:
     )
 
 
-def kinds_of_starts(size: int) -> tuple[int, int, int]:
-    """How many of a pool are trimmed greedily, elemental, and pooled: no single kind finds every optimum."""
-    n_trimmed, n_elemental = round(0.55 * size), round(0.35 * size)
-    return n_trimmed, n_elemental, size - n_trimmed - n_elemental
+def weighted_fits(units: Units, response: Response, shares: Array, *, n_steps: int = 3, ridge: float = 1e-4) -> Array:
+    """Independent fits of one model each, (M, p), to rows with weights, (n_rows, M)."""
+    z, y = units.z, units.y[:, None]
+    offset, trials = _beside(units)
+    p = z.shape[1]
+    lower = np.tril_indices(p)
+    squares = z[:, lower[0]] * z[:, lower[1]]
+
+    def solved(weight: Array, score: Array) -> Array:
+        packed = np.einsum("im,ij->mj", weight, squares)
+        a = np.zeros((weight.shape[1], p, p))
+        a[:, lower[0], lower[1]] = packed
+        a[:, lower[1], lower[0]] = packed
+        a = a + ridge * (np.trace(a, axis1=1, axis2=2) / p)[:, None, None] * np.eye(p)
+        return ridge_solved(a, np.einsum("im,ij->mj", score, z))
+
+    working, weight = response.working(y, trials)
+    mixed = shares * weight
+    coef = solved(mixed, mixed * (working - offset))
+    if response.is_location_scale:
+        return coef
+    one = np.ones(1)
+    for _ in range(n_steps):
+        eta = offset + np.einsum("ij,mj->im", z, coef)
+        slope = shares * response.score(y, eta, one, trials)
+        curve = shares * response.weight(y, eta, one, trials)
+        coef = coef + np.clip(solved(curve, slope), -LONGEST_STEP, LONGEST_STEP)
+    return coef
 
 
-@dataclass(frozen=True)
-class Sample:
-    """The rows on which starts race.
+def deviances(units: Units, response: Response, coef: Array) -> Array:
+    """Of each unit under each of M models, (n_units, M)."""
+    offset, trials = _beside(units)
+    eta = offset + np.einsum("ij,mj->im", units.z, coef)
+    return units.per_unit(np.maximum(response.deviance(units.y[:, None], eta, trials), 0.0))  # rounding may be below
 
-    Attributes
+
+def _beside(units: Units) -> tuple[Array, Array]:
+    """Offset and trials of each row, (n_rows, 1) or (1, 1)."""
+    if units.offset is None or units.trials is None:
+        return np.zeros((1, 1)), np.ones((1, 1))
+    return units.offset[:, None], units.trials[:, None]
+
+
+class Starts:
+    """Draws starts on some units.
+
+    Parameters
     ----------
-    x : ndarray of shape (n_rows, p)
-        Orthonormal design.
-    y : ndarray of shape (n_rows,)
-        The single model's standardised residuals.
-    weights : ndarray of shape (n_rows,)
+    units : Units
+    response : Response
+    n_components : int
     """
 
-    x: NDArray[Any]
-    y: NDArray[Any]
-    weights: NDArray[np.float64]
+    def __init__(self, units: Units, response: Response, n_components: int) -> None:
+        self.units, self.response, self.k = units, response, n_components
+        self.pooled_deviance = deviances(units, response, np.zeros((1, units.n_coefficients)))[:, 0]
+        self.mean_deviance = max(float(np.sum(units.weights * self.pooled_deviance)) / units.total_weight, 1e-12)
+        # units that determine a fit
+        self.n_drawn = max(1, int(np.ceil((units.n_coefficients + 1) * units.n_units / units.n_rows)))
+        self.by_kernel = response.has_normal_noise and not units.is_grouped
 
-    @cached_property
-    def total_weight(self) -> float:
-        return float(self.weights.sum())
+    def named(self, size: int, draws: np.random.Generator) -> list[tuple[str, Theta]]:
+        """Make so many starts of all kinds: no single kind finds every optimum."""
+        n_trimmed, n_elemental = round(0.55 * size), round(0.35 * size)
+        made = [(TRIMMED, self.trimmed, n_trimmed), (ELEMENTAL, self.elemental, n_elemental)]
+        made.append((POOLED, self.pooled, size - n_trimmed - n_elemental))
+        out: list[tuple[str, Theta]] = []
+        for source, make, n in made:
+            if n:
+                theta = make(draws, n)
+                out += [(source, taken(theta, [i])) for i in range(n)]
+        return out
 
-    @cached_property
-    def n_features(self) -> int:
-        return int(self.x.shape[1])
+    def of_coefficients(self, coef: Array, draws: np.random.Generator | None = None) -> Theta:
+        """Mixtures of these coefficients (S, K, p), with equal weights and a noise by which every row lies near one.
 
-    @cached_property
-    def kernel_weights(self) -> NDArray[np.float64] | None:
-        """As the kernels take them: none where all are one."""
-        return None if (self.weights == 1.0).all() else self.weights
+        Where all coefficients are shared components can only differ in their noise: it is drawn.
+        """
+        s, k, _ = coef.shape
+        units = self.units
+        if units.n_shared:
+            coef = coef.copy()
+            coef[:, :, -units.n_shared :] = coef[:, :, -units.n_shared :].mean(axis=1, keepdims=True)
+        dispersion = np.ones((s, k))
+        if self.response.has_dispersion:
+            nearest = deviances(units, self.response, coef.reshape(s * k, -1)).reshape(-1, s, k).min(axis=2)
+            mean = np.einsum("u,us->s", units.weights, nearest) / units.row_weight
+            floor = 1e-3 if self.response.is_location_scale else 1e-3 * self.mean_deviance
+            dispersion = np.repeat(self.response.dispersion(np.maximum(mean, floor))[:, None], k, axis=1)
+            if draws is not None and units.n_shared == units.n_coefficients:
+                dispersion = dispersion * np.exp(draws.standard_normal((s, k)))
+        coef = np.ascontiguousarray(coef)
+        if units.labels is not None:
+            coef, dispersion = self._relabelled(coef, dispersion)
+        return Parameters(Predictors(coef, dispersion), self.even_law(s))
 
-    def drawn(self, draws: np.random.Generator, size: int) -> NDArray[np.int64]:
-        """Rows drawn with their weights."""
-        return drawn(self.weights, draws.random(size))
+    def even_law(self, size: int) -> Weights | Logits:
+        """Equal weights, whatever the covariates."""
+        if self.units.gating is None:
+            return Weights(np.full((size, self.k), 1 / self.k))
+        return Logits(np.zeros((size, self.k, self.units.gating.shape[1])))
 
-    def squared_residuals(self, coef: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of every row under every line, shape (n_rows, K)."""
-        return np.asarray((self.y[:, None] - np.einsum("ij,kj->ik", self.x, coef)) ** 2, dtype=np.float64)
+    def _relabelled(self, coef: Array, dispersion: Array) -> tuple[Array, Array]:
+        """Components in the order that suits the known labels best."""
+        units, k, s = self.units, self.k, len(coef)
+        assert units.labels is not None
+        lost = deviances(units, self.response, coef.reshape(s * k, -1)).reshape(-1, s, k)
+        table = np.zeros((s, k, k))  # of label, component
+        for label in range(k):
+            rows = units.labels == label
+            table[:, label] = np.einsum("u,usk->sk", units.weights[rows], lost[rows])
+        order = np.array([linear_sum_assignment(t)[1] for t in table])
+        at = np.arange(s)[:, None]
+        return coef[at, order], dispersion[at, order]
 
-    def subsample(self, draws: np.random.Generator, size: int) -> Sample:
-        """Rows at equal steps of weight from a random one on, each with the number of times that it was met."""
-        rows, times = thinned(self.weights, size, draws)
-        return Sample(self.x[rows], self.y[rows], np.asarray(times * (self.total_weight / size), dtype=np.float64))
+    def _drawn(self, draws: np.random.Generator, size: int, density: Array | None = None) -> Array:
+        """Indicators (n_rows, size) of few units, drawn with their weights (times a density, (n_units, size))."""
+        units = self.units
+        uniforms = draws.random((self.n_drawn, size))
+        if density is None:
+            at = drawn(units.weights, uniforms)
+        else:
+            columns = zip(density.T, uniforms.T, strict=True)
+            at = np.stack([drawn(units.weights * column, own) for column, own in columns], axis=1)
+        chosen = np.zeros((units.n_units, size))
+        chosen[at, np.arange(size)] = 1.0
+        return units.per_row(chosen)
 
-    def as_start(self, coef: NDArray[np.float64]) -> Regressions:
-        """Lines with equal weights and a noise by which every row lies near one of them."""
-        k = len(coef)
-        nearest = self.squared_residuals(coef).min(axis=1)
-        variance = max(float(self.weights @ nearest) / self.total_weight, 1e-3)
-        return Regressions(np.full(k, 1 / k), np.ascontiguousarray(coef), np.full(k, variance))
+    def elemental(self, draws: np.random.Generator, size: int) -> Theta:
+        """Models through few units each."""
+        if self.by_kernel:
+            coef = np.empty((size, self.k, self.units.n_coefficients))
+            for line in coef.reshape(-1, coef.shape[2]):
+                self._line(draws, self.units.total_weight, 0, line)
+        else:
+            fits = weighted_fits(self.units, self.response, self._drawn(draws, size * self.k))
+            coef = fits.reshape(size, self.k, -1)
+        return self.of_coefficients(coef, draws)
 
+    def _line(self, draws: np.random.Generator, mass: float, n_steps: int, line: Array) -> float:
+        """Write a line through few rows, concentrated on those nearest to it; the largest squared residual of these."""
+        units = self.units
+        rows = drawn(units.weights, draws.random(units.n_coefficients + 1))
+        at = units.z, units.y, units.kernel_weights, None
+        return _kernels.regression_concentrate(*at, rows, mass, n_steps, line)
 
-def trimmed_greedy(rows: Sample, k: int, draws: np.random.Generator) -> Regressions:
-    """One line after the other, each among the rows that those before it leave unexplained."""
-    share = draws.uniform(0.3, 1.0) / k
-    mass = np.full((k, N_CANDIDATES), max(share * rows.total_weight, rows.n_features + 2.0))
-    uniforms = draws.random((k, N_CANDIDATES * (rows.n_features + 1)))
-    coef = np.empty((k, rows.n_features))
-    _kernels.regression_greedy(rows.x, rows.y, rows.kernel_weights, N_STEPS, mass, uniforms, coef)
-    return rows.as_start(coef)
+    def pooled(self, draws: np.random.Generator, size: int) -> Theta:
+        """The single model, which is zero here, and noise."""
+        noise = draws.standard_normal((size, self.k, self.units.n_coefficients))
+        return self.of_coefficients(noise * draws.uniform(0.2, 1.5, (size, 1, 1)), draws)
 
+    def trimmed(self, draws: np.random.Generator, size: int) -> Theta:
+        """One model after the other, each among the units that those before it leave unexplained."""
+        units = self.units
+        if not self.by_kernel:
+            return self.of_coefficients(self._greedy(draws, size), draws)
+        coef, total = np.empty((size, self.k, units.n_coefficients)), units.total_weight
+        for lines in coef:
+            share = draws.uniform(0.3, 1.0) / self.k
+            mass = np.full((self.k, KERNEL_CANDIDATES), max(share * total, units.n_coefficients + 2.0))
+            uniforms = draws.random((self.k, KERNEL_CANDIDATES * (units.n_coefficients + 1)))
+            at = units.z, units.y, units.kernel_weights, N_CONCENTRATIONS
+            _kernels.regression_greedy(*at, mass, uniforms, lines)
+        return self.of_coefficients(coef, draws)
 
-def elemental(rows: Sample, k: int, draws: np.random.Generator) -> Regressions:
-    """Lines through p + 1 rows each."""
-    coef = np.empty((k, rows.n_features))
-    for line in coef:
-        _concentrated(rows, draws, rows.total_weight, 0, line)
-    return rows.as_start(coef)
+    def _greedy(self, draws: np.random.Generator, size: int) -> Array:
+        units, m = self.units, N_CANDIDATES
+        share = np.repeat(draws.uniform(0.3, 1.0, size), m) / self.k
+        mass = np.maximum(share * units.total_weight, (self.n_drawn + 1) * units.total_weight / units.n_units)
+        cap = 4 * self.mean_deviance
+        epsilon = 0.01 * self.mean_deviance if self.response.has_dispersion else 0.5
+        best = np.full((units.n_units, size), np.inf)
+        found = []
+        for h in range(self.k):
+            density = None
+            if h:
+                density = np.repeat(np.minimum(best, cap) + 1e-3 * self.mean_deviance + 1e-300, m, axis=1)
+            coef = weighted_fits(units, self.response, self._drawn(draws, size * m, density))
+            for _ in range(N_CONCENTRATIONS):
+                lost = deviances(units, self.response, coef)
+                coef = self._concentrated(lost if density is None else lost / density, mass)
+            lost = np.minimum(deviances(units, self.response, coef), np.repeat(best, m, axis=1))
+            score = np.einsum("u,um->m", units.weights, np.log(epsilon + lost)).reshape(size, m)
+            chosen = score.argmin(axis=1) + np.arange(size) * m
+            found.append(coef[chosen])
+            best = lost[:, chosen]
+        return np.stack(found, axis=1)
 
+    def _concentrated(self, lost: Array, mass: Array) -> Array:
+        """Fits to the units of smallest loss that make up a mass, (M,)."""
+        units = self.units
+        order = np.argsort(lost, axis=0, kind="stable")
+        before = np.cumsum(units.weights[order], axis=0) - units.weights[order]
+        inside = np.zeros_like(lost)
+        np.put_along_axis(inside, order, (before < mass).astype(np.float64), axis=0)
+        shares = units.per_row(inside * units.weights[:, None])
+        return weighted_fits(units, self.response, shares, n_steps=2, ridge=1e-6)
 
-def pooled(rows: Sample, k: int, draws: np.random.Generator) -> Regressions:
-    """The single model's line, which is zero here, and noise."""
-    return rows.as_start(draws.standard_normal((k, rows.n_features)) * draws.uniform(0.2, 1.5))
+    def replaced(self, draws: np.random.Generator, bases: Sequence[Theta], size: int, least: float) -> Theta:
+        """Solutions with one component, drawn at random, replaced by a model through few units or concentrated."""
+        units, at = self.units, np.arange(size)
+        theta = stacked([bases[int(i)] for i in draws.integers(len(bases), size=size)])
+        which = draws.integers(self.k, size=size)
+        mass = np.maximum(draws.uniform(0.05, 0.8, size) * units.total_weight / self.k, least + 1)
+        near = draws.random(size) < 0.6
+        if self.by_kernel:
+            coef, limit = np.empty((size, units.n_coefficients)), np.empty(size)
+            for i in range(size):
+                limit[i] = self._line(draws, float(mass[i]), 2 if near[i] else 0, coef[i])
+        else:
+            coef, limit = self._models(draws, mass, near)
+        own = units.n_coefficients - units.n_shared
+        coefs, dispersion, law = theta.density.coef.copy(), theta.density.dispersion.copy(), theta.law
+        coefs[at, which, :own] = coef[:, :own]
+        if self.response.has_dispersion:
+            dispersion[at, which] = self.response.dispersion(np.maximum(limit, 1e-6))
+        if isinstance(law, Weights):
+            weights = law.weights.copy()
+            weights[at, which] = np.clip(mass / units.total_weight, 0.02, 0.5)
+            law = Weights(weights / weights.sum(axis=1, keepdims=True))
+        return Parameters(Predictors(coefs, dispersion), law)
 
-
-def replaced(rows: Sample, base: Regressions, draws: np.random.Generator, least: float) -> Regressions:
-    """A solution with one line, drawn at random, replaced by a line through few rows or concentrated on some."""
-    new, k = base.copy(), base.n_components
-    j = int(draws.integers(k))
-    total = rows.total_weight
-    mass = float(max(draws.uniform(0.05, 0.8) * total / k, least + 1))
-    n_steps = 2 if draws.random() < 0.6 else 0
-    threshold = _concentrated(rows, draws, mass, n_steps, new.coef[j])
-    new.variances[j] = max(threshold, 1e-6)
-    new.weights[j] = min(max(mass / total, 0.02), 0.5)
-    return Regressions(new.weights / new.weights.sum(), new.coef, new.variances)
-
-
-def pool(rows: Sample, k: int, size: int, draws: np.random.Generator) -> list[tuple[str, Regressions]]:
-    """Starts of every kind."""
-    n_trimmed, n_elemental, n_pooled = kinds_of_starts(size)
-    kinds = [(TRIMMED, trimmed_greedy)] * n_trimmed + [(ELEMENTAL, elemental)] * n_elemental
-    kinds += [(POOLED, pooled)] * n_pooled
-    return [(source, start(rows, k, draws)) for source, start in kinds]
-
-
-def _concentrated(
-    rows: Sample, draws: np.random.Generator, mass: float, n_steps: int, line: NDArray[np.float64]
-) -> float:
-    """Writes to `line`; returns the largest squared residual among the rows of the given mass nearest to it."""
-    drawn = rows.drawn(draws, rows.n_features + 1)
-    return _kernels.regression_concentrate(rows.x, rows.y, rows.kernel_weights, None, drawn, mass, n_steps, line)
-
-
-def is_held_by_ratio(contest: Contest[Any], run: Run[Any], max_sigma_ratio: float) -> bool:
-    """Whether a solution near the largest ratio of noises would go beyond it if it could."""
-    if not contest.has_rule or run.theta.sigma_ratio < 0.95 * max_sigma_ratio:
-        return False
-    end = contest.run(contest.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
-    return bool(end.theta.sigma_ratio > max_sigma_ratio)
+    def _models(self, draws: np.random.Generator, mass: Array, near: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Models through few units, where `near` concentrated on a mass, and the largest deviance a row within it."""
+        units, size = self.units, len(mass)
+        coef = weighted_fits(units, self.response, self._drawn(draws, size))
+        for _ in range(2):
+            coef = np.where(near[:, None], self._concentrated(deviances(units, self.response, coef), mass), coef)
+        lost = deviances(units, self.response, coef) / units.sizes[:, None]
+        order = np.argsort(lost, axis=0, kind="stable")
+        inside = np.minimum((np.cumsum(units.weights[order], axis=0) <= mass).sum(axis=0), units.n_units - 1)
+        return coef, np.take_along_axis(lost, order, axis=0)[inside, np.arange(size)]

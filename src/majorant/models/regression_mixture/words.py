@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from majorant._numbers import counted
-from majorant.models.regression_mixture.design import Design
+from majorant.models.regression_mixture.units import AnyUnits
 from majorant.solvers.responses import Response
 
 PLAIN_ONLY = (
@@ -43,26 +43,18 @@ def of_degenerate(why: str, n_components: int, response: Response) -> str:
     return f"{found}. Ask for fewer components{others}"
 
 
-def of_columns(design: Design, names: Sequence[str]) -> str:
+def of_dropped(units: AnyUnits, names: Sequence[str]) -> str:
     """Which columns are combinations of others, and what is done about it."""
-    standard = design.standard
-    smallest = "of the coefficients that fit equally well the smallest, in standard units, are returned"
-    n_rows = len(design.y)
-    if not design.is_stream and n_rows <= len(names):
-        return f"{n_rows} distinct rows do not determine {len(names)} coefficients: {smallest}"
-    columns = ", ".join(names[j] for j in standard.dropped)
+    coordinates, n_rows = units.coordinates, units.n_rows
+    done = "of the coefficients that fit equally well the smallest, in standard units, are returned"
+    if units.n_shared:
+        done = "coefficients are not unique"
+    if units.positions is not None and n_rows <= len(names):
+        return f"{n_rows} distinct rows do not determine {len(names)} coefficients: {done}"
+    columns = ", ".join(names[j] for j in coordinates.dropped)
     return (
-        f"{columns}: {'a combination' if len(standard.dropped) == 1 else 'combinations'} of the columns before"
-        f"{' and the intercept' if standard.fit_intercept else ''} on these rows; {smallest}. "
-        "Leave the column out to have unique ones"
-    )
-
-
-def of_dropped(names: Sequence[str], *, fit_intercept: bool) -> str:
-    """Which columns are combinations of others, and what is done about it."""
-    return (
-        f"{', '.join(names)}: {'a combination' if len(names) == 1 else 'combinations'} of the other columns"
-        f"{' and the intercept' if fit_intercept else ''} on these rows, so that coefficients are not unique. "
+        f"{columns}: {'a combination' if len(coordinates.dropped) == 1 else 'combinations'} of the columns before"
+        f"{' and the intercept' if coordinates.fit_intercept else ''} on these rows; {done}. "
         "Leave the column out to have unique ones"
     )
 

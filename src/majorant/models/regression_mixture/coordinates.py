@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.models.regression_mixture.design import orthonormal_transform
-
 Gram = Callable[[NDArray[np.float64] | None], NDArray[np.float64]]
 
 
@@ -69,7 +67,7 @@ class Coordinates:
 
     def design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
         """z of rows, (n, p)."""
-        return np.asarray(np.einsum("ij,jp->ip", self.raw(X), self.transform))
+        return np.ascontiguousarray(np.einsum("ij,jp->ip", self.raw(X), self.transform))
 
     def gating(self, gates: NDArray[np.float64]) -> NDArray[np.float64]:
         """The gating columns of a fit, a constant among them, (n, g)."""
@@ -205,3 +203,35 @@ def triangular(gram: Gram) -> tuple[NDArray[np.float64], NDArray[np.float64], tu
     transform, smallest, dropped = orthonormal_transform(gram(None))
     lower = np.linalg.cholesky(gram(transform))  # whitening squares the condition: once more
     return np.asarray(np.linalg.solve(lower, transform.T).T), smallest, dropped
+
+
+def orthonormal_transform(
+    gram: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
+    """A matrix T with ``T' gram T = I``, the projection onto the rows' space, and the columns of no use.
+
+    T follows the order of the columns, unlike eigenvectors, which rounding may turn where eigenvalues are close.
+    """
+    dropped = _redundant(gram)
+    kept = [j for j in range(len(gram)) if j not in dropped]
+    transform = np.zeros((len(gram), len(kept)))
+    if kept:
+        lower = np.linalg.cholesky(gram[np.ix_(kept, kept)])
+        transform[kept] = np.linalg.inv(lower).T
+    if not dropped:
+        return transform, np.eye(len(gram)), dropped
+    _, vectors = np.linalg.eigh(gram)
+    space = vectors[:, len(dropped) :]
+    return transform, space @ space.T, dropped
+
+
+def _redundant(gram: NDArray[np.float64]) -> tuple[int, ...]:
+    """Columns that are combinations of those before them: a Cholesky factorisation meets no pivot."""
+    rest = gram.copy()
+    found: list[int] = []
+    for j in range(len(gram)):
+        if rest[j, j] <= 1e-11 * gram[j, j] or gram[j, j] < 1e-30:
+            found.append(j)
+        else:
+            rest -= np.outer(rest[j], rest[j]) / rest[j, j]
+    return tuple(found)

@@ -11,16 +11,17 @@ from numpy.typing import NDArray
 from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.scratch import cached
 from majorant.data.storage import StoredRows
-from majorant.models.regression_mixture.design import moments, refuse_non_finite, sample_size, single_line
-from majorant.models.regression_mixture.experts.build import units_of
-from majorant.models.regression_mixture.experts.coordinates import Coordinates, Gram, coordinates_of, location, movable
-from majorant.models.regression_mixture.experts.extras import Extras
-from majorant.models.regression_mixture.experts.starts import weighted_fits
-from majorant.models.regression_mixture.experts.streams import UnitStream, columns_of
-from majorant.models.regression_mixture.experts.units import Units
+from majorant.models.regression_mixture.build import about_single, units_of
+from majorant.models.regression_mixture.coordinates import Coordinates, Gram, coordinates_of, location, movable
+from majorant.models.regression_mixture.extras import Extras
+from majorant.models.regression_mixture.single_model import moments, single_line
+from majorant.models.regression_mixture.starts import weighted_fits
+from majorant.models.regression_mixture.units import Units, UnitStream
 from majorant.solvers.responses import Response
 
 Array = NDArray[np.float64]
+SAMPLE_BYTES = 1 << 24
+"""Starts on streamed rows race on a sample of about this size."""
 
 
 @dataclass(frozen=True)
@@ -84,27 +85,30 @@ def unit_stream(
     average = sum(look.weight for look in found) / n_units if source.has_weights else 1.0
     sample = _sample(rows, beside, found, n_units, seed)
     coordinates = _coordinates(rows, sample, beside, fit_intercept, shared)
-    few = _in_memory(sample, coordinates, response, fit_intercept=fit_intercept, shared=shared)
+    few = _in_memory(sample, coordinates, response, fit_intercept=fit_intercept, shared=shared, n_jobs=n_jobs)
     is_exact = False
     if response.is_location_scale:
 
         def target(block: Block) -> Array:
             return np.asarray(block.columns[1] - _of(block, beside, "offset"))
 
+        p = coordinates.n_coefficients
         pooled, sigma, is_exact = single_line(
-            rows, lambda block: coordinates.design(_x(block)), target, coordinates.pooled, fit_intercept
+            rows, lambda block: coordinates.design(_x(block)), target, p, fit_intercept=fit_intercept
         )
         coordinates = replace(coordinates, pooled=pooled, sigma=sigma)
     else:
         coordinates = replace(coordinates, pooled=weighted_fits(few, response, np.ones((few.n_rows, 1)), n_steps=30)[0])
 
-    def columns(block: Block) -> tuple[Any, ...]:
+    has_weights = source.has_weights
+
+    def standardised(block: Block) -> Block:
         given = _given(block, beside)
         units = Units(
             z=coordinates.design(given.x),
-            y=given.y[:, None],
-            offset=given.offset[:, None],
-            trials=given.trials[:, None],
+            y=given.y,
+            offset=given.offset,
+            trials=given.trials,
             first=given.first,
             gating=None,
             weights=given.weights[given.first] / average,
@@ -112,11 +116,16 @@ def unit_stream(
             unit=unit * average,
             coordinates=coordinates,
         )
-        return columns_of(_about_single(units, response))
+        units = about_single(units, response)
+        columns = tuple(np.ascontiguousarray(c) for c in units.columns)
+        if "groups" in beside and not units.is_grouped:
+            columns = (*columns, np.arange(units.n_units))
+        weights = units.row_weights if has_weights else None
+        return Block(block.first, columns, weights, block.memory, block.chunk)
 
     return UnitStream(
-        data=Chunks(cached(Mapped(source, columns), source.cache), n_jobs=n_jobs),
-        sample=replace(_about_single(replace(few, coordinates=coordinates), response), is_exact=is_exact),
+        data=Chunks(cached(Mapped(source, standardised), source.cache), n_jobs=n_jobs),
+        sample=replace(about_single(replace(few, coordinates=coordinates), response), is_exact=is_exact),
         coordinates=coordinates,
         unit=unit * average,
         n_sampled=sample.n_units,
@@ -134,15 +143,6 @@ def _x(block: Block) -> Array:
 
 def _of(block: Block, beside: tuple[str, ...], name: str) -> Array | float:
     return block.columns[2 + beside.index(name)] if name in beside else 0.0
-
-
-def _about_single(units: Units, response: Response) -> Units:
-    """The single model of the coordinates goes into the offset; a location-scale target becomes its residual."""
-    fit = np.einsum("ij,j->i", units.z, units.coordinates.pooled)[:, None]
-    if not response.is_location_scale:
-        return replace(units, offset=units.offset + fit)
-    y = (units.y - units.offset - fit) / units.coordinates.sigma
-    return replace(units, y=np.ascontiguousarray(y), offset=np.zeros_like(units.offset))
 
 
 # What the first pass sees
@@ -270,7 +270,13 @@ def _coordinates(
 
 
 def _in_memory(
-    sample: _Sample, coordinates: Coordinates, response: Response, *, fit_intercept: bool, shared: tuple[int, ...]
+    sample: _Sample,
+    coordinates: Coordinates,
+    response: Response,
+    *,
+    fit_intercept: bool,
+    shared: tuple[int, ...],
+    n_jobs: int | None,
 ) -> Units:
     weights = None if (sample.weights == 1.0).all() else sample.weights
     return units_of(
@@ -282,4 +288,28 @@ def _in_memory(
         fit_intercept=fit_intercept,
         shared=shared,
         coordinates=coordinates,
+        n_jobs=n_jobs,
+    )
+
+
+def sample_size(n_rows: int, n_features: int) -> int:
+    """How many of the rows of a stream have the starts."""
+    return min(n_rows, max(SAMPLE_BYTES // (8 * (n_features + 1)), 1000))
+
+
+def refuse_non_finite(block: Block) -> None:
+    """Refuse a row of columns x and y that holds NaN or infinity, by its number.
+
+    Raises
+    ------
+    ValueError
+    """
+    x, y = block.columns
+    if np.isfinite(x).all() and np.isfinite(y).all():
+        return
+    row, column = np.argwhere(~np.isfinite(np.column_stack([x, y])))[0]
+    where, value = (f", column {column} of X", x[row, column]) if column < x.shape[1] else (" of y", y[row])
+    raise ValueError(
+        f"row {block.first + row}{where} is {value}: "
+        "drop rows with missing or infinite values, or fill them in, before fitting"
     )

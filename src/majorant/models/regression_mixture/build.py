@@ -1,0 +1,148 @@
+"""From rows as they were given to the units of a fit: canonical order, standard coordinates."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Chunks
+from majorant.data.units import distinct_units
+from majorant.models.regression_mixture.coordinates import (
+    Coordinates,
+    coordinates_of,
+    gram_of,
+    location,
+    movable,
+    spread,
+    triangular,
+)
+from majorant.models.regression_mixture.extras import Extras
+from majorant.models.regression_mixture.single_model import single_line
+from majorant.models.regression_mixture.starts import weighted_fits
+from majorant.models.regression_mixture.units import Units
+from majorant.solvers.responses import Response
+
+
+def units_of(
+    X: NDArray[np.float64],
+    y: NDArray[np.float64],
+    weights: NDArray[np.float64] | None,
+    extras: Extras,
+    response: Response,
+    *,
+    fit_intercept: bool,
+    shared: tuple[int, ...],
+    coordinates: Coordinates | None = None,
+    n_jobs: int | None = None,
+) -> Units:
+    """The units of a fit.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+    y : ndarray of shape (n_samples,)
+    weights : ndarray of shape (n_samples,), optional
+    extras : Extras
+    response : Response
+    fit_intercept : bool
+    shared : tuple of int
+        Columns with one coefficient for all components; -1 is the intercept.
+    coordinates : Coordinates, optional
+        Those of other rows: the units are then put into them, and the single model is not taken out.
+    n_jobs : int, optional
+
+    Raises
+    ------
+    ValueError
+        If X has nothing but zeros and there is no intercept.
+    """
+    n = len(y)
+    offset = np.zeros(n) if extras.offset is None else extras.offset
+    trials = np.ones(n) if extras.trials is None else extras.trials
+    columns: list[NDArray[Any]] = [X, y, offset, trials]
+    columns += [] if extras.gating is None else [extras.gating]
+    columns += [] if extras.labels is None else [extras.labels]
+    found = distinct_units(columns, weights, extras.groups)
+    X, y, offset, trials = found.columns[:4]
+    others = list(found.columns[4:])
+    codes = others.pop() if extras.groups is not None else np.arange(len(y))
+    first = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))
+    labels = None if extras.labels is None else others.pop()[first]
+    gates = None if extras.gating is None else others.pop()[first]
+    mass = found.weights[first]
+    unit = float(mass[0]) if mass.min() == mass.max() else float(mass.sum()) / len(mass)
+    w = np.ones(len(mass)) if mass.min() == mass.max() else mass / unit
+    is_given = coordinates is not None
+    if coordinates is None:
+        sizes = np.diff(np.append(first, len(y)))
+        coordinates = _coordinates(X, np.repeat(w, sizes), gates, w, fit_intercept, shared)
+    units = Units(
+        z=coordinates.design(X),
+        y=y,
+        offset=offset,
+        trials=trials,
+        first=first,
+        gating=None if gates is None else coordinates.gating(gates),
+        weights=w,
+        labels=labels,
+        unit=unit,
+        coordinates=coordinates,
+        positions=found.positions,
+        n_jobs=n_jobs,
+    )
+    return units if is_given else _standardised(units, response)
+
+
+def _coordinates(
+    X: NDArray[np.float64],
+    row_weights: NDArray[np.float64],
+    gates: NDArray[np.float64] | None,
+    weights: NDArray[np.float64],
+    fit_intercept: bool,
+    shared: tuple[int, ...],
+) -> Coordinates:
+    origin = np.zeros(X.shape[1])
+    if fit_intercept:
+        origin = np.where(movable(X.shape[1], fit_intercept, shared), location(X, row_weights), 0.0)
+    scales = spread(X - origin, row_weights)
+    coordinates = coordinates_of(origin, scales, lambda base: gram_of(base.raw(X), row_weights), fit_intercept, shared)
+    if gates is None:
+        return coordinates
+    at = location(gates, weights)
+    width = spread(gates - at, weights)
+    v = np.column_stack([np.ones(len(gates)), (gates - at) / width])
+    transform = triangular(gram_of(v, weights))[0]
+    return replace(coordinates, gating_origin=at, gating_scales=width, gating_transform=transform)
+
+
+def _standardised(units: Units, response: Response) -> Units:
+    """The single model's fit goes into the offset; a location-scale target becomes its standardised residual."""
+    coordinates = units.coordinates
+    if not response.is_location_scale:
+        pooled = weighted_fits(units, response, np.ones((units.n_rows, 1)), n_steps=30)[0]
+        return about_single(replace(units, coordinates=replace(coordinates, pooled=pooled)), response)
+    assert units.offset is not None
+    y = units.y - units.offset
+    size = float(np.abs(y).max()) or 1.0
+    pooled, sigma, is_exact = single_line(
+        Chunks(units.z, y / size, weights=units.row_weights),
+        lambda block: block.columns[0],
+        lambda block: block.columns[1],
+        units.n_coefficients,
+        fit_intercept=coordinates.fit_intercept,
+    )
+    residuals = (y / size - np.einsum("ij,j->i", units.z, pooled)) / sigma
+    coordinates = replace(coordinates, pooled=pooled * size, sigma=sigma * size)
+    return replace(units, y=residuals, offset=None, trials=None, coordinates=coordinates, is_exact=is_exact)
+
+
+def about_single(units: Units, response: Response) -> Units:
+    """The single model of the coordinates goes into the offset; a location-scale target becomes its residual."""
+    assert units.offset is not None
+    fit = units.offset + np.einsum("ij,j->i", units.z, units.coordinates.pooled)
+    if not response.is_location_scale:
+        return replace(units, offset=fit)
+    return replace(units, y=(units.y - fit) / units.coordinates.sigma, offset=None, trials=None)

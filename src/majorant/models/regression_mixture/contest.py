@@ -1,0 +1,250 @@
+"""The race of mixtures of regressions: where they begin, which solutions count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.densities import Predictors, Regression
+from majorant.engine.checkpoint import entered
+from majorant.engine.descent import Ends, Seen, descend
+from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.engine.runs import n_runs, taken
+from majorant.laws.gated import Logits
+from majorant.models.regression_mixture.starts import Starts, Theta, plan_of
+from majorant.models.regression_mixture.units import AnyUnits, Units
+from majorant.models.regression_mixture.words import EXACT_LINE, SEPARATED, TWINS, of_ratio
+from majorant.search.contest import MixtureContest
+from majorant.search.effort import Plan
+from majorant.search.race import NamedStart, Run
+from majorant.search.record import PERTURBATION
+
+Array = NDArray[np.float64]
+FEWEST_EVENTS = 1e-3
+"""Information in some direction, in events, below which a component's predictor runs to infinity there."""
+FEW_EVENTS = 1.0
+"""Below it one looks where the predictor is heading."""
+CACHED = 1 << 16
+"""Entries of a table that stays in the cache."""
+
+
+@dataclass
+class RegressionContest(MixtureContest):
+    """What a race needs of a mixture of regressions, on units in memory or read block by block.
+
+    Attributes
+    ----------
+    units : Units or UnitStream
+    trim : float
+        Share of the rows that does not count.
+    first_starts : sequence of (source, parameters)
+        Starts of a first round beside those that are drawn.
+    """
+
+    units: AnyUnits = field(kw_only=True)
+    trim: float = 0.0
+    first_starts: Sequence[NamedStart[Theta]] = ()
+    batch: int = CACHED
+
+    @property
+    def density(self) -> Regression:
+        density = self.mixture.density
+        assert isinstance(density, Regression)
+        return density
+
+    @cached_property
+    def whole(self) -> Any:
+        return self.units
+
+    @cached_property
+    def sample_size(self) -> int:
+        """Units on which starts race where there are many."""
+        return max(1000, 20 * self.mixture.n_components * self.units.n_coefficients)
+
+    @property
+    def is_sampled(self) -> bool:
+        return self.units.n_units > 1.5 * self.sample_size
+
+    @property
+    def note(self) -> str:
+        noun = "units" if self.units.is_grouped else "rows"
+        return f", on {self.sample_size} of {self.units.n_units} {noun} first" if self.is_sampled else ""
+
+    def sample(self, draws: np.random.Generator) -> Any:
+        assert isinstance(self.units, Units)
+        return self.units.subsample(draws, self.sample_size)
+
+    def on(self, rows: Any) -> OnData:
+        found: OnData = rows.on(self.mixture, self.trim)
+        return found
+
+    def freed(self, on: OnData) -> OnData:
+        return replace(on, mixture=replace(self.mixture, density=self.density.freed()))
+
+    def starts(self, rows: Units, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
+        first = list(self.first_starts) if is_first else []
+        return first + self._starts(rows).named(self.plan.n_starts, draws)
+
+    def perturbed(
+        self, rows: Units, bases: Sequence[Theta], size: int, draws: np.random.Generator
+    ) -> list[NamedStart[Theta]]:
+        least = self.least_size * rows.total_weight / self.units.total_weight
+        return named(PERTURBATION, self._starts(rows).replaced(draws, bases, size, least))
+
+    def _starts(self, rows: Units) -> Starts:
+        return Starts(rows, self.density.response, self.mixture.n_components)
+
+    def run(
+        self, rows: Any, runs: list[Run[Theta]], max_iter: int, tol: float, *, free: bool = False
+    ) -> list[Run[Theta]]:
+        if self.density.n_dispersions == "one":  # no step may gain by keeping apart what is shared
+            runs = [replace(run, theta=with_one_dispersion(run.theta)) for run in runs]
+        return super().run(rows, runs, max_iter, tol, free=free)
+
+    def _descended(self, on: OnData, theta: Theta, max_iter: int, tol: float) -> Ends[Any]:
+        if on.data.source is self.units.data.source and not isinstance(self.units, Units):
+            entry = entered(loop="descent", start=theta, rows=on.data.n_units, tol=tol, max_iter=max_iter)
+            return descend(on, theta, tol=tol, max_iter=max_iter, entry=entry)
+        return super()._descended(on, theta, max_iter, tol)
+
+    # Which solutions count
+
+    def _degeneracy(self, theta: Theta, shares: Array, seen: Seen) -> str:
+        density, dispersion = self.density, theta.density.dispersion[0]
+        if not (np.isfinite(theta.density.coef).all() and np.isfinite(seen.objective).all()):
+            return "its coefficients are not finite"
+        if self.units.is_exact:
+            return EXACT_LINE
+        smallest, noun = self.smallest(shares), "units" if self.units.is_grouped else "rows"
+        if smallest < self.least_size:
+            return f"the smallest component has {smallest:.1f} {noun} (regular from {self.least_size:.1f} on)"
+        if has_twins(theta.density):
+            return TWINS
+        if not density.response.has_dispersion:
+            return SEPARATED if self._fewest_events(theta, seen) < FEWEST_EVENTS else ""
+        if self._on_floor(dispersion):
+            return "a component fits its rows exactly, so its noise is a floor"
+        if density.rule.is_active(dispersion):
+            ratio, most = sigma_ratio(theta), density.rule.max_sigma_ratio
+            return f"the noise differs by a factor of {ratio:.1f} (regular below {most:g})"
+        return ""
+
+    def smallest(self, shares: Array) -> float:
+        """Units of the smallest component, at average weights."""
+        return float(shares.min()) * self.units.total_weight * (1 - self.trim)
+
+    def _on_floor(self, dispersion: Array) -> bool:
+        floor = max(self.density.rule.floor * (1 + 1e-6), self.density.response.least_dispersion)
+        return float(dispersion.min()) <= floor
+
+    def _fewest_events(self, theta: Theta, seen: Seen) -> float:
+        """The least information on the predictor of a component in any direction."""
+        return float(np.linalg.eigvalsh(self.density.information(seen.statistics.density, theta.density)).min())
+
+    def held_back(self, run: Run[Theta]) -> str:
+        """Why a solution that counts would leave for where it does not, if there was more room, or time."""
+        most = self.density.rule.max_sigma_ratio
+        if self.density.response.has_dispersion:
+            if not self.has_rule or sigma_ratio(run.theta) < 0.95 * most:
+                return ""
+            end = self.run(self.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
+            return of_ratio(most) if sigma_ratio(end.theta) > most else ""
+        if self._fewest_events(run.theta, self.on(self.whole).seen(run.theta)) > FEW_EVENTS:
+            return ""
+        return self.run(self.whole, [run], 200, 0.0)[0].degenerate
+
+    def is_admissible(self, run: Run[Theta]) -> bool:
+        if not self.density.response.has_dispersion:
+            return bool(np.isfinite(run.objective))
+        least = (self.units.n_coefficients + 2.0) * self.units.n_units / self.units.n_rows
+        on_floor = run.theta.density.dispersion.min() <= self.density.rule.floor * (1 + 1e-6)
+        return not bool(on_floor) and self.smallest(self.shares(run.theta)) >= least
+
+    def shares(self, theta: Theta) -> Array:
+        """Share of each component among all units, (components,): where covariates decide, the mean prior."""
+        return mean_weights(self.units, theta)
+
+    def features(self, theta: Theta) -> Array:
+        law = theta.law
+        own = law.weights[0] if not isinstance(law, Logits) else _norms(law.coef[0] - law.coef[0].mean(axis=0))
+        parts = np.log(theta.density.dispersion[0]), own, _norms(theta.density.coef[0])
+        return np.concatenate([np.sort(part) for part in parts])
+
+
+def contest_of(
+    units: AnyUnits, mixture: Mixture, *, least_size: float, tol: float, max_iter: int, trim: float
+) -> RegressionContest:
+    """The contest of a mixture on some units; components of less weight than `least_size` do not count."""
+    density = mixture.density
+    assert isinstance(density, Regression)
+    contest = RegressionContest(
+        mixture=mixture,
+        columns=(),
+        points=np.zeros((0, 0)),
+        weights=np.zeros(0),
+        plan=Plan(),
+        tol=tol,
+        max_iter=max_iter,
+        data=lambda *columns, weights: units.data,
+        least_size=least_size,
+        constant=-units.constant * (1 - trim),
+        has_rule=density.n_dispersions == "each",
+        units=units,
+        trim=trim,
+    )
+    return replace(contest, plan=plan_of(mixture.n_components, contest.is_sampled))
+
+
+def named(source: str, theta: Theta) -> list[NamedStart[Theta]]:
+    """Each run of a batch, by the kind of start that it is."""
+    return [(source, taken(theta, [i])) for i in range(n_runs(theta))]
+
+
+def with_one_dispersion(theta: Theta) -> Theta:
+    """Parameters with the mean dispersion of the components for all of them."""
+    density = theta.density
+    mean = np.repeat(density.dispersion.mean(axis=1, keepdims=True), density.dispersion.shape[1], axis=1)
+    return Parameters(Predictors(density.coef, mean), theta.law)
+
+
+def mean_weights(units: AnyUnits, theta: Theta) -> Array:
+    """Weights of one mixture; with covariates, the mean of the priors."""
+    if not isinstance(theta.law, Logits):
+        return np.asarray(theta.law.weights[0])
+    assert isinstance(units, Units) and units.gating is not None
+    return np.asarray(np.einsum("u,uk->k", units.weights / units.total_weight, priors(units.gating, theta.law.coef[0])))
+
+
+def priors(gating: Array, coef: Array) -> Array:
+    """Prior probabilities of each unit, (units, components)."""
+    logits = np.einsum("ug,kg->uk", gating, coef)
+    q = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(q / q.sum(axis=1, keepdims=True))
+
+
+def sigma_ratio(theta: Theta) -> float:
+    """Largest over smallest standard deviation of the noise of one mixture."""
+    dispersion = theta.density.dispersion
+    return float(np.sqrt(dispersion.max() / dispersion.min()))
+
+
+def has_twins(density: Predictors) -> bool:
+    """Whether two components of one mixture have the same coefficients and noise: EM then sits on a saddle."""
+    coef, variances = density.coef[0], density.dispersion[0]
+    noise = np.log(variances)
+    for a in range(len(coef)):
+        for b in range(a):
+            scale = float(np.sqrt(np.sqrt(variances[a] * variances[b])))
+            apart = float(np.sqrt(np.sum((coef[a] - coef[b]) ** 2))) / scale
+            if apart + abs(float(noise[a] - noise[b])) < 1e-3:
+                return True
+    return False
+
+
+def _norms(table: Array) -> Array:
+    return np.asarray(np.sqrt(np.sum(table**2, axis=1)))
