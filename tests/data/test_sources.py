@@ -103,8 +103,8 @@ class TestFits:
         assert_same_fit(model, whole)
 
     def test_a_race_on_a_stream_reads_it_only_to_follow_its_optima(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("majorant.models.regression_mixture.design.SAMPLE_BYTES", 8 * 4 * 2500)
-        monkeypatch.setattr("majorant.models.regression_mixture.lines.IN_ONE_CALL", 2000)
+        monkeypatch.setattr("majorant.models.regression_mixture.read.SAMPLE_BYTES", 8 * 4 * 2500)
+        monkeypatch.setattr("majorant.densities.regression.IN_ONE_CALL", 2000)
         passes = 0
 
         def counted() -> Iterator[tuple[NDArray[Any], ...]]:

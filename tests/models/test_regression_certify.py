@@ -15,9 +15,11 @@ from sklearn.exceptions import NotFittedError
 
 import majorant as mj
 from majorant.datasets.tone import STRETCH_RATIO, TUNED
+from majorant.models.regression_mixture.build import units_of
 from majorant.models.regression_mixture.certify import upper_bound
-from majorant.models.regression_mixture.design import design_in_memory
+from majorant.models.regression_mixture.extras import Extras
 from majorant.solvers.mixture_bounds import regressions_upper_bound
+from majorant.solvers.responses import Gaussian
 
 Array = NDArray[Any]
 N_INSTANCES = 60
@@ -96,13 +98,13 @@ def test_no_search_finds_a_better_mixture() -> None:
 def test_valid_whatever_the_work(budget: float) -> None:
     for seed in range(0, N_INSTANCES, 5):
         one = instance(seed)
-        design = design_in_memory(one.x, one.y, one.w, fit_intercept=True, n_jobs=1)
-        noise = one.noise / np.exp(design.standard.log_unit)
+        units = units_of(one.x, one.y, one.w, Extras(), Gaussian(), fit_intercept=True, shared=())
+        noise = one.noise / units.coordinates.sigma
         found = regressions_upper_bound(
-            design.x, design.y, design.weights, noise, np.empty((len(design.x), 0)), budget=budget
+            units.z, units.y, units.weights, noise, np.empty((units.n_rows, 0)), budget=budget
         )
         assert np.isfinite(found.bound)
-        assert design.log_likelihood(-found.bound) >= best_known(seed) - 1e-9 * (1 + abs(best_known(seed)))
+        assert units.log_likelihood(found.bound) >= best_known(seed) - 1e-9 * (1 + abs(best_known(seed)))
 
 
 def test_exact_values() -> None:

@@ -292,7 +292,7 @@ def test_a_component_without_counts_is_said() -> None:
 def test_collinear_columns_are_named() -> None:
     data = rows()
     x = np.column_stack([data["x"], data["x"].sum(axis=1), np.ones(120)])
-    with pytest.warns(LinAlgWarning, match="x3, x4: combinations of the other columns"):
+    with pytest.warns(LinAlgWarning, match="x3, x4: combinations of the columns before and the intercept"):
         model = mj.RegressionMixture(2, family="poisson", random_state=0).fit(x, data["y"], offset=data["offset"])
     less = mj.RegressionMixture(2, family="poisson", random_state=0).fit(data["x"], data["y"], offset=data["offset"])
     assert model.log_likelihood_ == pytest.approx(less.log_likelihood_, rel=1e-9)

@@ -10,14 +10,19 @@ import pytest
 from numpy.typing import NDArray
 
 import majorant as mj
-from majorant.models.regression_mixture.experts import units as units_module
-from majorant.models.regression_mixture.experts.build import units_of
-from majorant.models.regression_mixture.experts.em import Problem, run_em
-from majorant.models.regression_mixture.experts.extras import check_extras
-from majorant.models.regression_mixture.experts.parameters import Experts, stacked
-from majorant.models.regression_mixture.experts.starts import Starts
-from majorant.models.regression_mixture.experts.units import Units
-from majorant.models.regression_mixture.family import VarianceRule
+from majorant.data.chunks import Chunks, InMemory
+from majorant.densities import Predictors, VarianceRule
+from majorant.engine.descent import descend
+from majorant.engine.mixture import OnData, Parameters
+from majorant.engine.runs import arrays, n_runs, stacked, taken
+from majorant.engine.trimmed import Trimmed
+from majorant.laws.gated import Logits
+from majorant.laws.independent import Weights
+from majorant.models.regression_mixture.build import units_of
+from majorant.models.regression_mixture.contest import with_one_dispersion
+from majorant.models.regression_mixture.extras import check_extras
+from majorant.models.regression_mixture.starts import Starts
+from majorant.models.regression_mixture.units import Units
 from majorant.solvers.responses import RESPONSES
 
 Array = NDArray[Any]
@@ -75,7 +80,8 @@ def table(family: str, seed: int, n: int = 90, k: int = 2) -> dict[str, Array]:
     }
 
 
-def problem_of(family: str, option: dict[str, Any], seed: int) -> tuple[Units, Problem]:
+def problem_of(family: str, option: dict[str, Any], seed: int) -> tuple[Units, OnData]:
+    """Units, and a mixture on them, as any family is fitted."""
     data, response = table(family, seed), RESPONSES[family]
     extras = check_extras(
         len(data["y"]),
@@ -97,17 +103,19 @@ def problem_of(family: str, option: dict[str, Any], seed: int) -> tuple[Units, P
         shared=option.get("shared", ()),
     )
     rule = VarianceRule(100.0, 1e-16, common=option.get("common", False))
-    return units, Problem(response, rule, option.get("trim", 0.0))
+    trim = option.get("trim", 0.0)
+    return units, units.on(units.mixture(response, rule, 2, fused=trim == 0), trim)
 
 
-def perturbed(theta: Experts, n_shared: int, common: bool, has_dispersion: bool, h: float) -> list[tuple[Experts, ...]]:
+def perturbed(theta: Any, n_shared: int, common: bool, has_dispersion: bool, h: float) -> list[tuple[Any, ...]]:
     """Pairs of mixtures moved along every free parameter."""
-    k, p = theta.coef.shape
+    coef, dispersion = theta.density.coef[0], theta.density.dispersion[0]
+    k, p = coef.shape
     own = p - n_shared
     moves: list[dict[str, Array]] = []
     for j in range(p):
         for c in range(k) if j < own else [slice(None)]:
-            d = np.zeros_like(theta.coef)
+            d = np.zeros_like(coef)
             d[c, j] = h
             moves.append({"coef": d})
     if has_dispersion:
@@ -115,7 +123,8 @@ def perturbed(theta: Experts, n_shared: int, common: bool, has_dispersion: bool,
             d = np.zeros(k)
             d[c] = h
             moves.append({"log_dispersion": d})
-    logits = theta.gating if theta.gating is not None else np.log(theta.weights)[:, None]
+    is_gated = isinstance(theta.law, Logits)
+    logits = theta.law.coef[0] if is_gated else np.log(theta.law.weights[0])[:, None]
     for c in range(1, k):
         for j in range(logits.shape[1]):
             d = np.zeros_like(logits)
@@ -125,11 +134,13 @@ def perturbed(theta: Experts, n_shared: int, common: bool, has_dispersion: bool,
     for move in moves:
         ends = []
         for sign in (1, -1):
-            coef = theta.coef + sign * move.get("coef", 0.0)
-            dispersion = theta.dispersion * np.exp(sign * move.get("log_dispersion", 0.0))
-            new = logits + sign * move.get("logits", 0.0)
-            weights = np.exp(new[:, 0]) / np.exp(new[:, 0]).sum() if theta.gating is None else theta.weights
-            ends.append(Experts(weights, coef, dispersion, None if theta.gating is None else new))
+            new = Predictors(
+                (coef + sign * move.get("coef", 0.0))[None],
+                (dispersion * np.exp(sign * move.get("log_dispersion", 0.0)))[None],
+            )
+            logit = logits + sign * move.get("logits", 0.0)
+            weights = np.exp(logit[:, 0]) / np.exp(logit[:, 0]).sum()
+            ends.append(Parameters(new, Logits(logit[None]) if is_gated else Weights(weights[None])))
         pairs.append(tuple(ends))
     return pairs
 
@@ -141,45 +152,84 @@ PAIRS = [(f, o) for f in FAMILIES for o in OPTIONS if f in ("gaussian", "poisson
 @pytest.mark.parametrize(("family", "option"), PAIRS)
 def test_em_never_falls_and_ends_at_a_stationary_point(family: str, option: str, seed: int) -> None:
     units, problem = problem_of(family, OPTIONS[option], seed)
-    starts = Starts(units, problem.response, 2)
+    density: Any = problem.mixture.density
+    starts = Starts(units, density.response, 2)
     draws = np.random.default_rng(seed)
-    batches = starts.trimmed(draws, 2), starts.elemental(draws, 3), starts.pooled(draws, 1)
-    theta = stacked([batch[i] for batch in batches for i in range(len(batch.weights))])
-    ends = run_em(units, problem, theta, 4000, 1e-12)
+    theta = stacked([starts.trimmed(draws, 2), starts.elemental(draws, 3), starts.pooled(draws, 1)])
+    if density.rule.common:
+        theta = with_one_dispersion(theta)
+    ends = descend(problem, theta, tol=1e-12, max_iter=4000)
     for path in ends.paths:
-        rises = np.diff(path)
+        rises = -np.diff(path)
         assert (rises >= -1e-10 * np.abs(path[:-1])).all()
     # on the bound of the variances' ratio a gradient remains
-    free = [i for i in range(6) if not problem.rule.is_active(ends.theta.dispersion[i])]
-    best = max(free, key=lambda i: float(ends.seen.log_likelihood[i]))
+    free = [i for i in range(6) if not density.rule.is_active(ends.theta.density.dispersion[i])]
+    best = min(free, key=lambda i: float(ends.objective[i]))
     h = 1e-4
-    pairs = perturbed(ends.theta[best], units.n_shared, problem.rule.common, problem.response.has_dispersion, h)
-    values = problem.seen(units, stacked([theta for pair in pairs for theta in pair])).log_likelihood.reshape(-1, 2)
-    top = ends.seen.log_likelihood[best]
+    response = density.response
+    pairs = perturbed(taken(ends.theta, [best]), units.n_shared, density.rule.common, response.has_dispersion, h)
+    values = -problem.seen(stacked([theta for pair in pairs for theta in pair])).objective.reshape(-1, 2)
+    top = -ends.objective[best]
     gradient = (values[:, 0] - values[:, 1]) / (2 * h)
     curvature = np.abs(values.sum(axis=1) - 2 * top) / h**2
     # what a Newton step in each parameter would gain is nothing
     assert (gradient**2 <= 1e-6 * np.maximum(curvature, 1.0)).all(), gradient
 
 
+def in_blocks(units: Units, problem: OnData, rows: int, n_jobs: int = 1) -> OnData:
+    """The same in blocks of about so many rows, which cut no unit."""
+    begins = np.searchsorted(units.first, np.arange(0, units.n_rows, rows))
+    edges = np.unique(units.first[begins[begins < units.n_units]])
+    assert len(edges) > 5
+    return replace(
+        problem, data=Chunks(InMemory(*units.columns, weights=units.row_weights, edges=edges), n_jobs=n_jobs)
+    )
+
+
 @pytest.mark.parametrize("option", ["plain", "gated groups", "everything"])
 @pytest.mark.parametrize("family", ["gaussian", "poisson"])
-def test_blocks_are_the_whole(family: str, option: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_are_the_whole(family: str, option: str, seed: int) -> None:
     units, problem = problem_of(family, OPTIONS[option], seed)
-    theta = Starts(units, problem.response, 2).elemental(np.random.default_rng(seed), 3)
-    whole = problem.seen(units, theta)
-    monkeypatch.setattr(units_module, "CACHED", 1)
-    monkeypatch.setattr(units_module, "LEAST_ROWS", 7)
-    assert len(units.slices(6)) > 5
-    parts = problem.seen(units, theta)
-    on_threads = replace(problem, n_threads=3).seen(units, theta)
-    np.testing.assert_array_equal(on_threads.information, parts.information)
-    np.testing.assert_array_equal(on_threads.log_likelihood, parts.log_likelihood)
-    for name in whole.__dataclass_fields__:
-        a, b = getattr(whole, name), getattr(parts, name)
-        assert (a is None) == (b is None)
-        if a is not None:
-            np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-9)
+    density: Any = problem.mixture.density
+    theta = Starts(units, density.response, 2).elemental(np.random.default_rng(seed), 3)
+    whole = problem.seen(theta)
+    parts = in_blocks(units, problem, 7).seen(theta)
+    on_threads = in_blocks(units, problem, 7, n_jobs=3).seen(theta)
+    for a, b in zip(arrays(on_threads), arrays(parts), strict=True):
+        np.testing.assert_array_equal(a, b)
+    for a, b in zip(arrays(whole), arrays(parts), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-9)
+
+
+@pytest.mark.parametrize("option", ["plain", "groups", "shared slope", "common"])
+def test_the_kernels_passes_are_the_general_ones(option: str, seed: int) -> None:
+    """Sums by the fused pass and by log densities, and runs of EM by both, agree."""
+    units, problem = problem_of("gaussian", OPTIONS[option], seed)
+    density: Any = problem.mixture.density
+    general = units.on(units.mixture(density.response, density.rule, 2, fused=False))
+    assert type(general.mixture.density) is not type(density)
+    theta = with_one_dispersion(Starts(units, density.response, 2).elemental(np.random.default_rng(seed), 3))
+    for a, b in zip(arrays(problem.seen(theta)), arrays(general.seen(theta)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-9)
+    if option != "groups":
+        fused = density.fused_runs(problem.mixture, problem.data, theta, tol=1e-14, max_iter=5)
+        slow = descend(general, theta, tol=1e-14, max_iter=5, accelerate=False)
+        np.testing.assert_allclose(fused.objective, slow.objective, rtol=1e-9)
+        np.testing.assert_allclose(fused.theta.density.coef, slow.theta.density.coef, rtol=1e-6, atol=1e-8)
+
+
+def test_trimmed_units_are_those_of_least_density(seed: int) -> None:
+    units, problem = problem_of("gaussian", {"trim": 0.1, "groups": True}, seed)
+    assert isinstance(problem, Trimmed)
+    density: Any = problem.mixture.density
+    theta = Starts(units, density.response, 2).elemental(np.random.default_rng(seed), 3)
+    kept, level = problem.kept(theta), problem.densities(theta) / units.sizes
+    rows = units.weights * units.sizes
+    np.testing.assert_allclose((kept * rows).sum(axis=1), 0.9 * rows.sum())
+    for shares, values in zip(kept, level, strict=True):
+        assert values[shares < 1].max() <= values[shares == 1].min()
+    value = np.sum(kept * units.weights * problem.densities(theta), axis=1)
+    np.testing.assert_allclose(problem.seen(theta).objective, -value, rtol=1e-12)
 
 
 FITS: list[tuple[str, dict[str, Any], list[str]]] = [
@@ -260,12 +310,15 @@ def test_units_of_columns_do_not_matter(
 
 def test_the_rule_of_variances_holds_in_every_step(seed: int) -> None:
     units, problem = problem_of("gaussian", {}, seed)
-    problem = replace(problem, rule=VarianceRule(1.5, 1e-16))
-    theta = Starts(units, problem.response, 2).elemental(np.random.default_rng(seed), 8)
-    seen = problem.seen(units, theta)
+    density: Any = problem.mixture.density
+    problem = units.on(units.mixture(density.response, VarianceRule(1.5, 1e-16), 2))
+    theta = Starts(units, density.response, 2).elemental(np.random.default_rng(seed), 8)
     for _ in range(30):
-        theta, seen = problem.step(units, theta, seen)
-        assert (theta.dispersion.max(axis=1) <= 1.5**2 * theta.dispersion.min(axis=1) * (1 + 1e-12)).all()
+        theta = problem.moved(theta, problem.seen(theta), np.ones(n_runs(theta)))
+        dispersion = theta.density.dispersion
+        assert (dispersion.max(axis=1) <= 1.5**2 * dispersion.min(axis=1) * (1 + 1e-12)).all()
+    dispersion = descend(problem, theta, tol=1e-12, max_iter=40).theta.density.dispersion  # extrapolations too
+    assert (dispersion.max(axis=1) <= 1.5**2 * dispersion.min(axis=1) * (1 + 1e-12)).all()
 
 
 def anything(seed: int) -> tuple[mj.RegressionMixture, Array, Array, dict[str, Any]]:

@@ -13,8 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import PoissonRegressor
 
 import majorant as mj
-from majorant.models.regression_mixture.experts.information import layout_of, observed_information
-from majorant.models.regression_mixture.experts.parameters import Experts, stacked
+from majorant.densities import Predictors
+from majorant.engine.mixture import Parameters
+from majorant.laws.gated import Logits
+from majorant.laws.independent import Weights
+from majorant.models.regression_mixture.information import layout_of, observed_information
 from majorant.models.regression_mixture.layout import Layout
 
 from .test_regression_experts_em import FAMILIES, OPTIONS, problem_of
@@ -22,7 +25,7 @@ from .test_regression_experts_em import FAMILIES, OPTIONS, problem_of
 Array = NDArray[Any]
 
 
-def unpacked(v: Array, layout: Layout, response: Any, gated: bool) -> Experts:
+def unpacked(v: Array, layout: Layout, response: Any, gated: bool) -> Any:
     """The mixture of some free parameters."""
     full = layout.free @ v
     k = range(layout.k)
@@ -31,29 +34,30 @@ def unpacked(v: Array, layout: Layout, response: Any, gated: bool) -> Experts:
     logs = np.array([full[layout.scale(c)] for c in k])
     weights = np.exp(logits[:, 0])
     dispersion = np.exp(2 * logs) if response.has_dispersion else np.ones(layout.k)
-    return Experts(weights / weights.sum(), coef, dispersion, logits if gated else None)
+    law: Any = Logits(logits[None]) if gated else Weights((weights / weights.sum())[None])
+    return Parameters(Predictors(coef[None], dispersion[None]), law)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("option", [name for name, given in OPTIONS.items() if "trim" not in given] + ["all but trim"])
 def test_information_is_minus_the_hessian(family: str, option: str) -> None:
     units, problem = problem_of(family, OPTIONS.get(option, OPTIONS["everything"] | {"trim": 0.0}), 0)
-    layout = layout_of(units, problem, 2)
+    mixture = problem.mixture
+    layout, response = layout_of(units, mixture), mixture.density.response  # type: ignore[attr-defined]
     g = np.random.default_rng(1)
-    assert layout.n_free == layout.free.shape[1]
-    v = 0.5 * g.normal(size=layout.n_free)
+    assert mixture.n_parameters == layout.free.shape[1]
+    v = 0.5 * g.normal(size=mixture.n_parameters)
     gated = units.gating is not None
 
     def value(v: Array) -> float:
-        theta = stacked([unpacked(v, layout, problem.response, gated)])
-        return float(problem.seen(units, theta).log_likelihood[0])
+        return -float(problem.seen(unpacked(v, layout, response, gated)).objective[0])
 
     step = 3e-4 * np.eye(len(v))
     hessian = np.array(
         [[value(v + a + b) - value(v + a - b) - value(v - a + b) + value(v - a - b) for b in step] for a in step]
     ) / (-3.6e-7)
-    theta = unpacked(v, layout, problem.response, gated)
-    found = layout.free.T @ observed_information(units, problem.response, theta, layout) @ layout.free
+    theta = unpacked(v, layout, response, gated)
+    found = layout.free.T @ observed_information(units, mixture, theta) @ layout.free
     np.testing.assert_allclose(found, hessian, atol=2e-5 * np.abs(found).max())
 
 

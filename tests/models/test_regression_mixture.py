@@ -18,11 +18,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
 
 import majorant as mj
-from majorant.models.regression_mixture.design import Design, design_in_memory
-from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
-from majorant.models.regression_mixture.information import observed_information
-from majorant.models.regression_mixture.layout import Layout
-from majorant.models.regression_mixture.parameters import Regressions
+from majorant.densities import Predictors, VarianceRule
+from majorant.engine.mixture import Mixture, OnData, Parameters, SingleRun
+from majorant.laws.independent import Weights
+from majorant.models.regression_mixture.build import units_of
+from majorant.models.regression_mixture.extras import Extras
+from majorant.models.regression_mixture.information import layout_of, observed_information
+from majorant.models.regression_mixture.units import Units
+from majorant.solvers.responses import Gaussian
 
 Array = NDArray[Any]
 
@@ -230,21 +233,26 @@ def test_many_rows_race_on_a_sample_and_threads_do_not_matter() -> None:
     np.testing.assert_allclose(one.coef_, [[-1.0, 0.5], [2.0, -1.0]], atol=0.02)
 
 
-def design_of(x: Array, y: Array) -> Design:
-    return design_in_memory(x, y, None, fit_intercept=True, n_jobs=1)
+def units_in_memory(x: Array, y: Array) -> Units:
+    return units_of(x, y, None, Extras(), Gaussian(), fit_intercept=True, shared=())
 
 
-def random_start(design: Design, k: int, seed: int) -> Regressions:
+def mixture_of(units: Units, k: int, beta: float = 1.0, rule: VarianceRule | None = None) -> Mixture:
+    return units.mixture(Gaussian(), rule or VarianceRule(15.0, 1e-16), k, beta=beta)
+
+
+def random_start(units: Units, k: int, seed: int) -> Any:
     g = np.random.default_rng(seed)
-    return Regressions(g.dirichlet(np.ones(k)), g.normal(size=(k, design.n_coefficients)), g.uniform(0.2, 1, k))
+    weights, coef, variances = g.dirichlet(np.ones(k)), g.normal(size=(k, units.n_coefficients)), g.uniform(0.2, 1, k)
+    return Parameters(Predictors(coef[None], variances[None]), Weights(weights[None]))
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda p: type(p).__name__)
 @pytest.mark.parametrize("beta", [1.0, np.inf])
 def test_every_policy_keeps_its_contract(policy: Any, beta: float) -> None:
     x, y, _ = lines(90)
-    design = design_of(x, y)
-    family = RegressionFamily(3, VarianceRule(15.0, 1e-16), beta)
+    design = units_in_memory(x, y)
+    family = SingleRun(mixture_of(design, 3, beta))
     for seed in range(8):
         end = mj.minimize(family, design.data, policy, theta=random_start(design, 3, seed), seed=seed, max_iter=60)
         exploring = end.trace["exploring"] == 1
@@ -258,8 +266,8 @@ def test_every_policy_keeps_its_contract(policy: Any, beta: float) -> None:
 @pytest.mark.parametrize("beta", [1.0, 0.5, np.inf])
 def test_the_fused_pass_is_the_general_one(beta: float) -> None:
     x, y, _ = lines(77)
-    design = design_of(x, y)
-    family = RegressionFamily(2, VarianceRule(15.0, 1e-16), beta)
+    design = units_in_memory(x, y)
+    family = SingleRun(mixture_of(design, 2, beta))
     theta = random_start(design, 2, 0)
     from majorant.engine.latents import entropies, tightest
 
@@ -275,33 +283,34 @@ def test_the_fused_pass_is_the_general_one(beta: float) -> None:
 @pytest.mark.parametrize("common", [False, True], ids=["own", "common"])
 def test_information_is_minus_the_hessian(common: bool) -> None:
     x, y, _ = lines(90)
-    design = design_of(x, y)
+    design = units_in_memory(x, y)
     k, p = 3, design.n_coefficients
     theta = random_start(design, k, 1)
     if common:
-        theta = Regressions(theta.weights, theta.coef, np.full(k, 0.4))
-    family = RegressionFamily(k, VarianceRule(np.inf, 1e-16))
+        theta = Parameters(Predictors(theta.density.coef, np.full((1, k), 0.4)), theta.law)
+    mixture = mixture_of(design, k, rule=VarianceRule(np.inf, 1e-16, common))
 
     n_scales = 1 if common else k
-    layout = Layout(k, p, n_scales=n_scales)
+    layout = layout_of(design, mixture)
 
-    def unpack(v: Array) -> Regressions:
+    def unpack(v: Array) -> Any:
         weights = np.exp(np.r_[0.0, v[-(k - 1) :]])
         coef, logs = v[: k * p].reshape(k, p), np.broadcast_to(v[k * p : k * p + n_scales], k)
-        return Regressions(weights / weights.sum(), np.ascontiguousarray(coef), np.exp(2 * logs))
+        density = Predictors(np.ascontiguousarray(coef)[None], np.exp(2 * logs)[None])
+        return Parameters(density, Weights((weights / weights.sum())[None]))
 
-    v = np.r_[
-        theta.coef.ravel(), 0.5 * np.log(theta.variances[:n_scales]), np.log(theta.weights[1:] / theta.weights[0])
-    ]
+    weights = theta.law.weights[0]
+    scales = 0.5 * np.log(theta.density.dispersion[0, :n_scales])
+    v = np.r_[theta.density.coef.ravel(), scales, np.log(weights[1:] / weights[0])]
 
     def free(v: Array) -> float:
-        return float(design.data.map_sum(lambda block: family.tight_pass(unpack(v), block)[0]))
+        return float(OnData(mixture, design.data).seen(unpack(v)).objective[0])
 
     step = 1e-4 * np.eye(len(v))
     hessian = [
         [(free(v + a + b) - free(v + a - b) - free(v - a + b) + free(v - a - b)) / 4e-8 for b in step] for a in step
     ]
-    found = layout.free.T @ observed_information(design, theta) @ layout.free
+    found = layout.free.T @ observed_information(design, mixture, theta) @ layout.free
     np.testing.assert_allclose(found, hessian, atol=2e-6 * np.abs(found).max())
 
 

@@ -199,7 +199,7 @@ def _is_done(passed: list[Seen], limit: float) -> NDArray[np.bool_]:
     first, second = np.maximum(a - b, 0.0), np.maximum(b - c, 0.0)
     rate = np.divide(second, first, out=np.ones_like(first), where=first > 0)
     left = np.divide(second * rate, 1 - rate, out=np.full_like(first, np.inf), where=rate < 1)
-    return np.asarray((left <= limit) | (second <= 1e-13 * np.abs(c)))
+    return np.asarray((left <= limit) | (second <= 1e-14 * np.abs(c)))
 
 
 def _beyond(

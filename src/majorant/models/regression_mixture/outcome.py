@@ -18,7 +18,7 @@ from majorant.models.regression_mixture.information import standard_errors
 from majorant.models.regression_mixture.settings import Settings
 from majorant.models.regression_mixture.starts import Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import of_degenerate, what_would_admit
+from majorant.models.regression_mixture.words import SEPARATED, of_degenerate, what_would_admit
 from majorant.search.race import Found, Run
 from majorant.search.record import SearchReport, StartRecord
 
@@ -120,7 +120,7 @@ def fit_attributes(contest: RegressionContest, found: Found[Theta], trace: Trace
         excluded = _excluded(contest, found.excluded, ordered(found.excluded.theta), height(found.excluded.objective))
         note = f"{note} {what_would_admit(excluded, settings.rule.max_sigma_ratio)}".strip()
     mixture = units.mixture(settings.response, settings.rule, settings.n_components, fused=False)
-    has_errors = not units.is_exact and contest.trim == 0
+    has_errors = not units.is_exact and contest.trim == 0 and best.degenerate != SEPARATED
     names = ("coef", "intercept", "scale", "weights", "gating_coef", "gating_intercept")
     records = tuple(StartRecord(r.source, height(r.objective), r.n_iter, r.converged) for r in found.records)
     return {
