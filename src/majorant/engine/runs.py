@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -67,8 +68,13 @@ def _mapped(f: Callable[..., Any], first: Any, *others: Any) -> Any:
         return f(first, *others)
     if isinstance(first, tuple):
         return tuple(_mapped(f, *parts) for parts in zip(first, *others, strict=True))
-    if is_dataclass(first) and not isinstance(first, type):
-        names = [field.name for field in fields(first)]
-        values = {n: _mapped(f, getattr(first, n), *(getattr(o, n) for o in others)) for n in names}
-        return type(first)(**values)
+    names = _parts(type(first))
+    if names:
+        return type(first)(*(_mapped(f, getattr(first, n), *(getattr(o, n) for o in others)) for n in names))
     return first  # None, and what is the same for all runs
+
+
+@cache
+def _parts(kind: type) -> tuple[str, ...]:
+    """Fields of a dataclass; none of any other type."""
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

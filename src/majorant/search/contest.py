@@ -180,7 +180,8 @@ class MixtureContest:
             ends = self._descended(on, stacked([run.theta for run in batch]), max_iter, tol)
             shares = self.mixture.law.shares(ends.theta.law, ends.seen.statistics.law)
             for i, run in enumerate(batch):
-                theta = taken(ends.theta, [i])
+                at = slice(i, i + 1)
+                theta = taken(ends.theta, at)
                 out.append(
                     replace(
                         run,
@@ -188,7 +189,7 @@ class MixtureContest:
                         objective=float(ends.objective[i]),
                         n_iter=run.n_iter + int(ends.n_iter[i]),
                         converged=bool(ends.converged[i]),
-                        degenerate=self._degeneracy(theta, shares[i], taken(ends.seen, [i])),
+                        degenerate=self._degeneracy(theta, shares[i], taken(ends.seen, at)),
                         is_whole=run.is_whole and is_whole,
                         path=(*run.path, *ends.paths[i]) if is_whole else (),
                     )

@@ -202,7 +202,7 @@ def contest_of(
 
 def named(source: str, theta: Theta) -> list[NamedStart[Theta]]:
     """Each run of a batch, by the kind of start that it is."""
-    return [(source, taken(theta, [i])) for i in range(n_runs(theta))]
+    return [(source, taken(theta, slice(i, i + 1))) for i in range(n_runs(theta))]
 
 
 def with_one_dispersion(theta: Theta) -> Theta:

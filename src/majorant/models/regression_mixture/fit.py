@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgWarning
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from majorant._progress import end_of_starts, report_start
 from majorant.data.storage import StoredRows
@@ -56,25 +55,24 @@ def fit(
     is_plain = settings.response.has_normal_noise and not settings.shared and settings.trim == 0 and extras.is_empty
     if not is_plain or (isinstance(X, StoredRows) and X.beside_names):
         _refuse_plain_settings(settings)
-    with threadpool_limits(limits=1, user_api="blas"):
-        units = _units(X, y, weights, extras, settings)
-        if units.n_units < settings.n_components:
-            raise ValueError(
-                f"{units.n_units} distinct units do not determine n_components={settings.n_components} components: "
-                "ask for fewer"
-            )
-        contest = contest_of(
-            units,
-            units.mixture(
-                settings.response, settings.rule, settings.n_components, beta=settings.beta, fused=settings.trim == 0
-            ),
-            least_size=_least_mass(units, settings),
-            tol=settings.tol,
-            max_iter=settings.max_iter,
-            trim=settings.trim,
+    units = _units(X, y, weights, extras, settings)
+    if units.n_units < settings.n_components:
+        raise ValueError(
+            f"{units.n_units} distinct units do not determine n_components={settings.n_components} components: "
+            "ask for fewer"
         )
-        found, trace = _found(contest, settings)
-        attributes = fit_attributes(contest, found, trace, settings)
+    contest = contest_of(
+        units,
+        units.mixture(
+            settings.response, settings.rule, settings.n_components, beta=settings.beta, fused=settings.trim == 0
+        ),
+        least_size=_least_mass(units, settings),
+        tol=settings.tol,
+        max_iter=settings.max_iter,
+        trim=settings.trim,
+    )
+    found, trace = _found(contest, settings)
+    attributes = fit_attributes(contest, found, trace, settings)
     said: list[tuple[str, type[Warning]]] = []
     if units.coordinates.dropped:
         said.append((of_dropped(units, settings.feature_names), LinAlgWarning))

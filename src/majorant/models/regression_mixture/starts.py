@@ -117,7 +117,7 @@ class Starts:
         for source, make, n in made:
             if n:
                 theta = make(draws, n)
-                out += [(source, taken(theta, [i])) for i in range(n)]
+                out += [(source, taken(theta, slice(i, i + 1))) for i in range(n)]
         return out
 
     def of_coefficients(self, coef: Array, draws: np.random.Generator | None = None) -> Theta:
