@@ -35,9 +35,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 from majorant.data import Chunks
-from majorant.engine import minimize
-from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
-from majorant.models.regression_mixture.parameters import Regressions
+from majorant.densities import GaussianRegression, Predictors, VarianceRule
+from majorant.engine.descent import descend
+from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.laws import Independent
+from majorant.laws.independent import Weights
 
 Array = NDArray[np.float64]
 
@@ -106,30 +108,34 @@ def lines(n: int, d: int, k: int, *, noise: float = 0.5) -> tuple[Array, Array, 
     return X, y, coef
 
 
-def numpy_step(X: Array, y: Array, theta: Regressions) -> Regressions:
-    """One EM step as one writes it in numpy."""
-    residuals = y[:, None] - X @ theta.coef.T
-    logits = np.log(theta.weights) - 0.5 * np.log(theta.variances) - 0.5 * residuals**2 / theta.variances
-    q = np.exp(logits - logits.max(axis=1, keepdims=True))
-    q /= q.sum(axis=1, keepdims=True)
-    new = theta.copy()
-    for h in range(theta.n_components):
-        weighted = X * q[:, h, None]
-        new.coef[h] = np.linalg.solve(weighted.T @ X, weighted.T @ y)
-        new.variances[h] = q[:, h] @ (y - X @ new.coef[h]) ** 2 / q[:, h].sum()
-    new.weights[:] = q.mean(axis=0)
-    return new
+def start_of(coef: Array) -> Any:
+    """Parameters of lines of equal weight and noise."""
+    k = len(coef)
+    return Parameters(Predictors(coef[None], np.ones((1, k))), Weights(np.full((1, k), 1 / k)))
 
 
-def numpy_descent(X: Array, y: Array, theta: Regressions, n_iter: int) -> Regressions:
+def numpy_descent(X: Array, y: Array, theta: Any, n_iter: int) -> Array:
+    """EM as one writes it in numpy; its coefficients."""
+    weights, coef, variances = theta.law.weights[0].copy(), theta.density.coef[0].copy(), theta.density.dispersion[0]
+    variances = variances.copy()
     for _ in range(n_iter):
-        theta = numpy_step(X, y, theta)
-    return theta
+        residuals = y[:, None] - X @ coef.T
+        logits = np.log(weights) - 0.5 * np.log(variances) - 0.5 * residuals**2 / variances
+        q = np.exp(logits - logits.max(axis=1, keepdims=True))
+        q /= q.sum(axis=1, keepdims=True)
+        for h in range(len(coef)):
+            weighted = X * q[:, h, None]
+            coef[h] = np.linalg.solve(weighted.T @ X, weighted.T @ y)
+            variances[h] = q[:, h] @ (y - X @ coef[h]) ** 2 / q[:, h].sum()
+        weights[:] = q.mean(axis=0)
+    return coef
 
 
-def descent(X: Array, y: Array, theta: Regressions, n_iter: int, n_jobs: int = 1) -> Regressions:
-    family = RegressionFamily(theta.n_components, VarianceRule(np.inf, 1e-16), tolerance=0.0)
-    return minimize(family, Chunks(X, y, n_jobs=n_jobs), theta=theta, max_iter=n_iter).theta
+def descent(X: Array, y: Array, theta: Any, n_iter: int, n_jobs: int = 1) -> Array:
+    """The same steps of the package; their coefficients."""
+    density = GaussianRegression(None, X.shape[1], VarianceRule(np.inf, 1e-16))
+    on = OnData(Mixture(density, Independent(), theta.density.coef.shape[1]), Chunks(X, y, n_jobs=n_jobs))
+    return np.asarray(descend(on, theta, tol=0.0, max_iter=n_iter, accelerate=False).theta.density.coef[0])
 
 
 def seconds_a_step(run: Callable[[int], Any], clock: Callable[[], float] = time.process_time) -> float:
@@ -143,7 +149,7 @@ def seconds_a_step(run: Callable[[int], Any], clock: Callable[[], float] = time.
 
 def one_pass(n: int, repeats: int) -> None:
     X, y, coef = lines(n, D, K)
-    start = Regressions(np.full(K, 1 / K), coef + 0.1, np.ones(K))
+    start = start_of(coef + 0.1)
     # Memory first: numpy's temporaries raise the peak for good.
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     descent(X, y, start, MANY)
@@ -161,7 +167,7 @@ def one_pass(n: int, repeats: int) -> None:
     print(f"One EM pass, n = {n}, d = {D}, K = {K}, single thread, CPU, median of {repeats}:")
     print(f"  numpy {1e3 * np.median(plain):.0f} ms, majorant {1e3 * np.median(ours):.0f} ms, ", end="")
     print(f"ratio {np.median(np.divide(plain, ours)):.1f} (wanted 5)")
-    print(f"  largest difference of the coefficients after {MANY} steps {np.abs(theirs.coef - own.coef).max():.1e}")
+    print(f"  largest difference of the coefficients after {MANY} steps {np.abs(theirs - own).max():.1e}")
     print(f"  wall time of one thread over that of two {np.median(threads):.2f} (wanted 1.7)")
     print(f"  peak memory beyond the data {extra:.0f} MB (wanted below 50)")
 

@@ -135,20 +135,23 @@ def passes(folder: str, model: str, where: str, count: str) -> dict[str, float]:
 def descent(source: Any, model: str) -> tuple[Any, Callable[[Any], Any]]:
     """The rows of a descent in the coordinates of a fit, and one pass of it."""
     from majorant.data.rows import rows_streamed
+    from majorant.densities import Predictors, VarianceRule
+    from majorant.engine.mixture import Parameters
+    from majorant.laws.independent import Weights
     from majorant.models.kmeans import KMeansFamily
-    from majorant.models.regression_mixture.design import design_streamed
-    from majorant.models.regression_mixture.family import RegressionFamily, VarianceRule
-    from majorant.models.regression_mixture.parameters import Regressions
+    from majorant.models.regression_mixture.read import unit_stream
+    from majorant.solvers.responses import Gaussian
 
     if model == "kmeans":
         rows = rows_streamed(source, 0, None)
         centres = np.ascontiguousarray(rows.measure.points[:K])
         clusters = KMeansFamily(K)
         return rows.data, lambda block: clusters.tight_pass(centres, block)[1]
-    design = design_streamed(source, True, 0, None)
-    theta = Regressions(np.full(3, 1 / 3), np.random.default_rng(2).normal(size=(3, D + 1)), np.ones(3))
-    lines = RegressionFamily(3, VarianceRule(15.0, 1e-8))
-    return design.data, lambda block: lines.tight_pass(theta, block)[1]
+    units = unit_stream(source, Gaussian(), fit_intercept=True, shared=(), seed=0, n_jobs=None)
+    coef = np.random.default_rng(2).normal(size=(1, 3, D + 1))
+    theta = Parameters(Predictors(coef, np.ones((1, 3))), Weights(np.full((1, 3), 1 / 3)))
+    mixture = units.mixture(Gaussian(), VarianceRule(15.0, 1e-8), 3)
+    return units.data, lambda block: mixture.pass_over(theta, block)
 
 
 def prepare(folder: str, rows: str) -> dict[str, float]:
