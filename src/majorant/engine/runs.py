@@ -68,13 +68,14 @@ def _mapped(f: Callable[..., Any], first: Any, *others: Any) -> Any:
         return f(first, *others)
     if isinstance(first, tuple):
         return tuple(_mapped(f, *parts) for parts in zip(first, *others, strict=True))
-    names = _parts(type(first))
+    kind: Any = type(first)
+    names = _parts(kind)
     if names:
-        return type(first)(*(_mapped(f, getattr(first, n), *(getattr(o, n) for o in others)) for n in names))
+        return kind(*(_mapped(f, getattr(first, n), *(getattr(o, n) for o in others)) for n in names))
     return first  # None, and what is the same for all runs
 
 
 @cache
-def _parts(kind: type) -> tuple[str, ...]:
+def _parts(kind: Any) -> tuple[str, ...]:
     """Fields of a dataclass; none of any other type."""
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
