@@ -20,6 +20,8 @@ from majorant import registry
 from majorant.cli.app import app
 from majorant.densities import Bernoulli, Poisson, Product
 from majorant.models.mixture import MixtureEstimator
+from majorant.report import Run, html_report, numbers
+from majorant.report.measures.mixture import measure_mixture
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "writing_a_model.md"
 FILE = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)[0]
@@ -264,6 +266,20 @@ def test_groups_of_one_row_have_the_criteria_of_rows(model_class: Any, fitted: A
         assert of_groups == pytest.approx(getattr(fitted, name)(X), rel=1e-7)
     with pytest.raises(ValueError, match="give groups"):
         grouped.bic(X)
+
+
+@pytest.mark.parametrize("names", [["groups"], ["gating"], ["groups", "gating"]])
+def test_the_report_is_of_the_units_of_the_fit(model_class: Any, names: list[str]) -> None:
+    groups = np.arange(len(X)) // 2
+    all_given = {"groups": groups, "gating": np.sin(groups)[:, None]}
+    given = {name: all_given[name] for name in names}
+    model = model_class(2, random_state=0).fit(X, **given)
+    run = Run(model, X, tuple("abcde"), "t.csv", "", given=given)
+    page = html_report(run)
+    assert numbers.fixed(model.bic(X, **given), 2) in page
+    measured = measure_mixture(run, registry.card_of(model))
+    np.testing.assert_array_equal(measured.responsibilities, model.predict_proba(X, **given))
+    assert measured.criteria == {name: getattr(model, name)(X, **given) for name in ("bic", "aic", "icl")}
 
 
 @pytest.mark.parametrize(("wrong", "said"), [(-2, "got -2"), (5, "got 5")])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,9 @@ class Run:
         The sample of each row, where rows are regions of samples; `y` is then the same in all rows of one.
     frame : data frame or None
         The rows as the estimator takes them, where they are not all numbers; `X` then holds codes in part.
+    given : mapping
+        What else the fit was given for each row, by the name of the argument: ``groups``, ``gating``,
+        ``component_labels``.
     """
 
     estimator: Any
@@ -76,6 +80,7 @@ class Run:
     target_name: str = "y"
     bags: NDArray[Any] | None = None
     frame: Any = None
+    given: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.X.ndim != 2:

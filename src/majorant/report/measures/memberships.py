@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +25,13 @@ class Memberships(Fit):
     @cached_property
     def responsibilities(self) -> NDArray[np.float64]:
         """Probability of each component for each row, (n, k)."""
-        return np.asarray(self.run.estimator.predict_proba(self.as_fitted), dtype=np.float64)
+        method = self.run.estimator.predict_proba
+        return np.asarray(method(self.as_fitted, **self._given_to(method)), dtype=np.float64)
+
+    def _given_to(self, method: Callable[..., Any]) -> dict[str, Any]:
+        """What the fit was given for each row, as far as a method takes it."""
+        takes = inspect.signature(method).parameters
+        return {name: value for name, value in self.run.given.items() if name in takes}
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
@@ -67,8 +75,8 @@ class Memberships(Fit):
     def criteria(self) -> dict[str, float]:
         """The criteria that the model has, by name; lower is better."""
         found: dict[str, float] = {}
-        if getattr(self.run.estimator, "is_grouped_", False):  # a run knows no groups, and rows are other units
-            return found
+        if getattr(self.run.estimator, "is_grouped_", False) and "groups" not in self.run.given:
+            return found  # of rows alone they would be those of other units
         for name in CRITERIA:
             method = getattr(self.run.estimator, name, None)
             if method is None:
@@ -76,7 +84,7 @@ class Memberships(Fit):
             takes_weights = "sample_weight" in inspect.signature(method).parameters
             if self.run.weights is None or takes_weights:
                 weights = {} if self.run.weights is None else {"sample_weight": self.run.weights}
-                found[name] = float(method(self.as_fitted, **weights))
+                found[name] = float(method(self.as_fitted, **weights, **self._given_to(method)))
         return found
 
     def row_number(self, row: int) -> int:
