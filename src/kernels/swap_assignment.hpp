@@ -9,17 +9,18 @@
 
 namespace majorant::MAJORANT_ISA {
 
-template <class T, int D>
+template <int D>
 class Assignment {
 public:
     const int64_t n, k, stride;  // stride: columns of centres and rows, with zeros up to whole vectors
-    Points<T, D> points;
+    Points<D> points;
     SwapState state;
     std::vector<int32_t> moved;  // the centres that `refresh` has to look at
 
+    template <class T>
     Assignment(int64_t n, int64_t d, int64_t k, const T* x, const double* w)
         : n(n), k(k), stride(D ? D : whole_packs(d)), points(n, d, x, w), is_moved_(k), relevant_(size_t(k) * k),
-          n_relevant_(k), stamp_(n, 0), log_(n), widened_(points.columns() * lanes) {
+          n_relevant_(k), stamp_(n, 0), log_(n) {
         const int64_t padded = points.n_blocks * lanes;
         SwapState& s = state;
         for (auto* v : {&s.centres, &s.sums}) v->assign(size_t(k) * stride, 0.0);
@@ -38,7 +39,7 @@ public:
     const double* centre(int64_t j) const { return state.centres.data() + j * stride; }
 
     void put_centre(int64_t j, int64_t point) {
-        const T* row = points.row(point);
+        const double* row = points.row(point);
         for (int64_t l = 0; l < stride; l++) centre(j)[l] = row[l];
     }
 
@@ -154,7 +155,7 @@ private:
     std::vector<int64_t> n_relevant_;
     std::vector<int32_t> stamp_;       // the epoch in which a point was logged
     std::vector<Entry> log_;
-    std::vector<double> widened_, new_reach_;
+    std::vector<double> new_reach_;
     SwapState saved_;
     int64_t logged_ = 0;
     int32_t epoch_ = 0;
@@ -189,8 +190,8 @@ private:
 
     void add_to_sums(int64_t i, int64_t j, double w, int64_t count) {
         double* sum = state.sums.data() + j * stride;
-        const T* row = points.row(i);
-        for (int64_t l = 0; l < stride; l++) sum[l] += w * double(row[l]);
+        const double* row = points.row(i);
+        for (int64_t l = 0; l < stride; l++) sum[l] += w * row[l];
         state.mass[j] += w;
         state.members[j] += count;
     }
@@ -364,7 +365,7 @@ private:
     Three three_nearest(int64_t b) {
         using V = Vector<double>;
         const int64_t columns = points.columns();
-        points.widen_block(b, widened_.data());
+        const double* block = points.block(b);
         Pack first = V::broadcast(infinity<double>), second = first, third = first;
         PackIndex at_first{}, at_second{};
         const auto consider = [&](Pack square, int64_t j) {
@@ -381,7 +382,7 @@ private:
             const double* c = centre(j);
             Pack sum[4] = {};
             for (int64_t l = 0; l < columns; l++) {
-                const Pack x = V::load(widened_.data() + l * lanes);
+                const Pack x = V::load(block + l * lanes);
 #pragma GCC unroll 4
                 for (int q = 0; q < 4; q++) {
                     const Pack difference = x - c[q * stride + l];
@@ -394,7 +395,7 @@ private:
             const double* c = centre(j);
             Pack sum{};
             for (int64_t l = 0; l < columns; l++) {
-                const Pack difference = V::load(widened_.data() + l * lanes) - c[l];
+                const Pack difference = V::load(block + l * lanes) - c[l];
                 sum += difference * difference;
             }
             consider(sum, j);

@@ -18,15 +18,6 @@ constexpr int lanes = Vector<double>::lanes;
 
 inline int64_t whole_packs(int64_t m) { return (m + lanes - 1) / lanes * lanes; }
 
-// `lanes` numbers as doubles.
-template <class T>
-inline Pack widen(const T* p) {
-    typedef T Narrow __attribute__((vector_size(lanes * sizeof(T))));
-    Narrow v;
-    std::memcpy(&v, p, sizeof v);
-    return __builtin_convertvector(v, Pack);
-}
-
 template <class V>
 inline double total(V v) {
     constexpr int m = sizeof(V) / sizeof(double);
@@ -63,16 +54,18 @@ inline unsigned lower_lanes(Pack a, Pack b) {
 #endif
 }
 
-// D is the number of columns where it is known to the compiler, else 0.
-template <class T, int D>
+// D is the number of columns where it is known to the compiler, else 0. Rows of single precision are held as doubles, in which
+// distances are computed anyway: one search to compile serves both.
+template <int D>
 class Points {
 public:
     const int64_t n, d, stride, n_blocks;
     std::vector<double> weights;  // zero for the rows that fill the last block
 
+    template <class T>
     Points(int64_t n, int64_t d, const T* x, const double* w)
         : n(n), d(d), stride(D ? D : whole_packs(d)), n_blocks(whole_packs(n) / lanes), weights(whole_packs(n), 0.0),
-          rows_(size_t(n) * stride, T(0)), blocks_(size_t(n_blocks) * d * lanes, T(0)) {
+          rows_(size_t(n) * stride, 0.0), blocks_(size_t(n_blocks) * d * lanes, 0.0) {
         for (int64_t i = 0; i < n; i++) {
             weights[i] = weight(w, i);
             for (int64_t l = 0; l < d; l++) {
@@ -82,7 +75,7 @@ public:
         }
     }
 
-    const T* row(int64_t i) const { return rows_.data() + i * stride; }
+    const double* row(int64_t i) const { return rows_.data() + i * stride; }
 
     // Squared distance of a point, and of a centre, to a centre; centres have `stride` columns.
     double to(int64_t i, const double* c) const { return square(row(i), c); }
@@ -90,12 +83,12 @@ public:
 
     // Squared distances of a block of rows to a centre. Once all are above `limit` the sum may stop.
     Pack block_to(int64_t b, const double* c, Pack limit) const {
-        const T* x = blocks_.data() + b * columns() * lanes;
+        const double* x = block(b);
         Pack sum{};
         if constexpr (D) {
 #pragma GCC unroll 8
             for (int l = 0; l < D; l++) {
-                const Pack difference = widen(x + l * lanes) - c[l];
+                const Pack difference = Vector<double>::load(x + l * lanes) - c[l];
                 sum += difference * difference;
             }
         } else {
@@ -103,7 +96,7 @@ public:
             for (int64_t from = 0; from < d; from += stretch) {
                 const int64_t to = std::min(d, from + stretch);
                 for (int64_t l = from; l < to; l++) {
-                    const Pack difference = widen(x + l * lanes) - c[l];
+                    const Pack difference = Vector<double>::load(x + l * lanes) - c[l];
                     sum += difference * difference;
                 }
                 if (to < d && !lower_lanes(sum, limit)) break;
@@ -112,31 +105,27 @@ public:
         return sum;
     }
 
-    // A block of rows as doubles, column by column.
-    void widen_block(int64_t b, double* out) const {
-        const T* x = blocks_.data() + b * columns() * lanes;
-        for (int64_t l = 0; l < columns(); l++) Vector<double>::store(out + l * lanes, widen(x + l * lanes));
-    }
+    // A block of rows, column by column.
+    const double* block(int64_t b) const { return blocks_.data() + b * columns() * lanes; }
 
     int64_t columns() const { return D ? D : d; }
 
 private:
-    std::vector<T> rows_, blocks_;
+    std::vector<double> rows_, blocks_;
 
-    template <class A>
-    double square(const A* a, const double* c) const {
+    double square(const double* a, const double* c) const {
         if constexpr (D) {
             double sum = 0.0;
 #pragma GCC unroll 8
             for (int l = 0; l < D; l++) {
-                const double difference = double(a[l]) - c[l];
+                const double difference = a[l] - c[l];
                 sum += difference * difference;
             }
             return sum;
         } else {
             Pack sum{};
             for (int64_t l = 0; l < stride; l += lanes) {
-                const Pack difference = widen(a + l) - Vector<double>::load(c + l);
+                const Pack difference = Vector<double>::load(a + l) - Vector<double>::load(c + l);
                 sum += difference * difference;
             }
             return total(sum);

@@ -1,6 +1,6 @@
 // The search: rounds of greedy swaps, moves of single points, kicks out of a local optimum, and the last polish.
 #pragma once
-#include <memory>
+#include <functional>
 
 #include "measure.hpp"
 #include "swap_assignment.hpp"
@@ -25,12 +25,14 @@ private:
     uint64_t seed_, count_ = 0;
 };
 
-template <class T, int D>
+template <int D>
 class Search final : public SwapSearch {
 public:
+    template <class T>
     Search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed)
         : a_(n, d, k, x, w), d_(d), total_weight_(std::accumulate(w, w + n, 0.0)), draws_(mixed(seed)),
-          chunk_costs_((n + chunk - 1) / chunk), loss_of_removal_(k), x_(x), w_(w) {}
+          chunk_costs_((n + chunk - 1) / chunk), loss_of_removal_(k),
+          choose_([=](const double* uniforms, int64_t* chosen) { plus_plus<T>(n, d, k, 1, x, w, uniforms, chosen); }) {}
 
     int64_t n() const override { return a_.n; }
     int64_t d() const override { return d_; }
@@ -45,7 +47,7 @@ public:
         std::vector<double> uniforms(a_.k);
         for (double& u : uniforms) u = draws_.uniform();
         std::vector<int64_t> chosen(a_.k);
-        plus_plus<T>(a_.n, d_, a_.k, 1, x_, w_, uniforms.data(), chosen.data());
+        choose_(uniforms.data(), chosen.data());
         for (int64_t j = 0; j < a_.k; j++) a_.put_centre(j, chosen[j]);
         a_.assign_all();
         take_stock();
@@ -163,7 +165,7 @@ private:
     static constexpr int64_t chunk = 256;
     static constexpr double hopeless = 3.0;  // local steps end when this many like the last would not bring the objective back
 
-    Assignment<T, D> a_;
+    Assignment<D> a_;
     const int64_t d_;
     const double total_weight_;
     Draws draws_;
@@ -172,8 +174,7 @@ private:
     std::vector<double> losses_, gains_;   // of the candidates of a round: (candidates, k), (candidates)
     SwapState kept_;
     int64_t failures_ = 0;  // rounds in a row without progress
-    const T* x_;
-    const double* w_;
+    const std::function<void(const double* uniforms, int64_t* chosen)> choose_;  // k-means++ in the data's own type
 
     static uint64_t mixed(uint64_t seed) { return (seed + 1) * 0xD1342543DE82EF95ull; }
 
@@ -229,7 +230,7 @@ private:
         std::vector<double> at(m * a_.stride);
         for (int64_t q = 0; q < m; q++) {
             std::copy(loss_of_removal_.begin(), loss_of_removal_.end(), losses_.begin() + q * k);
-            const T* row = a_.points.row(candidates[q]);
+            const double* row = a_.points.row(candidates[q]);
             for (int64_t l = 0; l < a_.stride; l++) at[q * a_.stride + l] = row[l];
         }
         double square[lanes];
@@ -315,14 +316,14 @@ private:
             }
             if (to < 0) continue;
             moves++;
-            const T* row = a_.points.row(i);
+            const double* row = a_.points.row(i);
             double *source = a_.centre(from), *target = a_.centre(to);
             if (left < 1e-6 * mass[from]) {
                 std::copy(centre_without.begin(), centre_without.end(), source);
             } else {
-                for (int64_t l = 0; l < stride; l++) source[l] -= w / left * (double(row[l]) - source[l]);
+                for (int64_t l = 0; l < stride; l++) source[l] -= w / left * (row[l] - source[l]);
             }
-            for (int64_t l = 0; l < stride; l++) target[l] += w / (mass[to] + w) * (double(row[l]) - target[l]);
+            for (int64_t l = 0; l < stride; l++) target[l] += w / (mass[to] + w) * (row[l] - target[l]);
             mass[from] = left;
             mass[to] += w;
             members[from]--;
