@@ -2,8 +2,8 @@
 
     python benchmarks/kernels.py [LIBRARY ...] [--repeats 7] [--isas v3,v4]
 
-A LIBRARY is a built `_kernels` module, by default the one that is installed. Told are milliseconds of the first column and
-what each other one takes of them: the source of the choice in CMakeLists.txt of what is compiled for which set.
+A LIBRARY is a built `_kernels` module, by default the one that is installed. Told are milliseconds of the first column,
+then ratios to it: what CMakeLists.txt compiles for which set was chosen by them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from statistics import median
@@ -55,30 +56,17 @@ def rows_cases(kernels: Any) -> Cases:
             chosen, order, is_new = np.empty(k, np.int64), np.empty(n, np.int64), np.empty(n, np.uint8)
             out, shift, candidates = np.empty_like(x), np.zeros(d), random.random((k, 3))
 
-            def case(
-                x: Array = x,
-                centres: Array = centres,
-                sums: Array = sums,
-                labels: Array = labels,
-                nearest: Array = nearest,
-            ) -> None:
-                kernels.assign(x, None, centres, sums, labels, nearest)
-
-            yield f"assign {at}", case
-            yield f"moments {at}", lambda x=x, c=centres, z=labels, s=sums: kernels.moments(x, None, c, z, s)
-            yield f"distances {at}", lambda x=x, c=centres, t=table: kernels.distances(x, c, t)
-            yield f"row_minimum {at}", lambda t=table, m=least, a=argument: kernels.row_minimum(t, m, a)
             drawing = table, w, least, argument, 0.2, uniforms, z
-            yield f"draw {at}", lambda a=drawing: kernels.draw(*a)
-            walking = table, None, least, 30.0, sites, picks, argument
-            yield f"walk {at}", lambda a=walking: kernels.walk(*a)
-            yield f"collect {at}", lambda x=x, w=w, z=labels, c=collected: kernels.collect(x, w, z, c)
-            yield f"sort_rows {at}", lambda x=x, o=order, i=is_new: kernels.sort_rows(x, o, i)
-            yield (
-                f"standard_rows {at}",
-                lambda x=x, o=order, s=shift, t=out: kernels.standard_rows(x, o, 1.5, s, t),
-            )
-            yield f"plus_plus {at}", lambda x=x, u=candidates, c=chosen: kernels.plus_plus(x, None, u, c)
+            yield f"assign {at}", partial(kernels.assign, x, None, centres, sums, labels, nearest)
+            yield f"moments {at}", partial(kernels.moments, x, None, centres, labels, sums)
+            yield f"distances {at}", partial(kernels.distances, x, centres, table)
+            yield f"row_minimum {at}", partial(kernels.row_minimum, table, least, argument)
+            yield f"draw {at}", partial(kernels.draw, *drawing)
+            yield f"walk {at}", partial(kernels.walk, table, None, least, 30.0, sites, picks, argument)
+            yield f"collect {at}", partial(kernels.collect, x, w, z, collected)
+            yield f"sort_rows {at}", partial(kernels.sort_rows, x, order, is_new)
+            yield f"standard_rows {at}", partial(kernels.standard_rows, x, order, 1.5, shift, out)
+            yield f"plus_plus {at}", partial(kernels.plus_plus, x, None, candidates, chosen)
 
 
 def swap_cases(kernels: Any) -> Cases:
@@ -88,16 +76,17 @@ def swap_cases(kernels: Any) -> Cases:
         for n, d, k in ((3_000, 1, 10), (3_000, 2, 30), (3_000, 3, 30), (2_000, 9, 20), (1_000, 40, 20)):
             x = (random.normal(size=(n, d)) + 4 * random.normal(size=(k, d))[random.integers(0, k, n)]).astype(dtype)
 
-            def search(x: Array = x, w: Array = np.ones(n), k: int = k) -> None:
-                found = kernels.swap_search(x, w, k, 3)
-                found.seed()
-                found.descend(10, 1e-3)
-                found.rounds(20, 100)
-                found.single_moves(3)
-                found.kick(2)
-                found.polish(5)
+            yield f"swap {name} d={d} k={k}", partial(_search, kernels, x, k)
 
-            yield f"swap {name} d={d} k={k}", search
+
+def _search(kernels: Any, x: Array, k: int) -> None:
+    found = kernels.swap_search(x, np.ones(len(x)), k, 3)
+    found.seed()
+    found.descend(10, 1e-3)
+    found.rounds(20, 100)
+    found.single_moves(3)
+    found.kick(2)
+    found.polish(5)
 
 
 def gauss_cases(kernels: Any) -> Cases:
@@ -112,27 +101,16 @@ def gauss_cases(kernels: Any) -> Cases:
                 start, at = np.zeros((k, d)), f"{name} {kind} d={d} k={k}"
                 q = random.dirichlet(np.ones(k), n)
                 mixture = m_step(moments(x.astype(float), None, q, start, kind), None, start, kind, 0.0).mixture
-                size = {"full": d * d, "tied": 0, "diag": d, "spherical": 1}[kind]
-                sums = np.empty(
-                    (k, 1 + d + {"full": d * (d + 1) // 2, "tied": d * (d + 1) // 2, "diag": d, "spherical": 1}[kind])
-                )
-                factors = np.empty(np.asarray(mixture.covariances).size)
+                second = {"full": d * (d + 1) // 2, "tied": d * (d + 1) // 2, "diag": d, "spherical": 1}[kind]
+                sums, constants, floored = np.empty((k, 1 + d + second)), np.empty(k), np.empty(k, np.uint8)
                 covariances = np.ascontiguousarray(mixture.covariances, dtype=float).ravel()
-                constants = np.empty(k)
-                assert kernels.gauss_factor(covariances, d, code, factors, constants) == -1 and size >= 0
+                factors, means = np.empty(covariances.size), np.ascontiguousarray(mixture.means)
+                assert kernels.gauss_factor(covariances, d, code, factors, constants) == -1
                 offsets = constants - np.log(mixture.weights)
-                given = x, None, np.ascontiguousarray(mixture.means), factors, offsets, code, 1.0, sums
-                yield f"gauss_pass {at}", lambda a=given: kernels.gauss_pass(*a)
-                stepping = covariances.copy(), mixture.means.copy(), mixture.weights.copy(), factors.copy()
-                floored, reference = np.empty(k, np.uint8), np.ascontiguousarray(mixture.means)
-
-                def step(
-                    s: Any = stepping, sums: Array = sums, r: Array = reference, c: int = code, f: Array = floored
-                ) -> None:
-                    covariances, means, weights, factors = s
-                    kernels.gauss_step(sums, r, c, 1e-9, False, weights, means, covariances, factors, np.empty(len(r)), f)
-
-                yield f"gauss_step {at}", step
+                given = x, None, means, factors, offsets, code, 1.0, sums
+                out = mixture.weights.copy(), means.copy(), covariances.copy(), factors.copy(), np.empty(k), floored
+                yield f"gauss_pass {at}", partial(kernels.gauss_pass, *given)
+                yield f"gauss_step {at}", partial(kernels.gauss_step, sums, means, code, 1e-9, False, *out)
 
 
 def regression_cases(kernels: Any) -> Cases:
@@ -146,22 +124,18 @@ def regression_cases(kernels: Any) -> Cases:
             weights, variances = np.full(k, 1 / k), np.full(k, 0.3)
             statistics = np.empty((k, 2 + p + p * (p + 1) // 2))
             one = x, y, w, weights, coef, variances, 1.0, statistics
-            yield f"regression_pass {at}", lambda a=one: kernels.regression_pass(*a)
-
-            def em(x: Array = x, y: Array = y, w: Array = w, s: Any = (weights, coef, variances)) -> None:
-                kernels.regression_em(x, y, w, 100.0, 1e-9, False, 10, 0.0, *(part.copy() for part in s))
-
-            yield f"regression_em {at}", em
-            drawn = g.choice(n, p + 1, replace=False)
-            yield (
-                f"concentrate {at}",
-                lambda x=x, y=y, w=w, d=drawn, p=p: kernels.regression_concentrate(
-                    x, y, w, None, d, 0.4 * w.sum(), 5, np.empty(p)
-                ),
-            )
+            yield f"regression_pass {at}", partial(kernels.regression_pass, *one)
+            yield f"regression_em {at}", partial(_em, kernels, x, y, w, weights, coef, variances)
+            drawn, line = g.choice(n, p + 1, replace=False), np.empty(p)
+            trimmed = x, y, w, None, drawn, 0.4 * w.sum(), 5, line
+            yield f"concentrate {at}", partial(kernels.regression_concentrate, *trimmed)
             theta, blocks = g.normal(size=(p + 1, k)), np.empty((k * (k - 1) // 2, (p + 1) ** 2))
             soft = x, w, theta, None, np.empty((p + 1, k)), blocks, np.empty((n, k))
-            yield f"softmax_pass {at}", lambda a=soft: kernels.softmax_pass(*a)
+            yield f"softmax_pass {at}", partial(kernels.softmax_pass, *soft)
+
+
+def _em(kernels: Any, x: Array, y: Array, w: Array, *start: Array) -> None:
+    kernels.regression_em(x, y, w, 100.0, 1e-9, False, 10, 0.0, *(part.copy() for part in start))
 
 
 def box_cases(kernels: Any) -> Cases:
@@ -174,12 +148,16 @@ def box_cases(kernels: Any) -> Cases:
         y = 3 * random.normal(size=200)
         empty = np.empty((0, 200), np.int32), np.empty((0, 200))
         searches = {
-            "cover": lambda x=x, h=heights: kernels.cover_search(x, h, np.full(200, 1.0), 1e-6),
-            "bumps": lambda x=x, h=heights: kernels.bump_search(x, h, 1e-6),
-            "lines": lambda z=z, y=y, h=heights, e=empty: kernels.line_search(z, y, h, *e, 1e-6),
+            "cover": partial(kernels.cover_search, x, heights, np.full(200, 1.0), 1e-6),
+            "bumps": partial(kernels.bump_search, x, heights, 1e-6),
+            "lines": partial(kernels.line_search, z, y, heights, *empty, 1e-6),
         }
         for name, search in searches.items():
-            yield f"{name} d={d}", lambda search=search: search().advance(3_000_000)
+            yield f"{name} d={d}", partial(_advance, search)
+
+
+def _advance(search: Callable[[], Any]) -> None:
+    search().advance(3_000_000)
 
 
 def chain_cases(kernels: Any) -> Cases:
@@ -191,9 +169,9 @@ def chain_cases(kernels: Any) -> Cases:
         table, offsets = np.repeat(np.arange(n, dtype=np.int32), length), np.arange(0, n * length + 1, length)
         scores = unary, transitions, offsets, table
         out = np.empty(n), np.empty(n), np.empty_like(unary), np.zeros_like(transitions)
-        yield f"chain_sums states={states}", lambda a=scores, o=out: kernels.chain_sums(*a, None, *o)
+        yield f"chain_sums states={states}", partial(kernels.chain_sums, *scores, None, *out)
         best = np.empty(n * length, np.int32), np.empty(n)
-        yield f"chain_best states={states}", lambda a=scores, o=best: kernels.chain_best(*a, *o)
+        yield f"chain_best states={states}", partial(kernels.chain_best, *scores, *best)
 
 
 def planes_cases(kernels: Any) -> Cases:
@@ -216,31 +194,26 @@ def planes_cases(kernels: Any) -> Cases:
             for form, given in forms.items():
                 of = kernels.bags(*given, d, 1.0, starts, counts, codes, classes, 0)
                 at = f"{name} {form} d={d} classes={classes}"
-                scored = 0, n, w, np.empty((n, classes)), np.empty((n, classes), np.int32), np.empty((n, 30))
-                yield f"bag_scores {at}", lambda of=of, a=scored: of.scores(*a)
-                pooled = 0, n, w, shares, cost, 1.0, 8.0, np.empty_like(w)
-                yield f"bag_pooled {at}", lambda of=of, a=pooled: of.pooled(*a)
-                yield f"bag_sweep {at}", lambda of=of, w=w, s=shares, c=cost: of.sweep(
-                    s, c, 2.0, None, None, True, 5, np.arange(n), *_planes(n), w.copy()
-                )
+                found = np.empty((n, classes)), np.empty((n, classes), np.int32), np.empty((n, 30))
+                yield f"bag_scores {at}", partial(of.scores, 0, n, w, *found)
+                yield f"bag_pooled {at}", partial(of.pooled, 0, n, w, shares, cost, 1.0, 8.0, np.empty_like(w))
+                yield f"bag_sweep {at}", partial(_sweep, of, shares, cost, w)
             regions, parts = 9, 8
-            of = kernels.grids(
-                random.normal(size=(n * regions, d)).astype(dtype), np.arange(n) * regions, regions, codes, classes, parts, 1.0
-            )
+            x = random.normal(size=(n * regions, d)).astype(dtype)
+            of = kernels.grids(x, np.arange(n) * regions, regions, codes, classes, parts, 1.0)
             w = random.normal(size=parts * (d + classes * regions))
             at = f"{name} d={d} classes={classes}"
             found = np.empty((n, classes)), np.empty(n, np.int32), np.empty((n, regions), np.int32)
-            yield f"grid_infer {at}", lambda of=of, w=w, c=cost, o=found: of.infer(0, n, w, c, False, *o)
-            pooled = 0, n, w, shares, cost, 1.0, 8.0, np.empty_like(w)
-            yield f"grid_pooled {at}", lambda of=of, a=pooled: of.pooled(*a)
-            yield f"grid_sweep {at}", lambda of=of, w=w, s=shares, c=cost: of.sweep(
-                s, c, 2.0, None, None, True, 5, np.arange(n), *_planes(n, regions), w.copy()
-            )
+            yield f"grid_infer {at}", partial(of.infer, 0, n, w, cost, False, *found)
+            yield f"grid_pooled {at}", partial(of.pooled, 0, n, w, shares, cost, 1.0, 8.0, np.empty_like(w))
+            yield f"grid_sweep {at}", partial(_sweep, of, shares, cost, w, regions)
 
 
-def _planes(n: int, *length: int) -> tuple[Array, ...]:
-    """Room for six planes a sample."""
-    return np.zeros((n, 6), np.int32), np.zeros((n, 6, *length), np.int32), np.zeros((n, 6)), np.zeros(n, np.int32)
+def _sweep(of: Any, shares: Array, cost: Array, w: Array, *length: int) -> None:
+    """Steps from no planes, six at most a sample."""
+    n = len(shares)
+    planes = np.zeros((n, 6), np.int32), np.zeros((n, 6, *length), np.int32), np.zeros((n, 6)), np.zeros(n, np.int32)
+    of.sweep(shares, cost, 2.0, None, None, True, 5, np.arange(n), *planes, w.copy())
 
 
 FAMILIES = [rows_cases, swap_cases, gauss_cases, regression_cases, box_cases, chain_cases, planes_cases]
@@ -282,7 +255,9 @@ def main() -> None:
     for path, isa in columns:
         command = [sys.executable, __file__, path, "--here", "--repeats", str(chosen.repeats)]
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-        done = subprocess.run(command, env=os.environ | threads | {"MAJORANT_ISA": isa}, stdout=subprocess.PIPE, check=True)
+        done = subprocess.run(
+            command, env=os.environ | threads | {"MAJORANT_ISA": isa}, stdout=subprocess.PIPE, check=True
+        )
         found.append(json.loads(done.stdout))
     print(f"{'ms of CPU, then ratios':48}", *(f"{isa:>9}" for _, isa in columns))
     for name in found[0]:

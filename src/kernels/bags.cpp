@@ -6,6 +6,10 @@
 #include "stack.hpp"
 
 namespace majorant::MAJORANT_ISA {
+
+template struct DenseRows<float>;
+template struct DenseRows<double>;
+
 namespace {
 
 int64_t largest(const Bags& bags) {

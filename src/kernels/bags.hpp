@@ -3,7 +3,7 @@
 #include "bags_interface.hpp"
 #include "isa.hpp"
 
-namespace majorant::MAJORANT_ISA {
+namespace majorant::MAJORANT_UP_TO_V3 {
 
 template <class T>
 void bag_scores(const Stack<T>& stack, const Bags& bags, const ClassWeights& weights, double* best, int32_t* where,
@@ -18,4 +18,4 @@ template <class T>
 double bag_mixture(const Stack<T>& stack, const Bags& bags, int64_t classes, int64_t first, const double* shares,
                    const double* cost, const BagPlanes& planes, double* features);
 
-}  // namespace majorant::MAJORANT_ISA
+}  // namespace majorant::MAJORANT_UP_TO_V3

@@ -18,8 +18,8 @@ std::vector<const Kernels*> available() {  // slowest first
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2"))
         list.push_back(&v3::kernels);
 #endif
-#ifdef MAJORANT_HAS_v4
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+#ifdef MAJORANT_HAS_v4  // which takes some of its kernels from v3
+    if (list.size() == 2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         list.push_back(&v4::kernels);
 #endif

@@ -4,7 +4,7 @@
 #include "isa.hpp"
 #include "kernels.hpp"
 
-namespace majorant::MAJORANT_ISA {
+namespace majorant::MAJORANT_UP_TO_V3 {
 
 BoxSearch* bump_search(int64_t n, int64_t d, const double* x, const double* heights, double tolerance);
 int64_t bump_climb(int64_t n, int64_t d, const double* x, const double* heights, int64_t n_starts, double* centres,
@@ -15,4 +15,4 @@ BoxSearch* line_search(int64_t n, int64_t p, const double* z, const double* y, c
 int64_t line_climb(int64_t n, int64_t p, const double* z, const double* y, const double* heights, int64_t n_starts,
                    double* lines, double* values, int64_t max_steps, double progress);
 
-}  // namespace majorant::MAJORANT_ISA
+}  // namespace majorant::MAJORANT_UP_TO_V3

@@ -3,10 +3,10 @@
 #include "chains_interface.hpp"
 #include "isa.hpp"
 
-namespace majorant::MAJORANT_ISA {
+namespace majorant::MAJORANT_UP_TO_V3 {
 
 void chain_sums(const ChainScores& scores, const double* w, const ChainSums& out);
 void chain_best(const ChainScores& scores, int32_t* path, double* score);
 void chain_draw(const ChainScores& scores, int64_t draws, const double* uniforms, int32_t* path);
 
-}  // namespace majorant::MAJORANT_ISA
+}  // namespace majorant::MAJORANT_UP_TO_V3

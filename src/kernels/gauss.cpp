@@ -4,6 +4,9 @@
 
 namespace majorant::MAJORANT_ISA {
 
+template class GaussTile<float>;
+template class GaussTile<double>;
+
 template <class T>
 void gauss_energies(int64_t n, const T* x, const Gaussians& g, T* out) {
     GaussTile<T> tile(g.k, g.d, g.type);

@@ -3,7 +3,7 @@
 #include "gauss_interface.hpp"
 #include "isa.hpp"
 
-namespace majorant::MAJORANT_ISA {
+namespace majorant::baseline {
 
 // Minimises <moments, energies> among covariances whose eigenvalues are at least the floor. Moments are about
 // `reference`; a component without mass keeps its reference and its covariance in `out`. Where `single`, means are
@@ -17,4 +17,4 @@ int64_t gauss_factor(int64_t k, int64_t d, Covariance type, const double* covari
 // Factors and offsets from weights and covariances; false if a covariance reaches below the floor.
 bool gauss_complete(int64_t k, int64_t d, Covariance type, double floor, const GaussParameters& out);
 
-}  // namespace majorant::MAJORANT_ISA
+}  // namespace majorant::baseline

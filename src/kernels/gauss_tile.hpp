@@ -49,7 +49,7 @@ public:
     void set_means(const double* means) { std::copy(means, means + k_ * d_, means_.begin()); }
 
     // Takes up to capacity() rows. Weights are w / unit in the data's own type; padding repeats a row without weight.
-    void load(int64_t n, const T* rows, const double* w, double unit) {
+    [[gnu::noinline]] void load(int64_t n, const T* rows, const double* w, double unit) {
         n_ = n;
         points_ = (n + step - 1) / step * step;
         for (int64_t l = 0; l < d_; l++) {
@@ -63,7 +63,7 @@ public:
         for (int64_t p = 0; p < points_; p++) relative_[p] = T(weights_[p] * per_unit);
     }
 
-    void energies() {
+    [[gnu::noinline]] void energies() {
         for (int64_t j = 0; j < k_; j++) {
             T* out = table_ + j * capacity_;
             std::fill_n(out, points_, T(0));
@@ -80,7 +80,7 @@ public:
 
     // Energies become responsibilities; free energies go to `free` if it is not null. At an infinite beta the first
     // component of least energy takes all.
-    GaussTotals posteriors(double beta, double* free) {
+    [[gnu::noinline]] GaussTotals posteriors(double beta, double* free) {
         std::copy_n(table_, points_, least_.begin());
         for (int64_t j = 1; j < k_; j++) {
             const T* energy = table_ + j * capacity_;
@@ -139,7 +139,7 @@ public:
     }
 
     // Adds the moments about the means under the responsibilities in the table, times unit.
-    void add_moments(double unit, double* out) {
+    [[gnu::noinline]] void add_moments(double unit, double* out) {
         const int64_t second = second_moments(d_, type_), width = 1 + d_ + second;
         for (int64_t j = 0; j < k_; j++) {
             double* moments = out + j * width;
@@ -333,5 +333,8 @@ private:
     const T* factors_ = nullptr;
     const double* offsets_ = nullptr;
 };
+
+extern template class GaussTile<float>;  // compiled once, in gauss.cpp
+extern template class GaussTile<double>;
 
 }  // namespace majorant::MAJORANT_ISA

@@ -3,7 +3,7 @@
 #include "grids_interface.hpp"
 #include "isa.hpp"
 
-namespace majorant::MAJORANT_ISA {
+namespace majorant::MAJORANT_UP_TO_V3 {
 
 template <class T>
 void grid_infer(const Grids<T>& grids, const PartModel& model, const double* w, const double* cost, bool is_given,
@@ -18,4 +18,4 @@ template <class T>
 double grid_mixture(const Grids<T>& grids, const PartModel& model, const double* shares, const double* cost,
                     const GridPlanes& planes, double* features);
 
-}  // namespace majorant::MAJORANT_ISA
+}  // namespace majorant::MAJORANT_UP_TO_V3

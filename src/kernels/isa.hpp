@@ -5,9 +5,19 @@
 #include <limits>
 #include <type_traits>
 
-#ifndef MAJORANT_ISA
-#error "MAJORANT_ISA names the namespace of this build of the kernels"
+#if !defined(MAJORANT_ISA) || !defined(MAJORANT_UP_TO_V3)
+#error "MAJORANT_ISA names the namespace of this build, MAJORANT_UP_TO_V3 that of the kernels that gain nothing from v4"
 #endif
+
+// A set uses the kernels that are compiled for narrower ones only: they are declared in the namespaces of these.
+namespace majorant {
+namespace baseline {}
+namespace MAJORANT_UP_TO_V3 {}
+namespace MAJORANT_ISA {
+using namespace baseline;
+using namespace MAJORANT_UP_TO_V3;
+}  // namespace MAJORANT_ISA
+}  // namespace majorant
 
 namespace majorant::MAJORANT_ISA {
 

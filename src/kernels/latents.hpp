@@ -2,7 +2,7 @@
 #pragma once
 #include "isa.hpp"
 
-namespace majorant::MAJORANT_ISA {
+namespace majorant::MAJORANT_UP_TO_V3 {
 
 template <class T>
 void row_minimum(int64_t n, int64_t states, const T* energies, T* least, int32_t* argument);
@@ -15,4 +15,4 @@ void walk(int64_t n, int64_t states, const T* energies, const double* w, const T
 template <class T>
 void collect(int64_t n, int64_t p, int64_t k, const T* features, const double* w, const int32_t* labels, double* out);
 
-}  // namespace majorant::MAJORANT_ISA
+}  // namespace majorant::MAJORANT_UP_TO_V3

@@ -2,7 +2,7 @@
 #pragma once
 #include "isa.hpp"
 
-namespace majorant::MAJORANT_ISA {
+namespace majorant::MAJORANT_UP_TO_V3 {
 
 template <class T>
 double softmax_pass(int64_t n, int64_t p, int64_t k, const T* x, const double* w, const double* coef, const double* offsets,
@@ -11,4 +11,4 @@ double softmax_pass(int64_t n, int64_t p, int64_t k, const T* x, const double* w
 template <class T>
 void soft_moments(int64_t n, int64_t p, int64_t k, const T* x, const double* w, const double* q, double* moments);
 
-}  // namespace majorant::MAJORANT_ISA
+}  // namespace majorant::MAJORANT_UP_TO_V3

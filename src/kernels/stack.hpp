@@ -76,14 +76,14 @@ struct DenseRows {
     }
 
     // Scores of `count` rows from `row` on under the classes from `first` on, out (count, classes).
-    void scores(int64_t row, int64_t count, const PerClass<T>& w, int64_t first, T* out) const {
+    [[gnu::noinline]] void scores(int64_t row, int64_t count, const PerClass<T>& w, int64_t first, T* out) const {
         int64_t c = first;
         for (; c + tile_classes <= w.classes; c += tile_classes) strip<tile_classes>(row, count, w, c, out);
         rest<tile_classes - 1>(row, count, w, c, out);
     }
 
     // out[c] += sum over the rows of share (count, classes) times the row, for the classes from `first` on.
-    void collect(int64_t row, int64_t count, const T* share, int64_t first, PerClass<T, double>& out) const {
+    [[gnu::noinline]] void collect(int64_t row, int64_t count, const T* share, int64_t first, PerClass<T, double>& out) const {
         for (int64_t r = 0; r < count; r += group) {
             const int64_t rows = std::min(group, count - r);
             for (int64_t c = first; c < out.classes; c += 4) sums(row + r, rows, share + r * out.classes, c, out);
@@ -155,6 +155,9 @@ private:
             for (int64_t r = 0; r < rows; r++) out.constant[c + q] += double(stack.bias) * double(share[r * classes + c + q]);
     }
 };
+
+extern template struct DenseRows<float>;  // compiled once, in bags.cpp
+extern template struct DenseRows<double>;
 
 template <class T>
 struct SparseRows {

@@ -7,7 +7,7 @@ namespace majorant::MAJORANT_ISA {
 template <class T>
 SwapSearch* swap_search(int64_t n, int64_t d, int64_t k, const T* x, const double* w, uint64_t seed) {
     switch (d) {
-        case 1: return new Search<1>(n, d, k, x, w, seed);
+        case 1:  // and a column of zeros, which changes no sum
         case 2: return new Search<2>(n, d, k, x, w, seed);
         case 3: return new Search<3>(n, d, k, x, w, seed);
         default: return new Search<0>(n, d, k, x, w, seed);

@@ -9,6 +9,7 @@
 
 namespace majorant::MAJORANT_ISA {
 
+// What is called from several places and takes long is not inlined: it would be compiled as often.
 template <int D>
 class Assignment {
 public:
@@ -58,7 +59,7 @@ public:
     }
 
     // Masses and sums of the clusters, afresh.
-    void sum_up() {
+    [[gnu::noinline]] void sum_up() {
         std::fill(state.sums.begin(), state.sums.end(), 0.0);
         std::fill(state.mass.begin(), state.mass.end(), 0.0);
         std::fill(state.members.begin(), state.members.end(), 0);
@@ -72,7 +73,7 @@ public:
     }
 
     // Centres farther than sqrt(still) from their means go there and become `moved`. False if none does.
-    bool move_to_means(double still) {
+    [[gnu::noinline]] bool move_to_means(double still) {
         moved.clear();
         for (int64_t j = 0; j < k; j++) {
             if (state.members[j] == 0) continue;
@@ -89,7 +90,7 @@ public:
     }
 
     // The bookkeeping after the centres in `moved` have moved.
-    void refresh() {
+    [[gnu::noinline]] void refresh() {
         update_between();
         if (sparse_cost() > dense_cost()) {
             refresh_densely();
@@ -162,7 +163,7 @@ private:
     bool can_undo_ = false, all_saved_ = false;
     bool sums_cancel_ = false;  // weights so unequal that sums cannot be kept by adding and subtracting
 
-    void update_between() {
+    [[gnu::noinline]] void update_between() {
         for (const int64_t a : moved)
             for (int64_t j = 0; j < k; j++) {
                 const double distance = std::sqrt(points.apart(centre(a), centre(j)));
@@ -253,7 +254,7 @@ private:
         }
     }
 
-    void refresh_densely() {
+    [[gnu::noinline]] void refresh_densely() {
         using V = Vector<double>;
         SwapState& s = state;
         if (can_undo_ && !all_saved_) {
@@ -286,7 +287,7 @@ private:
             std::fill(places->begin() + n, places->end(), 0.0);
     }
 
-    void refresh_sparsely() {
+    [[gnu::noinline]] void refresh_sparsely() {
         SwapState& s = state;
         new_reach_.assign(k, 0.0);
         for (int64_t j = 0; j < k; j++)

@@ -54,8 +54,8 @@ inline unsigned lower_lanes(Pack a, Pack b) {
 #endif
 }
 
-// D is the number of columns where it is known to the compiler, else 0. Rows of single precision are held as doubles, in which
-// distances are computed anyway: one search to compile serves both.
+// D is the number of columns, or one more, where it is known to the compiler, else 0. Rows of single precision are held as
+// doubles, in which distances are computed anyway: one search serves both.
 template <int D>
 class Points {
 public:
@@ -65,12 +65,12 @@ public:
     template <class T>
     Points(int64_t n, int64_t d, const T* x, const double* w)
         : n(n), d(d), stride(D ? D : whole_packs(d)), n_blocks(whole_packs(n) / lanes), weights(whole_packs(n), 0.0),
-          rows_(size_t(n) * stride, 0.0), blocks_(size_t(n_blocks) * d * lanes, 0.0) {
+          rows_(size_t(n) * stride, 0.0), blocks_(size_t(n_blocks) * columns() * lanes, 0.0) {
         for (int64_t i = 0; i < n; i++) {
             weights[i] = weight(w, i);
             for (int64_t l = 0; l < d; l++) {
                 rows_[i * stride + l] = x[i * d + l];
-                blocks_[(i / lanes * d + l) * lanes + i % lanes] = x[i * d + l];
+                blocks_[(i / lanes * columns() + l) * lanes + i % lanes] = x[i * d + l];
             }
         }
     }

@@ -180,7 +180,7 @@ private:
 
     double still() const { return effort.still * a_.state.objective / total_weight_; }
 
-    bool lloyd_step(double share) {
+    [[gnu::noinline]] bool lloyd_step(double share) {
         if (!a_.move_to_means(share * a_.state.objective / total_weight_)) return false;
         a_.forget();
         a_.refresh();
@@ -188,7 +188,7 @@ private:
     }
 
     // The objective afresh, and what draws and swaps need to know.
-    void take_stock() {
+    [[gnu::noinline]] void take_stock() {
         SwapState& s = a_.state;
         const bool several = a_.k > 1;
         std::fill(loss_of_removal_.begin(), loss_of_removal_.end(), 0.0);
@@ -206,7 +206,7 @@ private:
     }
 
     // A point drawn with probability proportional to its share of the objective.
-    int64_t draw_by_distance() {
+    [[gnu::noinline]] int64_t draw_by_distance() {
         double rest = draws_.uniform() * a_.state.objective;
         size_t c = 0;
         while (c + 1 < chunk_costs_.size() && rest >= chunk_costs_[c]) rest -= chunk_costs_[c++];
@@ -222,7 +222,7 @@ private:
     }
 
     // For every candidate point the exact gain of adding it as a centre, and the exact loss of removing each centre then.
-    void price(const std::vector<int64_t>& candidates) {
+    [[gnu::noinline]] void price(const std::vector<int64_t>& candidates) {
         const SwapState& s = a_.state;
         const int64_t m = candidates.size(), k = a_.k;
         losses_.resize(m * k);

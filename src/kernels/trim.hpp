@@ -2,7 +2,7 @@
 #pragma once
 #include "isa.hpp"
 
-namespace majorant::MAJORANT_ISA {
+namespace majorant::baseline {
 
 template <class T>
 double regression_concentrate(int64_t n, int64_t p, const T* x, const T* y, const double* w, const double* odds,
@@ -11,4 +11,4 @@ template <class T>
 void regression_greedy(int64_t n, int64_t p, int64_t k, const T* x, const T* y, const double* w, int64_t candidates,
                        int64_t steps, const double* mass, const double* uniforms, double* coef);
 
-}  // namespace majorant::MAJORANT_ISA
+}  // namespace majorant::baseline
