@@ -4,24 +4,24 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml CMakeLists.txt $(shell find src -name '*.py' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.css' -o -name '*.pyi')
 WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope
 
-.PHONY: demo test lint check test-isa test-sanitizers docs bench release-check oldest clean
+.PHONY: demo test lint check test-isa test-sanitizers docs bench release-check oldest kernels clean
 
-demo: $(VENV)/installed-cli
+demo:
+	$(MAKE) --no-print-directory -j 2 kernels $(VENV)/installed-cli
 	$(BIN)/majorant demo kmeans --out demo/wine --force
 	$(BIN)/majorant demo regression-mixture --out demo/tones --force
 
 test: lint check
 
-lint: $(VENV)/installed-test
+lint: kernels $(VENV)/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-check: $(VENV)/installed-test
+check: kernels $(VENV)/installed-test
 	$(PYTEST)
 
 # Tests of pages, command line, files and clusters, which no kernel serves: once is enough.
@@ -36,24 +36,29 @@ ANYWHERE := $(addprefix --ignore=tests/,formulas models/harmonium test_estimator
 # only call what these tests cover.
 BY_ISA := $(addprefix tests/,kernels solvers starts data engine)
 
-test-isa: $(VENV)/installed-test
+test-isa: kernels $(VENV)/installed-test
 	set -e; for isa in $$($(BIN)/python -c "from majorant import _kernels as k; print(*[i for i in k.isas() if i != k.isa()])"); do \
 	    echo "MAJORANT_ISA=$$isa"; \
 	    if [ $$isa = v3 ]; then which="tests $(ANYWHERE) --ignore=tests/test_bad_input.py --ignore=tests/test_lifecycle.py"; else which="$(BY_ISA)"; fi; \
 	    MAJORANT_ISA=$$isa $(PYTEST) $$which $(COMPUTES); done
 
 # And with the kernels under AddressSanitizer and UndefinedBehaviorSanitizer; an allocation that is too large fails as it does without them.
-test-sanitizers: $(VENV)-sanitizers/installed
+test-sanitizers: $(VENV)/installed-test
+	rm -rf build/sanitizers
+	mkdir -p build/sanitizers
+	cp -R src/majorant build/sanitizers
+	rm -f build/sanitizers/majorant/_kernels*.so
+	$(call compile,$(VENV)/build-sanitizers,build/sanitizers,-DMAJORANT_SANITIZE=ON)
 	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 MAJORANT_SANITIZED=1 \
 	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	    $(VENV)-sanitizers/bin/python -m pytest -q -n $(WORKERS) --dist loadscope $(COMPUTES) $(ANYWHERE)
+	    PYTHONPATH=$(abspath build/sanitizers) $(PYTEST) $(COMPUTES) $(ANYWHERE)
 
 # The guide and the reference, as a site in docs/_build; the tests build it too, and take a warning for a failure.
-docs: $(VENV)/installed-test
+docs: kernels $(VENV)/installed-test
 	$(BIN)/python -m sphinx -b html -q -W --keep-going docs docs/_build
 
 # Beside scikit-learn, flspp, bkmeans, faiss, StepMix and, where they are, R's packages: one table, some minutes.
-bench: $(VENV)/installed-bench
+bench: kernels $(VENV)/installed-bench
 	$(BIN)/python benchmarks/peers.py
 
 # What would be published: a source distribution and the wheel made from it, each installed into an empty environment.
@@ -68,7 +73,7 @@ release-check: $(BIN)/python
 
 # The tests with the lowest versions that pyproject.toml allows, but for what is only about words, layout and other tools;
 # what those versions warn of is their own affair.
-oldest: $(VENV)-oldest/installed
+oldest: kernels $(VENV)-oldest/installed
 	$(VENV)-oldest/bin/python -m pytest -q -n $(WORKERS) --dist loadscope -W default $(addprefix --ignore=tests/,\
 	    data/test_cluster.py test_architecture.py test_docs.py test_peers_script.py typing)
 
@@ -77,30 +82,36 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-$(VENV)/installed-cli: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet ".[cli]"
+# Tools that pyproject.toml asks for, in the environment: one that is made anew for each build would have all compiled anew.
+$(VENV)/build-tools: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet cmake ninja \
+	    $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'])")
 	touch $@
 
-$(VENV)/installed-test: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet ".[test]"
-	touch $@ $(VENV)/installed-cli
+# $(call compile,FOLDER,TO,OPTIONS) builds the kernels in a folder, anew only what has changed, and puts the module into TO/majorant.
+define compile
+test -f $(1)/build.ninja || $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_BUILD_TYPE=Release \
+    -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python) $(3)
+$(BIN)/cmake --build $(1)
+$(BIN)/cmake --install $(1) --prefix $(2) >/dev/null
+endef
 
-$(VENV)/installed-bench: $(BIN)/python $(SOURCES)
-	$(BIN)/python -m pip install --quiet ".[bench]"
-	touch $@
+kernels: $(VENV)/build-tools
+	$(call compile,$(VENV)/build,src)
 
-$(VENV)-oldest/installed: $(SOURCES) tools/oldest.py
+# The package is used where it stands, in src/; pip installs its dependencies and commands.
+EDITABLE := --quiet -C wheel.cmake=false -C editable.mode=inplace --editable
+
+$(VENV)/installed-%: $(VENV)/build-tools
+	$(BIN)/python -m pip install --no-build-isolation $(EDITABLE) ".[$*]"
+	touch $@ $(if $(filter test,$*),$(VENV)/installed-cli)
+
+$(VENV)-oldest/installed: pyproject.toml tools/oldest.py
 	$(PYTHON) -m venv --clear $(VENV)-oldest
 	$(PYTHON) tools/oldest.py cli > $(VENV)-oldest/constraints.txt
-	$(VENV)-oldest/bin/python -m pip install --quiet --constraint $(VENV)-oldest/constraints.txt ".[cli]" pytest pytest-xdist hypothesis pandas
-	touch $@
-
-$(VENV)-sanitizers/installed: $(SOURCES)
-	$(PYTHON) -m venv $(VENV)-sanitizers
-	$(VENV)-sanitizers/bin/python -m pip install --quiet --upgrade pip
-	$(VENV)-sanitizers/bin/python -m pip install --quiet ".[test]" --config-settings=cmake.define.MAJORANT_SANITIZE=ON \
-	    --config-settings=build-dir=build/sanitizers
+	$(VENV)-oldest/bin/python -m pip install --constraint $(VENV)-oldest/constraints.txt pytest pytest-xdist hypothesis pandas \
+	    $(EDITABLE) ".[cli]"
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitizers $(VENV)-oldest build demo docs/_build docs/generated docs/gallery
+	rm -rf $(VENV) $(VENV)-oldest build demo docs/_build docs/generated docs/gallery
