@@ -57,7 +57,7 @@ def from_r() -> dict[str, list[list[float]]]:
 
 def learned(text: str, table: Any = TABLE) -> tuple[Terms, Any]:
     frame = nw.from_native(table)
-    return Terms.learn(read(text, frame.columns).terms, frame)
+    return Terms.learn(read(text, frame.columns).terms, frame, explain=True)
 
 
 def through_json(value: Any) -> Any:
@@ -106,7 +106,7 @@ def test_levels_keep_the_order_that_a_column_says() -> None:
         ("log(z)", "z", np.nan, "values are missing in 'z' (1, first in row 3)"),
         ("log(z)", "z", -1, "log(z) is nan in row 3"),
         ("I(1 / z)", "z", 0, "I(1 / z) is inf in row 3"),
-        ("bs(x)", "x", 100, "bs(x) cannot be computed: Some field values extend beyond"),
+        ("bs(x)", "x", 100, "bs(x) is beyond the values of the fit in row 3"),
     ],
 )
 def test_rows_that_the_formula_cannot_take_are_named(text: str, column: str, value: Any, words: str) -> None:
@@ -118,6 +118,51 @@ def test_rows_that_the_formula_cannot_take_are_named(text: str, column: str, val
     with pytest.raises(ValueError) as error:
         terms.apply(nw.from_native(new))
     assert words in str(error.value)
+
+
+B = np.array(I % 4 > 1)
+
+
+@pytest.mark.parametrize(
+    ("text", "design"),
+    [
+        ("b", {"b[T.True]": B}),
+        ("0 + b", {"b[False]": ~B, "b[True]": B}),
+        ("b:z", {"b[False]:z": ~B * TABLE["z"], "b[True]:z": B * TABLE["z"]}),
+        ("b*z", {"b[T.True]": B, "z": TABLE["z"], "b[T.True]:z": B * TABLE["z"]}),
+        ("0 + I(x > 0)", {"I(x > 0)[False]": TABLE["x"] <= 0, "I(x > 0)[True]": TABLE["x"] > 0}),
+        ("I(x > 0)", {"I(x > 0)[T.True]": TABLE["x"] > 0}),
+    ],
+)
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame])
+def test_logicals_are_coded_as_in_r(text: str, design: dict[str, Any], library: Any) -> None:
+    """R writes bTRUE where this writes b[T.True]."""
+    table = library({"b": B, "x": TABLE["x"].to_numpy(), "z": TABLE["z"].to_numpy()})
+    terms, values = learned(text, table)
+    assert list(terms.names) == list(design)
+    np.testing.assert_array_equal(values, np.column_stack(list(design.values())).astype(float))
+    loaded = Terms.from_state(json.loads(json.dumps(terms.to_state())))
+    some = library({"b": B[:2].astype(int), "x": TABLE["x"].to_numpy()[:2], "z": TABLE["z"].to_numpy()[:2]})
+    np.testing.assert_array_equal(loaded.apply(nw.from_native(some)), values[:2])
+
+
+def test_what_is_neither_true_nor_false_is_named() -> None:
+    terms, _ = learned("b", pd.DataFrame({"b": B}))
+    with pytest.raises(ValueError, match="'b' held true and false at the fit and is 7 in row 2"):
+        terms.apply(nw.from_native(pd.DataFrame({"b": [0, 1, 7]})))
+
+
+def test_a_logical_response_is_zero_and_one() -> None:
+    table = TABLE.assign(b=B)
+    for response in ("b", "I(z > 3)"):
+        found, rows = Formula.learn(f"{response} ~ x", table)
+        np.testing.assert_array_equal(rows.y, B if response == "b" else TABLE["z"] > 3)
+        assert found.response.levels == {}
+
+
+@pytest.mark.parametrize(("text", "same"), [("g %in% h", "g:h"), ("h + g %in% h", "h + h:g"), ("x %in% h", "x:h")])
+def test_within_is_an_interaction_as_in_r(text: str, same: str) -> None:
+    np.testing.assert_array_equal(np.sort(learned(text)[1], axis=1), np.sort(learned(same)[1], axis=1))
 
 
 @pytest.mark.parametrize(
@@ -158,7 +203,10 @@ def test_rows_that_the_formula_cannot_take_are_named(text: str, column: str, val
         ("y ~ np.exp(x, out=z)", "exp takes no keywords in a formula"),
         ("y ~ maximum(x)", "maximum takes 2 arguments in a formula"),
         ("y ~ as.factor(g)", "no function 'as.factor'; write for example factor(g)"),
-        ("y ~ ns(x, 3)", "no function 'ns'; write for example cr(x, df=4)"),
+        ("y ~ ns(x, 3)", "no function 'ns'; write for example cr(x, df=3, constraints='center')"),
+        ("y ~ poly(x, c(1, 2))", "no function 'c'; write for example [1, 2] for a list"),
+        ("y ~ I(x + 9**9**9)", "write the value of 9 ** 9 ** 9 as a number"),
+        ("y ~ I(x * 9**100000)", "write the value of 9 ** 100000 as a number"),
         ("y ~ pmax(x, z)", "write for example maximum(x, z)"),
         ("y ~ ifelse(x > 0, 1, 0)", "write for example I(x > 0)"),
         ("y ~ x + I(3)", "I(3) names no column, so it is the same in all rows: leave it out"),

@@ -9,8 +9,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-Kind = Literal["numbers", "levels"]
-"""What a column holds."""
+Kind = Literal["numbers", "levels", "logicals"]
+"""What a column holds; logicals are numbers 0 and 1 in a response, and levels among the terms that explain it."""
+KINDS: tuple[Kind, ...] = ("numbers", "levels", "logicals")
 
 _MOST_NAMED = 5
 
@@ -67,9 +68,9 @@ def is_table(data: Any) -> bool:
 
 
 def columns_for(
-    table: nw.DataFrame[Any], names: Sequence[str], kinds: Mapping[str, Kind] | None = None
+    table: nw.DataFrame[Any], names: Sequence[str], kinds: Mapping[str, Kind] | None = None, *, explain: bool = False
 ) -> tuple[dict[str, Any], dict[str, Kind]]:
-    """Columns as formulas take them: numbers as float64, levels as categoricals.
+    """Columns as formulas take them: numbers as float64, levels as categoricals, logicals as either.
 
     Parameters
     ----------
@@ -77,7 +78,9 @@ def columns_for(
     names : sequence of str
         Columns of it.
     kinds : mapping, optional
-        What they held at the fit; by default they may hold either.
+        What they held at the fit; by default they may hold any kind.
+    explain : bool, default=False
+        Whether logicals are levels.
 
     Returns
     -------
@@ -100,7 +103,9 @@ def columns_for(
         found[name] = _kind_of(series) if kinds is None else kinds[name]
         if found[name] == "levels":
             columns[name] = _levels(series)
-        elif _kind_of(series) == "numbers":
+        elif found[name] == "logicals":
+            columns[name] = _logicals(series, explain)
+        elif _kind_of(series) != "levels":
             columns[name] = series.cast(nw.Float64).to_numpy().astype(np.float64)
         else:
             raise TypeError(f"column {name!r} held numbers at the fit and holds {series.dtype} now")
@@ -115,7 +120,9 @@ def canonical_order(columns: Mapping[str, Any]) -> NDArray[np.intp]:
 
 def _kind_of(series: nw.Series[Any]) -> Kind:
     dtype = series.dtype
-    if dtype.is_numeric() or dtype == nw.Boolean:
+    if dtype == nw.Boolean:
+        return "logicals"
+    if dtype.is_numeric():
         return "numbers"
     if dtype in (nw.String, nw.Categorical, nw.Enum):
         return "levels"
@@ -137,6 +144,18 @@ def _levels(series: nw.Series[Any]) -> Any:
         return pd.Categorical(series.to_list())
     present = set(series.unique().to_list())
     return pd.Categorical(series.to_list(), categories=[level for level in declared if level in present])
+
+
+def _logicals(series: nw.Series[Any], explain: bool) -> Any:
+    import pandas as pd
+
+    values = np.asarray(series.to_numpy())
+    wrong = np.flatnonzero(~np.isin(values, [0, 1])) if _kind_of(series) != "levels" else np.arange(1)
+    if len(wrong):
+        raise RowError(
+            f"column {series.name!r} held true and false at the fit and is {values[wrong[0]]}", int(wrong[0]), ""
+        )
+    return pd.Categorical(values.astype(bool), categories=[False, True]) if explain else values.astype(np.float64)
 
 
 def refuse_missing(table: nw.DataFrame[Any], names: Sequence[str]) -> None:

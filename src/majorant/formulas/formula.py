@@ -105,7 +105,7 @@ class Formula:
         roles = {"groups": groups, "gating": gating, "offset": offset, "trials": trials}
         sides, found = _read_all(text, table.columns, others, **roles)
         refuse_missing(table, _needed(sides, found, table.columns))
-        features, X = Terms.learn(sides.terms, table)
+        features, X = Terms.learn(sides.terms, table, explain=True)
         if not (features.names or features.has_intercept):
             raise ValueError(f"the formula {text!r} has no terms: write ~ 1 for means alone")
         response, y = Terms.learn(sides.response, table)
@@ -116,7 +116,7 @@ class Formula:
             raise ValueError(f"the response of {text!r} has {y.shape[1]} columns: it must be one number a row")
         if y.shape[1] == 2 and trials is not None:
             raise ValueError("cbind(successes, failures) gives the trials: leave trials= out")
-        learned = {name: Terms.learn(terms, table) for name, terms in found.items()}
+        learned = {name: Terms.learn(terms, table, explain=name == "gating") for name, terms in found.items()}
         for terms in (features, *(terms for terms, _ in learned.values())):
             terms.refuse_single_levels()
         _check_extras(learned)
@@ -146,6 +146,9 @@ class Formula:
         table = table_of(data)
         names = set(wanted)
         if response is None:
+            response = all(name in table.columns for name in self.response.kinds)
+        counted = len(self.response.names) == 2 and "trials" in names
+        if counted and not response:  # cbind(successes, failures) says the trials wherever its columns are
             response = all(name in table.columns for name in self.response.kinds)
         y = self.response.apply(table) if response else None
         known = self._extras_of(table.columns, with_trials=bool(response))

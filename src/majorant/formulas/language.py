@@ -26,7 +26,8 @@ _CONSTANTS = ("pi", "e")
 _VALUES = {"pi": np.pi, "TRUE": True, "FALSE": False}
 _OF_R = {
     **dict.fromkeys(("as.factor", "as.ordered", "ordered"), "factor(g)"),
-    **dict.fromkeys(("ns", "s", "te", "spline"), "cr(x, df=4)"),
+    **dict.fromkeys(("ns", "s", "te", "spline"), "cr(x, df=3, constraints='center')"),
+    "c": "[1, 2] for a list",
     **{"pmax": "maximum(x, z)", "pmin": "minimum(x, z)", "relevel": "C(g, Treatment('b'))"},
     **dict.fromkeys(("ifelse", "cut", "is.na"), "I(x > 0)"),
     **dict.fromkeys(("asin", "acos", "atan"), "arcsin(x), arccos(x) or arctan(x)"),
@@ -42,6 +43,9 @@ _CODES = (
     *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow, ast.UAdd, ast.USub, ast.Invert),
     *(ast.BitAnd, ast.BitOr, ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE),
 )
+
+_LARGEST_POWER = 1000
+"""Base and exponent of a power of two numbers, at most."""
 
 FactorText = tuple[str, str]
 """How it is evaluated ("lookup", "python", "literal"), and its text."""
@@ -205,6 +209,8 @@ def checked(code: str, columns: Sequence[str]) -> ast.Expression:
             raise ValueError(f"{code!r}: a power is written **, as in I(x**2)")
         if not isinstance(node, _CODES):
             raise ValueError(f"{code!r} is more than a formula may say ({type(node).__name__}); {_may_say()}")
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+            _check_power(code, node)
         if isinstance(node, ast.Call):
             named |= _check_call(code, node)
         elif isinstance(node, ast.Attribute):
@@ -212,6 +218,15 @@ def checked(code: str, columns: Sequence[str]) -> ast.Expression:
         elif isinstance(node, ast.Name) and id(node) not in named and node.id not in _VALUES:
             check_column(_column_of(node.id), columns)
     return tree
+
+
+def _check_power(code: str, power: ast.BinOp) -> None:
+    """Refuse numbers that no machine can write down: 9**9**9."""
+    if any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(power.left)):
+        return
+    values = [ast.literal_eval(side) if isinstance(side, ast.Constant) else None for side in (power.left, power.right)]
+    if not all(isinstance(value, int | float) and abs(value) <= _LARGEST_POWER for value in values):
+        raise ValueError(f"{code!r}: write the value of {ast.unparse(power)} as a number, such as 1e6")
 
 
 def _column_of(word: str) -> str:
@@ -373,6 +388,14 @@ def _plain(error: BaseException) -> str:
 
 def _itself(x: Any) -> Any:
     return x
+
+
+def with_levels_of_logicals(x: Any) -> Any:
+    """``I`` among the terms that explain: true and false are levels there, as in R."""
+    import pandas as pd
+
+    values = np.asarray(x)
+    return pd.Categorical(values, categories=[False, True]) if values.dtype.kind == "b" else x
 
 
 def _side_by_side(*columns: Any) -> Any:

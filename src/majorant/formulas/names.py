@@ -30,7 +30,9 @@ def hide(text: str, columns: Collection[str]) -> str:
     """A text in which columns and all that stands in backticks are hidden; other words stay as they are."""
 
     def replaced(found: re.Match[str]) -> str:
-        _, backticked, word = found.groups()
+        kept, backticked, word = found.groups()
+        if kept == "%in%":  # a + b %in% a is a + a:b, as in R
+            return ":"
         if backticked is not None:
             return hidden(backticked.replace(r"\`", "`"))
         return hidden(word) if word is not None and word in columns else found[0]

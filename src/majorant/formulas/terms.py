@@ -13,7 +13,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.formulas.columns import Kind, RowError, canonical_order, columns_for
+from majorant.formulas.columns import KINDS, Kind, RowError, canonical_order, columns_for
 from majorant.formulas.language import (
     INTERCEPT,
     FactorText,
@@ -23,11 +23,14 @@ from majorant.formulas.language import (
     functions,
     term_of,
     variables_of,
+    with_levels_of_logicals,
 )
 from majorant.formulas.names import hidden, hide, show
 
 Array = NDArray[np.float64]
 _MOST_LEVELS = 10
+_BEYOND = "extend beyond upper and/or lower bounds"
+"""What formulaic says of splines outside the range that they were learned from."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ class Terms:
         Of every factor that has levels, by its text.
     names : tuple of str
         The columns of the design, without the intercept.
+    explain : bool
+        Whether they explain a response: logicals are levels then, as in R.
     """
 
     terms: tuple[Term, ...]
@@ -52,9 +57,10 @@ class Terms:
     states: dict[str, Any]
     levels: dict[str, list[Any]]
     names: tuple[str, ...]
+    explain: bool = False
 
     @classmethod
-    def learn(cls, terms: Iterable[Term], table: nw.DataFrame[Any]) -> tuple[Terms, Array]:
+    def learn(cls, terms: Iterable[Term], table: nw.DataFrame[Any], *, explain: bool = False) -> tuple[Terms, Array]:
         """The terms with what they learn from a table, and their design.
 
         States are learned from the rows in an order of their own, so that they do not depend on the table's.
@@ -65,8 +71,8 @@ class Terms:
             If the table lacks a column or a value, or a term cannot be computed.
         """
         terms = tuple(terms)
-        columns, kinds = columns_for(table, variables_of(terms, table.columns))
-        first = cls(terms, kinds, {}, {}, ())
+        columns, kinds = columns_for(table, variables_of(terms, table.columns), explain=explain)
+        first = cls(terms, kinds, {}, {}, (), explain)
         states, levels, names, values = first._evaluated(columns, len(table))
         twice = next((name for name in names if names.count(name) > 1), None)
         if twice is not None:  # a column named as another term is written
@@ -74,7 +80,7 @@ class Terms:
         if any(states.values()):
             order = canonical_order(columns)
             states = first._evaluated({name: column[order] for name, column in columns.items()}, len(table))[0]
-        learned = cls(terms, kinds, states, levels, names)
+        learned = cls(terms, kinds, states, levels, names, explain)
         return learned, learned._design(columns, len(table)) if any(states.values()) else values
 
     def apply(self, table: nw.DataFrame[Any]) -> Array:
@@ -87,7 +93,7 @@ class Terms:
         """
         for name in variables_of(self.terms, list(self.kinds)):  # not the table's, which may have other columns too
             check_column(name, table.columns)
-        columns, _ = columns_for(table, list(self.kinds), self.kinds)
+        columns, _ = columns_for(table, list(self.kinds), self.kinds, explain=self.explain)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # formulaic warns of levels that were not there, which are an error here
             return self._design(columns, len(table))
@@ -127,6 +133,7 @@ class Terms:
             "states": self.states,
             "levels": self.levels,
             "names": list(self.names),
+            "explain": self.explain,
         }
 
     @classmethod
@@ -134,9 +141,9 @@ class Terms:
         """The inverse of `to_state`."""
         terms = tuple(tuple((str(method), str(text)) for method, text in term) for term in state["terms"])
         names, kinds = tuple(str(name) for name in state["names"]), dict(state["kinds"])
-        if not set(kinds.values()) <= {"numbers", "levels"}:
-            raise ValueError(f"a column holds numbers or levels; got {sorted(map(str, kinds.values()))}")
-        return cls(terms, kinds, dict(state["states"]), dict(state["levels"]), names)
+        if not set(kinds.values()) <= set(KINDS):
+            raise ValueError(f"a column holds one of {', '.join(KINDS)}; got {sorted(map(str, kinds.values()))}")
+        return cls(terms, kinds, dict(state["states"]), dict(state["levels"]), names, bool(state["explain"]))
 
     def _design(self, columns: Mapping[str, Any], n_rows: int) -> Array:
         states, _, names, values = self._evaluated(columns, n_rows)
@@ -168,12 +175,20 @@ class Terms:
             encoder_state={code: (Factor.Kind.CATEGORICAL, {"categories": levels}) for code, levels in known.items()},
         )
         frame = pd.DataFrame({hidden(name): column for name, column in columns.items()}, index=range(n_rows))
-        materializer = PandasMaterializer(frame, context=functions())
+        materializer = PandasMaterializer(
+            frame, context={**functions(), "I": with_levels_of_logicals} if self.explain else functions()
+        )
         with np.errstate(all="ignore"):
             try:
                 matrix = materializer.get_model_matrix(spec)
             except (FormulaicError, ValueError, TypeError, LookupError, ArithmeticError) as error:
                 _refuse_unseen(materializer.factor_cache, known)
+                if self.states and _BEYOND in str(error):
+                    raise RowError(
+                        f"{_factor_in(error)} is beyond the values of the fit",
+                        self._first_beyond(columns, n_rows),
+                        ": leave the row out, or say how to go on, as in bs(x, df=4, extrapolation='extend') or 'clip'",
+                    ) from error
                 raise ValueError(_why(error)) from error
         learned = matrix.model_spec
         found = {code: list(state["categories"]) for code, (_, state) in learned.encoder_state.items() if state}
@@ -187,6 +202,18 @@ class Terms:
         states = {show(code): state for code, state in learned.transform_state.items()}
         return states, {texts[code]: levels for code, levels in found.items()}, names, values
 
+    def _first_beyond(self, columns: Mapping[str, Any], n_rows: int) -> int:
+        """The first row that cannot be evaluated, by halving."""
+        begin, end = 0, n_rows
+        while end - begin > 1:
+            half = (begin + end) // 2
+            try:
+                self._evaluated({name: column[begin:half] for name, column in columns.items()}, half - begin)
+                begin = half
+            except ValueError:
+                end = half
+        return begin
+
     def _hidden(self, factor: FactorText) -> str:
         """The factor as formulaic sees it, its columns hidden."""
         method, text = factor
@@ -197,8 +224,14 @@ class Terms:
 
 def _why(error: BaseException) -> str:
     """What a person can do something with in formulaic's complaint."""
+    factor = _factor_in(error)
+    return show(str(error)) if factor is None else f"{factor} cannot be computed: {show(str(error.__cause__))}"
+
+
+def _factor_in(error: BaseException) -> str | None:
+    """The factor that formulaic complains of."""
     factor = re.match(r"Unable to evaluate factor `(.*?)`\. \[", str(error))
-    return show(str(error) if factor is None else f"{factor[1]} cannot be computed: {error.__cause__}")
+    return None if factor is None else show(factor[1])
 
 
 def _refuse_unseen(factors: Mapping[str, Any], levels: Mapping[str, list[Any]]) -> None:
