@@ -59,6 +59,7 @@ docs: kernels $(VENV)/installed-test
 
 # Beside scikit-learn, flspp, bkmeans, faiss, StepMix and, where they are, R's packages: one table, some minutes.
 bench: kernels $(VENV)/installed-bench
+	$(BIN)/python -m pip install --quiet --no-deps "flspp>=0.1.9"  # which would hold numpy below 2, and works with it
 	$(BIN)/python benchmarks/peers.py
 
 # What would be published: a source distribution and the wheel made from it, each installed into an empty environment.
@@ -82,10 +83,9 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
 
-# Tools that pyproject.toml asks for, in the environment: one that is made anew for each build would have all compiled anew.
+# In the environment: tools in one of their own, made anew for each build, would have all compiled anew.
 $(VENV)/build-tools: $(BIN)/python pyproject.toml
-	$(BIN)/python -m pip install --quiet cmake ninja \
-	    $$($(BIN)/python -c "import tomllib; print(*tomllib.load(open('pyproject.toml', 'rb'))['build-system']['requires'])")
+	$(BIN)/python -m pip install --quiet cmake ninja "nanobind>=2.4"
 	touch $@
 
 # $(call compile,FOLDER,TO,OPTIONS) builds the kernels in a folder, anew only what has changed, and puts the module into TO/majorant.
@@ -103,7 +103,7 @@ kernels: $(VENV)/build-tools
 EDITABLE := --quiet -C wheel.cmake=false -C editable.mode=inplace --editable
 
 $(VENV)/installed-%: $(VENV)/build-tools
-	$(BIN)/python -m pip install --no-build-isolation $(EDITABLE) ".[$*]"
+	$(BIN)/python -m pip install $(EDITABLE) ".[$*]"
 	touch $@ $(if $(filter test,$*),$(VENV)/installed-cli)
 
 $(VENV)-oldest/installed: pyproject.toml tools/oldest.py
