@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import runpy
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -47,3 +48,29 @@ def test_ci_pins_every_dependency() -> None:
             found = [pin for pin in pinned if pin.name == name and (pin.marker is None or pin.marker.evaluate(here))]
             assert len(found) == 1, (asked, python)
             assert asked.specifier.contains(next(iter(found[0].specifier)).version), (asked, found)
+
+
+def test_the_recipe_of_conda_asks_for_the_same() -> None:
+    """For the package and its commands, as conda has no extras; matplotlib is called otherwise there."""
+    recipe = (ROOT / "conda" / "meta.yaml").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^    - ([\w-]+ >=[\d.]+)$", recipe.split("  run:\n")[1], flags=re.MULTILINE))
+    asked = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["cli"]]
+    assert listed == {line.replace(">=", " >=").replace("matplotlib ", "matplotlib-base ") for line in asked}
+
+
+def test_a_release_is_one_command(tmp_path: Path) -> None:
+    release = runpy.run_path(str(ROOT / "tools" / "release.py"))
+    for name in ("CHANGELOG.md", *release["VERSIONS"]):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    assert set(release["versions"](tmp_path).values()) == {PROJECT["version"]}
+    with pytest.raises(ValueError, match=r"is not the version of .*python tools/release.py 98\.7\.6"):
+        release["notes"](tmp_path, "98.7.6")
+    release["prepare"](tmp_path, "98.7.6", "2030-01-01")
+    assert set(release["versions"](tmp_path).values()) == {"98.7.6"}
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("## [Unreleased]")[1].split("\n## ")[0]
+    assert release["notes"](tmp_path, "98.7.6") == changes.strip()
+    with pytest.raises(ValueError, match="already"):
+        release["prepare"](tmp_path, "98.7.6", "2030-01-01")
+    with pytest.raises(ValueError, match="three numbers"):
+        release["prepare"](tmp_path, "next", "2030-01-01")
