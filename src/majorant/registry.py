@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any, Literal, TypeVar
 
 Estimator = TypeVar("Estimator", bound=type)
@@ -40,6 +42,8 @@ class ModelCard:
         Of a model without target: the names of those for a target of classes and of numbers.
     objective_set_by : tuple of str
         Parameters that are part of the objective, such as a penalty: values of it under others cannot be compared.
+    sections : tuple of str
+        Sections of the report beside those of its kind, as "module:function"; see `majorant.report.section`.
     """
 
     name: str
@@ -54,6 +58,7 @@ class ModelCard:
     needs_target: bool = False
     by_target: tuple[str, str] | None = None
     objective_set_by: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
 
     def size_of(self, estimator: Any) -> Any:
         """The number of parts that an estimator has or was asked for."""
@@ -84,7 +89,7 @@ def register(card: ModelCard) -> Callable[[Estimator], Estimator]:
     """Class decorator: make an estimator known under ``card.name``."""
 
     def add(estimator: Estimator) -> Estimator:
-        if card.name in CARDS and ESTIMATORS[card.name].__qualname__ != estimator.__qualname__:
+        if card.name in CARDS and not _is_same(ESTIMATORS[card.name], estimator):
             raise ValueError(f"two models are called {card.name!r}: {ESTIMATORS[card.name]} and {estimator}")
         CARDS[card.name] = card
         ESTIMATORS[card.name] = estimator
@@ -94,13 +99,40 @@ def register(card: ModelCard) -> Callable[[Estimator], Estimator]:
 
 
 def value_class(cls: Value) -> Value:
-    """Class decorator: saved models may hold such objects, which store their constructor's arguments by name."""
+    """Class decorator: let saved models and checkpoints hold such objects, by the arguments of their constructor."""
+    if cls.__name__ in VALUES and not _is_same(VALUES[cls.__name__], cls):
+        raise ValueError(f"two classes of values are called {cls.__name__!r}: {VALUES[cls.__name__]} and {cls}")
     VALUES[cls.__name__] = cls
     return cls
 
 
+def _is_same(one: type[Any], other: type[Any]) -> bool:
+    """Whether a class is another of the same name and module, as after a reload."""
+    return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+
+
+def discover() -> None:
+    """Import every file and folder of `majorant.models`: each registers its models and values."""
+    home = import_module("majorant.models")
+    for module in iter_modules(home.__path__):
+        import_module(f"{home.__name__}.{module.name}")
+
+
+def known(name: str, among: dict[str, Any]) -> Any:
+    """Find a registered card, estimator or value by its name, importing the models only if need be.
+
+    Raises
+    ------
+    KeyError
+        If there is none.
+    """
+    if name not in among:
+        discover()
+    return among[name]
+
+
 def card_of(estimator: Any) -> ModelCard:
-    """The card of an estimator or of its class.
+    """Card of an estimator or of its class.
 
     Raises
     ------
@@ -108,7 +140,8 @@ def card_of(estimator: Any) -> ModelCard:
         If it is none of the registered models.
     """
     cls = estimator if isinstance(estimator, type) else type(estimator)
-    for name, known in ESTIMATORS.items():
-        if issubclass(cls, known):
+    for name, registered in ESTIMATORS.items():
+        if issubclass(cls, registered):
             return CARDS[name]
+    discover()
     raise TypeError(f"{cls.__name__} is not one of majorant's models: {', '.join(sorted(CARDS))}")

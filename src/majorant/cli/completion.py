@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,31 +29,31 @@ def parameters_by_model() -> dict[str, dict[str, str]]:
 
     Importing them all takes two seconds, which nobody waits for a key.
     """
-    found: dict[str, dict[str, str]] = {}
     home = find_spec("majorant.models")
-    for folder in (home.submodule_search_locations if home else None) or ():
-        for path in sorted(Path(folder).rglob("*.py")):
-            text = path.read_text(encoding="utf-8")
-            if "@register(" in text:
-                found |= _registered(ast.parse(text))
+    folders = (home.submodule_search_locations if home else None) or ()
+    texts = [path.read_text(encoding="utf-8") for folder in folders for path in sorted(Path(folder).rglob("*.py"))]
+    found: dict[str, dict[str, str]] = {}
+    for text in texts:
+        if "@register(" in text:
+            found |= _registered(ast.parse(text), texts)
     return found
 
 
-def _registered(module: ast.Module) -> Iterator[tuple[str, dict[str, str]]]:
+def _registered(module: ast.Module, texts: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
     """Name on the card and parameters of every class that is registered in a module."""
     for cls in module.body:
         if not isinstance(cls, ast.ClassDef):
             continue
         for call in (node for decorator in cls.decorator_list for node in ast.walk(decorator)):
             if isinstance(call, ast.Call) and ast.unparse(call.func) == "ModelCard":
-                yield next(ast.literal_eval(k.value) for k in call.keywords if k.arg == "name"), _parameters(cls)
+                yield next(ast.literal_eval(k.value) for k in call.keywords if k.arg == "name"), _parameters(cls, texts)
 
 
-def _parameters(cls: ast.ClassDef) -> dict[str, str]:
+def _parameters(cls: ast.ClassDef, texts: Sequence[str]) -> dict[str, str]:
     """By name; a default that is no plain value, or that a shell would read, is left open."""
     start = next((f for f in cls.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
     if start is None:
-        return {}
+        return next(filter(None, (_parameters(base, texts) for base in _bases(cls, texts))), {})
     plain, named = start.args.args[1:], start.args.kwonlyargs
     given = [*[None] * (len(plain) - len(start.args.defaults)), *start.args.defaults, *start.args.kw_defaults]
     defaults = {
@@ -61,3 +61,11 @@ def _parameters(cls: ast.ClassDef) -> dict[str, str]:
         for parameter, value in zip([*plain, *named], given, strict=True)
     }
     return {name: value if re.fullmatch(r"[\w.+-]*", value) else "" for name, value in sorted(defaults.items())}
+
+
+def _bases(cls: ast.ClassDef, texts: Sequence[str]) -> Iterator[ast.ClassDef]:
+    """Classes of these texts from which one is derived."""
+    for name in map(ast.unparse, cls.bases):
+        for text in texts:
+            if f"class {name}(" in text:
+                yield from (c for c in ast.parse(text).body if isinstance(c, ast.ClassDef) and c.name == name)

@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import majorant
 from majorant.cli.settings import build_estimator, find_model
 from majorant.registry import ESTIMATORS
 from majorant.summary.text import WIDTH, wrapped
@@ -30,8 +31,11 @@ class Parameter(NamedTuple):
 
 
 def documented_parameters(cls: type) -> Iterator[Parameter]:
-    """The parameters of a class, from its docstring or from that of the model to which it sends a reader."""
-    for parameter in _entries(cls):
+    """List the parameters of a class, from its docstring, its bases' or that of the model to which it refers."""
+    by_name: dict[str, Parameter] = {}
+    for base in reversed(cls.__mro__):
+        by_name |= {parameter.name: parameter for parameter in _entries(base)}
+    for parameter in by_name.values():
         elsewhere = _ELSEWHERE.fullmatch(parameter.text)
         there = {} if elsewhere is None else {p.name: p for p in _entries(_estimator(elsewhere[1]))}
         yield there.get(parameter.name, parameter)
@@ -79,12 +83,14 @@ def model_help(name: str) -> str:
     card = find_model(name)
     lines = wrapped(f"{card.title}: {card.question}", WIDTH)
     target = "needs --target" if card.needs_target else "takes --target" if card.by_target else "has no target"
-    told = f"It {target}; the estimator is majorant.{ESTIMATORS[card.name].__name__}."
+    cls = ESTIMATORS[card.name]
+    home = "majorant" if cls.__name__ in majorant.__all__ else cls.__module__
+    told = f"It {target}; the estimator is {home}.{cls.__name__}."
     if card.by_target:
         told += f" With a target it is {' or '.join(card.by_target)}, which --help explains too."
     lines += [*wrapped(told, WIDTH), "", "Parameters:"]
     defaults = build_estimator(card, None, [], 0).get_params(deep=False)
-    for parameter in documented_parameters(ESTIMATORS[card.name]):
+    for parameter in documented_parameters(cls):
         if parameter.name not in defaults:
             continue
         option, kind, text = _GIVEN_BY.get(parameter.name, (f"--set {parameter.name}=", "", ""))

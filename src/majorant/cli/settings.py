@@ -7,12 +7,11 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from typing import Any
 
 from majorant._numbers import plural_of
 from majorant.cli.errors import CommandError, did_you_mean, listed
-from majorant.registry import CARDS, ESTIMATORS, ModelCard
+from majorant.registry import CARDS, ESTIMATORS, ModelCard, discover
 
 _EXAMPLES = {"--set": "tol=1e-6", "--vary": "covariance_type=full,tied,diag"}
 _WORDS = {"true": True, "false": False, "none": None, "inf": float("inf"), "nan": float("nan")}
@@ -20,7 +19,7 @@ _WORDS = {"true": True, "false": False, "none": None, "inf": float("inf"), "nan"
 
 def known_models() -> dict[str, ModelCard]:
     """The cards of all models, by name."""
-    import_module("majorant.models")
+    discover()
     return dict(sorted(CARDS.items()))
 
 

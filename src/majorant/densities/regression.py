@@ -19,6 +19,7 @@ from majorant.data.chunks import Block, Chunks
 from majorant.densities.variance_rule import VarianceRule
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Array, Mixture, OnData, Parameters, Sums, Table
+from majorant.registry import value_class
 from majorant.solvers.responses import Gaussian, Response
 
 LONGEST_STEP = 3.0
@@ -28,6 +29,7 @@ IN_ONE_CALL = 1 << 15
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
+@value_class
 @dataclass(frozen=True)
 class Predictors:
     """Linear predictors of the components of a batch of mixtures.

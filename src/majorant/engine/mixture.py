@@ -20,6 +20,7 @@ from majorant.engine.descent import Seen, squared_extrapolation
 from majorant.engine.latents import Latent, as_soft
 from majorant.engine.problem import Bound
 from majorant.engine.runs import mapped
+from majorant.registry import value_class
 
 Array = NDArray[np.float64]
 Table = NDArray[np.float64]
@@ -201,6 +202,7 @@ class Law(Protocol[Phi]):
         ...
 
 
+@value_class
 @dataclass(frozen=True)
 class Parameters(Generic[Theta, Phi]):
     """Parameters of a batch of mixtures."""

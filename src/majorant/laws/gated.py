@@ -10,11 +10,13 @@ import numpy as np
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Array, Posterior, Table
 from majorant.laws.independent import normalised, weighted
+from majorant.registry import value_class
 
 LONGEST_STEP = 3.0
 """Largest change of a coefficient in one step, in logits: covariates should be standardised."""
 
 
+@value_class
 @dataclass(frozen=True)
 class Logits:
     """Coefficients of the logits of a batch of runs, (runs, components, covariates); the first component's are zero."""

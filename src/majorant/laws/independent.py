@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Array, Posterior, Table
+from majorant.registry import value_class
 
 LEAST_LOG = -745.0
 """Logarithm of the smallest number: what has no weight times this is zero."""
 
 
+@value_class
 @dataclass(frozen=True)
 class Weights:
     """Weights of the states of a batch of runs, (runs, components); a state whose weight is zero is absent."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,7 +13,7 @@ from majorant.persistence.archive import read_archive, write_archive
 from majorant.persistence.atomic import replacing
 from majorant.persistence.codec import Decoder, Encoder
 from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, UnsavableError
-from majorant.registry import CARDS, ESTIMATORS, card_of
+from majorant.registry import CARDS, ESTIMATORS, card_of, known
 
 __all__ = ["SavedModelError", "UnsavableError", "load", "load_with_extra", "replacing", "save"]
 
@@ -120,21 +119,17 @@ def _restored(meta: Any, decoder: Decoder) -> tuple[Any, Any]:
         )
     if meta["format"] < 1 or set(meta) != _KEYS:
         raise SavedModelError("its meta.json does not describe a model")
-    _import_models()
-    if meta["model"] not in ESTIMATORS:
-        raise SavedModelError(f"it holds a model {meta['model']!r}; known are {', '.join(sorted(CARDS))}")
+    try:
+        estimator_class = known(meta["model"], ESTIMATORS)
+    except KeyError:
+        raise SavedModelError(f"it holds a model {meta['model']!r}; known are {', '.join(sorted(CARDS))}") from None
     parameters = {name: decoder.decode(value) for name, value in meta["parameters"].items()}
-    estimator = ESTIMATORS[meta["model"]](**parameters)
+    estimator = estimator_class(**parameters)
     for name, value in meta["fitted"].items():
         if not _is_fitted_attribute(name):
             raise SavedModelError(f"it sets {name!r}, which is no fitted attribute")
         setattr(estimator, name, decoder.decode(value))
     return estimator, decoder.decode(meta["extra"])
-
-
-def _import_models() -> None:
-    """Fill the registry: each model's file registers it when imported."""
-    import_module("majorant.models")
 
 
 def _fitted_state(estimator: Any) -> dict[str, Any]:

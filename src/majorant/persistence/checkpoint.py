@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +17,6 @@ from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, Unsav
 
 FORMAT = 1
 _KIND = "majorant checkpoint"
-PARAMETERS = (
-    "majorant.densities.regression:Predictors",
-    "majorant.engine.mixture:Parameters",
-    "majorant.laws.gated:Logits",
-    "majorant.laws.independent:Weights",
-    "majorant.models.discriminative_latent_classes.family:LatentClasses",
-    "majorant.solvers.gaussian:Mixture",
-)
-"""Classes that parameters of a loop may be of, by where they are: only these are made from a file."""
 
 
 @contextmanager
@@ -107,39 +96,12 @@ def _state(encoder: Encoder, entry: Entry) -> Any:
     """The state of a loop; None where its parameters are nothing that a file holds, so that it is run again."""
     n_arrays = len(encoder.arrays)
     try:
-        return encoder.encode(_plain(entry.state), "a parameter")
+        return encoder.encode(entry.state, "a parameter")
     except UnsavableError:
         for name in list(encoder.arrays)[n_arrays:]:
             del encoder.arrays[name]
         entry.is_lost = True
         return None
-
-
-def _plain(value: Any) -> Any:
-    """Parameters that are objects of majorant as their parts."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(map(_plain, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        name = f"{type(value).__module__}:{type(value).__qualname__}"
-        if name not in PARAMETERS:
-            raise UnsavableError(f"a {type(value).__name__} is not kept")
-        return {"class": name, "parts": {f.name: _plain(getattr(value, f.name)) for f in fields(value)}}
-    return value
-
-
-def _whole(value: Any) -> Any:
-    """The inverse of `_plain`."""
-    if isinstance(value, dict) and set(value) == {"class", "parts"}:
-        if value["class"] not in PARAMETERS:
-            raise SavedModelError(f"it holds a {value['class']}, which is no parameter of a model of this version")
-        module, _, name = value["class"].partition(":")
-        made = getattr(import_module(module), name)
-        return made(**{key: _whole(item) for key, item in value["parts"].items()})
-    if isinstance(value, dict):
-        return {key: _whole(item) for key, item in value.items()}
-    return type(value)(map(_whole, value)) if isinstance(value, list | tuple) else value
 
 
 def _read(path: str | os.PathLike[str]) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
@@ -149,7 +111,7 @@ def _read(path: str | os.PathLike[str]) -> list[tuple[dict[str, Any], dict[str, 
         if not isinstance(meta, dict) or (meta.get("kind"), meta.get("format")) != (_KIND, FORMAT):
             raise SavedModelError("its meta.json does not describe a checkpoint of this version")
         decoder = Decoder(arrays)
-        return [(decoder.decode(identity), _whole(decoder.decode(state))) for identity, state in meta["entries"]]
+        return [(decoder.decode(identity), decoder.decode(state)) for identity, state in meta["entries"]]
     except (*FAULTS_OF_A_FILE, ImportError) as error:
         raise SavedModelError(
             f"{os.fspath(path)} is not a checkpoint that can be gone on from: {error}. Name another file, or delete "

@@ -15,7 +15,7 @@ from majorant.engine.trace import Trace
 from majorant.formulas import Formula
 from majorant.persistence.archive import ARRAY_KINDS
 from majorant.persistence.errors import SavedModelError, UnsavableError
-from majorant.registry import VALUES
+from majorant.registry import VALUES, known
 from majorant.search import SearchReport
 from majorant.solvers.responses import RESPONSES
 
@@ -167,7 +167,7 @@ class Decoder:
             case {"response": str(name), "arguments": dict(state), **rest} if not rest:
                 return RESPONSE_CLASSES[name](**{k: self.decode(v) for k, v in state.items()})
             case {"value": str(name), "arguments": dict(state), **rest} if not rest:
-                return VALUES[name](**{k: self.decode(v) for k, v in state.items()})
+                return known(name, VALUES)(**{k: self.decode(v) for k, v in state.items()})
             case {"random_state": list(state), **rest} if not rest:
                 return _twister(*(self.decode(v) for v in state))
             case {"generator": str(kind), "state": state, **rest} if not rest:

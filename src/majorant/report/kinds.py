@@ -1,4 +1,7 @@
-"""Which report a kind of model has: a new kind is one more entry of the table at the end."""
+"""Which report a kind of model has: a new kind is one more entry of the table at the end.
+
+A model is of one kind; what only its page shows it brings along: `majorant.registry.ModelCard.sections`.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,6 @@ from majorant.report.sections.lines import fit_section
 from majorant.report.sections.optima import optima_section
 from majorant.report.sections.pair import pair_section
 from majorant.report.sections.profiles import profiles_section
-from majorant.report.sections.prototypes import prototypes_section
 from majorant.report.sections.regularity import regularity_section
 from majorant.report.sections.representation import (
     class_profiles_section,
@@ -71,7 +73,7 @@ class Kind(Generic[Measured]):
     header : callable
         The top of the page.
     sections : tuple of callable
-        In their order on the page; one that returns None is left out.
+        In their order on the page, before those of the model and `LAST`; one that returns None is left out.
     """
 
     measure: Callable[[Run, ModelCard], Measured]
@@ -199,6 +201,9 @@ def representation_header(representation: Representation) -> Header:
     )
 
 
+LAST = (convergence_section, reproduce_section)
+"""Sections at the end of every page."""
+
 KINDS: dict[str, Kind[Any]] = {
     "classification": Kind(
         measure_classification,
@@ -210,14 +215,11 @@ KINDS: dict[str, Kind[Any]] = {
             latent_classes_section,
             confusion_section,
             classes_section,
-            prototypes_section,
             topics_section,
             views_section,
             class_profiles_section,
             embedding_section,
             neighbours_section,
-            convergence_section,
-            reproduce_section,
         ),
     ),
     "clustering": Kind(
@@ -231,8 +233,6 @@ KINDS: dict[str, Kind[Any]] = {
             silhouettes_section,
             pair_section,
             strip_section,
-            convergence_section,
-            reproduce_section,
         ),
     ),
     "mixture": Kind(
@@ -248,8 +248,6 @@ KINDS: dict[str, Kind[Any]] = {
             uncertainty_section,
             profiles_section,
             criteria_section,
-            convergence_section,
-            reproduce_section,
         ),
     ),
     "representation": Kind(
@@ -263,8 +261,6 @@ KINDS: dict[str, Kind[Any]] = {
             views_section,
             embedding_section,
             neighbours_section,
-            convergence_section,
-            reproduce_section,
         ),
     ),
     "regression": Kind(
@@ -279,8 +275,6 @@ KINDS: dict[str, Kind[Any]] = {
             optima_section,
             residuals_section,
             criteria_section,
-            convergence_section,
-            reproduce_section,
         ),
     ),
 }

@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import hashlib
 from calendar import month_name
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from importlib import resources
+from importlib import import_module, resources
+from typing import Any
 
 from majorant import __version__
 from majorant._numbers import article
 from majorant.registry import ModelCard, card_of
 from majorant.report.html import escaped, facts, shortened
-from majorant.report.kinds import KINDS
+from majorant.report.kinds import KINDS, LAST
 from majorant.report.run import Run
 from majorant.report.section import Header, Section
 from majorant.report.table import Table
@@ -96,9 +97,18 @@ def report(run: Run) -> Report:
         raise ValueError(f"there is no report for a {card.kind} yet; there is one for a {', '.join(sorted(KINDS))}")
     kind = KINDS[card.kind]
     measured = kind.measure(run, card)
-    sections = [section for build in kind.sections if (section := build(measured)) is not None]
+    sections = [
+        section for build in (*kind.sections, *_brought(card), *LAST) if (section := build(measured)) is not None
+    ]
     tables = {section.table.name: section.table for section in sections if section.table is not None}
     return Report(_page(run, card, kind.header(measured), sections), tables)
+
+
+def _brought(card: ModelCard) -> Iterator[Any]:
+    """Builders of the sections that a model brings along."""
+    for name in card.sections:
+        module, _, function = name.partition(":")
+        yield getattr(import_module(module), function)
 
 
 def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) -> str:

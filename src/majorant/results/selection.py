@@ -20,7 +20,7 @@ from sklearn.base import clone
 from majorant._frames import data_frame
 from majorant._numbers import counted, number_format, rounded
 from majorant._validation import check_choice, check_integer
-from majorant.registry import ESTIMATORS, ModelCard, card_of
+from majorant.registry import ESTIMATORS, ModelCard, card_of, discover
 from majorant.summary import Block, Column, Summary, Table, search_block
 
 CRITERIA = ("bic", "aic", "icl")
@@ -415,7 +415,8 @@ def has_criterion(cls: type[Any], criterion: str) -> bool:
 
 
 def models_with(criterion: str) -> list[str]:
-    """Names of the models that have a criterion, as in the registry."""
+    """List the registered models that have a criterion, by name."""
+    discover()
     return sorted(name for name, known in ESTIMATORS.items() if has_criterion(known, criterion))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant.registry import value_class
 
 Array = NDArray[np.float64]
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
@@ -24,6 +25,7 @@ LOG_2PI = float(np.log(2 * np.pi))
 CODES = {name: code for code, name in enumerate(COVARIANCE_TYPES)}  # the kernels' order
 
 
+@value_class
 @dataclass(frozen=True)
 class Mixture:
     r"""Parameters of a Gaussian mixture, :math:`p(x) = \sum_k \pi_k N(x; \mu_k, \Sigma_k)`.

@@ -11,12 +11,14 @@ from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft, entropies, tightest
 from majorant.engine.problem import Bound
 from majorant.models.discriminative_latent_classes.labels import LabelModel
+from majorant.registry import value_class
 from majorant.solvers.logits import LogitSums, log_probabilities, logit_sums, soft_moments
 from majorant.solvers.softmax import SoftmaxProblem
 
 Array = NDArray[np.float64]
 
 
+@value_class
 @dataclass(frozen=True)
 class LatentClasses:
     """Parameters of a latent-class model.

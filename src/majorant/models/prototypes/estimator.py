@@ -63,6 +63,7 @@ ACCEPTED: dict[str, Any] = {"dtype": np.float64, "order": "C"}
         objective_attribute="objective_",
         objective_set_by=("alpha", "beta"),
         needs_target=True,
+        sections=("majorant.report.sections.prototypes:prototypes_section",),
     )
 )
 class LatentPrototypeClassifier(
