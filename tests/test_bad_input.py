@@ -94,14 +94,30 @@ NEAR_NUMBERS: dict[str, Callable[[], Any]] = {
     "csr array": lambda: sparse.csr_array(ROWS),
     "csr of int": lambda: sparse.csr_matrix(ROWS.astype(np.int32)),
     "csr of float32": lambda: sparse.csr_matrix(ROWS.astype(np.float32)),
+    "csr of 64-bit indices": lambda: with_large_indices(sparse.csr_matrix(ROWS)),
+    "csc of 64-bit indices": lambda: with_large_indices(sparse.csc_matrix(ROWS)),
+    "csr array of 64-bit indices": lambda: with_large_indices(sparse.csr_array(ROWS)),
     "csr, explicit zeros": lambda: sparse.csr_matrix((ROWS.ravel(), np.tile(range(3), N), range(0, 3 * N + 1, 3))),
 }
+
+
+def with_large_indices(X: Any) -> Any:
+    """The same sparse matrix with indices of 64 bits."""
+    X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    return X
 
 
 def damaged_csr(column: int) -> sparse.csr_matrix:
     """One whose first entry lies outside it."""
     matrix = sparse.csr_matrix(ROWS.astype(np.float64))
     matrix.indices[0] = column
+    return matrix
+
+
+def wrapping_csr() -> Any:
+    """One whose first entry lies so far outside that 32 bits would turn it into a right one."""
+    matrix = with_large_indices(sparse.csr_matrix(ROWS.astype(np.float64)))
+    matrix.indices[0] = 2**32
     return matrix
 
 
@@ -120,6 +136,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "inf in csr": (lambda: sparse.csr_matrix(with_cell(np.inf)), "infinity"),
     "csr with a column too far": (lambda: damaged_csr(99), "damaged sparse matrix"),
     "csr with a negative column": (lambda: damaged_csr(-5), "damaged sparse matrix"),
+    "csr of 64-bit indices with a column too far": (
+        wrapping_csr,
+        "damaged sparse matrix",
+    ),
     "None": (lambda: with_cell(None, object), "NaN"),
     "pd.NA": (lambda: pd.DataFrame(ROWS, columns=NAMES).astype("Int64").mask(ROWS > 95), "NaN"),
     "pd.NA object": (lambda: with_cell(pd.NA, object), "NA|NaN"),
@@ -197,6 +217,7 @@ def test_single_precision_and_sparse_rows_are_near(model: type[Any], form: str) 
             fit(model, X)
         return
     fitted = fit(model, X)
+    assert len(predicted(fitted, X)) == N
     y = target(model, N)
     np.testing.assert_array_equal(partition(labels(fitted, X, y)), partition(labels(reference(model), ROWS, y)))
     gap = getattr(fitted, "gap_", 0.0) + getattr(reference(model), "gap_", 0.0)  # what was solved to a gap may be in it

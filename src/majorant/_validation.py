@@ -329,6 +329,24 @@ def levels_to_user() -> int:
     return level
 
 
+def with_small_indices(X: Any) -> Any:
+    """Cast the indices of a sparse matrix to 32 bits where they fit, as compiled code takes them.
+
+    Raises
+    ------
+    ValueError
+        If it is damaged.
+    """
+    if not sparse.issparse(X):
+        return X
+    X = X.tocsr()
+    is_small = X.indices.dtype == X.indptr.dtype == np.int32
+    if is_small or max(*X.shape, X.nnz) > np.iinfo(np.int32).max:
+        return X
+    check_csr(X)  # before the cast, which could turn a wrong index into a right one
+    return type(X)((X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape)
+
+
 def check_csr(X: Any) -> None:
     """Refuse a CSR matrix whose indices point outside it, which compiled code would follow.
 

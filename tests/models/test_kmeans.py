@@ -543,6 +543,35 @@ def test_empty_clusters_are_moved_where_they_help(n_empty: int, form: Any, seed:
     assert (np.diff(model.trace_["objective"]) <= 1e-9 * two.inertia_).all()
 
 
+def in_parts(x: Any) -> Any:
+    return mj.open_rows(lambda: (x[a : a + 3] for a in range(0, len(x), 3)))
+
+
+FORMS = pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix, in_parts], ids=["dense", "sparse", "stream"])
+
+
+@FORMS
+def test_an_empty_cluster_beside_an_outlier_finds_a_row(form: Any) -> None:
+    """The row farthest from its centre is all of its cluster: the next one moves."""
+    X = np.array([0.0, 1, 10, 11, 100])[:, None]
+    init = np.array([0.5, 10.5, 80, 500])[:, None]
+    assert mj.KMeans(4, init=init).fit(form(X)).inertia_ == pytest.approx(0.5, rel=1e-12)
+
+
+@FORMS
+@pytest.mark.parametrize("seed", range(30))
+def test_no_cluster_is_empty_while_distinct_rows_are_left(form: Any, seed: int) -> None:
+    """Outliers, copies and far centres: every empty cluster finds a row, however often it takes."""
+    random = np.random.default_rng(seed)
+    X = random.integers(0, 6, (12, 1 + seed % 2)) * 10.0 ** random.integers(0, 4, (12, 1))
+    distinct = len(np.unique(X, axis=0))
+    k = int(random.integers(2, distinct + 1))
+    init = np.vstack([X[:1], 1e3 * random.normal(size=(k - 1, X.shape[1]))])
+    model = mj.KMeans(k, init=init, tol=float(random.choice([0.0, 1e-4, 1.0]))).fit(form(X))
+    assert (np.bincount(model.labels_, minlength=k) > 0).all()
+    assert model.inertia_ == pytest.approx(sse(X, model.labels_), rel=1e-9, abs=1e-9)
+
+
 @pytest.mark.parametrize("bounds", POLICIES[:-2], ids=repr)  # the others name row 50
 def test_empty_clusters_are_moved_under_every_policy(bounds: Any, seed: int) -> None:
     X = far_blobs(seed)

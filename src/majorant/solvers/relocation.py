@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant.data.chunks import Block, Chunks
-from majorant.solvers.nearest import squared_distances
+from majorant.solvers.nearest import row_squares, squared_distances
 
 
 def relocate_empty(moments: NDArray[np.float64], centres: NDArray[Any], data: Chunks) -> NDArray[np.float64]:
     """Moments after the rows farthest from their centres have left them to become the empty clusters.
 
     One pass over the data. The sum of squared distances falls: a row at distance zero costs nothing, and the cluster
-    that it leaves is better off without it. A row that is all of its cluster stays.
+    that it leaves is better off without it. A row that is all of its cluster stays, as do rows at their centres; of
+    copies of a row all but one may be in an empty cluster again, so that this is done until none is empty.
 
     Parameters
     ----------
@@ -36,13 +37,16 @@ def relocate_empty(moments: NDArray[np.float64], centres: NDArray[Any], data: Ch
         distances = squared_distances(block.columns[0], centres)
         labels = distances.argmin(axis=1)
         nearest = distances[np.arange(len(labels)), labels].astype(np.float64)
+        if sparse.issparse(block.columns[0]):  # their distances are differences of squares, so zero is told by rounding
+            size = row_squares(block.columns[0]) + np.einsum("kl,kl->k", centres, centres)[labels]
+            nearest[nearest <= 16 * np.finfo(distances.dtype).eps * size] = 0.0
         if block.weights is not None:
             nearest = np.where(block.weights > 0, nearest, 0.0)  # a row without weight fills no cluster
-        top = np.argsort(-nearest, kind="stable")[: len(empty)]
+        top = np.argsort(-nearest, kind="stable")[: len(centres)]  # each other cluster may have to keep one
         rows = block.columns[0][top]
         rows = np.asarray(rows.todense() if sparse.issparse(rows) else rows, dtype=np.float64)
         weights = np.ones(len(top)) if block.weights is None else block.weights[top]
-        return _Farthest(len(empty), nearest[top], labels[top], weights, rows)
+        return _Farthest(len(centres), nearest[top], labels[top], weights, rows)
 
     found = data.map_sum(visit)
     moments = moments.copy()
@@ -50,7 +54,9 @@ def relocate_empty(moments: NDArray[np.float64], centres: NDArray[Any], data: Ch
     for distance, label, w, x in zip(found.distances, found.labels, found.weights, found.rows, strict=True):
         if distance <= 0 or moments[label, 0] - w <= 1e-12 * w:
             continue
-        z = next(targets)
+        z = next(targets, None)
+        if z is None:
+            break
         moments[label] -= _moment(w, x - centres[label])
         moments[z] = _moment(w, x - centres[z])
     return moments

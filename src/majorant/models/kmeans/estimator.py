@@ -23,6 +23,7 @@ from majorant._validation import (
     check_sample_weight,
     explained,
     levels_to_user,
+    with_small_indices,
 )
 from majorant.data.chunks import Block, Chunks
 from majorant.data.measure import safe_scale, square_unit
@@ -207,7 +208,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             source = stored_rows(X)
             if source is None:
                 with explained(X, OF_MISSING):
-                    X = validate_data(self, X, **ACCEPTED)
+                    X = validate_data(self, with_small_indices(X), **ACCEPTED)
                 check_csr(X)
                 n = X.shape[0]
             else:
@@ -308,7 +309,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             self._check_stored(source, reset=False)
             return source
         with explained(X, OF_MISSING):
-            X = validate_data(self, X, reset=False, **ACCEPTED)
+            X = validate_data(self, with_small_indices(X), reset=False, **ACCEPTED)
         check_csr(X)
         return X
 

@@ -68,4 +68,6 @@ class KMeansFamily:
         return bool(np.sum((new.astype(np.float64) - old) ** 2) <= self.tolerance)
 
     def settled(self, old: NDArray[Any], new: NDArray[Any], seen: Bound) -> bool:
+        if self.relocate and (seen.statistics[:, 0] <= 0).any():
+            return np.array_equal(old, new)  # a row may still be moved to an empty cluster
         return self.still(old, new) or seen.distance == 0
