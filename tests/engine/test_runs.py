@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from majorant.engine.runs import arrays, mapped, n_runs, put, stacked, taken
+from majorant.engine.runs import arrays, mapped, n_runs, put, split, stacked, taken
 
 
 @dataclass(frozen=True)
@@ -45,3 +45,14 @@ def test_stacked_runs_are_taken_apart_again() -> None:
     both = stacked([batch(2), batch(3, 7.0)])
     np.testing.assert_array_equal(taken(both, slice(2, None)).b[0], batch(3, 7.0).b[0])
     assert mapped(lambda x: x + 1, both).a.tolist() == [1, 2, 8, 9, 10]
+
+
+def test_a_batch_is_taken_apart_run_by_run() -> None:
+    whole = batch(4, 3.0)
+    for i, one in enumerate(split(whole)):
+        alone = taken(whole, slice(i, i + 1))
+        assert one.a.tolist() == alone.a.tolist() and one.b[0].tolist() == alone.b[0].tolist() and one.b[1] is None
+    assert len(split(whole)) == 4
+    again = stacked(split(whole))
+    np.testing.assert_array_equal(again.a, whole.a)
+    np.testing.assert_array_equal(again.b[0], whole.b[0])

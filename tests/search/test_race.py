@@ -74,8 +74,8 @@ class Valley:
     def is_admissible(self, run: Run[float]) -> bool:
         return False
 
-    def features(self, theta: float) -> NDArray[np.float64]:
-        return np.array([theta])
+    def features(self, thetas: Sequence[float]) -> NDArray[np.float64]:
+        return np.array(thetas)[:, None]
 
 
 def test_the_lowest_regular_minimum_is_found_and_degenerate_ones_are_counted() -> None:

@@ -36,11 +36,11 @@ class VarianceRule:
         """As the kernels take it."""
         return self.max_sigma_ratio**2, self.floor, self.common
 
-    def is_active(self, variances: Array) -> bool:
-        """Whether a bound of the rule holds these variances back."""
-        low, high = float(variances.min()), float(variances.max())
-        on_floor = low <= self.floor * (1 + 1e-6)
-        return on_floor or (not self.common and high >= low * self.max_sigma_ratio**2 * (1 - 1e-6))
+    def is_active(self, variances: Array) -> NDArray[np.bool_]:
+        """Whether a bound of the rule holds variances back, those along the last axis."""
+        low, high = variances.min(axis=-1), variances.max(axis=-1)
+        apart = np.inf if self.common else self.max_sigma_ratio**2 * (1 - 1e-6)
+        return np.asarray((low <= self.floor * (1 + 1e-6)) | (high >= low * apart))
 
     def best(self, own: Array, mass: Array) -> Array:
         """The best variances (runs, components), where each component alone would have `own` on so much weight."""

@@ -6,9 +6,10 @@ dataclass of these, or None; everything else about them is their density's or la
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import islice, repeat
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -53,9 +54,35 @@ def put(batch: Batch, runs: NDArray[Any], other: Batch) -> Batch:
     return mapped(placed, batch, other)
 
 
+def split(batch: Batch) -> list[Batch]:
+    """Take a batch apart into batches of one run."""
+    return list(islice(_split(batch), n_runs(batch)))
+
+
+def _split(batch: Any) -> Iterable[Any]:
+    if isinstance(batch, np.ndarray):
+        return [batch[i : i + 1] for i in range(len(batch))]
+    if isinstance(batch, tuple):
+        return zip(*map(_split, batch), strict=False)
+    kind: Any = type(batch)
+    names = _parts(kind)
+    if names:
+        return map(kind, *(_split(getattr(batch, name)) for name in names))
+    return repeat(batch)  # None, and what is the same for all runs
+
+
 def stacked(batches: Sequence[Batch]) -> Batch:
     """Join batches along the runs."""
-    return mapped(lambda *parts: np.concatenate(parts), *batches)
+    first: Any = batches[0]
+    if isinstance(first, np.ndarray):
+        return cast(Batch, np.concatenate(cast(Any, batches)))
+    if isinstance(first, tuple):
+        return cast(Batch, tuple(map(stacked, zip(*cast(Any, batches), strict=True))))
+    kind: Any = type(first)
+    names = _parts(kind)
+    if names:
+        return cast(Batch, kind(*(stacked([getattr(batch, name) for batch in batches]) for name in names)))
+    return batches[0]
 
 
 def mapped(f: Callable[..., Any], first: Batch, *others: Batch) -> Batch:

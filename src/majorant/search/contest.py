@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,7 +14,7 @@ from majorant.data.chunks import Block, Chunks
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.draws import thinned
 from majorant.engine.mixture import Mixture, OnData, Parameters
-from majorant.engine.runs import stacked, taken
+from majorant.engine.runs import split, stacked
 from majorant.search.effort import Plan
 from majorant.search.perturbations import perturbed
 from majorant.search.race import NamedStart, Run
@@ -163,7 +163,7 @@ class MixtureContest:
         for a in range(0, len(names), size):
             q = softened(np.stack(responsibilities[a : a + size]), on.total_weight)
             theta = self.mixture.started(q, on.data)
-            out += [(name, taken(theta, [i])) for i, name in enumerate(names[a : a + size])]
+            out += zip(names[a : a + size], split(theta), strict=True)
         return out
 
     def _batch_size(self, n_rows: int) -> int:
@@ -178,20 +178,23 @@ class MixtureContest:
         for a in range(0, len(runs), size):
             batch = runs[a : a + size]
             ends = self._descended(on, stacked([run.theta for run in batch]), max_iter, tol)
-            shares = self.mixture.law.shares(ends.theta.law, ends.seen.statistics.law)
-            for i, run in enumerate(batch):
-                at = slice(i, i + 1)
-                theta = taken(ends.theta, at)
+            reasons = self._degeneracies(ends.theta, ends.seen)
+            told = ends.objective.tolist(), ends.n_iter.tolist(), ends.converged.tolist(), ends.paths
+            for run, theta, reason, objective, n_iter, converged, path in zip(
+                batch, split(ends.theta), reasons, *told, strict=True
+            ):
                 out.append(
-                    replace(
-                        run,
-                        theta=theta,
-                        objective=float(ends.objective[i]),
-                        n_iter=run.n_iter + int(ends.n_iter[i]),
-                        converged=bool(ends.converged[i]),
-                        degenerate=self._degeneracy(theta, shares[i], taken(ends.seen, at)),
-                        is_whole=run.is_whole and is_whole,
-                        path=(*run.path, *ends.paths[i]) if is_whole else (),
+                    Run(
+                        run.source,
+                        run.start,
+                        theta,
+                        objective,
+                        run.n_iter + n_iter,
+                        converged,
+                        reason,
+                        run.met,
+                        run.is_whole and is_whole,
+                        (*run.path, *path) if is_whole else (),
                     )
                 )
         return out
@@ -206,16 +209,23 @@ class MixtureContest:
         """The mixture free of the rule; there is none here."""
         return on
 
-    def _degeneracy(self, theta: Parameters[Any, Any], shares: Array, seen: Seen) -> str:
-        sizes = shares * self.weights.sum() / self.row_weight
-        if not all(np.isfinite(values).all() for values in self.mixture.density.describe(theta.density).values()):
-            return "its estimates are not finite"
-        density = self.mixture.density
-        if isinstance(density, Judged) and (reason := density.degeneracy(theta.density, sizes, self.mixture)):
-            return reason
-        if self.mixture.n_components > 1 and sizes.min() < self.least_size * (1 - 1e-9):
-            return f"the smallest component has {sizes.min():.1f} rows (at least {self.least_size:g} are needed)"
-        return ""
+    def _degeneracies(self, theta: Parameters[Any, Any], seen: Seen) -> list[str]:
+        """Why the solution of each run does not count; empty where it does."""
+        density, runs = self.mixture.density, len(seen.objective)
+        sizes = self.mixture.law.shares(theta.law, seen.statistics.law) * (self.weights.sum() / self.row_weight)
+        reasons = [""] * runs
+        if isinstance(density, Judged):
+            judged = zip(split(theta.density), sizes, strict=True)
+            reasons = [density.degeneracy(one, size, self.mixture) for one, size in judged]
+        smallest = sizes.min(axis=1)
+        if self.mixture.n_components > 1:
+            for i in np.flatnonzero(smallest < self.least_size * (1 - 1e-9)):
+                needed = f"(at least {self.least_size:g} are needed)"
+                reasons[i] = reasons[i] or f"the smallest component has {smallest[i]:.1f} rows {needed}"
+        for values in density.describe(theta.density).values():
+            for i in np.flatnonzero(~np.isfinite(values.reshape(runs, -1)).all(axis=1)):
+                reasons[i] = "its estimates are not finite"
+        return reasons
 
     def held_back(self, run: Run[Parameters[Any, Any]]) -> str:
         """No rule holds a solution back."""
@@ -225,10 +235,10 @@ class MixtureContest:
         """No rule leaves a maximum out."""
         return False
 
-    def features(self, theta: Parameters[Any, Any]) -> Array:
+    def features(self, thetas: Sequence[Parameters[Any, Any]]) -> Array:
         """Estimates of every kind, each sorted over components, on the scale of their spread."""
         parts = []
-        for values in self.mixture.density.describe(theta.density).values():
-            table = np.sort(values[0].reshape(len(values[0]), -1), axis=0)
-            parts.append((table / (1 + np.abs(table).max(axis=0))).ravel())
-        return np.concatenate(parts)
+        for values in self.mixture.density.describe(stacked(thetas).density).values():
+            table = np.sort(values.reshape(*values.shape[:2], -1), axis=1)
+            parts.append((table / (1 + np.abs(table).max(axis=1, keepdims=True))).reshape(len(table), -1))
+        return np.concatenate(parts, axis=1)

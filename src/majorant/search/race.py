@@ -149,8 +149,11 @@ class Contest(Protocol[Theta]):
         """Whether a solution that does not count is a maximum nevertheless, if other rules were asked for."""
         ...
 
-    def features(self, theta: Theta) -> NDArray[np.float64]:
-        """Numbers of the size of one that agree, whatever the order of components, where two solutions are the same."""
+    def features(self, thetas: Sequence[Theta]) -> NDArray[np.float64]:
+        """Numbers of the size of one, a row for each solution, that agree where two are the same.
+
+        The order of components does not matter.
+        """
         ...
 
 
@@ -257,7 +260,7 @@ class Race(Generic[Theta]):
     def _merged(self, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Runs that have come to the same place become one, the best of them: its end is theirs."""
         order = sorted(range(len(runs)), key=lambda i: runs[i].objective)
-        features = [self.contest.features(run.theta) for run in runs]
+        features = self.contest.features([run.theta for run in runs])
         kept: list[int] = []
         met: dict[int, list[tuple[str, int]]] = {}
         for i in order:
@@ -272,14 +275,15 @@ class Race(Generic[Theta]):
             else:
                 kept.append(i)
                 met[i] = list(runs[i].met)
-        return [replace(runs[i], met=tuple(met[i])) for i in kept]
+        return [replace(runs[i], met=tuple(met[i])) if len(met[i]) > len(runs[i].met) else runs[i] for i in kept]
 
     def _distinct(self, runs: list[Run[Theta]], most: int) -> list[Run[Theta]]:
         return distinct(self.contest, runs, most)
 
     def _keep(self, ends: list[Run[Theta]]) -> None:
         for run in ends:
-            run = replace(run, degenerate=run.degenerate or self.contest.held_back(run))
+            if not run.degenerate and (reason := self.contest.held_back(run)):
+                run = replace(run, degenerate=reason)
             (self._finals if run.is_regular else self._degenerate).append(run)
             result = "tolerance reached" if run.converged else "iteration limit reached"
             shown = -run.objective - self.contest.constant
@@ -356,21 +360,21 @@ def same_optimum(objective: float, constant: float) -> float:
 
 def distinct(contest: Contest[Theta], runs: Sequence[Run[Theta]], most: int) -> list[Run[Theta]]:
     """Take the first run of each optimum, in the order given."""
-    kept: list[Run[Theta]] = []
-    features: list[NDArray[np.float64]] = []
-    for run in runs:
+    if not runs:
+        return []
+    features = contest.features([run.theta for run in runs])
+    kept: list[int] = []
+    for i, run in enumerate(runs):
         if len(kept) == most:
             break
-        here = contest.features(run.theta)
         near = (
-            abs(run.objective - other.objective) <= same_optimum(run.objective, contest.constant)
-            and np.abs(here - there).max() <= DISTINCT_FEATURES
-            for other, there in zip(kept, features, strict=True)
+            abs(run.objective - runs[j].objective) <= same_optimum(run.objective, contest.constant)
+            and np.abs(features[i] - features[j]).max() <= DISTINCT_FEATURES
+            for j in kept
         )
         if not any(near):
-            kept.append(run)
-            features.append(here)
-    return kept
+            kept.append(i)
+    return [runs[i] for i in kept]
 
 
 def of_all_rows(found: Found[Theta], share: float, n_sampled: int, n_all: int, noun: str) -> Found[Theta]:

@@ -14,8 +14,9 @@ from majorant.densities import Predictors, Regression
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Mixture, OnData, Parameters
-from majorant.engine.runs import n_runs, taken
+from majorant.engine.runs import split, stacked
 from majorant.laws.gated import Logits
+from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.starts import Starts, Theta, plan_of
 from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import EXACT_LINE, SEPARATED, TWINS, of_ratio
@@ -114,47 +115,54 @@ class RegressionContest(MixtureContest):
 
     # Which solutions count
 
-    def _degeneracy(self, theta: Theta, shares: Array, seen: Seen) -> str:
-        density, dispersion = self.density, theta.density.dispersion[0]
-        if not (np.isfinite(theta.density.coef).all() and np.isfinite(seen.objective).all()):
-            return "its coefficients are not finite"
+    def _degeneracies(self, theta: Theta, seen: Seen) -> list[str]:
+        density, dispersion, runs = self.density, theta.density.dispersion, len(seen.objective)
         if self.units.is_exact:
-            return EXACT_LINE
-        smallest, noun = self.smallest(shares), "units" if self.units.is_grouped else "rows"
-        if smallest < self.least_size:
-            return f"the smallest component has {smallest:.1f} {noun} (regular from {self.least_size:.1f} on)"
-        if has_twins(theta.density):
-            return TWINS
+            return [EXACT_LINE] * runs
+        smallest = self.smallest(self.mixture.law.shares(theta.law, seen.statistics.law))
+        reasons = [""] * runs
         if not density.response.has_dispersion:
-            return SEPARATED if self._fewest_events(theta, seen) < FEWEST_EVENTS else ""
-        if self._on_floor(dispersion):
-            return "a component fits its rows exactly, so its noise is a floor"
-        if density.rule.is_active(dispersion):
+            for i in np.flatnonzero(self._fewest_events(theta, seen) < FEWEST_EVENTS):
+                reasons[i] = SEPARATED
+        else:
             ratio, most = sigma_ratio(theta), density.rule.max_sigma_ratio
-            return f"the noise differs by a factor of {ratio:.1f} (regular below {most:g})"
-        return ""
+            for i in np.flatnonzero(density.rule.is_active(dispersion)):
+                reasons[i] = f"the noise differs by a factor of {ratio[i]:.1f} (regular below {most:g})"
+            for i in np.flatnonzero(self._on_floor(dispersion)):
+                reasons[i] = "a component fits its rows exactly, so its noise is a floor"
+        for i in np.flatnonzero(has_twins(theta.density)):
+            reasons[i] = TWINS
+        noun = "units" if self.units.is_grouped else "rows"
+        for i in np.flatnonzero(smallest < self.least_size):
+            needed = f"(regular from {self.least_size:.1f} on)"
+            reasons[i] = f"the smallest component has {smallest[i]:.1f} {noun} {needed}"
+        finite = np.isfinite(theta.density.coef).all(axis=(1, 2)) & np.isfinite(seen.objective)
+        for i in np.flatnonzero(~finite):
+            reasons[i] = "its coefficients are not finite"
+        return reasons
 
-    def smallest(self, shares: Array) -> float:
-        """Units of the smallest component, at average weights."""
-        return float(shares.min()) * self.units.total_weight * (1 - self.trim)
+    def smallest(self, shares: Array) -> Array:
+        """Units of the smallest component of each run, at average weights."""
+        return np.asarray(shares.min(axis=-1) * (self.units.total_weight * (1 - self.trim)))
 
-    def _on_floor(self, dispersion: Array) -> bool:
+    def _on_floor(self, dispersion: Array) -> Array:
         floor = max(self.density.rule.floor * (1 + 1e-6), self.density.response.least_dispersion)
-        return float(dispersion.min()) <= floor
+        return np.asarray(dispersion.min(axis=1) <= floor)
 
-    def _fewest_events(self, theta: Theta, seen: Seen) -> float:
-        """The least information on the predictor of a component in any direction."""
-        return float(np.linalg.eigvalsh(self.density.information(seen.statistics.density, theta.density)).min())
+    def _fewest_events(self, theta: Theta, seen: Seen) -> Array:
+        """The least information on the predictor of a component in any direction, of each run."""
+        information = np.nan_to_num(self.density.information(seen.statistics.density, theta.density))
+        return np.asarray(np.linalg.eigvalsh(information).min(axis=(1, 2)))
 
     def held_back(self, run: Run[Theta]) -> str:
         """Why a solution that counts would leave for where it does not, if there was more room, or time."""
         most = self.density.rule.max_sigma_ratio
         if self.density.response.has_dispersion:
-            if not self.has_rule or sigma_ratio(run.theta) < 0.95 * most:
+            if not self.has_rule or sigma_ratio(run.theta)[0] < 0.95 * most:
                 return ""
             end = self.run(self.whole, [run], 200, 0.0, free=True)[0]  # the way out may be flat: no tolerance
-            return of_ratio(most) if sigma_ratio(end.theta) > most else ""
-        if self._fewest_events(run.theta, self.on(self.whole).seen(run.theta)) > FEW_EVENTS:
+            return of_ratio(most) if sigma_ratio(end.theta)[0] > most else ""
+        if self._fewest_events(run.theta, self.on(self.whole).seen(run.theta))[0] > FEW_EVENTS:
             return ""
         return self.run(self.whole, [run], 200, 0.0)[0].degenerate
 
@@ -163,17 +171,17 @@ class RegressionContest(MixtureContest):
             return bool(np.isfinite(run.objective))
         least = (self.units.n_coefficients + 2.0) * self.units.n_units / self.units.n_rows
         on_floor = run.theta.density.dispersion.min() <= self.density.rule.floor * (1 + 1e-6)
-        return not bool(on_floor) and self.smallest(self.shares(run.theta)) >= least
+        return not bool(on_floor) and bool(self.smallest(self.shares(run.theta)) >= least)
 
     def shares(self, theta: Theta) -> Array:
         """Share of each component among all units, (components,): where covariates decide, the mean prior."""
         return mean_weights(self.units, theta)
 
-    def features(self, theta: Theta) -> Array:
-        law = theta.law
-        own = law.weights[0] if not isinstance(law, Logits) else _norms(law.coef[0] - law.coef[0].mean(axis=0))
-        parts = np.log(theta.density.dispersion[0]), own, _norms(theta.density.coef[0])
-        return np.concatenate([np.sort(part) for part in parts])
+    def features(self, thetas: Sequence[Theta]) -> Array:
+        theta = stacked(thetas)
+        own = np.asarray(theta.law.weights) if isinstance(theta.law, Weights) else _norms(_centred(theta.law.coef))
+        parts = np.log(theta.density.dispersion), own, _norms(theta.density.coef)
+        return np.concatenate([np.sort(part, axis=1) for part in parts], axis=1)
 
 
 def contest_of(
@@ -202,7 +210,7 @@ def contest_of(
 
 def named(source: str, theta: Theta) -> list[NamedStart[Theta]]:
     """Each run of a batch, by the kind of start that it is."""
-    return [(source, taken(theta, slice(i, i + 1))) for i in range(n_runs(theta))]
+    return [(source, one) for one in split(theta)]
 
 
 def with_one_dispersion(theta: Theta) -> Theta:
@@ -227,24 +235,23 @@ def priors(gating: Array, coef: Array) -> Array:
     return np.asarray(q / q.sum(axis=1, keepdims=True))
 
 
-def sigma_ratio(theta: Theta) -> float:
-    """Largest over smallest standard deviation of the noise of one mixture."""
+def sigma_ratio(theta: Theta) -> Array:
+    """Largest over smallest standard deviation of the noise of each mixture."""
     dispersion = theta.density.dispersion
-    return float(np.sqrt(dispersion.max() / dispersion.min()))
+    return np.asarray(np.sqrt(dispersion.max(axis=1) / dispersion.min(axis=1)))
 
 
-def has_twins(density: Predictors) -> bool:
-    """Whether two components of one mixture have the same coefficients and noise: EM then sits on a saddle."""
-    coef, variances = density.coef[0], density.dispersion[0]
-    noise = np.log(variances)
-    for a in range(len(coef)):
-        for b in range(a):
-            scale = float(np.sqrt(np.sqrt(variances[a] * variances[b])))
-            apart = float(np.sqrt(np.sum((coef[a] - coef[b]) ** 2))) / scale
-            if apart + abs(float(noise[a] - noise[b])) < 1e-3:
-                return True
-    return False
+def has_twins(density: Predictors) -> NDArray[np.bool_]:
+    """Whether two components of a mixture have the same coefficients and noise: EM then sits on a saddle."""
+    a, b = np.tril_indices(density.coef.shape[1], -1)
+    noise = np.log(density.dispersion)
+    apart = _norms(density.coef[:, a] - density.coef[:, b]) / np.exp((noise[:, a] + noise[:, b]) / 4)
+    return np.asarray((apart + np.abs(noise[:, a] - noise[:, b]) < 1e-3).any(axis=1))
 
 
 def _norms(table: Array) -> Array:
-    return np.asarray(np.sqrt(np.sum(table**2, axis=1)))
+    return np.asarray(np.sqrt(np.sum(table**2, axis=-1)))
+
+
+def _centred(table: Array) -> Array:
+    return np.asarray(table - table.mean(axis=1, keepdims=True))

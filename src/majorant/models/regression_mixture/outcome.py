@@ -149,8 +149,8 @@ def _excluded(contest: RegressionContest, run: Run[Theta], theta: Theta, log_lik
     units = contest.units
     return {
         "log_likelihood": log_likelihood,
-        "sigma_ratio": sigma_ratio(theta),
-        "smallest_component": contest.smallest(contest.shares(theta)) * units.unit,
+        "sigma_ratio": float(sigma_ratio(theta)[0]),
+        "smallest_component": float(contest.smallest(contest.shares(theta))) * units.unit,
         "regular_from": contest.least_size * units.unit,
         "reason": run.degenerate,
         **parameters_in_units(units, theta),

@@ -18,7 +18,7 @@ from majorant.densities import Predictors
 from majorant.densities.regression import LONGEST_STEP, ridge_solved
 from majorant.engine.draws import drawn
 from majorant.engine.mixture import Parameters
-from majorant.engine.runs import stacked, taken
+from majorant.engine.runs import split, stacked
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.units import Units
@@ -116,8 +116,7 @@ class Starts:
         out: list[tuple[str, Theta]] = []
         for source, make, n in made:
             if n:
-                theta = make(draws, n)
-                out += [(source, taken(theta, slice(i, i + 1))) for i in range(n)]
+                out += [(source, one) for one in split(make(draws, n))]
         return out
 
     def of_coefficients(self, coef: Array, draws: np.random.Generator | None = None) -> Theta:
