@@ -19,6 +19,7 @@ from majorant.data.chunks import Block, Chunks
 from majorant.densities.variance_rule import VarianceRule
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Array, Mixture, OnData, Parameters, Sums, Table
+from majorant.engine.triangles import lower, symmetric
 from majorant.registry import value_class
 from majorant.solvers.responses import Gaussian, Response
 
@@ -140,7 +141,7 @@ class Regression:
 
     def _score_and_information(self, statistics: Array) -> tuple[Array, Array]:
         p = self.n_coefficients
-        return statistics[:, :, 2 : 2 + p], _symmetric(statistics[:, :, 2 + p :], p)
+        return statistics[:, :, 2 : 2 + p], symmetric(statistics[:, :, 2 + p :], p)
 
     def _towards(self, score: Array, information: Array, dispersion: Array) -> Array:
         """A whole step, no longer than is safe."""
@@ -279,8 +280,8 @@ def _columns(rows: Block) -> tuple[Array, Array]:
     known = rows.memory.get("columns")
     if known is None or known[0] is not z:
         columns = np.ascontiguousarray(z.T, dtype=np.float64)
-        lower = np.tril_indices(len(columns))
-        rows.memory["columns"] = known = (z, columns, columns[lower[0]] * columns[lower[1]])
+        one, other = lower(len(columns))
+        rows.memory["columns"] = known = (z, columns, columns[one] * columns[other])
     return known[1], known[2]
 
 
@@ -288,15 +289,6 @@ def _sums(table: Table, columns: Array) -> Array:
     """Sums of each column, weighted by a table of every run: (runs, components, number)."""
     flat = table.reshape(-1, table.shape[2])
     return np.asarray(np.einsum("mi,ji->mj", flat, columns).reshape(*table.shape[:2], len(columns)))
-
-
-def _symmetric(packed: Array, size: int) -> Array:
-    """Matrices of their lower triangles."""
-    lower = np.tril_indices(size)
-    out = np.empty((*packed.shape[:-1], size, size))
-    out[..., lower[0], lower[1]] = packed
-    out[..., lower[1], lower[0]] = packed
-    return out
 
 
 def _gain(change: Array, score: Array, information: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Array, Posterior, Table
+from majorant.engine.triangles import lower, symmetric
 from majorant.laws.independent import normalised, weighted
 from majorant.registry import value_class
 
@@ -74,11 +75,11 @@ class Gated:
         """Mass of each state, then score and information of the logits but the first, one row of numbers a run."""
         g = np.ascontiguousarray(units.columns[0].T)
         runs, k, _ = q.shape
-        lower = np.tril_indices(len(g))
-        products = g[lower[0]] * g[lower[1]]
+        rows, columns = lower(len(g))
+        products = g[rows] * g[columns]
         p = prior[:, 1:]
         score = np.einsum("rkn,gn->rkg", q[:, 1:] - w * p, g)
-        rows, columns = np.tril_indices(k - 1)
+        rows, columns = lower(k - 1)
         curvature = np.where(rows[:, None] == columns[:, None], p[:, rows], 0.0) - p[:, rows] * p[:, columns]
         information = np.einsum("rkn,pn->rkp", curvature * w, products)
         return np.concatenate([q.sum(axis=2), score.reshape(runs, -1), information.reshape(runs, -1)], axis=1)
@@ -111,12 +112,9 @@ class Gated:
     def _matrix(self, triangles: Array, k: int) -> Array:
         """Information of all coefficients, (runs, (k - 1) g, (k - 1) g), from its blocks."""
         g, runs = self.n_covariates, len(triangles)
-        rows, columns = np.tril_indices(k - 1)
+        rows, columns = lower(k - 1)
         inner = triangles.reshape(runs, len(rows), -1)
-        blocks = np.empty((runs, len(rows), g, g))
-        i, j = np.tril_indices(g)
-        blocks[:, :, i, j] = inner
-        blocks[:, :, j, i] = inner
+        blocks = symmetric(inner, g)
         out = np.empty((runs, k - 1, g, k - 1, g))
         out[:, rows, :, columns, :] = np.moveaxis(blocks, 1, 0)
         out[:, columns, :, rows, :] = np.moveaxis(blocks, 1, 0)

@@ -15,6 +15,7 @@ from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Mixture, OnData, Parameters
 from majorant.engine.runs import split, stacked
+from majorant.engine.triangles import lower
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.starts import Starts, Theta, plan_of
@@ -243,7 +244,7 @@ def sigma_ratio(theta: Theta) -> Array:
 
 def has_twins(density: Predictors) -> NDArray[np.bool_]:
     """Whether two components of a mixture have the same coefficients and noise: EM then sits on a saddle."""
-    a, b = np.tril_indices(density.coef.shape[1], -1)
+    a, b = lower(density.coef.shape[1], -1)
     noise = np.log(density.dispersion)
     apart = _norms(density.coef[:, a] - density.coef[:, b]) / np.exp((noise[:, a] + noise[:, b]) / 4)
     return np.asarray((apart + np.abs(noise[:, a] - noise[:, b]) < 1e-3).any(axis=1))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from majorant import _kernels
 from majorant.data.chunks import Block, Chunks
+from majorant.engine.triangles import symmetric
 
 Array = NDArray[np.float64]
 EXACT = 1e-10
@@ -82,8 +83,4 @@ def moments(rows: Chunks, columns: Callable[[Block], tuple[Any, Any]]) -> tuple[
 
     s = rows.map_sum(visit)[0] / rows.total_weight
     p = int((np.sqrt(8 * len(s) - 7) - 3) // 2)
-    gram = np.zeros((p, p))
-    lower = np.tril_indices(p)
-    gram[lower] = s[2 + p :]
-    gram.T[lower] = s[2 + p :]
-    return gram, s[2 : 2 + p], float(s[1])
+    return symmetric(s[2 + p :], p), s[2 : 2 + p], float(s[1])

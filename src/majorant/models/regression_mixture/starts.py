@@ -19,6 +19,7 @@ from majorant.densities.regression import LONGEST_STEP, ridge_solved
 from majorant.engine.draws import drawn
 from majorant.engine.mixture import Parameters
 from majorant.engine.runs import split, stacked
+from majorant.engine.triangles import lower, symmetric
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.units import Units
@@ -51,14 +52,11 @@ def weighted_fits(units: Units, response: Response, shares: Array, *, n_steps: i
     z, y = units.z, units.y[:, None]
     offset, trials = _beside(units)
     p = z.shape[1]
-    lower = np.tril_indices(p)
-    squares = z[:, lower[0]] * z[:, lower[1]]
+    rows, columns = lower(p)
+    squares = z[:, rows] * z[:, columns]
 
     def solved(weight: Array, score: Array) -> Array:
-        packed = np.einsum("im,ij->mj", weight, squares)
-        a = np.zeros((weight.shape[1], p, p))
-        a[:, lower[0], lower[1]] = packed
-        a[:, lower[1], lower[0]] = packed
+        a = symmetric(np.einsum("im,ij->mj", weight, squares), p)
         a = a + ridge * (np.trace(a, axis1=1, axis2=2) / p)[:, None, None] * np.eye(p)
         return ridge_solved(a, np.einsum("im,ij->mj", score, z))
 
