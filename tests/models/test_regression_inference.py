@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +22,7 @@ from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.information import layout_of, observed_information
 from majorant.models.regression_mixture.layout import Layout
+from majorant.persistence import load, save
 
 from .test_regression_experts_em import FAMILIES, OPTIONS, problem_of
 
@@ -217,3 +221,21 @@ def test_what_is_refused_and_warned_of() -> None:
         with pytest.warns(RuntimeWarning, match="not a regular one"):
             separated.standard_errors()
         assert "Errors from the information then mean little" in " ".join(str(separated.summary()).split())
+
+
+def test_errors_are_computed_when_they_are_asked_for_and_go_with_a_copy(tmp_path: Path) -> None:
+    x = np.linspace(0, 10, 100)[:, None]
+    y = np.where(np.arange(100) % 2 == 0, x[:, 0], 5 - x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=100)
+    model = mj.RegressionMixture(2, random_state=0)
+    assert not hasattr(model, "standard_errors_")
+    model.fit(x, y)
+    assert "standard_errors_" not in vars(model)
+    copied = pickle.loads(pickle.dumps(model))
+    save(model.fit(x, y), tmp_path / "model.majorant")
+    model.fit(x, y)
+    for other in (copied, load(tmp_path / "model.majorant"), deepcopy(model.fit(x, y))):
+        assert not any(map(callable, vars(other).values()))
+        for name, errors in model.standard_errors_.items():
+            np.testing.assert_array_equal(other.standard_errors_[name], errors)
+    again = model.fit(x[:60], y[:60]).standard_errors_["coef"]
+    assert (again > copied.standard_errors_["coef"]).all()

@@ -136,7 +136,7 @@ def _fitted_state(estimator: Any) -> dict[str, Any]:
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(estimator)
-    return {name: value for name, value in sorted(vars(estimator).items()) if _is_fitted_attribute(name)}
+    return {name: value for name, value in sorted(estimator.__getstate__().items()) if _is_fitted_attribute(name)}
 
 
 def _is_fitted_attribute(name: str) -> bool:

@@ -151,7 +151,7 @@ class RegressionMixture(CertifiableLines):
         EM steps of the run that was kept.
     standard_errors_ : dict or None
         By the name of the parameter, from the observed information; None where there are none, see
-        `standard_errors`.
+        `standard_errors`. Of rows in memory they are computed when they are asked for.
     n_parameters_ : int
         Free parameters, as the criteria count them: columns that are combinations of others have no coefficients.
     center_ : ndarray of shape (n_features,)
@@ -338,6 +338,8 @@ class RegressionMixture(CertifiableLines):
                 outcome = fit_units(source, None, None, extras, settings)
             attributes = dict(outcome.attributes)
             threshold = attributes.pop("trim_threshold", -np.inf)
+            for name in ("standard_errors_", "_errors_of_the_fit"):
+                self.__dict__.pop(name, None)
             for name, value in attributes.items():
                 setattr(self, name, value)
             self.gating_names_in_ = extras.gating_names

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +23,7 @@ from majorant.models.regression_mixture.resampling import Bootstrap, bootstrap, 
 METHODS = ["observed", "bootstrap", "parametric-bootstrap", "case-bootstrap"]
 Method = Literal["observed", "bootstrap", "parametric-bootstrap", "case-bootstrap"]
 Array = NDArray[np.float64]
+Errors = dict[str, Array] | None
 
 
 class UncertainLines(FittedLines):
@@ -30,6 +33,24 @@ class UncertainLines(FittedLines):
     shared: Any
     fit_intercept: bool
     regular_: bool
+    _errors_of_the_fit: Callable[[], Errors]
+
+    @cached_property
+    def standard_errors_(self) -> Errors:
+        """By the name of the parameter, from the observed information of the rows of the fit; None if there are none.
+
+        Of rows in memory they are computed when they are first asked for, or when the model is copied or saved: neither
+        a copy nor a file has the rows.
+        """
+        found = self._errors_of_the_fit()
+        del self._errors_of_the_fit
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        if hasattr(self, "_errors_of_the_fit"):
+            _ = self.standard_errors_
+        state: dict[str, Any] = super().__getstate__()
+        return state
 
     def standard_errors(
         self, method: Method = "observed", X: Any = None, y: Any = None, **resampling: Any

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -103,7 +104,10 @@ def scores(units: AnyUnits, mixture: Mixture, theta: Theta, trim: float) -> dict
 
 
 def fit_attributes(contest: RegressionContest, found: Found[Theta], trace: Trace, settings: Settings) -> dict[str, Any]:
-    """The fitted attributes, and ``trim_threshold``, the log density a row below which units were trimmed."""
+    """The fitted attributes, and ``trim_threshold``, the log density a row below which units were trimmed.
+
+    In place of the standard errors of rows in memory there is what makes them; streamed rows may be gone by then.
+    """
     units, share = contest.units, 1 - contest.trim
     reorder = isinstance(settings.init, str) and units.labels is None
 
@@ -121,13 +125,17 @@ def fit_attributes(contest: RegressionContest, found: Found[Theta], trace: Trace
         note = f"{note} {what_would_admit(excluded, settings.rule.max_sigma_ratio)}".strip()
     mixture = units.mixture(settings.response, settings.rule, settings.n_components, fused=False)
     has_errors = not units.is_exact and contest.trim == 0 and best.degenerate != SEPARATED
+    errors: dict[str, Any] = {"standard_errors_": None}
+    if has_errors:
+        made = partial(standard_errors, units, mixture, theta)
+        errors = {"_errors_of_the_fit": made} if isinstance(units, Units) else {"standard_errors_": made()}
     names = ("coef", "intercept", "scale", "weights", "gating_coef", "gating_intercept")
     records = tuple(StartRecord(r.source, height(r.objective), r.n_iter, r.converged) for r in found.records)
     return {
         **{f"{name}_": values[name] for name in names},
         "center_": units.coordinates.origin.copy(),
         "center_fits_": values["level"],
-        "standard_errors_": standard_errors(units, mixture, theta) if has_errors else None,
+        **errors,
         "regular_": best.is_regular,
         "degeneracy_": of_degenerate(best.degenerate, settings.n_components, settings.response),
         "is_exact_": units.is_exact,

@@ -46,7 +46,6 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     groups_: NDArray[Any] | None
     group_responsibilities_: NDArray[np.float64] | None
     family: str | Response
-    standard_errors_: dict[str, NDArray[np.float64]] | None
     n_parameters_: int
     is_exact_: bool
     responsibilities_: NDArray[np.float64] | None
