@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -242,6 +243,10 @@ class Mixture:
     n_components: int
     beta: float = 1.0
 
+    @cached_property
+    def _fused(self) -> FusedPass | None:
+        return self.density if isinstance(self.density, FusedPass) else None  # to look for methods takes its time
+
     def pass_over(self, theta: Parameters[Any, Any], block: Block) -> Seen:
         """Log-likelihood and statistics of a block, for every run of a batch."""
         return self._pass(theta, block)[0]
@@ -249,8 +254,8 @@ class Mixture:
     def _pass(self, theta: Parameters[Any, Any], block: Block) -> tuple[Seen, Array]:
         rows, units = self.parts(block)
         log_weights = self.law.log_weights(theta.law)
-        if log_weights is not None and isinstance(self.density, FusedPass):
-            free, entropy, mass, statistics = self.density.fused_pass(theta.density, log_weights, rows, self.beta)
+        if log_weights is not None and self._fused is not None:
+            free, entropy, mass, statistics = self._fused.fused_pass(theta.density, log_weights, rows, self.beta)
             return Seen(free, Sums(statistics, mass)), entropy
         found = self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta)
         statistics = self.density.statistics(theta.density, rows, found.responsibilities)

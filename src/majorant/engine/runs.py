@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import cache
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -28,14 +28,11 @@ def n_runs(batch: Any) -> int:
 
 def arrays(batch: Any) -> list[NDArray[Any]]:
     """List the arrays of a batch."""
-    found: list[NDArray[Any]] = []
-
-    def listed(array: NDArray[Any]) -> NDArray[Any]:
-        found.append(array)
-        return array
-
-    mapped(listed, batch)
-    return found
+    if isinstance(batch, np.ndarray):
+        return [batch]
+    kind: Any = type(batch)
+    parts = batch if isinstance(batch, tuple) else [getattr(batch, name) for name in _parts(kind)]
+    return [array for part in parts for array in arrays(part)]
 
 
 def taken(batch: Batch, runs: Any) -> Batch:
@@ -56,7 +53,7 @@ def put(batch: Batch, runs: NDArray[Any], other: Batch) -> Batch:
 
 def split(batch: Batch) -> list[Batch]:
     """Take a batch apart into batches of one run."""
-    return list(islice(_split(batch), n_runs(batch)))
+    return list(_split(batch))
 
 
 def _split(batch: Any) -> Iterable[Any]:

@@ -48,10 +48,13 @@ class Grouped(Around):
 
 
 def boundaries(units: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First row of each group of a block, and the number of each row's group."""
+    """First row of each group of a block, and the number of each row's group; kept beside the rows."""
     groups = units.columns[0]
-    begins = np.append(True, groups[1:] != groups[:-1])
-    return np.flatnonzero(begins), np.cumsum(begins) - 1
+    known = units.memory.get("boundaries")
+    if known is None or known[0] is not groups:
+        begins = np.append(True, groups[1:] != groups[:-1])
+        units.memory["boundaries"] = known = groups, np.flatnonzero(begins), np.cumsum(begins) - 1
+    return known[1], known[2]
 
 
 def _heads(units: Block, first: NDArray[np.intp]) -> Block:

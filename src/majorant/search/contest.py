@@ -199,10 +199,15 @@ class MixtureContest:
                 )
         return out
 
+    @cached_property
+    def _has_fused_runs(self) -> bool:
+        return isinstance(self.mixture.density, FusedRuns)
+
     def _descended(self, on: OnData, theta: Any, max_iter: int, tol: float) -> Ends[Any]:
         density = on.mixture.density
-        if isinstance(density, FusedRuns) and on.mixture.law.log_weights(theta.law) is not None:
-            return density.fused_runs(on.mixture, on.data, theta, tol=tol, max_iter=max_iter)
+        if self._has_fused_runs and on.mixture.law.log_weights(theta.law) is not None:
+            found: Ends[Any] = density.fused_runs(on.mixture, on.data, theta, tol=tol, max_iter=max_iter)  # type: ignore[attr-defined]
+            return found
         return descend(on, theta, tol=tol, max_iter=max_iter)
 
     def freed(self, on: OnData) -> OnData:

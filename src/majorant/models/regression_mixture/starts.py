@@ -175,20 +175,23 @@ class Starts:
     def elemental(self, draws: np.random.Generator, size: int) -> Theta:
         """Models through few units each."""
         if self.by_kernel:
-            coef = np.empty((size, self.k, self.units.n_coefficients))
-            for line in coef.reshape(-1, coef.shape[2]):
-                self._line(draws, self.units.total_weight, 0, line)
+            n = size * self.k
+            lines = self._lines(draws, np.full(n, self.units.total_weight), np.zeros(n, dtype=bool))[0]
+            coef = lines.reshape(size, self.k, -1)
         else:
             fits = weighted_fits(self.units, self.response, self._drawn(draws, size * self.k))
             coef = fits.reshape(size, self.k, -1)
         return self.of_coefficients(coef, draws)
 
-    def _line(self, draws: np.random.Generator, mass: float, n_steps: int, line: Array) -> float:
-        """Write a line through few rows, concentrated on those nearest to it; the largest squared residual of these."""
-        units = self.units
-        rows = drawn(units.weights, draws.random(units.n_coefficients + 1))
-        at = units.z, units.y, units.kernel_weights, None
-        return _kernels.regression_concentrate(*at, rows, mass, n_steps, line)
+    def _lines(self, draws: np.random.Generator, mass: Array, near: NDArray[np.bool_]) -> tuple[Array, Array]:
+        """Lines through few rows, where `near` concentrated on those nearest; the largest squared residual of these."""
+        units, size = self.units, len(mass)
+        lines, largest = np.empty((size, units.n_coefficients)), np.empty(size)
+        rows = drawn(units.weights, draws.random((size, units.n_coefficients + 1)))
+        at, steps = (units.z, units.y, units.kernel_weights, None), np.where(near, 2, 0).tolist()
+        for i in range(size):
+            largest[i] = _kernels.regression_concentrate(*at, rows[i], float(mass[i]), steps[i], lines[i])
+        return lines, largest
 
     def pooled(self, draws: np.random.Generator, size: int) -> Theta:
         """The single model, which is zero here, and noise."""
@@ -249,12 +252,7 @@ class Starts:
         which = draws.integers(self.k, size=size)
         mass = np.maximum(draws.uniform(0.05, 0.8, size) * units.total_weight / self.k, least + 1)
         near = draws.random(size) < 0.6
-        if self.by_kernel:
-            coef, limit = np.empty((size, units.n_coefficients)), np.empty(size)
-            for i in range(size):
-                limit[i] = self._line(draws, float(mass[i]), 2 if near[i] else 0, coef[i])
-        else:
-            coef, limit = self._models(draws, mass, near)
+        coef, limit = (self._lines if self.by_kernel else self._models)(draws, mass, near)
         own = units.n_coefficients - units.n_shared
         coefs, dispersion, law = theta.density.coef.copy(), theta.density.dispersion.copy(), theta.law
         coefs[at, which, :own] = coef[:, :own]
