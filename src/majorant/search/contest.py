@@ -240,6 +240,10 @@ class MixtureContest:
         """No rule leaves a maximum out."""
         return False
 
+    def shown(self, objective: float) -> float:
+        """The log-likelihood."""
+        return -objective - self.constant
+
     def features(self, thetas: Sequence[Parameters[Any, Any]]) -> Array:
         """Estimates of every kind, each sorted over components, on the scale of their spread."""
         parts = []

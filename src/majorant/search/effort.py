@@ -31,6 +31,9 @@ class Plan:
         Distinct optima that perturbations begin from.
     n_beyond : int
         Perturbations that look for a maximum beyond a rule that may leave one out.
+    tells_all : bool
+        Whether each start is followed or dropped on its own and told, in the order in which they were made: for few
+        starts.
     """
 
     n_starts: int = 24
@@ -41,6 +44,7 @@ class Plan:
     starts_every: int = 2
     n_kept: int = 4
     n_beyond: int = 24
+    tells_all: bool = False
 
     def at(self, effort: Effort) -> Plan:
         """The plan for less, or for more: a single round of starts, or five times the patience."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,8 @@ class Run(Generic[Theta]):
         Whether every step was made on all rows.
     path : tuple of float
         Objectives after the steps on all rows, where they are kept.
+    number : int
+        Which start of its round it was.
     """
 
     source: str
@@ -60,6 +62,7 @@ class Run(Generic[Theta]):
     met: tuple[tuple[str, int], ...] = ()
     is_whole: bool = True
     path: tuple[float, ...] = ()
+    number: int = 0
 
     @property
     def is_regular(self) -> bool:
@@ -76,7 +79,7 @@ NamedStart = tuple[str, Theta]
 
 def entrants(starts: Sequence[NamedStart[Theta]]) -> list[Run[Theta]]:
     """Make runs that have not begun."""
-    return [Run(source, theta, theta) for source, theta in starts]
+    return [Run(source, theta, theta, number=number) for number, (source, theta) in enumerate(starts)]
 
 
 class Contest(Protocol[Theta]):
@@ -156,6 +159,17 @@ class Contest(Protocol[Theta]):
         """
         ...
 
+    def shown(self, objective: float) -> float:
+        """The objective as a reader knows it."""
+        ...
+
+
+@runtime_checkable
+class Finishing(Protocol):
+    """A contest that takes the runs which lead to their end in a way of its own."""
+
+    def finished(self, rows: Any, runs: list[Run[Any]]) -> list[Run[Any]]: ...
+
 
 @dataclass(frozen=True)
 class Found(Generic[Theta]):
@@ -198,6 +212,7 @@ class Race(Generic[Theta]):
     _degenerate: list[Run[Theta]] = field(default_factory=list)
     _bank: list[Run[Theta]] = field(default_factory=list)
     _free: list[Run[Theta]] = field(default_factory=list)
+    _dropped: list[Run[Theta]] = field(default_factory=list)
     _n_started: int = 0
     _n_perturbed: int = 0
 
@@ -235,10 +250,16 @@ class Race(Generic[Theta]):
 
     def _raced(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Successive halving: a few steps for all, more for the best, to the end for some."""
-        contest = self.contest
-        for number, (n_steps, n_kept) in enumerate(contest.plan.race):
+        contest, plan = self.contest, self.contest.plan
+        for number, (n_steps, n_kept) in enumerate(plan.race):
             runs = contest.run(rows, runs, n_steps, ROUGH if number else FIRST)
-            runs = sorted(self._merged(runs), key=lambda run: run.rank)[:n_kept]
+            runs = sorted(runs if plan.tells_all else self._merged(runs), key=lambda run: run.rank)
+            if plan.tells_all:
+                dropped = runs[n_kept:]
+                self._dropped += contest.run(contest.whole, dropped, 0, 0.0) if contest.is_sampled else dropped
+            runs = runs[:n_kept]
+        if isinstance(contest, Finishing):
+            return contest.finished(rows, runs)
         if not contest.is_sampled:
             return self._finished(rows, runs)
         runs = sorted(contest.run(rows, runs, contest.max_iter, FIRST), key=lambda run: run.rank)
@@ -286,11 +307,10 @@ class Race(Generic[Theta]):
                 run = replace(run, degenerate=reason)
             (self._finals if run.is_regular else self._degenerate).append(run)
             result = "tolerance reached" if run.converged else "iteration limit reached"
-            shown = -run.objective - self.contest.constant
             report_start(
                 len(self._finals) + len(self._degenerate),
                 run.source,
-                shown,
+                self.contest.shown(run.objective),
                 result if run.is_regular else f"{result}, left out as degenerate",
                 self.verbose,
             )
@@ -312,19 +332,27 @@ class Race(Generic[Theta]):
         is_regular = bool(self._bank)
         candidates = self._bank if is_regular else self._distinct(sorted(self._degenerate, key=lambda r: r.rank), 4)
         finals = self._finals if is_regular else self._degenerate
+        if self.contest.plan.tells_all:
+            finals = sorted([*finals, *self._dropped], key=lambda run: run.number)
         records = tuple(
             StartRecord(source, run.objective, n_iter, run.converged)
             for run in finals
             for source, n_iter in ((run.source, run.n_iter), *run.met)
         )
+        best = candidates[0]
+        n_degenerate = sum(1 + len(run.met) for run in self._degenerate) if is_regular else 0
+        return Found(best, records, tuple(candidates), self._excluded(best), self._note(), n_degenerate)
+
+    def _note(self) -> str:
+        if self.contest.plan.tells_all:
+            n = self._n_started
+            led = f"Of {n} starts the best {n - len(self._dropped)} went on." if self._dropped else ""
+            return f"{led} {self.contest.note}".strip()
         raced = f"{self._n_started} starts"
         if self._n_perturbed:
             raced += f" and {self._n_perturbed} perturbations"
         note = f"{raced} raced; those that led went on to the end, or until they met another one"
-        note += self.contest.note + "."
-        best = candidates[0]
-        n_degenerate = sum(1 + len(run.met) for run in self._degenerate) if is_regular else 0
-        return Found(best, records, tuple(candidates), self._excluded(best), note, n_degenerate)
+        return note + self.contest.note + "."
 
     def _look_beyond_the_rule(self, rows: Any, draws: np.random.Generator) -> None:
         """Perturb the optima free of the rule: there may be a maximum that it leaves out."""

@@ -1,0 +1,100 @@
+"""A problem of the descent with a few starts of its own kinds, as a race sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.engine.descent import Problem, descend
+from majorant.search.effort import Plan
+from majorant.search.race import NamedStart, Run, Theta
+
+
+@dataclass
+class FewStarts(Generic[Theta]):
+    """One round of starts, each of which is told; see `race.Contest`.
+
+    A model says what its starts are and, where it has a way of its own, how those that lead go to their end.
+
+    Attributes
+    ----------
+    whole : Problem
+        On all rows: what a race calls rows is the problem on them.
+    part : Problem
+        On the rows on which starts race; `whole` itself where these are all.
+    tol : float
+    max_iter : int
+    race : tuple of (int, int)
+        Steps after which starts are compared, and how many go on; empty where all go to their end.
+    note : str
+        What a reader must know of the rows on which starts race, as a sentence.
+    """
+
+    whole: Problem[Theta]
+    part: Problem[Theta]
+    tol: float
+    max_iter: int
+    race: tuple[tuple[int, int], ...] = ()
+    note: str = ""
+    constant: float = 0.0
+    has_rule: bool = False
+
+    @property
+    def plan(self) -> Plan:
+        """One round."""
+        return Plan(race=self.race, most_rounds=1, tells_all=True)
+
+    @property
+    def is_sampled(self) -> bool:
+        return self.part is not self.whole
+
+    def sample(self, draws: np.random.Generator) -> Problem[Theta]:
+        """The rows on which starts race were drawn before."""
+        return self.part
+
+    def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
+        """What a model says."""
+        raise NotImplementedError(f"{type(self).__name__} must say where it begins")
+
+    def perturbed(
+        self, rows: Any, bases: Sequence[Theta], size: int, draws: np.random.Generator
+    ) -> list[NamedStart[Theta]]:
+        """There is no second round."""
+        return []
+
+    def run(
+        self, rows: Any, runs: list[Run[Theta]], max_iter: int, tol: float, *, free: bool = False
+    ) -> list[Run[Theta]]:
+        return [self.stepped(rows, run, max_iter, tol) for run in runs]
+
+    def stepped(self, on: Problem[Theta], run: Run[Theta], max_iter: int, tol: float) -> Run[Theta]:
+        """One run after some more steps."""
+        ends = descend(on, run.theta, tol=tol, max_iter=max_iter)
+        return replace(
+            run,
+            theta=ends.theta,
+            objective=float(ends.objective[0]),
+            n_iter=run.n_iter + int(ends.n_iter[0]),
+            converged=bool(ends.converged[0]),
+            path=(*run.path, *ends.paths[0]),
+        )
+
+    def held_back(self, run: Run[Theta]) -> str:
+        """Every solution counts."""
+        return ""
+
+    def is_admissible(self, run: Run[Theta]) -> bool:
+        """No rule leaves any out."""
+        return False
+
+    def features(self, theta: Theta) -> NDArray[np.float64]:
+        """Solutions of equal objective are taken for one."""
+        return np.zeros(1)
+
+    def shown(self, objective: float) -> float:
+        """What is minimised."""
+        return objective
