@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -29,12 +28,13 @@ from majorant.data.measure import Measure, empirical_measure, square_unit
 from majorant.engine.trace import Trace
 from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.discriminative_clustering.certify import information_bound
-from majorant.models.discriminative_clustering.em import Problem, Run
-from majorant.models.discriminative_clustering.search import Search
+from majorant.models.discriminative_clustering.contest import clustering_contest
+from majorant.models.discriminative_clustering.cost import ClusteringCost
 from majorant.models.discriminative_clustering.summary import clustering_summary
 from majorant.models.kernel_features import Embedding, FeatureMap, check_kernel, embedding
 from majorant.registry import ModelCard, register
 from majorant.results.certificate import Certificate
+from majorant.search.race import Found, Race
 from majorant.search.record import SearchReport, StartRecord
 from majorant.starts.ball import softened
 from majorant.starts.quadratic import PrincipalAxes, principal_axes
@@ -111,8 +111,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     max_iter : int, default=500
         Most iterations of the last descent of a start; those before it, after which starts are compared, are short.
     tol : float, default=1e-7
-        A descent has converged when an iteration, not one of the first three, lowers L by no more than
-        this, in nats.
+        A descent has converged when it can lower L by no more than this, in nats, as its last steps predict.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
@@ -244,20 +243,20 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
             shares = measure.weights / measure.total_weight
             embedded, scale = self._embedded(measure, shares, random)
             alpha = self._penalty(embedded.axes, scale)
-            problem = Problem(embedded.axes.coordinates, shares, self.n_clusters, alpha, self.n_jobs)
+            cost = ClusteringCost(embedded.axes.coordinates, shares, self.n_clusters, alpha, self.n_jobs)
             init = self.init if isinstance(self.init, str) else self._given(measure, weights, len(X))
-            search = Search(problem, embedded.axes, init, self.n_init, self.max_iter, self.tol, self.verbose, random)
-            run = search.find()
-            if not run.converged:
+            contest = clustering_contest(
+                cost, embedded.axes, init, self.n_init, tol=self.tol, max_iter=self.max_iter, random=random
+            )
+            found = Race(contest, self.verbose).find(random)
+            if not found.best.converged:
                 warnings.warn(
                     f"the fit did not converge in max_iter={self.max_iter} iterations: raise it, or tol",
                     ConvergenceWarning,
                     stacklevel=levels_to_user(),
                 )
-            if isinstance(self.init, str):
-                run = _heaviest_first(run, measure)
-            self._keep(X, measure, problem, embedded, scale, run)
-            self._keep_search(problem, embedded.axes, search)
+            self._keep(X, measure, cost, embedded, scale, found)
+            self._keep_search(cost, embedded.axes, found)
         return self
 
     def _check_parameters(self) -> None:
@@ -320,9 +319,17 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         mixed = total / total.sum(axis=1, keepdims=True)
         return np.asarray(np.maximum(mixed, 1e-12))
 
-    def _keep(self, X: Any, measure: Measure, problem: Problem, embedded: Embedding, scale: float, run: Run) -> None:
-        """The fitted attributes, in the units of X."""
-        coef, self.level_ = embedded.outward(run.theta)
+    def _keep(
+        self, X: Any, measure: Measure, cost: ClusteringCost, embedded: Embedding, scale: float, found: Found[Any]
+    ) -> None:
+        """The fitted attributes, in the units of X; the heaviest cluster first, equal ones by where they lie."""
+        theta = found.best.theta.theta[0]
+        p = np.exp(cost.predicted(theta))
+        weights, means = _means(p, measure)
+        if isinstance(self.init, str):
+            order = np.lexsort((*means.T[::-1], -weights))
+            theta, p, means = np.ascontiguousarray(theta[:, order]), p[:, order], means[order]
+        coef, self.level_ = embedded.outward(theta)
         for name in ("coef_", "dual_coef_", "landmarks_", "gamma_"):
             self.__dict__.pop(name, None)
         self.kernel_axes_ = embedded.to_features
@@ -335,24 +342,23 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
             if self.kernel == "rbf":
                 self.gamma_ = embedded.map.gamma
         size = float(np.sum(embedded.axes.deviations**2))
-        self.alpha_ = problem.alpha * square_unit(scale, size, float(np.sqrt(size)))
-        self.n_iter_ = len(run.path)
-        p = np.exp(run.log_p)
-        self.cluster_weights_ = np.einsum("n,nk->k", problem.shares, p)
+        self.alpha_ = cost.alpha * square_unit(scale, size, float(np.sqrt(size)))
+        self.n_iter_ = len(found.best.path)
+        self.cluster_weights_ = np.einsum("n,nk->k", cost.shares, p)
         self.n_active_clusters_ = int(np.count_nonzero(self.cluster_weights_ > ACTIVE_SHARE))
-        self.cluster_centers_ = measure.restore(_means(run, measure)[1])
-        self.information_ = _share(-run.loss, self.n_clusters)
+        self.cluster_centers_ = measure.restore(means)
+        self.information_ = _share(-found.best.objective, self.n_clusters)
         self.labels_ = self._scores(X).argmax(axis=1)
-        rows = [{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in run.path]
+        rows = [{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in found.best.path]
         self.trace_ = Trace(rows).scaled(1 / float(np.log(max(self.n_clusters, 2))))
 
-    def _keep_search(self, problem: Problem, axes: PrincipalAxes, search: Search) -> None:
+    def _keep_search(self, cost: ClusteringCost, axes: PrincipalAxes, found: Found[Any]) -> None:
         k = self.n_clusters
-        records = tuple(StartRecord(r.source, _share(-r.objective, k), r.n_iter, r.converged) for r in search.records)
+        records = tuple(StartRecord(r.source, _share(-r.objective, k), r.n_iter, r.converged) for r in found.records)
         with_dual = axes.scores.size <= MOST_CERTIFIED
-        bound = information_bound(axes, problem.shares, self.n_clusters, problem.alpha, with_dual=with_dual).bound
+        bound = information_bound(axes, cost.shares, k, cost.alpha, with_dual=with_dual).bound
         self.search_ = SearchReport(
-            records, OBJECTIVE, "max", proved_bound=_share(bound, k), note=search.note, bound_on=self._solution
+            records, OBJECTIVE, "max", proved_bound=_share(bound, k), note=found.note, bound_on=self._solution
         )
 
     @property
@@ -442,8 +448,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
             alpha = self.alpha_ * scale**2
             found = information_bound(axes, shares, self.n_clusters, alpha)
             log_p = self._scores(measure.restore(measure.points))
-            problem = Problem(axes.coordinates, shares, self.n_clusters, alpha)
-            free = problem.settled(log_p, log_p)
+            free = ClusteringCost(axes.coordinates, shares, self.n_clusters, alpha).settled(log_p, log_p)
         information = _share(-(free + self._penalty_of_fit()), self.n_clusters)
         return Certificate(
             _share(found.bound, self.n_clusters), information, found.method, OBJECTIVE, "max", self._solution
@@ -463,20 +468,11 @@ def _share(information: float, n_clusters: int) -> float:
     return information / float(np.log(n_clusters)) if n_clusters > 1 and abs(information) > ROUNDING else 0.0
 
 
-def _means(run: Run, measure: Measure) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _means(p: NDArray[np.float64], measure: Measure) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Weight and mean of the rows of each cluster; of one without rows, the mean by probabilities."""
-    p = np.exp(run.log_p)
     by = np.zeros_like(p)
-    by[np.arange(len(p)), run.labels] = measure.weights
+    by[np.arange(len(p)), p.argmax(axis=1)] = measure.weights
     weights = by.sum(axis=0)
     empty = weights == 0
     by[:, empty] = np.maximum(p[:, empty], 1e-300)
     return weights, np.einsum("nk,np->kp", by / by.sum(axis=0), measure.points)
-
-
-def _heaviest_first(run: Run, measure: Measure) -> Run:
-    """Clusters by the weight of their rows, equal ones by where they lie."""
-    weights, means = _means(run, measure)
-    order = np.lexsort((*means.T[::-1], -weights))
-    theta, log_xi, log_p = (np.ascontiguousarray(a[:, order]) for a in (run.theta, run.log_xi, run.log_p))
-    return replace(run, theta=theta, log_xi=log_xi, log_p=log_p)
