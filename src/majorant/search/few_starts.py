@@ -91,9 +91,9 @@ class FewStarts(Generic[Theta]):
         """No rule leaves any out."""
         return False
 
-    def features(self, theta: Theta) -> NDArray[np.float64]:
+    def features(self, thetas: Sequence[Theta]) -> NDArray[np.float64]:
         """Solutions of equal objective are taken for one."""
-        return np.zeros(1)
+        return np.zeros((len(thetas), 1))
 
     def shown(self, objective: float) -> float:
         """What is minimised."""
