@@ -35,7 +35,7 @@ from majorant.data.chunks import Block
 from majorant.engine.latents import tightest
 from majorant.engine.problem import View
 from majorant.models.latent_svm.family import LatentSVMFamily, Weights
-from majorant.solvers.structural_svm import SOLVERS
+from majorant.solvers.structural_svm import SOLVERS, BoundRequest
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
 
 LARGE = 50_000, 100, 32, 10
@@ -118,7 +118,7 @@ def solvers(path: Path, alphas: Sequence[float], with_bcfw: bool) -> None:
         for name in ("dcd", "cutting-plane", *(["bcfw"] if with_bcfw else [])):
             begin = time.process_time()
             most = 400 if name == "bcfw" else 1000
-            found = SOLVERS[name](problem, linear, shares, alpha=alpha, tol=1e-3, max_passes=most)
+            found = SOLVERS[name](BoundRequest(problem, linear, shares, alpha, max_passes=most))
             spent = time.process_time() - begin
             share = found.gap / found.objective
             print(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
 
 from majorant.solvers.simplex_qp import simplex_qp
-from majorant.solvers.structural_svm import SOLVERS, Plane, exact_pass
+from majorant.solvers.structural_svm import SOLVERS, BoundRequest, Plane, exact_pass
 
 
 @dataclass
@@ -63,7 +63,7 @@ def listed(seed: int, *, is_sparse: bool = False) -> tuple[Listed, NDArray[np.fl
 def test_solvers_reach_the_minimum_that_smooth_minimisation_brackets(name: str, alpha: float, is_sparse: bool) -> None:
     problem, linear, shares = listed(1, is_sparse=is_sparse)
     tol = 1e-3 if name == "bcfw" else 1e-7  # Frank-Wolfe steps shrink with the gap
-    found = SOLVERS[name](problem, linear, shares, alpha=alpha, tol=tol, max_passes=4000)
+    found = SOLVERS[name](BoundRequest(problem, linear, shares, alpha=alpha, tol=tol, max_passes=4000))
     assert found.converged
     assert found.objective == pytest.approx(problem.bound(found.w, linear, shares, alpha), rel=1e-12)
     lowest = minimum(problem, linear, shares, alpha)
@@ -94,12 +94,12 @@ def test_a_warm_start_on_another_linear_term_ends_where_a_cold_one_does(name: st
     problem, linear, shares = listed(2)
     other = shares @ problem.features[:, 1]
     solve = SOLVERS[name]
-    state = solve(problem, linear, shares, alpha=0.3).state
-    warm = solve(problem, other, shares, alpha=0.3, state=state)
-    cold = solve(problem, other, shares, alpha=0.3)
+    state = solve(BoundRequest(problem, linear, shares, alpha=0.3)).state
+    warm = solve(BoundRequest(problem, other, shares, alpha=0.3, state=state))
+    cold = solve(BoundRequest(problem, other, shares, alpha=0.3))
     assert warm.converged and cold.converged
     assert abs(warm.objective - cold.objective) <= 1e-3 * cold.objective
-    assert solve(problem, other, shares, alpha=0.3, state=warm.state).n_passes == 1
+    assert solve(BoundRequest(problem, other, shares, alpha=0.3, state=warm.state)).n_passes == 1
 
 
 @pytest.mark.parametrize("name", SOLVERS)
@@ -109,8 +109,8 @@ def test_other_shares_keep_the_state_valid(name: str) -> None:
     fold = np.where(np.arange(len(shares)) < 6, shares, 0.0)
     fold /= fold.sum()
     solve = SOLVERS[name]
-    part = solve(problem, fold @ problem.features[:, 0], fold, alpha=0.3)
-    whole = solve(problem, linear, shares, alpha=0.3, state=part.state)
+    part = solve(BoundRequest(problem, fold @ problem.features[:, 0], fold, alpha=0.3))
+    whole = solve(BoundRequest(problem, linear, shares, alpha=0.3, state=part.state))
     lowest = minimum(problem, linear, shares, 0.3)
     assert whole.converged
     assert whole.objective - whole.gap <= lowest + 1e-9 <= whole.objective + 2e-9

@@ -16,7 +16,7 @@ from majorant.data.chunks import Chunks
 from majorant.engine.loop import Solution
 from majorant.models.base import LatentVariableModel
 from majorant.search.record import StartRecord
-from majorant.solvers.structural_svm import BoundSolver, StructuralProblem
+from majorant.solvers.structural_svm import BoundRequest, BoundSolver, StructuralProblem
 
 ROUGH = 1e-2
 """Relative duality gap of a fit to a part of the samples."""
@@ -102,15 +102,9 @@ class MarginFamily:
         return replace(self, shares=np.where(mask, self.shares, 0.0), tol=max(self.tol, ROUGH))
 
     def solve(self, s: NDArray[np.float64], theta: Weights | None, data: Chunks) -> tuple[Weights, float]:
+        state = None if theta is None else theta.state
         found = self.solver(
-            self.problem,
-            s,
-            self.shares,
-            alpha=self.alpha,
-            tol=self.tol,
-            max_passes=self.max_passes,
-            state=None if theta is None else theta.state,
-            seed=self.seed,
+            BoundRequest(self.problem, s, self.shares, self.alpha, self.tol, self.max_passes, state, self.seed)
         )
         data.n_passes += found.n_passes
         lowest = found.objective - found.gap

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Block, Chunks
 from majorant.models.structural_svm.oracles import Oracles, Vector, digest
-from majorant.solvers.structural_svm import BoundSolver
+from majorant.solvers.structural_svm import BoundRequest, BoundSolver
 
 HEATS = (1.0, 4.0, 16.0)
 """Inverse temperatures at which latent values are drawn after a step, in units of one over the mean energy."""
@@ -131,14 +131,7 @@ class StructuralFamily:
         shares = self._shares(data)
         state = None if theta is None else theta.state
         found = self.solver(
-            self.oracles,
-            s,
-            shares,
-            alpha=self.alpha,
-            tol=self.tol,
-            max_passes=self.max_passes,
-            state=state,
-            seed=self.seed,
+            BoundRequest(self.oracles, s, shares, self.alpha, self.tol, self.max_passes, state, self.seed)
         )
         new = Theta(found.w, self._maxima(found.w), found.gap, found.state)
         data.n_passes += found.n_passes + 1

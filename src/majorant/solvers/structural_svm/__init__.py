@@ -1,9 +1,10 @@
-"""The convex bound of a structural SVM, solved by any of three solvers that share one contract (`problem`)."""
+"""Solvers of the convex bound of a structural SVM: a `BoundRequest` in, a `BoundSolution` out."""
 
 from majorant.solvers.structural_svm.cutting_plane import cutting_plane
 from majorant.solvers.structural_svm.descent import DualPlanes, PlaneCache, dual_coordinate_descent
 from majorant.solvers.structural_svm.frank_wolfe import block_frank_wolfe
 from majorant.solvers.structural_svm.problem import (
+    BoundRequest,
     BoundSolution,
     BoundSolver,
     Cut,
@@ -17,10 +18,11 @@ SOLVERS: dict[str, BoundSolver] = {
     "cutting-plane": cutting_plane,
     "bcfw": block_frank_wolfe,
 }
-"""By the names that estimators give them."""
+"""Solvers by the names that estimators use."""
 
 __all__ = [
     "SOLVERS",
+    "BoundRequest",
     "BoundSolution",
     "BoundSolver",
     "Cut",

@@ -1,15 +1,16 @@
-"""Dual coordinate descent: the dual variables of one sample at a time, on the planes that it was found to need."""
+"""Dual coordinate descent on the dual variables of one sample at a time, over its cached planes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant.solvers.structural_svm.cutting_plane import Cuts, cutting_plane
 from majorant.solvers.structural_svm.problem import (
+    BoundRequest,
     BoundSolution,
     Plane,
     Primal,
@@ -30,50 +31,49 @@ MOST_STEPS = 20
 
 
 class DualPlanes(Protocol):
-    """Planes of every sample with a convex combination of them: what dual coordinate descent works on.
+    """Planes of every sample with a convex combination of them, the dual variables.
 
-    `PlaneCache` is one for any problem; a problem with a quicker one of its own offers ``dual_planes()``.
+    `PlaneCache` works for any problem; a problem with a faster one of its own offers ``dual_planes()``.
     """
 
     def collect(self, w: Vector, shares: Vector) -> float:
-        """An exact pass, which adds the planes that it finds to those of the samples; the sum of their heights."""
+        """Run an exact pass that adds the planes it finds to those of the samples; returns the sum of their heights."""
         ...
 
     def covers(self, shares: Vector) -> bool:
-        """Whether every sample that has a share has a plane."""
+        """Whether every sample of positive share has a plane."""
         ...
 
     def mixture(self, shares: Vector) -> tuple[Vector, float]:
-        """Features and loss of the samples' combinations, summed with their shares."""
+        """Features and loss of the combinations, summed over samples with their shares."""
         ...
 
     def sweep(self, w: Vector, shares: Vector, order: NDArray[np.intp], alpha: float, *, online: bool) -> float:
-        """Coordinate steps on the samples in `order`, `w` in place; online: first the highest plane of each is added.
+        """Take coordinate steps on the samples in `order`, updating `w`; online: first add the highest plane of each.
 
-        Returns the sum over samples, with their shares, of how far the highest plane was above the lowest one in use.
+        Returns the weighted sum over samples of how far the highest plane was above the lowest one in use.
         """
         ...
 
 
 @dataclass
 class DualState:
-    """Where dual coordinate descent ended, and the cuts that took over from it, if they had to."""
+    """Planes at the end of dual coordinate descent, and the cuts if cutting planes took over."""
 
     planes: DualPlanes
     cuts: Cuts | None = None
 
 
 class PlaneCache:
-    """Planes of any problem, with their inner products."""
+    """Cached planes of any problem, with their inner products."""
 
     def __init__(self, problem: StructuralProblem) -> None:
         self._problem = problem
         self._planes: list[list[Plane]] = [[] for _ in range(problem.n_samples)]
         self._shares: list[Vector] = [np.zeros(0) for _ in range(problem.n_samples)]
         self._products: list[NDArray[np.float64]] = [np.zeros((0, 0)) for _ in range(problem.n_samples)]
-        self._rows: list[NDArray[np.float64] | None] = [
-            None
-        ] * problem.n_samples  # features, where all columns are held
+        # features of the planes, where they have all columns
+        self._rows: list[NDArray[np.float64] | None] = [None] * problem.n_samples
 
     def collect(self, w: Vector, shares: Vector) -> float:
         return exact_pass(self._problem, w, shares, self._add).value
@@ -101,7 +101,7 @@ class PlaneCache:
         planes, mu = self._planes[i], self._shares[i]
         if any(plane.key == known.key for known in planes):
             return
-        if len(planes) > 2 * (np.count_nonzero(mu) + 4):  # those without a share are left behind
+        if len(planes) > 2 * (np.count_nonzero(mu) + 4):  # planes of weight zero are dropped
             used = np.flatnonzero(mu)
             planes[:] = [planes[j] for j in used.tolist()]
             mu, self._products[i] = mu[used], self._products[i][np.ix_(used, used)]
@@ -116,7 +116,7 @@ class PlaneCache:
         self._rows[i] = np.array([p.features for p in planes]) if all(p.indices is None for p in planes) else None
 
     def _step(self, i: int, w: Vector, step: float) -> float:
-        """Pairwise steps on sample `i`: from the lowest plane in use to the highest one."""
+        """Take pairwise steps on sample `i`: from the lowest plane in use to the highest one."""
         planes, rows = self._planes[i], self._rows[i]
         scores = [plane.score(w) for plane in planes] if rows is None else self._scores(rows, planes, w)
         # Plain lists: there are few planes, and an array of them costs more to ask than to hold.
@@ -152,17 +152,7 @@ class PlaneCache:
         return [dot + plane.loss for dot, plane in zip(dots, planes, strict=True)]
 
 
-def dual_coordinate_descent(
-    problem: StructuralProblem,
-    linear: Vector,
-    shares: Vector,
-    *,
-    alpha: float,
-    tol: float = 1e-3,
-    max_passes: int = 1000,
-    state: Any = None,
-    seed: int = 0,
-) -> BoundSolution:
+def dual_coordinate_descent(request: BoundRequest) -> BoundSolution:
     r"""Minimise the bound of a structural SVM by coordinate ascent in its dual.
 
     .. math:: \max_{\mu}\; \sum_i c_i \sum_p \mu_{ip} \Delta_{ip} - \frac{\alpha}{2} |w|^2, \qquad
@@ -173,28 +163,6 @@ def dual_coordinate_descent(
     the planes found so far, which need no inference. After 20 passes, and as many as there are weights,
     cutting planes take over, the mixture of all planes being the first cut.
 
-    Parameters
-    ----------
-    problem : StructuralProblem
-    linear : ndarray of shape (dim,)
-        ``g``.
-    shares : ndarray of shape (n_samples,)
-        ``c``, not negative; a sample without one is not looked at.
-    alpha : float
-        Strength of the penalty, positive.
-    tol : float, default=1e-3
-        Stop at a gap of this share of the objective.
-    max_passes : int, default=1000
-        No epoch begins after so many passes.
-    state : DualState, optional
-        The state of an earlier solution on the same problem.
-    seed : int, default=0
-        Seed of the order in which samples are visited.
-
-    Returns
-    -------
-    BoundSolution
-
     References
     ----------
     .. [1] S. Lacoste-Julien, M. Jaggi, M. Schmidt, P. Pletscher, "Block-coordinate Frank-Wolfe optimization for
@@ -202,47 +170,39 @@ def dual_coordinate_descent(
     .. [2] A. Osokin, J.-B. Alayrac, I. Lukasewitz, P. Dokania, S. Lacoste-Julien, "Minding the gaps for block
        Frank-Wolfe optimization of structured SVMs", 2016: cached planes, pairwise steps.
     """
-    random = np.random.default_rng(seed)
+    problem, shares = request.problem, request.shares
+    random = np.random.default_rng(request.seed)
     units = np.flatnonzero(shares)
-    state = DualState(_new_planes(problem)) if state is None else state
-    planes: DualPlanes = state.planes
+    state: DualState = DualState(_new_planes(problem)) if request.state is None else request.state
+    planes = state.planes
     w = np.zeros(problem.dim)
-    best = Primal(linear, alpha, tol, w)
+    best = Primal(request, w)
     n_passes = 0
     while True:
         covered = planes.covers(shares)
         if covered:
             features, loss = planes.mixture(shares)
-            w = (linear - features) / alpha
+            w = request.minimiser(features)
             best.see_dual(w, loss)
         best.see(w, planes.collect(w, shares))
         n_passes += 1
-        if best.is_done or n_passes >= max_passes:
+        if best.is_done or n_passes >= request.max_passes:
             return best.solution(n_passes, state)
         if n_passes >= max(PATIENCE, problem.dim):
-            return _cut(problem, best, state, shares, max_passes, n_passes)
+            return _cut(best, state, n_passes)
         if not covered:
-            w = (linear - planes.mixture(shares)[0]) / alpha
-        _epoch(planes, w, shares, units, alpha, best, random)
+            w = request.minimiser(planes.mixture(shares)[0])
+        _epoch(planes, w, units, best, random)
         n_passes += 1
 
 
-def _cut(
-    problem: StructuralProblem, best: Primal, state: DualState, shares: Vector, max_passes: int, n_passes: int
-) -> BoundSolution:
-    """Cutting planes, from where the descent is."""
-    if state.cuts is None or not np.array_equal(state.cuts.shares, shares):
-        state.cuts = Cuts.none(problem.dim, shares)
-    state.cuts.add(*state.planes.mixture(shares))
-    found = cutting_plane(
-        problem,
-        best.linear,
-        shares,
-        alpha=best.alpha,
-        tol=best.tol,
-        max_passes=max(max_passes - n_passes, 1),
-        state=state.cuts,
-    )
+def _cut(best: Primal, state: DualState, n_passes: int) -> BoundSolution:
+    """Continue with cutting planes, from the mixture of all planes."""
+    request = best.request
+    if state.cuts is None or not np.array_equal(state.cuts.shares, request.shares):
+        state.cuts = Cuts.none(request.problem.dim, request.shares)
+    state.cuts.add(*state.planes.mixture(request.shares))
+    found = cutting_plane(replace(request, max_passes=max(request.max_passes - n_passes, 1), state=state.cuts))
     best.objectives += [min(value, best.objective) for value in found.objectives]
     best.dual = max(best.dual, found.objective - found.gap)
     if found.objective < best.objective:
@@ -256,16 +216,9 @@ def _new_planes(problem: StructuralProblem) -> DualPlanes:
     return planes
 
 
-def _epoch(
-    planes: DualPlanes,
-    w: Vector,
-    shares: Vector,
-    units: NDArray[np.intp],
-    alpha: float,
-    best: Primal,
-    random: np.random.Generator,
-) -> None:
-    """An online pass, and passes over the cached planes until those promise little against the gap that is left."""
+def _epoch(planes: DualPlanes, w: Vector, units: NDArray[np.intp], best: Primal, random: np.random.Generator) -> None:
+    """Run an online pass, then passes over the cached planes until they promise little against the remaining gap."""
+    shares, alpha = best.request.shares, best.request.alpha
     planes.sweep(w, shares, random.permutation(units), alpha, online=True)
     enough = max(0.1 * best.allowed, 0.5 * best.gap if np.isfinite(best.gap) else 0.0)
     for _ in range(CACHED_PASSES):

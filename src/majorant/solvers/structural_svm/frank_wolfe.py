@@ -1,16 +1,21 @@
-"""Block-coordinate Frank-Wolfe: one sample at a time moves towards its highest plane."""
+"""Block-coordinate Frank-Wolfe: each step moves one sample towards its highest plane."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from majorant.solvers.structural_svm.problem import BoundSolution, Primal, StructuralProblem, Vector, exact_pass
+from majorant.solvers.structural_svm.problem import (
+    BoundRequest,
+    BoundSolution,
+    Primal,
+    StructuralProblem,
+    Vector,
+    exact_pass,
+)
 
 
 class _Mixtures:
-    """The mixture of planes of every sample, as its features and its loss."""
+    """Features and loss of the mixture of planes of each sample."""
 
     def __init__(self, n_samples: int, dim: int) -> None:
         self.features = np.zeros((n_samples, dim))
@@ -18,44 +23,36 @@ class _Mixtures:
         self.is_begun = np.zeros(n_samples, dtype=bool)
 
 
-def block_frank_wolfe(
-    problem: StructuralProblem,
-    linear: Vector,
-    shares: Vector,
-    *,
-    alpha: float,
-    tol: float = 1e-3,
-    max_passes: int = 1000,
-    state: Any = None,
-    seed: int = 0,
-) -> BoundSolution:
+def block_frank_wolfe(request: BoundRequest) -> BoundSolution:
     """Minimise the bound of a structural SVM by block-coordinate Frank-Wolfe steps with exact line search.
 
-    It keeps one vector of length `dim` a sample. Parameters and result are those of `dual_coordinate_descent`.
+    Memory: one vector of length `dim` for each sample.
 
     References
     ----------
     .. [1] S. Lacoste-Julien, M. Jaggi, M. Schmidt, P. Pletscher, "Block-coordinate Frank-Wolfe optimization for
        structural SVMs", 2013, algorithm 4.
     """
-    random = np.random.default_rng(seed)
+    problem, shares = request.problem, request.shares
+    random = np.random.default_rng(request.seed)
+    state = request.state
     mixtures: _Mixtures = _Mixtures(problem.n_samples, problem.dim) if state is None else state
-    best = Primal(linear, alpha, tol, np.zeros(problem.dim))
+    best = Primal(request, np.zeros(problem.dim))
     units = np.flatnonzero(shares)
     w = best.w
     n_passes = 0
     while True:
         if mixtures.is_begun[units].all():
             # Not a matrix product: the sums of one depend on the number of threads that BLAS may use.
-            w = (linear - np.einsum("i,ij->j", shares, mixtures.features)) / alpha
+            w = request.minimiser(np.einsum("i,ij->j", shares, mixtures.features))
             best.see_dual(w, float(np.sum(shares * mixtures.losses)))
         best.see(w, exact_pass(problem, w, shares).value)
         n_passes += 1
-        if best.is_done or n_passes >= max_passes:
+        if best.is_done or n_passes >= request.max_passes:
             return best.solution(n_passes, mixtures)
-        w = (linear - np.einsum("i,ij->j", shares, mixtures.features)) / alpha
+        w = request.minimiser(np.einsum("i,ij->j", shares, mixtures.features))
         for i in random.permutation(units).tolist():
-            _step(problem, mixtures, i, w, float(shares[i]) / alpha)
+            _step(problem, mixtures, i, w, float(shares[i]) / request.alpha)
         n_passes += 1
 
 

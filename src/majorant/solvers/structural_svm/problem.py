@@ -1,4 +1,4 @@
-"""The convex bound of a structural SVM: what a problem offers, what a solver returns."""
+"""Convex bound of a structural SVM: problem, request and solution."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Plane:
-    """One output of one sample: a piece ``<w, features> + loss`` of its loss-augmented maximum.
+    """Plane ``<w, features> + loss`` of one output of one sample, a piece of its loss-augmented maximum.
 
     Attributes
     ----------
     loss : float
-        What this output costs where the sample's own label is the right one.
+        Loss of this output for the label of the sample.
     features : ndarray
         Joint features, of all `dim` columns or of those named by `indices`.
     key : hashable
@@ -60,7 +60,7 @@ class Plane:
 
 
 class StructuralProblem(Protocol):
-    r"""Samples, each with a set of outputs too large to be listed, of which the worst can be found.
+    r"""Samples with loss-augmented inference: the highest plane of each can be found.
 
     A solver minimises, for given shares :math:`c_i` and a given vector `g`,
 
@@ -70,7 +70,7 @@ class StructuralProblem(Protocol):
     the bound of a latent structural SVM with :math:`g = \sum_i c_i \phi(x_i, y_i, z_i)`. Other latent values change `g`
     alone, so dual variables and cuts stay what they are from one bound to the next.
 
-    A problem may also offer ``exact_pass(w, shares) -> Cut`` where it has a quicker way than a loop over samples.
+    A problem may also offer ``exact_pass(w, shares) -> Cut`` if it has a faster way than a loop over samples.
     """
 
     @property
@@ -82,13 +82,13 @@ class StructuralProblem(Protocol):
         ...
 
     def augmented(self, i: int, w: Vector) -> Plane:
-        """The plane of sample `i` that is highest at `w`."""
+        """Highest plane of sample `i` at `w`."""
         ...
 
 
 @dataclass(frozen=True)
 class Cut:
-    """One exact pass: the sum over samples of the planes that are highest at `w`, times the samples' shares.
+    """Sum over samples of the highest planes at `w`, weighted with the samples' shares.
 
     Attributes
     ----------
@@ -103,18 +103,55 @@ class Cut:
     loss: float
 
 
+@dataclass(frozen=True)
+class BoundRequest:
+    """A bound to minimise, and how accurately.
+
+    Attributes
+    ----------
+    problem : StructuralProblem
+    linear : ndarray of shape (dim,)
+        ``g``.
+    shares : ndarray of shape (n_samples,)
+        ``c``, not negative; samples with share zero are skipped.
+    alpha : float
+        Strength of the penalty, positive.
+    tol : float, default=1e-3
+        Relative duality gap at which to stop.
+    max_passes : int, default=1000
+        No round begins after so many passes over the samples.
+    state : object, optional
+        State of an earlier solution of the same solver on the same problem.
+    seed : int, default=0
+        Seed of the order in which samples are visited.
+    """
+
+    problem: StructuralProblem
+    linear: Vector
+    shares: Vector
+    alpha: float
+    tol: float = 1e-3
+    max_passes: int = 1000
+    state: Any = None
+    seed: int = 0
+
+    def minimiser(self, features: Vector) -> Vector:
+        r"""Minimiser of the bound whose maxima are replaced by one plane: :math:`(g - \phi) / \alpha`."""
+        return (self.linear - features) / self.alpha
+
+
 Visit = Callable[[int, Plane], None]
 
 
 def exact_pass(problem: StructuralProblem, w: Vector, shares: Vector, visit: Visit | None = None) -> Cut:
-    """The cut at `w`; `visit` sees the plane of every sample that has a share.
+    """Compute the cut at `w`; `visit` is called with the plane of every sample of positive share.
 
     Parameters
     ----------
     problem : StructuralProblem
     w : ndarray of shape (dim,)
     shares : ndarray of shape (n_samples,)
-        Samples without one are not looked at.
+        Samples with share zero are skipped.
     visit : callable, optional
     """
     quicker = getattr(problem, "exact_pass", None)
@@ -135,7 +172,7 @@ def exact_pass(problem: StructuralProblem, w: Vector, shares: Vector, visit: Vis
 
 @dataclass(frozen=True)
 class BoundSolution:
-    """What a solver of the bound found.
+    """Solution of a bound.
 
     Attributes
     ----------
@@ -150,8 +187,8 @@ class BoundSolution:
     converged : bool
         Whether the gap is within the tolerance.
     state : object
-        Dual variables and planes, or cuts: where the next call of the same solver begins, whatever `linear` and
-        `shares` are then. The call changes it.
+        Dual variables and planes, or cuts, from which the next call of the same solver begins, for any `linear` and
+        `shares`. The call changes it.
     objectives : list of float
         The lowest objective after each exact pass.
     """
@@ -167,11 +204,9 @@ class BoundSolution:
 
 @dataclass
 class Primal:
-    """The best point so far of one solver's run, and how far it may be from the minimum."""
+    """Best point of one run of a solver so far, with its duality gap."""
 
-    linear: Vector
-    alpha: float
-    tol: float
+    request: BoundRequest
     w: Vector
     objective: float = np.inf
     dual: float = -np.inf
@@ -179,8 +214,9 @@ class Primal:
     objectives: list[float] = field(default_factory=list)
 
     def see(self, w: Vector, value: float) -> None:
-        """A point, and the sum of the loss-augmented maxima there."""
-        size, product = self.alpha / 2 * float(np.sum(w * w)), float(np.sum(w * self.linear))
+        """Record a point and the sum of the loss-augmented maxima there."""
+        alpha, linear = self.request.alpha, self.request.linear
+        size, product = alpha / 2 * float(np.sum(w * w)), float(np.sum(w * linear))
         objective = size + value - product
         self.rounding = 64 * float(np.finfo(np.float64).eps) * (size + abs(value) + abs(product))
         if objective < self.objective:
@@ -188,8 +224,8 @@ class Primal:
         self.objectives.append(self.objective)
 
     def see_dual(self, w: Vector, loss: float) -> None:
-        """The dual value of a mixture of planes of this loss, whose point is `w`."""
-        self.dual = max(self.dual, loss - self.alpha / 2 * float(np.sum(w * w)))
+        """Record the dual value of a mixture of planes with this loss and the minimiser `w`."""
+        self.dual = max(self.dual, loss - self.request.alpha / 2 * float(np.sum(w * w)))
 
     @property
     def gap(self) -> float:
@@ -197,8 +233,8 @@ class Primal:
 
     @property
     def allowed(self) -> float:
-        """The gap at which to stop."""
-        return max(self.tol * abs(self.objective), self.rounding) if self.objectives else 0.0
+        """Gap at which to stop."""
+        return max(self.request.tol * abs(self.objective), self.rounding) if self.objectives else 0.0
 
     @property
     def is_done(self) -> bool:
@@ -208,18 +244,5 @@ class Primal:
         return BoundSolution(self.w, self.objective, self.gap, n_passes, self.is_done, state, self.objectives)
 
 
-class BoundSolver(Protocol):
-    """A way to minimise the bound: `dual_coordinate_descent`, `cutting_plane`, `block_frank_wolfe`."""
-
-    def __call__(
-        self,
-        problem: StructuralProblem,
-        linear: Vector,
-        shares: Vector,
-        *,
-        alpha: float,
-        tol: float = 1e-3,
-        max_passes: int = 1000,
-        state: Any = None,
-        seed: int = 0,
-    ) -> BoundSolution: ...
+BoundSolver = Callable[[BoundRequest], BoundSolution]
+"""Minimises a bound: `dual_coordinate_descent`, `cutting_plane` or `block_frank_wolfe`."""
