@@ -34,7 +34,7 @@ import majorant as mj
 from majorant.data.chunks import Block
 from majorant.engine.latents import tightest
 from majorant.engine.problem import View
-from majorant.models.latent_svm.family import LatentSVMFamily, Weights
+from majorant.models.margin import MarginFamily, Weights
 from majorant.solvers.structural_svm import SOLVERS, BoundRequest
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
 
@@ -138,7 +138,7 @@ def large(n: int, width: int, d: int, n_classes: int) -> None:
     print(f"{n} samples, {width} regions, {d} features, {n_classes} classes: {size:.0f} MiB; process {peak():.0f} MiB")
     bags = BagSet(X.reshape(n * width, d), np.arange(n) * width, np.full(n, width), y, n_classes)
     shares = np.full(n, 1 / n)
-    family = LatentSVMFamily(BagProblem(bags, 1 - np.eye(n_classes)), shares, 0.01, SOLVERS["dcd"], 1e-3, 0)
+    family = MarginFamily(BagProblem(bags, 1 - np.eye(n_classes)), shares, 0.01, SOLVERS["dcd"], 1e-3, 0)
     theta = Weights(0.1 * random.normal(size=family.problem.dim), 0.0, 0.0)
     data, policy = bags.chunks(shares), mj.GibbsLimit()
 

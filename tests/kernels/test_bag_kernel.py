@@ -202,10 +202,10 @@ def test_mixtures_are_weighted_sums_of_joint_features(
 
 def test_soft_sums_are_weighted_joint_features() -> None:
     at = case(7, 3, 1, np.float64, False)
-    within = np.random.default_rng(2).random((4, at.bags.width))
-    within[np.arange(at.bags.width) >= at.bags.counts[4:8, None]] = 0
-    rows = np.minimum(np.arange(at.bags.width), at.bags.counts[4:8, None] - 1).astype(np.int32)
-    labels = np.repeat(at.bags.codes[4:8, None], at.bags.width, axis=1)
+    within = np.random.default_rng(2).random((4, at.bags.n_states))
+    within[np.arange(at.bags.n_states) >= at.bags.counts[4:8, None]] = 0
+    rows = np.minimum(np.arange(at.bags.n_states), at.bags.counts[4:8, None] - 1).astype(np.int32)
+    labels = np.repeat(at.bags.codes[4:8, None], at.bags.n_states, axis=1)
     found = at.bags.sums(slice(4, 8), at.shares[4:8], labels, rows, within).reshape(at.w.shape)
     expected = np.zeros_like(at.w)
     for j, i in enumerate(range(4, 8)):

@@ -15,8 +15,8 @@ from sklearn.feature_extraction.image import grid_to_graph
 
 import majorant as mj
 from majorant.models.bag_of_words import search
-from majorant.models.bag_of_words.family import BagOfWordsFamily
 from majorant.models.bag_of_words.starts import FirstParts, coherent, discover, first_parts
+from majorant.models.margin import MarginFamily
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
 
@@ -158,17 +158,17 @@ def test_bounds_fall_under_every_policy(policy: Any, init: str) -> None:
     assert fitted.objective_ <= np.nanmin(fitted.trace_["objective"]) + 1e-12
 
 
-def family(X: NDArray[np.float64], y: NDArray[np.intp], shares: NDArray[np.float64]) -> BagOfWordsFamily:
+def family(X: NDArray[np.float64], y: NDArray[np.intp], shares: NDArray[np.float64]) -> MarginFamily:
     n, m = len(X), SIDE * SIDE
     grids = GridSet(X.reshape(n * m, D), np.arange(n, dtype=np.int64) * m, m, y.astype(np.int32), 3, P)
-    return BagOfWordsFamily(GridProblem(grids, 1.0 - np.eye(3)), shares, 0.3, SOLVERS["dcd"], 1e-3, 0)
+    return MarginFamily(GridProblem(grids, 1.0 - np.eye(3)), shares, 0.3, SOLVERS["dcd"], 1e-3, 0)
 
 
 def test_energies_statistics_and_the_fused_pass_agree() -> None:
     X, y, _ = planted()
     shares = np.random.default_rng(1).uniform(1, 2, N)
     of = family(X, y, shares / shares.sum())
-    data = of.problem.grids.regions(of.shares)
+    data = of.problem.samples.units(of.shares)
     (block,) = data.source.blocks()
     z = np.random.default_rng(2).integers(0, P, N * SIDE * SIDE).astype(np.int32)
     theta, value = of.solve(of.statistics(block, z, None), None, data)
@@ -191,7 +191,7 @@ def test_a_restricted_family_is_that_of_its_images() -> None:
     whole, alone = family(X, y, shares), family(X[mask], y[mask], shares[mask])
     restricted = whole.restricted(np.repeat(mask, SIDE * SIDE))
     z = np.random.default_rng(2).integers(0, P, (N, SIDE * SIDE)).astype(np.int32)
-    data, others = whole.problem.grids.regions(shares), alone.problem.grids.regions(shares[mask])
+    data, others = whole.problem.samples.units(shares), alone.problem.samples.units(shares[mask])
     s = data.map_sum(lambda block: restricted.statistics(block, z.ravel()[block.at], None))
     expected = others.map_sum(lambda block: alone.statistics(block, z[mask].ravel()[block.at], None))
     np.testing.assert_allclose(s, expected, atol=1e-14)
@@ -205,13 +205,13 @@ def test_folds_hold_whole_images() -> None:
     of = family(X, y, np.full(N, 1 / N))
     seen: list[NDArray[Any]] = []
 
-    class Watched(BagOfWordsFamily):
+    class Watched(MarginFamily):
         def restricted(self, mask: NDArray[np.bool_]) -> Any:
             seen.append(mask.reshape(N, -1))
             return super().restricted(mask)
 
     watched = Watched(of.problem, of.shares, of.alpha, of.solver, of.tol, of.seed)
-    data = of.problem.grids.regions(of.shares)
+    data = of.problem.samples.units(of.shares)
     (block,) = data.source.blocks()
     z = np.zeros(N * SIDE * SIDE, dtype=np.int32)
     theta, _ = of.solve(of.statistics(block, z, None), None, data)

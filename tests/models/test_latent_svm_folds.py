@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import majorant as mj
-from majorant.models.latent_svm.family import LatentSVMFamily
+from majorant.models.margin import MarginFamily
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
 
@@ -26,8 +26,8 @@ def bags(seed: int, mask: Any = slice(None)) -> tuple[BagSet, Any]:
     return BagSet(np.ascontiguousarray(X.reshape(n * WIDTH, D)), starts, counts, codes, 3), codes
 
 
-def family(bag_set: BagSet, shares: Any) -> LatentSVMFamily:
-    return LatentSVMFamily(BagProblem(bag_set, 1.0 - np.eye(3)), shares, 0.1, SOLVERS["dcd"], 1e-2, 0)
+def family(bag_set: BagSet, shares: Any) -> MarginFamily:
+    return MarginFamily(BagProblem(bag_set, 1.0 - np.eye(3)), shares, 0.1, SOLVERS["dcd"], 1e-2, 0)
 
 
 def test_a_restricted_family_is_that_of_its_units() -> None:

@@ -12,11 +12,14 @@ from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from majorant._validation import levels_to_user
-from majorant.data.chunks import Chunks
+from majorant.data.chunks import Block, Chunks
+from majorant.engine.latents import Latent
 from majorant.engine.loop import Solution
+from majorant.engine.problem import Bound
 from majorant.models.base import LatentVariableModel
 from majorant.search.record import StartRecord
-from majorant.solvers.structural_svm import BoundRequest, BoundSolver, StructuralProblem
+from majorant.solvers.structural_svm import BoundRequest, BoundSolver
+from majorant.solvers.structural_svm.planes import NativeProblem
 
 ROUGH = 1e-2
 """Relative duality gap of a fit to a part of the samples."""
@@ -65,29 +68,33 @@ class Found:
 
 @dataclass
 class MarginFamily:
-    r"""A latent structural SVM at temperature zero, whose bounds are convex programmes.
+    r"""Latent structural SVM on kernels, at temperature zero; its bounds are convex.
 
     .. math:: F(w) = \frac{\alpha}{2} |w|^2 + \sum_i c_i \Bigl[ \max_{y, z} \bigl(\langle w, \phi(x_i, y, z) \rangle +
               \Delta(y_i, y)\bigr) - \max_z \langle w, \phi(x_i, y_i, z) \rangle \Bigr]
 
-    Statistics are the sum of joint features of the latent values.
+    Statistics are the sum of joint features of the latent values; the problem has the energies. Units are the latent
+    values, those of a sample together: bounds are those of whole samples.
 
     Parameters
     ----------
-    problem : StructuralProblem
+    problem : NativeProblem
     shares : ndarray of shape (n_samples,)
         Weights of the samples in the objective; they sum to one.
     alpha : float
+        Strength of the penalty.
     solver : BoundSolver
     tol : float
         Relative duality gap of each bound.
     seed : int
+        Seed of the order in which the solver visits samples.
     slack : float
+        Rounding error of the objective.
     max_passes : int
-        Passes that the solver may take on one bound.
+        Largest number of passes of the solver on one bound.
     """
 
-    problem: StructuralProblem
+    problem: NativeProblem[Any]
     shares: NDArray[np.float64]
     alpha: float
     solver: BoundSolver
@@ -97,9 +104,34 @@ class MarginFamily:
     max_passes: int = 1000
     beta: float = np.inf
 
+    def __post_init__(self) -> None:
+        self.n_states = self.problem.samples.n_states
+        self.together = int(np.prod(self.problem.samples.latent_shape, dtype=int))
+
     def restricted(self, mask: NDArray[np.bool_]) -> Self:
-        """The same for the samples of a mask, to a rough gap: such a fit is only to judge the others."""
-        return replace(self, shares=np.where(mask, self.shares, 0.0), tol=max(self.tol, ROUGH))
+        """The family of the samples of a mask, with a coarse gap: such fits only judge the other samples."""
+        of_sample = mask.reshape(len(self.shares), -1)[:, 0]
+        return replace(self, shares=np.where(of_sample, self.shares, 0.0), tol=max(self.tol, ROUGH))
+
+    def _at(self, block: Block) -> slice:
+        """Samples of a block of units."""
+        return slice(block.at.start // self.together, block.at.stop // self.together)
+
+    def energies(self, theta: Weights, block: Block) -> NDArray[np.float64]:
+        return self.problem.energies(self._at(block), theta.w)
+
+    def statistics(self, block: Block, q: Latent, theta: Weights | None) -> NDArray[np.float64]:
+        samples, at = self.problem.samples, self._at(block)
+        if q.ndim > 1:
+            return np.asarray(samples.expected_sums(at, self.shares[at], q))
+        latent = q.astype(np.int32, copy=False).reshape(-1, *samples.latent_shape)
+        return np.asarray(samples.sums(at, self.shares[at], samples.codes[at], latent))
+
+    def tight_pass(self, theta: Weights, block: Block) -> tuple[float, Bound]:
+        samples, at = self.problem.samples, self._at(block)
+        shares = self.shares[at]
+        loss, latent = self.problem.tightest(at, theta.w, shares)
+        return loss, Bound(samples.sums(at, shares, samples.codes[at], latent), 0.0, 0.0)
 
     def solve(self, s: NDArray[np.float64], theta: Weights | None, data: Chunks) -> tuple[Weights, float]:
         state = None if theta is None else theta.state

@@ -22,7 +22,7 @@ from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.bag_of_words.images import Images, read_images, unit_positions
 from majorant.models.bag_of_words.search import BagOfWordsSearch
-from majorant.models.bag_of_words.starts import NAMED, own_parts
+from majorant.models.bag_of_words.starts import NAMED
 from majorant.models.bag_of_words.summary import bag_of_words_summary
 from majorant.models.latent_svm.bags import canonical_order
 from majorant.models.margin import (
@@ -328,9 +328,9 @@ class ReconfigurableBagOfWords(MarginClassifier):
         )
 
     def _keep(self, problem: GridProblem, images: Images, found: Found) -> None:
-        filters, table = problem.grids.split(found.solution.theta.w)
+        filters, table = problem.samples.split(found.solution.theta.w)
         self.part_filters_ = filters.copy()
-        self.table_ = problem.grids.scale * table.reshape(len(self.classes_), *images.shape, self.n_parts)
+        self.table_ = problem.samples.scale * table.reshape(len(self.classes_), *images.shape, self.n_parts)
         self._keep_end(found)
         note = "" if self.n_init > 1 else "A larger n_init adds starts."
         self.search_ = SearchReport(found.records, "objective", "min", note=note)
@@ -348,8 +348,8 @@ class ReconfigurableBagOfWords(MarginClassifier):
         best, _, parts = self._scores(images, np.maximum(codes, 0))
         parts[codes < 0] = -1
         self.latent_ = parts.reshape(len(images), *images.shape).astype(np.intp)
-        self._keep_confusion(best, problem.grids.codes, merged, positions)
-        end = own_parts(problem, found.solution.theta.w, self.n_jobs)
+        self._keep_confusion(best, problem.samples.codes, merged, positions)
+        end = problem.own_latent(found.solution.theta.w)
         self.changed_ = float(np.sum(merged * (end != found.first).mean(axis=1)) / merged.sum())
 
     def _warn(self, images: Images, solution: Solution[Weights]) -> None:
@@ -375,7 +375,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
             best[block.at], label[block.at], parts[block.at], _ = grids.infer(block.at, w, no_cost, given)
             return 0
 
-        grids.chunks(self.n_jobs).map_sum(visit)
+        grids.chunks(n_jobs=self.n_jobs).map_sum(visit)
         return best, label, parts
 
     def _read(self, X: Any) -> Images:

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, GibbsLimit
-from majorant.models.bag_of_words.family import BagOfWordsFamily
 from majorant.models.bag_of_words.starts import ANNEALED, ONLY, RANDOM, FirstParts, first_parts, nearest_means
-from majorant.models.margin import Found, Weights, vanishes
+from majorant.models.margin import Found, MarginFamily, Weights, vanishes
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.grids import GridProblem
 from majorant.starts.restarts import Start, best_of
@@ -57,11 +56,9 @@ class BagOfWordsSearch:
             (rows, columns) of the grid.
         seed : int
         """
-        grids = problem.grids
-        family = BagOfWordsFamily(
-            problem, shares, self.alpha, SOLVERS["dcd"], 0.5 * self.tol, seed, self._slack(problem)
-        )
-        data = grids.regions(shares, self.n_jobs)
+        grids = problem.samples
+        family = MarginFamily(problem, shares, self.alpha, SOLVERS["dcd"], 0.5 * self.tol, seed, self._slack(problem))
+        data = grids.units(shares, self.n_jobs)
         starts: list[FirstParts] = []
 
         def begun() -> Iterator[Start]:
@@ -113,12 +110,8 @@ class BagOfWordsSearch:
         return Found(solution, records, starts[best].parts, n_passes + sum(first.n_passes for first in starts))
 
     def _slack(self, problem: GridProblem) -> float:
-        """What rounding may add: a share of the largest score that weights below the objective at zero can give."""
-        grids, largest = problem.grids, float(problem.cost.max())
-        rows = grids.rows
-        longest = float(np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64).max(initial=0.0)))
-        size = grids.n_regions * np.hypot(longest, grids.scale)
-        reach = np.sqrt(2 * largest / self.alpha) * max(size, 1e-150)
+        """Rounding error of the objective."""
+        rows, largest, reach = problem.samples.rows, float(problem.cost.max()), problem.reach(self.alpha)
         if reach * np.finfo(np.float64).eps > LOST * largest:
             raise ValueError(
                 f"X holds {np.abs(rows).max():.0e}: beside alpha={self.alpha:g} the rounding of a score outweighs "

@@ -154,7 +154,7 @@ def first_parts(
         That of random parts and of k-means. The first annealed start is one and the same.
     n_jobs : int, optional
     """
-    grids = problem.grids
+    grids = problem.samples
     size = len(grids), grids.n_regions
     if grids.n_parts == 1:
         yield FirstParts(ONLY, np.zeros(size, dtype=np.int32))
@@ -183,7 +183,7 @@ def annealed_parts(
     Parts may be interchanged, and at a high temperature all are alike: before every temperature their filters are moved
     a little towards the clusters of k-means. A region is one of many, so its share of a score is, and temperatures are.
     """
-    grids = problem.grids
+    grids = problem.samples
     found = discover(grids, shares, seed, n_jobs)
     nudge = np.zeros(grids.dim)
     grids.split(nudge)[0][:] = NUDGE * (found.centres - found.mean)
@@ -195,12 +195,4 @@ def annealed_parts(
         unit=float(problem.cost.max()),
         nudge=nudge,
     )
-    return FirstParts(ANNEALED, own_parts(problem, w, n_jobs), n_passes + 1)
-
-
-def own_parts(problem: GridProblem, w: NDArray[np.float64], n_jobs: int | None) -> NDArray[np.int32]:
-    """The best parts of every image for its own class: one pass."""
-    grids = problem.grids
-    return grids.chunks(n_jobs).map_rows(
-        lambda block: grids.infer(block.at, w, problem.cost, grids.codes[block.at])[2], (grids.n_regions,), np.int32
-    )
+    return FirstParts(ANNEALED, problem.own_latent(w), n_passes + 1)

@@ -23,7 +23,7 @@ from majorant.data.chunks import Block
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.latent_svm.bags import Samples, canonical_order, read_samples
-from majorant.models.latent_svm.search import NAMED, LatentSVMSearch, own_regions
+from majorant.models.latent_svm.search import NAMED, LatentSVMSearch
 from majorant.models.latent_svm.summary import latent_svm_summary
 from majorant.models.margin import (
     Found,
@@ -335,18 +335,18 @@ class LatentSVC(MarginClassifier):
 
     def _keep(self, problem: BagProblem, found: Found) -> None:
         solution = found.solution
-        w = solution.theta.w.reshape(problem.bags.shape)[problem.bags.first :]
+        w = solution.theta.w.reshape(problem.samples.shape)[problem.samples.first :]
         self.coef_ = np.ascontiguousarray(w[:, :-1])
-        self.intercept_ = w[:, -1] * problem.bags.bias
+        self.intercept_ = w[:, -1] * problem.samples.bias
         self._keep_end(found)
         # of a convex problem: where every sample has one region, the last bound is the objective itself
-        lowest = solution.objective - solution.theta.gap if problem.bags.width == 1 else None
+        lowest = solution.objective - solution.theta.gap if problem.samples.n_states == 1 else None
         note = self._note(problem)
         self.search_ = SearchReport(found.records, "objective", "min", proved_bound=lowest, note=note)
 
     def _note(self, problem: BagProblem) -> str:
         """What one start says, and how to get others."""
-        if problem.bags.width == 1:
+        if problem.samples.n_states == 1:
             return "Every sample has one region: the problem is convex."
         if self.n_init > 1:
             return ""
@@ -368,8 +368,8 @@ class LatentSVC(MarginClassifier):
         rows = np.arange(len(samples))
         known = codes >= 0
         self.latent_ = np.where(known, where[rows, self._region_class(np.maximum(codes, 0))], -1).astype(np.intp)
-        self._keep_confusion(best, problem.bags.codes, merged, positions)
-        end = own_regions(problem.bags, found.solution.theta.w, self.n_jobs)
+        self._keep_confusion(best, problem.samples.codes, merged, positions)
+        end = problem.own_latent(found.solution.theta.w)
         self.changed_ = float(np.sum(merged * (end != found.first)) / merged.sum())
         self.n_regions_ = int(samples.counts[positions >= 0].sum())
 

@@ -1,23 +1,24 @@
-"""Bags of rows as a structural problem: an output is a label and the row of the bag on which it is scored."""
+"""Bags of rows as a structural problem: an output is a label and a row of the bag."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant import _kernels
-from majorant.data.chunks import Block, Chunks, block_rows
-from majorant.solvers.structural_svm.planes import NativePlanes
-from majorant.solvers.structural_svm.problem import Cut, Plane, Vector
+from majorant.data.chunks import Chunks, block_rows
+from majorant.solvers.nearest import row_squares
+from majorant.solvers.structural_svm.planes import Codes, Highest, NativeProblem
+from majorant.solvers.structural_svm.problem import Plane, Vector
 
 
 @dataclass(frozen=True)
 class BagSet:
-    """Bags of the rows of a stack, with a class each, and one vector of weights a class.
+    """Bags of rows, each of a class, and weights with a row for each class.
 
     Attributes
     ----------
@@ -26,12 +27,12 @@ class BagSet:
     starts, counts : ndarray of shape (n_bags,) of int64
         Bag `i` has the rows from ``starts[i]`` on, ``counts[i]`` of them, at least one. Bags may lie in any order.
     codes : ndarray of shape (n_bags,) of int32
-        Class of each bag, by number.
+        Number of the class of each bag.
     n_classes : int
     first : int
-        Classes before it have no weights: their score is 0.
+        First class with weights; the score of those before it is 0.
     bias : float
-        Value of the constant column behind the others.
+        Value of the constant feature, which comes last.
     """
 
     rows: Any
@@ -58,45 +59,69 @@ class BagSet:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Shape of the weights: a row for each class, the weight of the constant column last."""
+        """Shape of the weights: a row for each class, the weight of the constant feature last."""
         return self.n_classes, self.rows.shape[1] + 1
 
     @property
-    def width(self) -> int:
+    def latent_shape(self) -> tuple[int, ...]:
+        return ()
+
+    @property
+    def n_states(self) -> int:
         """Rows of the largest bag."""
         return int(self.counts.max())
 
+    @property
+    def longest(self) -> float:
+        return float(np.sqrt(self._squares().max(initial=0.0) + self.bias**2))
+
+    def mean_square(self, shares: Vector) -> float:
+        """Mean squared length of a row with its constant feature, over rows of a bag and bags."""
+        squares = self._squares()
+        bags = zip(self.starts.tolist(), self.counts.tolist(), strict=True)
+        means = np.array([float(squares[a : a + m].mean()) for a, m in bags])
+        return float(np.sum(shares * means)) + self.bias**2
+
+    def _squares(self) -> Vector:
+        """Squared length of every row, 0 for padding with NaN."""
+        if sparse.issparse(self.rows):
+            return np.asarray(row_squares(self.rows), dtype=np.float64)
+        return np.asarray(np.nan_to_num(np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.float64)))
+
     def chunks(self, weights: NDArray[np.float64] | None = None, n_jobs: int | None = None) -> Chunks:
-        """The bags as units, with their classes as column; a block takes about as many bytes as other blocks do."""
+        """Bags as units, with their classes as column."""
         stored = 12 * self.rows.nnz if sparse.issparse(self.rows) else self.rows.nbytes
         size = stored / max(self.rows.shape[0], 1) * float(self.counts.mean())
         return Chunks(self.codes, weights=weights, n_jobs=n_jobs, rows=block_rows(int(size)))
 
+    def units(self, shares: Vector, n_jobs: int | None = None) -> Chunks:
+        return self.chunks(shares, n_jobs)
+
     def scores(
         self, at: slice, w: Vector, *, own: bool = False
     ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.float64] | None]:
-        """Scores of some bags.
+        """Score some bags.
 
         Parameters
         ----------
         at : slice
-            From which bag to which.
+            Which bags.
         w : ndarray of shape (n_classes * (n_features + 1),)
         own : bool, default=False
-            Whether the third table is wanted.
+            Whether to return the third table.
 
         Returns
         -------
         best : ndarray of shape (bags, n_classes)
             Highest score of every class.
         where : ndarray of shape (bags, n_classes)
-            The first row of the bag that has it.
-        own : ndarray of shape (bags, width), or None
-            Scores of all rows under the bag's own class, -inf where there is no row.
+            First row of the bag with that score.
+        own : ndarray of shape (bags, n_states), or None
+            Scores of all rows for the bag's own class, -inf where there is no row.
         """
         n = at.stop - at.start
         best, where = np.empty((n, self.n_classes)), np.empty((n, self.n_classes), dtype=np.int32)
-        table = np.empty((n, self.width)) if own else None
+        table = np.empty((n, self.n_states)) if own else None
         self.native.scores(at.start, at.stop, w.reshape(self.shape), best, where, table)
         return best, where, table
 
@@ -108,9 +133,9 @@ class BagSet:
         rows: NDArray[np.int32],
         within: NDArray[np.float64] | None = None,
     ) -> Vector:
-        """Sum over some bags of joint features, weighted with `shares` and, within a bag, with `within`.
+        """Sum joint features over some bags, weighted with `shares` and, within a bag, with `within`.
 
-        `labels` and `rows` have one row a bag, or are vectors: one output a bag.
+        `labels` and `rows` have one row for each bag, or are vectors of one output for each.
         """
         labels = np.ascontiguousarray(labels.reshape(len(labels), -1))
         rows = np.ascontiguousarray(rows.reshape(len(rows), -1))
@@ -121,109 +146,52 @@ class BagSet:
         self.native.mixture(at.start, at.stop, shares, no_cost, labels, rows, within, used, out)
         return out.ravel()
 
+    def expected_sums(self, at: slice, shares: Vector, q: NDArray[np.float64]) -> Vector:
+        rows = np.minimum(np.arange(q.shape[1]), self.counts[at, None] - 1).astype(np.int32)
+        labels = np.broadcast_to(self.codes[at, None], q.shape)
+        return self.sums(at, shares, labels, rows, q.astype(np.float64, copy=False))
 
-class Highest(NamedTuple):
-    """The highest planes of some bags, arrays of shape (bags,): over all outputs, and those of each bag's own class.
 
-    `own` has the scores of all rows under the bag's own class, shape (bags, width), where they were asked for.
+class BagProblem(NativeProblem[BagSet]):
+    r"""Loss-augmented inference on bags: a sample's latent value is the row on which it is scored.
+
+    .. math:: E_i(z; w) = \max_{y, z'} \bigl[\langle w_y, x_{iz'} \rangle + \Delta(y_i, y)\bigr] -
+              \langle w_{y_i}, x_{iz} \rangle
+
+    In `pooled`, :math:`s_{iy} = \frac1\beta \log \frac{1}{m_i} \sum_z e^{\beta \langle w_y, x_{iz} \rangle}`.
     """
-
-    height: NDArray[np.float64]
-    label: NDArray[np.int32]
-    row: NDArray[np.int32]
-    own_height: NDArray[np.float64]
-    own_row: NDArray[np.int32]
-    own: NDArray[np.float64] | None
-
-
-class BagProblem:
-    """Loss-augmented inference on bags, and their dual.
-
-    Parameters
-    ----------
-    bags : BagSet
-    cost : ndarray of shape (n_classes, n_classes)
-        What a label (second axis) costs where another one is right (first axis); zero on the diagonal.
-    n_jobs : int, optional
-        Threads of an exact pass.
-    """
-
-    def __init__(self, bags: BagSet, cost: NDArray[np.float64], n_jobs: int | None = None) -> None:
-        self.bags = bags
-        self.cost = np.ascontiguousarray(cost, dtype=np.float64)
-        self._data = bags.chunks(n_jobs=n_jobs)
-
-    @property
-    def n_samples(self) -> int:
-        return len(self.bags)
-
-    @property
-    def dim(self) -> int:
-        return int(np.prod(self.bags.shape))
-
-    @property
-    def native(self) -> Any:
-        return self.bags.native
-
-    def weights(self, w: Vector) -> NDArray[np.float64]:
-        return w.reshape(self.bags.shape)
 
     def augmented(self, i: int, w: Vector) -> Plane:
-        best, where, _ = self.bags.scores(slice(i, i + 1), w)
-        code = int(self.bags.codes[i])
-        label = int((best[0] + self.cost[code]).argmax())
-        row = int(where[0, label])
-        rows = self.bags.rows
-        width = self.bags.shape[1]
-        if label < self.bags.first:
-            return Plane(float(self.cost[code, label]), np.zeros(0), (label, 0), np.zeros(0, dtype=np.intp))
-        at = int(self.bags.starts[i]) + row
-        if sparse.issparse(rows):
-            part = slice(rows.indptr[at], rows.indptr[at + 1])
-            columns, values = rows.indices[part], rows.data[part]
+        bags, code = self.samples, int(self.samples.codes[i])
+        (label,), (row,) = (found.tolist() for found in self.highest(slice(i, i + 1), w)[1:])
+        loss = float(self.cost[code, label])
+        if label < bags.first:
+            return Plane(loss, np.zeros(0), (label, 0), np.zeros(0, dtype=np.intp))
+        width, at = bags.shape[1], int(bags.starts[i]) + row
+        if sparse.issparse(bags.rows):
+            part = slice(bags.rows.indptr[at], bags.rows.indptr[at + 1])
+            columns, values = bags.rows.indices[part], bags.rows.data[part]
         else:
-            columns, values = np.arange(width - 1), rows[at]
-        features = np.append(values.astype(np.float64), self.bags.bias)
-        return Plane(
-            float(self.cost[code, label]), features, (label, row), label * width + np.append(columns, width - 1)
-        )
+            columns, values = np.arange(width - 1), bags.rows[at]
+        features = np.append(values.astype(np.float64), bags.bias)
+        return Plane(loss, features, (label, row), label * width + np.append(columns, width - 1))
 
-    def highest(self, block: Block, w: Vector, *, own: bool = False) -> Highest:
-        """The highest plane of each bag of a block; `own`: whether scores of all rows are wanted."""
-        codes, rows = block.columns[0], np.arange(len(block))
-        best, where, table = self.bags.scores(block.at, w, own=own)
-        best += self.cost[codes]  # nothing for the bag's own class
-        label = best.argmax(axis=1).astype(np.int32)
-        return Highest(best[rows, label], label, where[rows, label], best[rows, codes], where[rows, codes], table)
+    def highest(self, at: slice, w: Vector) -> Highest:
+        best, where, _ = self._augmented_scores(at, w)
+        rows, label = np.arange(len(best)), best.argmax(axis=1).astype(np.int32)
+        return Highest(best[rows, label], label, where[rows, label])
 
-    def exact_pass(self, w: Vector, shares: Vector) -> Cut:
-        def visit(block: Block) -> Vector:
-            found = self.highest(block, w)
-            c = shares[block.at]
-            loss = self.cost[block.columns[0], found.label]
-            features = self.bags.sums(block.at, c, found.label, found.row)
-            return np.concatenate([features, [np.sum(c * found.height), np.sum(c * loss)]])
+    def energies(self, at: slice, w: Vector) -> NDArray[np.float64]:
+        best, _, own = self._augmented_scores(at, w, own=True)
+        return np.asarray(best.max(axis=1)[:, None] - own)
 
-        found = self._data.map_sum(visit)
-        return Cut(float(found[-2]), found[:-2], float(found[-1]))
+    def tightest(self, at: slice, w: Vector, shares: Vector) -> tuple[float, Codes]:
+        best, where, _ = self._augmented_scores(at, w)
+        rows, codes = np.arange(len(best)), self.samples.codes[at]
+        return float(shares @ (best.max(axis=1) - best[rows, codes])), where[rows, codes]
 
-    def dual_planes(self) -> NativePlanes:
-        return NativePlanes(self, self._data)
-
-    def pooled(self, w: Vector, shares: Vector, beta: float, tau: float) -> tuple[float, Vector]:
-        r"""A smooth stand-in for the objective, and its gradient: one pass.
-
-        .. math:: \sum_i c_i \Bigl[\frac1\tau \log\sum_y e^{\tau (s_{iy} + \Delta(y_i, y))} - s_{iy_i}\Bigr], \qquad
-                  s_{iy} = \frac1\beta \log \frac{1}{m_i} \sum_z e^{\beta \langle w_y, x_{iz} \rangle}
-        """
-
-        def visit(block: Block) -> Vector:
-            gradient = np.empty(self.bags.shape)
-            at = block.at
-            value = self.bags.native.pooled(
-                at.start, at.stop, w.reshape(self.bags.shape), shares[at], self.cost, beta, tau, gradient
-            )
-            return np.append(gradient, value)
-
-        found = self._data.map_sum(visit)
-        return float(found[-1]), found[:-1]
+    def _augmented_scores(self, at: slice, w: Vector, *, own: bool = False) -> tuple[NDArray[np.float64], Codes, Any]:
+        """Result of `BagSet.scores` with the costs added, which are zero for a bag's own class."""
+        best, where, table = self.samples.scores(at, w, own=own)
+        best += self.cost[self.samples.codes[at]]
+        return best, where, table

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.data.chunks import Block, Chunks, block_rows
-from majorant.solvers.structural_svm.planes import NativePlanes
-from majorant.solvers.structural_svm.problem import Cut, Plane, Vector
-
-Codes = NDArray[np.int32]
+from majorant.data.chunks import Chunks, block_rows
+from majorant.solvers.structural_svm.planes import Codes, Highest, NativeProblem
+from majorant.solvers.structural_svm.problem import Plane, Vector
 
 
 @dataclass(frozen=True)
 class GridSet:
-    """Images of equally many regions, with a class each, and a model of parts.
+    """Images of equally many regions, each of a class, and a model of parts.
 
     Attributes
     ----------
@@ -29,10 +27,10 @@ class GridSet:
     n_regions : int
         Rows of an image.
     codes : ndarray of shape (n_images,) of int32
-        Class of each image, by number.
+        Number of the class of each image.
     n_classes, n_parts : int
     scale : float
-        Value of the feature of an entry of the table.
+        Factor of the table in scores.
     """
 
     rows: NDArray[Any]
@@ -55,8 +53,25 @@ class GridSet:
 
     @property
     def dim(self) -> int:
-        """Weights: the filters (n_parts, n_features) and, behind them, the table (n_classes, n_regions, n_parts)."""
+        """Number of weights: filters (n_parts, n_features), then the table (n_classes, n_regions, n_parts)."""
         return int(self.n_parts * (self.rows.shape[1] + self.n_classes * self.n_regions))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (self.dim,)
+
+    @property
+    def latent_shape(self) -> tuple[int, ...]:
+        return (self.n_regions,)
+
+    @property
+    def n_states(self) -> int:
+        return self.n_parts
+
+    @property
+    def longest(self) -> float:
+        row = float(np.sqrt(np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.float64).max(initial=0.0)))
+        return float(self.n_regions * np.hypot(row, self.scale))
 
     def split(self, w: Vector) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Filters and table, as views of the weights."""
@@ -65,36 +80,34 @@ class GridSet:
 
     @property
     def block_images(self) -> int:
-        """Images of a block, about as many bytes as other blocks take."""
+        """Images of a block."""
         return block_rows(self.n_regions * (self.rows.shape[1] * self.rows.itemsize + 8 * self.n_parts))
 
-    def chunks(self, n_jobs: int | None = None) -> Chunks:
-        """The images as units, with their classes as column."""
+    def chunks(self, *, n_jobs: int | None = None) -> Chunks:
+        """Images as units, with their classes as column."""
         return Chunks(self.codes, n_jobs=n_jobs, rows=self.block_images)
 
-    def regions(self, weights: NDArray[np.float64], n_jobs: int | None = None) -> Chunks:
-        """The regions as units, those of an image together, with the weights and classes of their images."""
+    def units(self, shares: Vector, n_jobs: int | None = None) -> Chunks:
+        """Regions as units, those of an image together, with the shares and classes of their images."""
         m = self.n_regions
-        return Chunks(
-            np.repeat(self.codes, m), weights=np.repeat(weights, m), n_jobs=n_jobs, rows=m * self.block_images
-        )
+        return Chunks(np.repeat(self.codes, m), weights=np.repeat(shares, m), n_jobs=n_jobs, rows=m * self.block_images)
 
     def infer(
         self, at: slice, w: Vector, cost: NDArray[np.float64], label: Codes | None = None, *, own: bool = False
     ) -> tuple[NDArray[np.float64], Codes, Codes, NDArray[np.float64] | None]:
-        """Scores and best parts of some images.
+        """Score some images and find their best parts.
 
         Parameters
         ----------
         at : slice
-            From which image to which.
+            Which images.
         w : ndarray of shape (dim,)
         cost : ndarray of shape (n_classes, n_classes)
-            What is added to the scores, by the image's class.
+            Added to the scores to choose a label, by the image's class.
         label : ndarray of shape (images,) of int32, optional
-            The class whose parts are wanted; by default the one of highest score and cost.
+            Class whose best parts to return; by default that of highest score and cost.
         own : bool, default=False
-            Whether the last table is wanted.
+            Whether to return the last table.
 
         Returns
         -------
@@ -102,9 +115,9 @@ class GridSet:
             Score of every class, without cost.
         label : ndarray of shape (images,)
         parts : ndarray of shape (images, n_regions)
-            The first best parts under `label`.
+            Best parts for `label`, the first of equal ones.
         own : ndarray of shape (images * n_regions, n_parts), or None
-            What each part adds to the score of the image's class.
+            Contribution of each part to the score of the image's class.
         """
         n = at.stop - at.start
         best, parts = np.empty((n, self.n_classes)), np.empty((n, self.n_regions), dtype=np.int32)
@@ -114,7 +127,7 @@ class GridSet:
         return best, found, parts, table
 
     def sums(self, at: slice, shares: Vector, labels: Codes, parts: Codes) -> Vector:
-        """Joint features of some images, each with a label and a part for every region, summed with `shares`."""
+        """Sum joint features over some images, each with a label and a part of every region, weighted with `shares`."""
         n = len(labels)
         out, no_cost = np.empty(self.dim), np.zeros((self.n_classes, self.n_classes))
         one = np.ones(n, dtype=np.int32)
@@ -122,77 +135,48 @@ class GridSet:
         self.native.mixture(at.start, at.stop, shares, no_cost, *planes, out)
         return out
 
+    def expected_sums(self, at: slice, shares: Vector, q: NDArray[np.float64]) -> Vector:
+        out, m, codes = np.zeros(self.dim), self.n_regions, self.codes[at]
+        filters, table = self.split(out)
+        weighted = (np.repeat(shares, m)[:, None] * q).reshape(len(codes), m, -1)
+        for i, start in enumerate(self.starts[at].tolist()):
+            # Not a matrix product: the sums of one depend on the number of threads that BLAS may use.
+            filters += np.einsum("rp,rd->pd", weighted[i], self.rows[start : start + m])
+            table[codes[i]] += self.scale * weighted[i]
+        return out
 
-class GridProblem:
-    """Loss-augmented inference on images, and their dual.
 
-    Parameters
-    ----------
-    grids : GridSet
-    cost : ndarray of shape (n_classes, n_classes)
-        What a label (second axis) costs where another one is right (first axis); zero on the diagonal.
-    n_jobs : int, optional
-        Threads of an exact pass.
+class GridProblem(NativeProblem[GridSet]):
+    r"""Loss-augmented inference on images: the latent values of an image are the parts of its regions.
+
+    .. math:: E_{ir}(p; A, B) = \frac1R \max_y \Bigl[\sum_{r'} \max_{p'} \bigl(\langle A_{p'}, x_{ir'} \rangle +
+              B_{yr'p'}\bigr) + \Delta(y_i, y)\Bigr] - \langle A_p, x_{ir} \rangle - B_{y_i r p}
+
+    Regions are the units, so that preferences may name them. In `pooled`,
+    :math:`s_{iy} = \sum_r \frac1\beta \log \frac1P \sum_p e^{\beta (\langle A_p, x_{ir} \rangle + B_{yrp})}`.
     """
 
-    def __init__(self, grids: GridSet, cost: NDArray[np.float64], n_jobs: int | None = None) -> None:
-        self.grids = grids
-        self.cost = np.ascontiguousarray(cost, dtype=np.float64)
-        self._data = grids.chunks(n_jobs)
-
-    @property
-    def n_samples(self) -> int:
-        return len(self.grids)
-
-    @property
-    def dim(self) -> int:
-        return self.grids.dim
-
-    @property
-    def native(self) -> Any:
-        return self.grids.native
-
-    def weights(self, w: Vector) -> NDArray[np.float64]:
-        return w
-
     def augmented(self, i: int, w: Vector) -> Plane:
-        grids = self.grids
-        code = int(grids.codes[i])
-        at = slice(i, i + 1)
-        _, label, parts, _ = grids.infer(at, w, self.cost)
+        grids, at = self.samples, slice(i, i + 1)
+        _, label, parts = self.highest(at, w)
         features = grids.sums(at, np.ones(1), label, parts)
         used = np.flatnonzero(features)
-        return Plane(float(self.cost[code, label[0]]), features[used], (int(label[0]), parts.tobytes()), used)
+        loss = float(self.cost[int(grids.codes[i]), label[0]])
+        return Plane(loss, features[used], (int(label[0]), parts.tobytes()), used)
 
-    def highest(self, block: Block, w: Vector) -> tuple[NDArray[np.float64], Codes, Codes]:
-        """The highest plane of each image of a block: its height, label and parts."""
-        best, label, parts, _ = self.grids.infer(block.at, w, self.cost)
-        return best[np.arange(len(label)), label] + self.cost[block.columns[0], label], label, parts
+    def highest(self, at: slice, w: Vector) -> Highest:
+        best, label, parts, _ = self.samples.infer(at, w, self.cost)
+        return Highest(best[np.arange(len(label)), label] + self.cost[self.samples.codes[at], label], label, parts)
 
-    def exact_pass(self, w: Vector, shares: Vector) -> Cut:
-        def visit(block: Block) -> Vector:
-            height, label, parts = self.highest(block, w)
-            c = shares[block.at]
-            loss = self.cost[block.columns[0], label]
-            return np.concatenate([self.grids.sums(block.at, c, label, parts), [np.sum(c * height), np.sum(c * loss)]])
+    def energies(self, at: slice, w: Vector) -> NDArray[np.float64]:
+        best, label, _, own = self.samples.infer(at, w, self.cost, own=True)
+        assert own is not None
+        m = self.samples.n_regions
+        height = best[np.arange(len(label)), label] + self.cost[self.samples.codes[at], label]
+        return np.asarray(np.repeat(height / m, m)[:, None] - own)
 
-        found = self._data.map_sum(visit)
-        return Cut(float(found[-2]), found[:-2], float(found[-1]))
-
-    def dual_planes(self) -> NativePlanes:
-        return NativePlanes(self, self._data, (self.grids.n_regions,))
-
-    def pooled(self, w: Vector, shares: Vector, beta: float, tau: float) -> tuple[float, Vector]:
-        r"""A smooth stand-in for the objective, and its gradient: one pass.
-
-        .. math:: \sum_i c_i \Bigl[\frac1\tau \log\sum_y e^{\tau (s_{iy} + \Delta(y_i, y))} - s_{iy_i}\Bigr], \qquad
-                  s_{iy} = \sum_r \frac1\beta \log \frac1P \sum_p e^{\beta (\langle A_p, x_{ir} \rangle + B_{yrp})}
-        """
-
-        def visit(block: Block) -> Vector:
-            gradient, at = np.empty(self.dim), block.at
-            value = self.native.pooled(at.start, at.stop, w, shares[at], self.cost, beta, tau, gradient)
-            return np.append(gradient, value)
-
-        found = self._data.map_sum(visit)
-        return float(found[-1]), found[:-1]
+    def tightest(self, at: slice, w: Vector, shares: Vector) -> tuple[float, Codes]:
+        codes = self.samples.codes[at]
+        best, _, parts, _ = self.samples.infer(at, w, self.cost, codes)
+        loss = (best + self.cost[codes]).max(axis=1) - best[np.arange(len(codes)), codes]
+        return float(np.sum(shares * loss)), parts

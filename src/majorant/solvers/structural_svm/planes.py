@@ -1,61 +1,185 @@
-"""Planes of samples that kernels can list: the native counterpart of `PlaneCache`."""
+"""Structural problems on kernels: loss-augmented inference, exact passes, and cached planes of all samples."""
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block, Chunks
-from majorant.solvers.structural_svm.problem import Vector
+from majorant.solvers.structural_svm.problem import Cut, Plane, Vector
+
+Codes = NDArray[np.int32]
 
 PLANES = 24
-"""Places for planes of a sample, to begin with."""
+"""Planes of a sample for which there is room at first."""
 
 MOST_STEPS = 4
-"""Pairwise steps on a sample at a time, at most."""
+"""Largest number of pairwise steps on a sample at a time."""
 
 
-class NativeProblem(Protocol):
-    """A structural problem whose outputs are a label and, in numbers, latent values."""
-
-    cost: NDArray[np.float64]
+class NativeSamples(Protocol):
+    """Samples of known classes whose outputs, a label and latent values in numbers, are scored by kernels."""
 
     @property
-    def n_samples(self) -> int: ...
-
-    @property
-    def dim(self) -> int: ...
+    def codes(self) -> Codes:
+        """Number of the class of each sample."""
+        ...
 
     @property
     def native(self) -> Any:
-        """The kernels on the samples: ``sweep`` and ``mixture``."""
+        """Kernels on the samples: ``sweep``, ``mixture`` and ``pooled``."""
         ...
 
-    def weights(self, w: Vector) -> NDArray[np.float64]:
-        """A view of weights in the shape that the kernels take."""
+    def __len__(self) -> int: ...
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape in which kernels take the weights."""
         ...
 
-    def highest(self, block: Block, w: Vector) -> tuple[Any, ...]:
-        """Height, label and latent values of the highest plane of each sample of a block, and maybe more."""
+    @property
+    def latent_shape(self) -> tuple[int, ...]:
+        """Shape of the latent values of one sample, () for a single one."""
         ...
+
+    @property
+    def n_states(self) -> int:
+        """Largest number of states of a latent value."""
+        ...
+
+    @property
+    def longest(self) -> float:
+        """Upper bound on the length of joint features."""
+        ...
+
+    def chunks(self, *, n_jobs: int | None = None) -> Chunks:
+        """Samples as units, with their classes as column."""
+        ...
+
+    def units(self, shares: Vector, n_jobs: int | None = None) -> Chunks:
+        """Latent values as units, each with the share of its sample."""
+        ...
+
+    def sums(self, at: slice, shares: Vector, labels: Codes, latent: Codes) -> Vector:
+        """Sum of joint features over some samples, weighted with `shares`."""
+        ...
+
+    def expected_sums(self, at: slice, shares: Vector, q: NDArray[np.float64]) -> Vector:
+        """Sum of joint features for the samples' own classes; `q` has the probability of each state of each unit."""
+        ...
+
+
+Samples = TypeVar("Samples", bound=NativeSamples)
+
+
+class Highest(NamedTuple):
+    """Highest planes of some samples: heights and labels of shape (samples,), latent values with further axes."""
+
+    height: Vector
+    label: Codes
+    latent: Codes
+
+
+class NativeProblem(Generic[Samples]):
+    """Base of structural problems on kernels, with a dual of its own.
+
+    Parameters
+    ----------
+    samples : NativeSamples
+    cost : ndarray of shape (n_classes, n_classes)
+        Cost of predicting a label (second axis) for a sample of a class (first axis); zero on the diagonal.
+    n_jobs : int, optional
+        Threads of a pass.
+    """
+
+    def __init__(self, samples: Samples, cost: NDArray[np.float64], n_jobs: int | None = None) -> None:
+        self.samples = samples
+        self.cost = np.ascontiguousarray(cost, dtype=np.float64)
+        self._data = samples.chunks(n_jobs=n_jobs)
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.samples)
+
+    @property
+    def dim(self) -> int:
+        return int(np.prod(self.samples.shape))
+
+    def augmented(self, i: int, w: Vector) -> Plane:
+        raise NotImplementedError
+
+    def highest(self, at: slice, w: Vector) -> Highest:
+        """Highest planes of some samples."""
+        raise NotImplementedError
+
+    def energies(self, at: slice, w: Vector) -> NDArray[np.float64]:
+        """Loss-augmented maximum minus the score for the own class, for each unit and state of some samples."""
+        raise NotImplementedError
+
+    def tightest(self, at: slice, w: Vector, shares: Vector) -> tuple[float, Codes]:
+        """Weighted loss of some samples, and their best latent values for their own classes."""
+        raise NotImplementedError
+
+    def own_latent(self, w: Vector) -> Codes:
+        """Best latent values of all samples for their own classes: one pass."""
+        ones = np.ones(self.n_samples)
+        return self._data.map_rows(
+            lambda block: self.tightest(block.at, w, ones[block.at])[1], self.samples.latent_shape, np.int32
+        )
+
+    def reach(self, alpha: float) -> float:
+        """Largest score that weights can give whose objective is below that of zero weights."""
+        return float(np.sqrt(2 * float(self.cost.max()) / alpha) * max(self.samples.longest, 1e-150))
+
+    def exact_pass(self, w: Vector, shares: Vector) -> Cut:
+        def visit(block: Block) -> Vector:
+            found = self.highest(block.at, w)
+            c = shares[block.at]
+            loss = self.cost[block.columns[0], found.label]
+            features = self.samples.sums(block.at, c, found.label, found.latent)
+            return np.concatenate([features, [np.sum(c * found.height), np.sum(c * loss)]])
+
+        found = self._data.map_sum(visit)
+        return Cut(float(found[-2]), found[:-2], float(found[-1]))
+
+    def dual_planes(self) -> NativePlanes:
+        return NativePlanes(self, self._data)
+
+    def pooled(self, w: Vector, shares: Vector, beta: float, tau: float) -> tuple[float, Vector]:
+        r"""Smooth approximation of the objective without penalty, and its gradient: one pass.
+
+        .. math:: \sum_i c_i \Bigl[\frac1\tau \log\sum_y e^{\tau (s_{iy} + \Delta(y_i, y))} - s_{iy_i}\Bigr],
+
+        where the scores :math:`s_{iy}` have, in place of each maximum over states, the logarithm of a mean of
+        exponentials at inverse temperature :math:`\beta`.
+        """
+        shape = self.samples.shape
+
+        def visit(block: Block) -> Vector:
+            gradient, at = np.empty(shape), block.at
+            value = self.samples.native.pooled(
+                at.start, at.stop, w.reshape(shape), shares[at], self.cost, beta, tau, gradient
+            )
+            return np.append(gradient, value)
+
+        found = self._data.map_sum(visit)
+        return float(found[-1]), found[:-1]
 
 
 class NativePlanes:
-    """Planes of every sample with their shares.
+    """Cached planes of all samples with their shares.
 
     Parameters
     ----------
     problem : NativeProblem
     data : Chunks
         The samples as units.
-    shape : tuple of int
-        Of the latent values of one output: () for one number.
     """
 
-    def __init__(self, problem: NativeProblem, data: Chunks, shape: tuple[int, ...] = ()) -> None:
-        n = problem.n_samples
+    def __init__(self, problem: NativeProblem[Any], data: Chunks) -> None:
+        n, shape = problem.n_samples, problem.samples.latent_shape
         self._problem = problem
         self._data = data
         self._label = np.zeros((n, PLANES), dtype=np.int32)
@@ -65,22 +189,18 @@ class NativePlanes:
         self._found: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
 
     def collect(self, w: Vector, shares: Vector) -> float:
-        """The planes that are found come in with the next sweep, but the first one of a sample at once."""
+        """Find planes, which the next sweep adds; the first plane of a sample is added at once."""
         n, shape = self._problem.n_samples, self._latent.shape[2:]
         label, latent = np.zeros(n, dtype=np.int32), np.zeros((n, *shape), dtype=np.int32)
 
         def visit(block: Block) -> float:
-            height, label[block.at], latent[block.at] = self._problem.highest(block, w)[:3]
+            height, label[block.at], latent[block.at] = self._problem.highest(block.at, w)
             return float(np.sum(shares[block.at] * height))
 
         value = self._data.map_sum(visit)
         new = (self._used == 0) & (shares > 0)
-        self._label[new, 0], self._latent[new, 0], self._share[new, 0], self._used[new] = (
-            label[new],
-            latent[new],
-            1.0,
-            1,
-        )
+        self._label[new, 0], self._latent[new, 0] = label[new], latent[new]
+        self._share[new, 0], self._used[new] = 1.0, 1
         self._found = (label, latent)
         return value
 
@@ -89,9 +209,9 @@ class NativePlanes:
 
     def mixture(self, shares: Vector) -> tuple[Vector, float]:
         problem = self._problem
-        features = np.empty(problem.weights(np.empty(problem.dim)).shape)
+        features = np.empty(problem.samples.shape)
         planes = self._label, self._latent, self._share, self._used
-        loss = problem.native.mixture(0, problem.n_samples, shares, problem.cost, *planes, features)
+        loss = problem.samples.native.mixture(0, problem.n_samples, shares, problem.cost, *planes, features)
         return features.ravel(), float(loss)
 
     def sweep(self, w: Vector, shares: Vector, order: NDArray[np.intp], alpha: float, *, online: bool) -> float:
@@ -99,8 +219,9 @@ class NativePlanes:
         label, latent = (None, None) if found is None else found
         problem = self._problem
         planes = self._label, self._latent, self._share, self._used
-        left, lost = problem.native.sweep(
-            shares, problem.cost, alpha, label, latent, online, MOST_STEPS, order, *planes, problem.weights(w)
+        weights = w.reshape(problem.samples.shape)  # a view, which the sweep changes
+        left, lost = problem.samples.native.sweep(
+            shares, problem.cost, alpha, label, latent, online, MOST_STEPS, order, *planes, weights
         )
         if lost:
             self._label, self._latent = _doubled(self._label), _doubled(self._latent)
@@ -109,5 +230,5 @@ class NativePlanes:
 
 
 def _doubled(table: NDArray[Any]) -> NDArray[Any]:
-    """The same with as many places again."""
+    """The same with twice as much room for planes."""
     return np.concatenate([table, np.zeros_like(table)], axis=1)
