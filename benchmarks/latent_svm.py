@@ -34,7 +34,7 @@ import majorant as mj
 from majorant.data.chunks import Block
 from majorant.engine.latents import tightest
 from majorant.engine.problem import View
-from majorant.models.margin import MarginFamily, Weights
+from majorant.models.margin.family import MarginFamily, Weights
 from majorant.solvers.structural_svm import SOLVERS, BoundRequest
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
 

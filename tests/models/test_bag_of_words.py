@@ -14,9 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.feature_extraction.image import grid_to_graph
 
 import majorant as mj
-from majorant.models.bag_of_words import search
-from majorant.models.bag_of_words.starts import FirstParts, coherent, discover, first_parts
-from majorant.models.margin import MarginFamily
+from majorant.models.bag_of_words import estimator
+from majorant.models.bag_of_words.starts import coherent, discover, first_parts
+from majorant.models.margin.family import MarginFamily
+from majorant.models.margin.search import First
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
 
@@ -263,12 +264,12 @@ def test_the_annealed_start_needs_no_luck(monkeypatch: pytest.MonkeyPatch) -> No
     """It is the same for any seed, and on average over problems a fit from it ends below those from other starts."""
     begun: list[NDArray[np.int32]] = []
 
-    def told(*args: Any, **settings: Any) -> Iterator[FirstParts]:
+    def told(*args: Any, **settings: Any) -> Iterator[First]:
         for first in first_parts(*args, **settings):
-            begun.append(first.parts)
+            begun.append(first.latent)
             yield first
 
-    monkeypatch.setattr(search, "first_parts", told)
+    monkeypatch.setattr(estimator, "first_parts", told)
     found: dict[str, list[float]] = {"annealed": [], "kmeans": [], "random": []}
     for seed in range(2):
         X, y, _ = planted(seed, n=45, noise=1.2, swapped=0.3)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import majorant as mj
-from majorant.models.margin import MarginFamily
+from majorant.models.margin.family import MarginFamily
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
 

@@ -2,41 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import (
-    check_choice,
-    check_integer,
-    check_positive,
-    check_real,
-    check_runs,
-    check_sample_weight,
-)
-from majorant.data.chunks import Block
+from majorant._validation import check_integer, check_positive, check_real
 from majorant.engine.loop import Solution
-from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.models.bag_of_words.images import Images, read_images, unit_positions
-from majorant.models.bag_of_words.search import BagOfWordsSearch
-from majorant.models.bag_of_words.starts import NAMED
+from majorant.engine.policies import BoundPolicy
+from majorant.models.bag_of_words.starts import NAMED, first_parts, refuse_lost
 from majorant.models.bag_of_words.summary import bag_of_words_summary
-from majorant.models.latent_svm.bags import canonical_order
-from majorant.models.margin import (
-    Found,
-    MarginClassifier,
-    Weights,
-    code_of_each,
-    label_costs,
-    learnt_classes,
-    vanishes,
-)
+from majorant.models.margin.classifier import MarginClassifier
+from majorant.models.margin.family import Weights
+from majorant.models.margin.reading import read_images
+from majorant.models.margin.samples import Distinct, Samples
+from majorant.models.margin.search import First, Found, vanishes
 from majorant.registry import ModelCard, register
 from majorant.search.record import SearchReport
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
+from majorant.solvers.structural_svm.planes import NativeProblem
 from majorant.summary import Summary
 
 
@@ -175,6 +161,10 @@ class ReconfigurableBagOfWords(MarginClassifier):
     (40, 2, 2)
     """
 
+    _starts = NAMED
+    _given = "a whole number for every region"
+    _sample, _state = "image", "part"
+
     def __init__(
         self,
         n_parts: int = 16,
@@ -237,148 +227,96 @@ class ReconfigurableBagOfWords(MarginClassifier):
         """
         with self._all_or_nothing():
             self._check_parameters()
-            random = check_random_state(self.random_state)
             images = read_images(self, X, reset=True)
             if self.coherence and len(images.shape) != 2:
                 raise ValueError(
                     f"coherence={self.coherence!r} needs images that are grids, X of shape (images, rows, columns, "
                     f"features); got {len(images.shape) + 2} axes"
                 )
-            labels = images.samples.labels(y, type(self).__name__, "image")
-            weights = check_sample_weight(sample_weight, len(images))
-            weights = np.ones(len(images)) if weights is None else weights
-            self.classes_, codes = learnt_classes(labels, weights)
-            cost = label_costs(self.label_cost, labels, self.classes_)
-            given = self._given_parts(images)
-            which = None if given is None else np.unique(given, axis=0, return_inverse=True)[1].ravel().astype(np.int32)
-            unit = weights.max()  # equal weights are then exactly equal to none, however large they are
-            order, merged, positions = canonical_order(images.samples, codes, weights / unit, which)
-            problem = GridProblem(self._grid_set(images, codes, order, self.n_parts), cost, self.n_jobs)
-            search = BagOfWordsSearch(
-                self.alpha,
-                self.latent_init,
-                float(self.coherence),
-                self._bounds(images, positions),
-                self.n_init,
-                self.max_iter,
-                self.tol,
-                self.verbose,
-                self.n_jobs,
-            )
-            shares = merged / merged.sum()
-            first = None if given is None else given[order]
-            found = search.find(problem, shares, first, images.shape, int(random.randint(2**31)))
-            self._keep(problem, images, found)
-            self._keep_images(problem, images, codes, unit * merged, positions, found)
-            self._warn(images, found.solution)
+            self._fit(images, y, sample_weight)
         return self
 
     def _check_parameters(self) -> None:
+        super()._check_parameters()
         check_integer("n_parts", self.n_parts, low=1)
-        check_real("alpha", check_positive("alpha", self.alpha), low=1e-12, high=1e12)
-        if isinstance(self.latent_init, str):
-            check_choice("latent_init", self.latent_init, NAMED, or_else=", or an array")
         check_real("coherence", self.coherence, low=0.0, high=1e6)
         if self.coherence and not (isinstance(self.latent_init, str) and self.latent_init == "kmeans"):
             raise ValueError(
                 f'coherence={self.coherence!r} is for latent_init="kmeans"; for coherent bounds from any start, '
                 "bounds=mj.Biased(mj.Coherence(edges))"
             )
-        check_bounds(self.bounds)
         check_real("table_scaling", check_positive("table_scaling", self.table_scaling), low=1e-6, high=1e6)
-        check_integer("n_init", self.n_init, low=1)
-        check_runs(self)
 
-    def _bounds(self, images: Images, positions: NDArray[np.intp]) -> BoundPolicy | None:
-        """The policy, which names regions as they are given, on the regions of the fit."""
-        if self.bounds is None:
-            return None
-        everywhere = self.bounds.repeated(len(images), images.n_regions)
-        return everywhere.renumbered(unit_positions(positions, images.n_regions))
-
-    def _given_parts(self, images: Images) -> NDArray[np.int32] | None:
-        if isinstance(self.latent_init, str):
-            return None
-        given = np.asarray(self.latent_init)
-        shape = (len(images), *images.shape)
-        if given.shape != shape or given.dtype.kind not in "iu":
-            got = f"shape {given.shape} of {given.dtype}" if given.ndim else repr(self.latent_init)
-            raise ValueError(
-                f"latent_init must be one of {', '.join(map(repr, NAMED))}, or a whole number for every region, shape "
-                f"{shape}; got {got}"
-            )
+    def _check_given(self, given: NDArray[Any], samples: Samples) -> None:
         outside = (given < 0) | (given >= self.n_parts)
         if outside.any():
             at = tuple(int(i) for i in np.argwhere(outside)[0])
             raise ValueError(
                 f"latent_init names part {given[at]} for image {at[0]}, but there are {self.n_parts} (counted from 0)"
             )
-        return given.reshape(len(images), -1).astype(np.int32)
 
-    def _grid_set(self, images: Images, codes: NDArray[np.int32], order: NDArray[np.intp], n_parts: int) -> GridSet:
-        samples = images.samples
+    def _problem(
+        self, samples: Samples, codes: NDArray[np.int32], order: NDArray[np.intp], cost: NDArray[np.float64]
+    ) -> GridProblem:
+        return GridProblem(self._grids(samples, codes, order, self.n_parts), cost, self.n_jobs)
+
+    def _grids(self, samples: Samples, codes: NDArray[np.int32], order: NDArray[np.intp], n_parts: int) -> GridSet:
+        scale = float(self.table_scaling)
         return GridSet(
-            samples.rows,
-            samples.starts[order],
-            images.n_regions,
-            codes[order],
-            len(self.classes_),
-            n_parts,
-            float(self.table_scaling),
+            samples.rows, samples.starts[order], samples.n_units, codes[order], len(self.classes_), n_parts, scale
         )
 
-    def _keep(self, problem: GridProblem, images: Images, found: Found) -> None:
-        filters, table = problem.samples.split(found.solution.theta.w)
-        self.part_filters_ = filters.copy()
-        self.table_ = problem.samples.scale * table.reshape(len(self.classes_), *images.shape, self.n_parts)
-        self._keep_end(found)
-        note = "" if self.n_init > 1 else "A larger n_init adds starts."
-        self.search_ = SearchReport(found.records, "objective", "min", note=note)
+    def _fitted(self, samples: Samples) -> tuple[GridProblem, NDArray[np.float64]]:
+        n, k = len(samples), len(self.classes_)
+        grids = self._grids(samples, np.zeros(n, dtype=np.int32), np.arange(n), len(self.part_filters_))
+        w = np.concatenate([self.part_filters_.ravel(), self.table_.ravel() / grids.scale])
+        return GridProblem(grids, np.zeros((k, k)), self.n_jobs), w
 
-    def _keep_images(
+    def _first(
         self,
-        problem: GridProblem,
-        images: Images,
-        codes: NDArray[np.int32],
-        merged: NDArray[np.float64],
-        positions: NDArray[np.intp],
-        found: Found,
-    ) -> None:
-        """Parts of the images, and which class they are predicted as, counted along the canonical images."""
-        best, _, parts = self._scores(images, np.maximum(codes, 0))
-        parts[codes < 0] = -1
-        self.latent_ = parts.reshape(len(images), *images.shape).astype(np.intp)
-        self._keep_confusion(best, problem.samples.codes, merged, positions)
-        end = problem.own_latent(found.solution.theta.w)
-        self.changed_ = float(np.sum(merged * (end != found.first).mean(axis=1)) / merged.sum())
+        problem: NativeProblem[Any],
+        shares: NDArray[np.float64],
+        samples: Samples,
+        given: NDArray[np.int32] | None,
+        seed: int,
+    ) -> Iterator[First]:
+        assert isinstance(problem, GridProblem)
+        refuse_lost(problem, self.alpha)
+        return first_parts(
+            problem,
+            shares,
+            self.latent_init,
+            given,
+            shape=samples.shape,
+            coherence=float(self.coherence),
+            alpha=self.alpha,
+            n_init=self.n_init,
+            seed=seed,
+            n_jobs=self.n_jobs,
+        )
 
-    def _warn(self, images: Images, solution: Solution[Weights]) -> None:
-        if self.n_parts > 1 and vanishes(self.alpha, solution.theta.w, solution.objective):
-            also = f" or coherence (now {self.coherence:g})" if self.coherence else ""
-            self._warn_at_zero("part", images.samples.rows, also)
-        self._warn_if_unfinished(solution)
+    def _keep_weights(
+        self, problem: NativeProblem[Any], w: NDArray[np.float64], samples: Samples, distinct: Distinct
+    ) -> None:
+        grids = problem.samples
+        filters, table = grids.split(w)
+        self.part_filters_ = filters.copy()
+        self.table_ = grids.scale * table.reshape(len(self.classes_), *samples.shape, self.n_parts)
+
+    def _report(self, problem: NativeProblem[Any], found: Found) -> SearchReport:
+        note = "" if self.n_init > 1 else "A larger n_init adds starts."
+        return SearchReport(found.records, "objective", "min", note=note)
+
+    def _is_stuck(self, solution: Solution[Weights]) -> bool:
+        return self.n_parts > 1 and vanishes(self.alpha, solution.theta.w, solution.objective)
+
+    def _penalties(self) -> str:
+        also = f" or coherence (now {self.coherence:g})" if self.coherence else ""
+        return super()._penalties() + also
 
     # Predictions
 
-    def _scores(
-        self, images: Images, codes: NDArray[np.int32] | None = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.int32], NDArray[np.int32]]:
-        """Score of every class, (n_images, n_classes); the best label; the parts under it or under given ones."""
-        n, k = len(images), len(self.classes_)
-        grids = self._grid_set(images, np.zeros(n, dtype=np.int32), np.arange(n), len(self.part_filters_))
-        w = np.concatenate([self.part_filters_.ravel(), self.table_.ravel() / grids.scale])
-        best, label = np.empty((n, k)), np.empty(n, dtype=np.int32)
-        parts, no_cost = np.empty((n, images.n_regions), dtype=np.int32), np.zeros((k, k))
-
-        def visit(block: Block) -> int:
-            given = None if codes is None else codes[block.at]
-            best[block.at], label[block.at], parts[block.at], _ = grids.infer(block.at, w, no_cost, given)
-            return 0
-
-        grids.chunks(n_jobs=self.n_jobs).map_sum(visit)
-        return best, label, parts
-
-    def _read(self, X: Any) -> Images:
+    def _read(self, X: Any) -> Samples:
         check_is_fitted(self)
         images = read_images(self, X, reset=False)
         if images.shape != self.table_.shape[1:-1]:
@@ -400,8 +338,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
         ndarray of shape (n_images, n_classes), or (n_images,) for two classes
             For two classes by how much the second one scores higher.
         """
-        best, _, _ = self._scores(self._read(X))
-        return best if len(self.classes_) > 2 else np.asarray(best[:, 1] - best[:, 0])
+        return self._decisions(self._read(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of highest score of each image.
@@ -415,8 +352,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
         -------
         ndarray of shape (n_images,)
         """
-        best, _, _ = self._scores(self._read(X))
-        return np.asarray(self.classes_[best.argmax(axis=1)])
+        return self._predicted(self._read(X))
 
     def predict_latent(self, X: Any, y: Any = None) -> NDArray[np.intp]:
         """The part map of each image.
@@ -438,12 +374,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
         ValueError
             If a label is none of `classes_`, or there is not one for each image.
         """
-        images = self._read(X)
-        codes = None
-        if y is not None:
-            codes = code_of_each(self.classes_, images.samples.one_each(y, "y")).astype(np.int32)
-        parts = self._scores(images, codes)[2]
-        return parts.reshape(len(images), *images.shape).astype(np.intp)
+        return self._latent_values(self._read(X), y)
 
     def _summary(self) -> Summary:
         return bag_of_words_summary(self)

@@ -1,9 +1,10 @@
-"""First parts of the regions of images."""
+"""First parts of a reconfigurable bag of words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,41 +14,37 @@ from sklearn.feature_extraction.image import grid_to_graph
 from majorant.data.measure import empirical_measure
 from majorant.engine.biases import in_groups
 from majorant.engine.latents import collect
+from majorant.engine.loop import Solution
 from majorant.engine.potts import PottsGraph
 from majorant.models.kmeans import KMeans
+from majorant.models.margin.family import Weights
+from majorant.models.margin.search import First, vanishes
 from majorant.solvers.nearest import squared_distances
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
 from majorant.starts.annealed_pooling import annealed_pooling
 
 NAMED = ("annealed", "kmeans", "random")
-"""What `latent_init` may be."""
-
-ANNEALED = "annealed pooling"
-ONLY = "the only part"
-"""Sources of starts after which tightest bounds are the default."""
-
-RANDOM = "random parts"
+"""Values of `latent_init`."""
 
 NUDGE = 0.3
-"""Of the centres of k-means, what is added to the filters before every temperature."""
+"""Share of the centres of k-means that is added to the filters before every temperature."""
+
+LOST = 1e3
+"""Rounding error of a score, in costs of a mistake, beyond which a bound cannot be told from its objective."""
 
 
-@dataclass(frozen=True)
-class FirstParts:
-    """Parts with which a fit begins.
+def refuse_lost(problem: GridProblem, alpha: float) -> None:
+    """Refuse features so large that rounding errors of scores outweigh costs.
 
-    Attributes
-    ----------
-    source : str
-        Where they are from, in words.
-    parts : ndarray of shape (n_images, n_regions) of int32
-    n_passes : int
-        Passes over the images that they took.
+    Raises
+    ------
+    ValueError
     """
-
-    source: str
-    parts: NDArray[np.int32]
-    n_passes: int = 0
+    if problem.reach(alpha) * np.finfo(np.float64).eps > LOST * float(problem.cost.max()):
+        raise ValueError(
+            f"X holds {np.abs(problem.samples.rows).max():.0e}: beside alpha={alpha:g} the rounding of a score "
+            "outweighs what a mistake costs. Scale X to about 1"
+        )
 
 
 @dataclass(frozen=True)
@@ -82,6 +79,18 @@ def nearest_means(grids: GridSet, shares: NDArray[np.float64], parts: NDArray[np
     means = sums[:, :-1] / np.maximum(sums[:, -1:], 1e-300)
     nearest = squared_distances(rows.astype(np.float64), means).argmin(axis=1)
     return np.asarray(nearest, dtype=np.int32).reshape(parts.shape)
+
+
+def _if_stuck(
+    grids: GridSet,
+    shares: NDArray[np.float64],
+    alpha: float,
+    parts: NDArray[np.int32],
+    solution: Solution[Weights],
+) -> NDArray[np.int32] | None:
+    """Nearest means of random parts after a fit whose weights vanish."""
+    stuck = vanishes(alpha, solution.theta.w, solution.objective)
+    return nearest_means(grids, shares, parts) if stuck else None
 
 
 def discover(grids: GridSet, shares: NDArray[np.float64], seed: int, n_jobs: int | None) -> Discovered:
@@ -133,7 +142,7 @@ def first_parts(
     n_init: int,
     seed: int,
     n_jobs: int | None,
-) -> Iterator[FirstParts]:
+) -> Iterator[First]:
     """The starts of a fit, made one by one as they are asked for.
 
     Parameters
@@ -157,27 +166,27 @@ def first_parts(
     grids = problem.samples
     size = len(grids), grids.n_regions
     if grids.n_parts == 1:
-        yield FirstParts(ONLY, np.zeros(size, dtype=np.int32))
+        yield First("the only part", np.zeros(size, dtype=np.int32), is_trusted=True)
         return
     for k in range(n_init):
         if given is not None and k == 0:
-            yield FirstParts("given parts", given)
+            yield First("given parts", given)
         elif init == "random":
-            drawn = np.random.default_rng([seed, k]).random(size) * grids.n_parts
-            yield FirstParts(RANDOM, drawn.astype(np.int32))
+            drawn = (np.random.default_rng([seed, k]).random(size) * grids.n_parts).astype(np.int32)
+            yield First("random parts", drawn, otherwise=partial(_if_stuck, grids, shares, alpha, drawn))
         elif init == "kmeans":
             found = discover(grids, shares, seed + k, n_jobs)
             if coherence:
-                yield FirstParts("coherent k-means", coherent(grids, found, shape, coherence))
+                yield First("coherent k-means", coherent(grids, found, shape, coherence))
             else:
-                yield FirstParts("k-means", found.parts)
+                yield First("k-means", found.parts)
         else:
             yield annealed_parts(problem, shares, alpha, k, n_jobs)
 
 
 def annealed_parts(
     problem: GridProblem, shares: NDArray[np.float64], alpha: float, seed: int, n_jobs: int | None
-) -> FirstParts:
+) -> First:
     """Parts at the end of a path from the mean over all parts, which needs no first parts, to the best one.
 
     Parts may be interchanged, and at a high temperature all are alike: before every temperature their filters are moved
@@ -195,4 +204,4 @@ def annealed_parts(
         unit=float(problem.cost.max()),
         nudge=nudge,
     )
-    return FirstParts(ANNEALED, problem.own_latent(w), n_passes + 1)
+    return First("annealed pooling", problem.own_latent(w), n_passes + 1, is_trusted=True)

@@ -1,4 +1,4 @@
-"""What a fit of a reconfigurable bag of words says on one page."""
+"""Summary of a reconfigurable bag of words."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from majorant.models.latent_svm.summary import class_blocks, fit_block
+from majorant.models.margin.summary import class_blocks, fit_block
 from majorant.summary import Block, Column, Summary, Table, counted, search_block
 
 MOST_PARTS = 30
 
 
 def bag_of_words_summary(model: Any) -> Summary:
-    """Search report, fit, the parts and where they are, the classes, and which of them are taken for which."""
+    """Search report, fit, parts, classes and confusions."""
     n, shape = len(model.latent_), model.latent_.shape[1:]
     n_regions = int(np.prod(shape, dtype=int))
     parts = model.latent_[model.latent_ >= 0]

@@ -2,42 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import (
-    check_choice,
-    check_integer,
-    check_positive,
-    check_real,
-    check_runs,
-    check_sample_weight,
-)
-from majorant.data.chunks import Block
+from majorant._validation import check_choice, check_positive, check_real
 from majorant.engine.loop import Solution
-from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.models.latent_svm.bags import Samples, canonical_order, read_samples
-from majorant.models.latent_svm.search import NAMED, LatentSVMSearch
+from majorant.engine.policies import BoundPolicy
+from majorant.models.latent_svm.starts import NAMED, first_regions
 from majorant.models.latent_svm.summary import latent_svm_summary
-from majorant.models.margin import (
-    Found,
-    MarginClassifier,
-    Weights,
-    code_of_each,
-    label_costs,
-    learnt_classes,
-    vanishes,
-)
+from majorant.models.margin.classifier import MarginClassifier
+from majorant.models.margin.family import Weights
+from majorant.models.margin.reading import read_samples
+from majorant.models.margin.samples import Distinct, Samples
+from majorant.models.margin.search import First, Found, vanishes
 from majorant.registry import ModelCard, register
 from majorant.search.record import SearchReport
-from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
+from majorant.solvers.structural_svm.planes import NativeProblem
 from majorant.summary import Summary
 
 FORMS = ("class-specific", "shared")
@@ -174,6 +160,10 @@ class LatentSVC(MarginClassifier):
     1.0
     """
 
+    _starts = NAMED
+    _given = "one whole number a sample"
+    _sample, _state = "sample", "region"
+
     def __init__(
         self,
         alpha: float = 1e-3,
@@ -243,57 +233,17 @@ class LatentSVC(MarginClassifier):
         """
         with self._all_or_nothing():
             self._check_parameters()
-            random = check_random_state(self.random_state)
-            samples = read_samples(self, X, bags, reset=True)
-            labels = samples.labels(y, type(self).__name__, "sample")
-            weights = self._weights(samples, sample_weight)
-            self.classes_, codes = learnt_classes(labels, weights)
-            cost = self._cost(labels)
-            given = self._given_latents(samples)
-            unit = weights.max()  # equal weights are then exactly equal to none, however large they are
-            order, merged, positions = canonical_order(samples, codes, weights / unit, given)
-            problem = BagProblem(self._bag_set(samples, codes, order), cost, self.n_jobs)
-            search = LatentSVMSearch(
-                self.alpha,
-                self.latent_init,
-                self.bounds if self.bounds is None else self.bounds.renumbered(positions),
-                self.solver,
-                self.n_init,
-                self.max_iter,
-                self.tol,
-                self.verbose,
-                self.n_jobs,
-            )
-            shares = merged / merged.sum()
-            found = search.find(problem, shares, None if given is None else given[order], int(random.randint(2**31)))
-            self._keep(problem, found)
-            self._keep_samples(problem, samples, labels, codes, unit * merged, positions, found)
-            self._warn(samples, found.solution)
+            self._fit(read_samples(self, X, bags, reset=True), y, sample_weight)
         return self
 
     def _check_parameters(self) -> None:
-        check_positive("alpha", self.alpha)
-        check_real("alpha", self.alpha, low=1e-12, high=1e12)
-        if isinstance(self.latent_init, str):
-            check_choice("latent_init", self.latent_init, NAMED, or_else=", or an array")
+        super()._check_parameters()
         check_choice("form", self.form, FORMS)
-        check_bounds(self.bounds)
-        check_choice("solver", self.solver, list(SOLVERS))
         if not isinstance(self.fit_intercept, bool | np.bool_):
             raise TypeError(f"fit_intercept must be True or False; got {self.fit_intercept!r}")
-        check_positive("intercept_scaling", self.intercept_scaling)
-        check_real("intercept_scaling", self.intercept_scaling, high=1e6)
-        check_integer("n_init", self.n_init, low=1)
-        check_runs(self)
+        check_real("intercept_scaling", check_positive("intercept_scaling", self.intercept_scaling), high=1e6)
 
-    def _weights(self, samples: Samples, sample_weight: Any) -> NDArray[np.float64]:
-        if sample_weight is not None and np.asarray(sample_weight).ndim == 1 and samples.of_row is not None:
-            sample_weight = samples.one_each(sample_weight, "sample_weight")
-        weights = check_sample_weight(sample_weight, len(samples))
-        return np.ones(len(samples)) if weights is None else weights
-
-    def _cost(self, labels: NDArray[Any]) -> NDArray[np.float64]:
-        """Costs of the labels that are learnt."""
+    def _costs(self, labels: NDArray[Any]) -> NDArray[np.float64]:
         n = len(self.classes_)
         if self.form == "shared" and n != 2:
             raise ValueError(
@@ -301,18 +251,9 @@ class LatentSVC(MarginClassifier):
                 f'form="shared" is for two classes, a sample belonging to the second one or not; got {n}. '
                 'Use form="class-specific"'
             )
-        return label_costs(self.label_cost, labels, self.classes_)
+        return super()._costs(labels)
 
-    def _given_latents(self, samples: Samples) -> NDArray[np.int32] | None:
-        if isinstance(self.latent_init, str):
-            return None
-        given = np.asarray(self.latent_init)
-        if given.shape != (len(samples),) or given.dtype.kind not in "iu":
-            got = f"shape {given.shape} of {given.dtype}" if given.ndim else repr(self.latent_init)
-            raise ValueError(
-                f"latent_init must be one of {', '.join(map(repr, NAMED))}, or one whole number a sample, shape "
-                f"({len(samples)},); got {got}"
-            )
+    def _check_given(self, given: NDArray[Any], samples: Samples) -> None:
         outside = (given < 0) | (given >= samples.counts)
         if outside.any():
             at = int(np.flatnonzero(outside)[0])
@@ -320,10 +261,11 @@ class LatentSVC(MarginClassifier):
                 f"latent_init names region {given[at]} of sample {samples.names[at]!s}, which has {samples.counts[at]} "
                 "(counted from 0)"
             )
-        return given.astype(np.int32)
 
-    def _bag_set(self, samples: Samples, codes: NDArray[np.int32], order: NDArray[np.intp]) -> BagSet:
-        return BagSet(
+    def _problem(
+        self, samples: Samples, codes: NDArray[np.int32], order: NDArray[np.intp], cost: NDArray[np.float64]
+    ) -> BagProblem:
+        bags = BagSet(
             samples.rows,
             samples.starts[order],
             samples.counts[order],
@@ -332,75 +274,52 @@ class LatentSVC(MarginClassifier):
             first=int(self.form == "shared"),
             bias=float(self.intercept_scaling) if self.fit_intercept else 0.0,
         )
+        return BagProblem(bags, cost, self.n_jobs)
 
-    def _keep(self, problem: BagProblem, found: Found) -> None:
-        solution = found.solution
-        w = solution.theta.w.reshape(problem.samples.shape)[problem.samples.first :]
-        self.coef_ = np.ascontiguousarray(w[:, :-1])
-        self.intercept_ = w[:, -1] * problem.samples.bias
-        self._keep_end(found)
-        # of a convex problem: where every sample has one region, the last bound is the objective itself
-        lowest = solution.objective - solution.theta.gap if problem.samples.n_states == 1 else None
-        note = self._note(problem)
-        self.search_ = SearchReport(found.records, "objective", "min", proved_bound=lowest, note=note)
-
-    def _note(self, problem: BagProblem) -> str:
-        """What one start says, and how to get others."""
-        if problem.samples.n_states == 1:
-            return "Every sample has one region: the problem is convex."
-        if self.n_init > 1:
-            return ""
-        guess = "The annealed start depends on no guess. " if self._is_annealed else ""
-        return f"{guess}A larger n_init adds starts with random regions."
-
-    def _keep_samples(
-        self,
-        problem: BagProblem,
-        samples: Samples,
-        labels: NDArray[Any],
-        codes: NDArray[np.int32],
-        merged: NDArray[np.float64],
-        positions: NDArray[np.intp],
-        found: Found,
-    ) -> None:
-        """Regions of the samples, and which class they are predicted as, counted along the canonical samples."""
-        best, where = self._scores(samples)
-        rows = np.arange(len(samples))
-        known = codes >= 0
-        self.latent_ = np.where(known, where[rows, self._region_class(np.maximum(codes, 0))], -1).astype(np.intp)
-        self._keep_confusion(best, problem.samples.codes, merged, positions)
-        end = problem.own_latent(found.solution.theta.w)
-        self.changed_ = float(np.sum(merged * (end != found.first)) / merged.sum())
-        self.n_regions_ = int(samples.counts[positions >= 0].sum())
-
-    def _warn(self, samples: Samples, solution: Solution[Weights]) -> None:
-        is_convex = self.n_regions_ <= np.count_nonzero(self.latent_ >= 0)  # zero is then what fits best
-        if not is_convex and vanishes(self.alpha, self.coef_, self.objective_):
-            self._warn_at_zero("region", samples.rows.data if sparse.issparse(samples.rows) else samples.rows)
-        self._warn_if_unfinished(solution)
-
-    # Predictions
-
-    def _region_class(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """The class whose scores choose the region."""
-        return np.ones_like(codes) if self.form == "shared" else codes
-
-    def _scores(self, samples: Samples) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Score of every class and the region that it has it on, shape (n_samples, n_classes)."""
-        n, codes = len(samples), np.zeros(len(samples), dtype=np.int32)
-        bags = self._bag_set(samples, codes, np.arange(n))
-        w = np.zeros(bags.shape)
+    def _fitted(self, samples: Samples) -> tuple[BagProblem, NDArray[np.float64]]:
+        n, k = len(samples), len(self.classes_)
+        problem = self._problem(samples, np.zeros(n, dtype=np.int32), np.arange(n), np.zeros((k, k)))
+        bags, w = problem.samples, np.zeros(problem.samples.shape)
         w[bags.first :, :-1] = self.coef_
         if bags.bias:
             w[bags.first :, -1] = self.intercept_ / bags.bias
-        best, where = np.empty((n, bags.n_classes)), np.empty((n, bags.n_classes), dtype=np.int32)
+        return problem, w.ravel()
 
-        def visit(block: Block) -> int:
-            best[block.at], where[block.at], _ = bags.scores(block.at, w.ravel())
-            return 0
+    def _first(
+        self,
+        problem: NativeProblem[Any],
+        shares: NDArray[np.float64],
+        samples: Samples,
+        given: NDArray[np.int32] | None,
+        seed: int,
+    ) -> Iterator[First]:
+        assert isinstance(problem, BagProblem)
+        return first_regions(problem, shares, self.latent_init, given, alpha=self.alpha, n_init=self.n_init, seed=seed)
 
-        bags.chunks(n_jobs=self.n_jobs).map_sum(visit)
-        return best, where
+    def _keep_weights(
+        self, problem: NativeProblem[Any], w: NDArray[np.float64], samples: Samples, distinct: Distinct
+    ) -> None:
+        bags = problem.samples
+        rows = w.reshape(bags.shape)[bags.first :]
+        self.coef_ = np.ascontiguousarray(rows[:, :-1])
+        self.intercept_ = rows[:, -1] * bags.bias
+        self.n_regions_ = int(samples.counts[distinct.positions >= 0].sum())
+
+    def _report(self, problem: NativeProblem[Any], found: Found) -> SearchReport:
+        proved, note = None, ""
+        if problem.samples.n_states == 1:
+            proved = self.objective_ - self.gap_  # the last bound is the objective itself
+            note = "Every sample has one region: the problem is convex."
+        elif self.n_init == 1:
+            guess = "The annealed start depends on no guess. " if self._is_annealed else ""
+            note = f"{guess}A larger n_init adds starts with random regions."
+        return SearchReport(found.records, "objective", "min", proved_bound=proved, note=note)
+
+    def _is_stuck(self, solution: Solution[Weights]) -> bool:
+        is_convex = self.n_regions_ <= np.count_nonzero(self.latent_ >= 0)  # zero is then what fits best
+        return not is_convex and vanishes(self.alpha, self.coef_, self.objective_)
+
+    # Predictions
 
     def _read(self, X: Any, bags: Any) -> Samples:
         check_is_fitted(self)
@@ -419,8 +338,7 @@ class LatentSVC(MarginClassifier):
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
             For two classes by how much the second one scores higher.
         """
-        best, _ = self._scores(self._read(X, bags))
-        return best if len(self.classes_) > 2 else np.asarray(best[:, 1] - best[:, 0])
+        return self._decisions(self._read(X, bags))
 
     def predict(self, X: Any, *, bags: Any = None) -> NDArray[Any]:
         """The class of highest score of each sample.
@@ -434,8 +352,7 @@ class LatentSVC(MarginClassifier):
         -------
         ndarray of shape (n_samples,)
         """
-        best, _ = self._scores(self._read(X, bags))
-        return np.asarray(self.classes_[best.argmax(axis=1)])
+        return self._predicted(self._read(X, bags))
 
     def predict_latent(self, X: Any, y: Any = None, *, bags: Any = None) -> NDArray[np.intp]:
         """The region of each sample that shows its class, by its position in the sample.
@@ -456,13 +373,7 @@ class LatentSVC(MarginClassifier):
         ValueError
             If a label is none of `classes_`, or there is not one for each sample.
         """
-        samples = self._read(X, bags)
-        best, where = self._scores(samples)
-        codes = best.argmax(axis=1)
-        if y is not None:
-            labels = samples.one_each(y, "y")
-            codes = code_of_each(self.classes_, labels)
-        return np.asarray(where[np.arange(len(samples)), self._region_class(codes)], dtype=np.intp)
+        return self._latent_values(self._read(X, bags), y)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
         """Share of the samples that are predicted right.
@@ -481,8 +392,7 @@ class LatentSVC(MarginClassifier):
         labels = samples.one_each(y, "y")
         if sample_weight is not None:
             sample_weight = samples.one_each(sample_weight, "sample_weight")
-        best, _ = self._scores(samples)
-        return float(accuracy_score(labels, self.classes_[best.argmax(axis=1)], sample_weight=sample_weight))
+        return float(accuracy_score(labels, self._predicted(samples), sample_weight=sample_weight))
 
     def _summary(self) -> Summary:
         return latent_svm_summary(self)

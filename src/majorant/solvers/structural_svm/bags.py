@@ -190,6 +190,12 @@ class BagProblem(NativeProblem[BagSet]):
         rows, codes = np.arange(len(best)), self.samples.codes[at]
         return float(shares @ (best.max(axis=1) - best[rows, codes])), where[rows, codes]
 
+    def scored(self, at: slice, w: Vector, labels: Codes | None) -> tuple[NDArray[np.float64], Codes]:
+        best, where, _ = self.samples.scores(at, w)
+        labels = best.argmax(axis=1).astype(np.int32) if labels is None else labels
+        # A class without weights has no row of its own: its row is that of the first class with weights.
+        return best, where[np.arange(len(best)), np.maximum(labels, self.samples.first)]
+
     def _augmented_scores(self, at: slice, w: Vector, *, own: bool = False) -> tuple[NDArray[np.float64], Codes, Any]:
         """Result of `BagSet.scores` with the costs added, which are zero for a bag's own class."""
         best, where, table = self.samples.scores(at, w, own=own)

@@ -180,3 +180,7 @@ class GridProblem(NativeProblem[GridSet]):
         best, _, parts, _ = self.samples.infer(at, w, self.cost, codes)
         loss = (best + self.cost[codes]).max(axis=1) - best[np.arange(len(codes)), codes]
         return float(np.sum(shares * loss)), parts
+
+    def scored(self, at: slice, w: Vector, labels: Codes | None) -> tuple[NDArray[np.float64], Codes]:
+        best, _, parts, _ = self.samples.infer(at, w, self.cost, labels)
+        return best, parts

@@ -122,6 +122,24 @@ class NativeProblem(Generic[Samples]):
         """Weighted loss of some samples, and their best latent values for their own classes."""
         raise NotImplementedError
 
+    def scored(self, at: slice, w: Vector, labels: Codes | None) -> tuple[NDArray[np.float64], Codes]:
+        """Scores of all classes for some samples, and their best latent values for `labels` or the best class."""
+        raise NotImplementedError
+
+    def classify(self, w: Vector, labels: Codes | None = None) -> tuple[NDArray[np.float64], Codes]:
+        """`scored` for all samples: one pass."""
+        n = self.n_samples
+        best = np.empty((n, len(self.cost)))
+        latent = np.empty((n, *self.samples.latent_shape), dtype=np.int32)
+
+        def visit(block: Block) -> int:
+            of = None if labels is None else labels[block.at]
+            best[block.at], latent[block.at] = self.scored(block.at, w, of)
+            return 0
+
+        self._data.map_sum(visit)
+        return best, latent
+
     def own_latent(self, w: Vector) -> Codes:
         """Best latent values of all samples for their own classes: one pass."""
         ones = np.ones(self.n_samples)

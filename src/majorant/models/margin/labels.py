@@ -1,0 +1,74 @@
+"""Labels of a classifier: classes with weight, costs, numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def learnt_classes(labels: NDArray[Any], weights: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[np.int32]]:
+    """Find the labels with weight, and the number of each sample's label among them, -1 if it has no weight.
+
+    Raises
+    ------
+    ValueError
+        If fewer than two labels have weight.
+    """
+    classes = np.unique(labels[weights > 0])
+    if len(classes) < 2:
+        where = "" if (weights > 0).all() else ", among the samples with weight"
+        raise ValueError(f"y holds one class only, {classes[0]!s}{where}: a classifier needs at least two classes")
+    codes = np.searchsorted(classes, labels)
+    codes = np.where(codes < len(classes), codes, 0)
+    return classes, np.where(classes[codes] == labels, codes, -1).astype(np.int32)
+
+
+def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Costs of the labels with weight, from those of all labels; None: 1 for every mistake.
+
+    Raises
+    ------
+    ValueError
+        If they are no costs of the labels.
+    """
+    if label_cost is None:
+        return 1.0 - np.eye(len(classes))
+    names = np.unique(labels)
+    try:
+        cost = np.asarray(label_cost, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"label_cost must be a table of numbers: {error}") from error
+    if cost.shape != (len(names), len(names)):
+        raise ValueError(
+            f"label_cost must have a row and a column for each of the {len(names)} labels of y, in sorted order "
+            f"({_some(names)}); got shape {cost.shape}"
+        )
+    if not np.isfinite(cost).all() or (cost < 0).any() or np.diag(cost).any():
+        raise ValueError("label_cost must be finite and not negative, and zero on its diagonal")
+    is_learnt = np.isin(names, classes)
+    cost = cost[np.ix_(is_learnt, is_learnt)]
+    if not 1e-6 <= cost.max() <= 1e6:
+        raise ValueError(f"the largest entry of label_cost must lie between 1e-6 and 1e6; got {cost.max():g}")
+    return cost
+
+
+def code_of_each(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
+    """Number of the class of each label.
+
+    Raises
+    ------
+    ValueError
+        If a label is none of the classes.
+    """
+    matches = classes == np.asarray(labels)[:, None]
+    if not matches.any(axis=1).all():
+        unknown = labels[int(np.flatnonzero(~matches.any(axis=1))[0])]
+        raise ValueError(f"y holds a label that the fit did not see: {unknown}")
+    return np.asarray(matches.argmax(axis=1))
+
+
+def _some(names: NDArray[Any]) -> str:
+    shown = ", ".join(map(str, names[:5]))
+    return shown if len(names) <= 5 else f"{shown}, ..."

@@ -1,0 +1,140 @@
+"""Descents of a latent structural SVM from several starts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Chunks
+from majorant.engine.loop import Solution, minimize
+from majorant.engine.policies import BoundPolicy, GibbsLimit
+from majorant.engine.problem import Family
+from majorant.search.record import StartRecord
+from majorant.starts.restarts import Start, best_of
+
+STUCK = 1e-9
+"""Weights are zero if the penalty is below this share of the objective."""
+
+
+def vanishes(alpha: float, w: NDArray[np.float64], objective: float) -> bool:
+    """Whether weights are zero, which no bound of a latent SVM leaves: all latent values have equal scores."""
+    return alpha / 2 * float(np.sum(w**2)) <= STUCK * objective
+
+
+@dataclass(frozen=True)
+class First:
+    """Latent values with which a fit begins.
+
+    Attributes
+    ----------
+    source : str
+        Kind of start, for the search report.
+    latent : ndarray of shape (n_samples, ...) of int32
+    n_passes : int, default=0
+        Passes over the samples that the start took.
+    is_trusted : bool, default=False
+        Whether the tightest bounds are the default after this start, in place of random ones.
+    otherwise : callable, optional
+        Called with the solution; returns latent values for a second fit that replaces it, or None to keep it.
+    """
+
+    source: str
+    latent: NDArray[np.int32]
+    n_passes: int = 0
+    is_trusted: bool = False
+    otherwise: Callable[[Solution[Any]], NDArray[np.int32] | None] | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """Result of a search.
+
+    Attributes
+    ----------
+    solution : Solution
+    records : tuple of StartRecord
+    family : Family
+        The family of the best start.
+    first : ndarray of shape (n_samples, ...)
+        Latent values with which the best start began.
+    n_passes : int
+        Passes over the samples of all starts and fits.
+    """
+
+    solution: Solution[Any]
+    records: tuple[StartRecord, ...]
+    family: Any
+    first: NDArray[np.int32]
+    n_passes: int
+
+
+@dataclass
+class Descents:
+    """Fits from several starts, of which the best is kept.
+
+    Parameters
+    ----------
+    data : Chunks
+        Latent values as units.
+    bounds : BoundPolicy, optional
+        By default the tightest bounds after a trusted start, `GibbsLimit` after others.
+    tol : float
+    max_iter : int
+    verbose : int
+    n_polish : int, default=3
+        Candidates of the exploration that are descended from.
+    """
+
+    data: Chunks
+    bounds: BoundPolicy | None
+    tol: float
+    max_iter: int
+    verbose: int
+    n_polish: int = 3
+
+    def best(self, starts: Iterable[tuple[Family[Any], First]], seeds: Iterable[int]) -> Found:
+        """Fit from every start in turn, each with a seed of its own."""
+        begun: list[tuple[Family[Any], First]] = []
+        n_passes = 0
+
+        def told() -> Iterator[Start]:
+            nonlocal n_passes
+            for (family, first), seed in zip(starts, seeds, strict=False):
+                begun.append((family, first))
+                n_passes += first.n_passes
+                yield Start(first.source, seed=seed)
+
+        def descend(start: Start) -> Solution[Any]:
+            nonlocal n_passes
+            family, first = begun[-1]
+            solution = self._descend(family, first, start.seed)
+            n_passes += solution.n_passes
+            again = None if first.otherwise is None else first.otherwise(solution)
+            if again is not None:
+                first = replace(first, latent=again)
+                begun[-1] = family, first
+                solution = self._descend(family, first, start.seed)
+                n_passes += solution.n_passes
+            return solution
+
+        solution, records = best_of(told(), descend, verbose=self.verbose)
+        family, first = begun[int(np.argmin([r.objective for r in records]))]
+        return Found(solution, records, family, first.latent, n_passes)
+
+    def _descend(self, family: Family[Any], first: First, seed: int) -> Solution[Any]:
+        policy = GibbsLimit() if self.bounds is None and not first.is_trusted else self.bounds
+        latent = first.latent.ravel()
+        return minimize(
+            family,
+            self.data,
+            policy,
+            latent=lambda block: latent[block.at],
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_polish=self.n_polish,
+            seed=seed,
+        )
