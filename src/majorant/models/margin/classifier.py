@@ -40,6 +40,9 @@ class MarginModel(LatentVariableModel):
         self.n_passes_ = found.n_passes
         self.trace_ = found.solution.trace
 
+    def _warn(self, message: str) -> None:
+        warnings.warn(message, ConvergenceWarning, stacklevel=levels_to_user())
+
 
 class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
     """Base of latent SVMs on samples of regions.
@@ -227,9 +230,6 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
             f"the fit is stuck at zero: all weights vanish, so that every {self._state} scores alike and no bound "
             f"leads away. {advice}"
         )
-
-    def _warn(self, message: str) -> None:
-        warnings.warn(message, ConvergenceWarning, stacklevel=levels_to_user())
 
     @property
     def _is_annealed(self) -> bool:

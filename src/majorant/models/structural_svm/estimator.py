@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -19,22 +17,20 @@ from majorant._validation import (
     check_positive,
     check_sample_weight,
     check_verbose,
-    levels_to_user,
 )
 from majorant.data.chunks import Chunks
-from majorant.engine.loop import Solution, minimize
-from majorant.engine.policies import BoundPolicy, GibbsLimit, check_bounds
-from majorant.models.base import LatentVariableModel
-from majorant.models.structural_svm.family import Candidates, StructuralFamily, Theta
+from majorant.engine.policies import BoundPolicy, check_bounds
+from majorant.models.margin.classifier import MarginModel
+from majorant.models.margin.search import Descents, First
+from majorant.models.structural_svm.family import Candidates, StructuralFamily
 from majorant.models.structural_svm.oracles import Oracles, Vector, check_model, inferred
 from majorant.models.structural_svm.summary import structural_summary
 from majorant.persistence import UnsavableError
 from majorant.search.record import SearchReport
 from majorant.solvers.structural_svm import SOLVERS
-from majorant.starts.restarts import Start, best_of
 
 
-class LatentStructuralSVM(LatentVariableModel):
+class LatentStructuralSVM(MarginModel):
     r"""Structured outputs with latent values: you write features and inference, the library finds the weights.
 
     It minimises
@@ -89,7 +85,9 @@ class LatentStructuralSVM(LatentVariableModel):
     gap_ : float
         How far the last bound may be above its minimum, by its dual.
     n_iter_ : int
-        Minimised bounds of the fit that was kept.
+        Bounds minimised by the fit that was kept.
+    n_passes_ : int
+        Passes over the samples of all fits.
     search_ : SearchReport
         Every fit's objective.
     trace_ : Trace
@@ -191,52 +189,37 @@ class LatentStructuralSVM(LatentVariableModel):
         """
         with self._all_or_nothing():
             self._check_parameters()
-            inputs, labels = _sequence("X", X), _sequence("y", y)
-            if len(inputs) != len(labels):
-                raise ValueError(f"X and y must be of one length; got {len(inputs)} inputs and {len(labels)} labels")
+            inputs, labels = _pairs(X, y)
             given = check_sample_weight(sample_weight, len(inputs))
             weights = np.ones(len(inputs)) if given is None else given
             counted = np.flatnonzero(weights)
             inputs, labels = [inputs[i] for i in counted], [labels[i] for i in counted]
             first = self._given_latents(len(weights), counted)
-            random = check_random_state(self.random_state)
             oracles = Oracles(self.model, inputs, labels)
-            found: dict[int, Candidates] = {}
-            shares = weights[counted] / float(weights.sum())
-
-            def run(start: Start) -> Solution[Theta]:
-                candidates, latent = _first_bound(oracles, first, start.seed)
-                found[start.seed] = candidates
-                family = StructuralFamily(
-                    oracles, candidates, SOLVERS[self.solver], self.alpha, self.tol, self.max_passes, start.seed
-                )
-                policy = GibbsLimit() if self.bounds is None else self.bounds.renumbered(_positions(weights))
-                return minimize(
-                    family,
-                    Chunks(np.arange(len(inputs)), weights=shares),
-                    policy,
-                    latent=lambda block: latent[block.at],
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    seed=start.seed,
-                    n_polish=1,
-                )
-
-            seeds = [int(s) for s in random.randint(2**31, size=self.n_init)]
-            source = "given" if isinstance(first, list) else first
-            solution, records = best_of(
-                [Start(f"{source} latent values", seed=s) for s in seeds], run, verbose=self.verbose
+            search = Descents(
+                Chunks(np.arange(len(inputs)), weights=weights[counted] / float(weights.sum())),
+                None if self.bounds is None else self.bounds.renumbered(_positions(weights)),
+                self.tol,
+                self.max_iter,
+                self.verbose,
+                n_polish=1,
             )
+            seeds = check_random_state(self.random_state).randint(2**31, size=self.n_init).tolist()
+            found = search.best((self._start(oracles, first, seed) for seed in seeds), seeds)
+            solution = found.solution
             if not solution.converged:
-                _warn(f"the objective has not settled: {solution.result}; raise max_iter")
+                self._warn(f"the objective has not settled: {solution.result}; raise max_iter")
             if solution.theta.gap > self.tol * abs(solution.objective):
-                _warn(
+                self._warn(
                     f"the last bound is only known to be within {solution.theta.gap:.3g} of its minimum; "
                     "raise max_passes"
                 )
-            best = next(s for s, r in zip(seeds, records, strict=True) if r.objective == solution.objective)
-            self._keep(solution, found[best], oracles, len(weights), counted)
-            self.search_ = SearchReport(records, "objective", "min")
+            self._keep_end(found)
+            self.search_ = SearchReport(found.records, "objective", "min")
+            self.coef_ = solution.theta.w.copy()
+            self.latent_: list[Any] = [None] * len(weights)
+            for i, at in enumerate(counted.tolist()):
+                self.latent_[at] = found.family.candidates.best(i, self.coef_)
         return self
 
     def _check_parameters(self) -> None:
@@ -265,18 +248,12 @@ class LatentStructuralSVM(LatentVariableModel):
             raise ValueError(f"latent_init must hold a latent value for each of {n} samples; got {len(given)}")
         return [given[i] for i in counted]
 
-    def _keep(
-        self, solution: Solution[Theta], candidates: Candidates, oracles: Oracles, n: int, counted: NDArray[np.intp]
-    ) -> None:
-        theta = solution.theta
-        self.coef_ = theta.w.copy()
-        self.objective_ = solution.objective
-        self.gap_ = theta.gap
-        self.n_iter_ = solution.n_iter
-        self.trace_ = solution.trace
-        self.latent_: list[Any] = [None] * n
-        for at, i in zip(counted.tolist(), range(oracles.n_samples), strict=True):
-            self.latent_[at] = candidates.values[i][int(candidates.scores(i, theta.w).argmax())]
+    def _start(self, oracles: Oracles, first: str | list[Any], seed: int) -> tuple[StructuralFamily, First]:
+        """Family of one fit, and its first latent values by their positions among the candidates."""
+        candidates, latent = _first_bound(oracles, first, seed)
+        solver = SOLVERS[self.solver]
+        family = StructuralFamily(oracles, candidates, solver, self.alpha, self.tol, self.max_passes, seed)
+        return family, First(f"{first if isinstance(first, str) else 'given'} latent values", latent)
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """The label of every input.
@@ -323,9 +300,7 @@ class LatentStructuralSVM(LatentVariableModel):
         list
         """
         check_is_fitted(self, "coef_")
-        inputs, labels = _sequence("X", X), _sequence("y", y)
-        if len(inputs) != len(labels):
-            raise ValueError(f"X and y must be of one length; got {len(inputs)} inputs and {len(labels)} labels")
+        inputs, labels = _pairs(X, y)
         oracles = Oracles(self.model, inputs, labels)
         return [oracles.completion(i, self.coef_) for i in range(len(inputs))]
 
@@ -343,12 +318,12 @@ class LatentStructuralSVM(LatentVariableModel):
         -------
         float
         """
-        labels, predicted = _sequence("y", y), self.predict(X)
-        if len(labels) != len(predicted):
-            raise ValueError(f"X and y must be of one length; got {len(predicted)} inputs and {len(labels)} labels")
+        check_is_fitted(self, "coef_")
+        inputs, labels = _pairs(X, y)
         weights = check_sample_weight(sample_weight, len(labels))
-        oracles = Oracles(self.model, _sequence("X", X), labels)
-        return -float(np.average([oracles.loss(i, p) for i, p in enumerate(predicted)], weights=weights))
+        oracles = Oracles(self.model, inputs, labels)
+        losses = [oracles.loss(i, predicted) for i, predicted in enumerate(self.predict(inputs))]
+        return -float(np.average(losses, weights=weights))
 
     def _summary(self) -> Any:
         return structural_summary(self)
@@ -372,10 +347,6 @@ class LatentStructuralSVM(LatentVariableModel):
             "nothing. Keep its weights, numpy.save(path, estimator.coef_), and set them as coef_ of a new estimator "
             "with your model; or pickle the estimator"
         )
-
-
-def _warn(message: str) -> None:
-    warnings.warn(message, ConvergenceWarning, stacklevel=levels_to_user())
 
 
 def _first_bound(oracles: Oracles, first: str | list[Any], seed: int) -> tuple[Candidates, NDArray[np.int32]]:
@@ -406,6 +377,19 @@ def _first_bound(oracles: Oracles, first: str | list[Any], seed: int) -> tuple[C
 def _positions(weights: Vector) -> NDArray[np.intp]:
     """Where each sample is among those with weight; -1 where it has none."""
     return np.where(weights > 0, np.cumsum(weights > 0) - 1, -1).astype(np.intp)
+
+
+def _pairs(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
+    """Inputs and labels as lists of one length.
+
+    Raises
+    ------
+    TypeError, ValueError
+    """
+    inputs, labels = _sequence("X", X), _sequence("y", y)
+    if len(inputs) != len(labels):
+        raise ValueError(f"X and y must be of one length; got {len(inputs)} inputs and {len(labels)} labels")
+    return inputs, labels
 
 
 def _sequence(name: str, values: Any) -> list[Any]:

@@ -47,6 +47,10 @@ class Candidates:
         # Not a matrix product: the sums of one depend on the number of threads that BLAS may use.
         return np.asarray(np.einsum("kj,j->k", self.features[i], w))
 
+    def best(self, i: int, w: Vector) -> Any:
+        """Latent value of largest score of sample `i`."""
+        return self.values[i][int(self.scores(i, w).argmax())]
+
 
 @dataclass(frozen=True, eq=False)
 class Theta:
