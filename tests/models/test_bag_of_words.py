@@ -292,6 +292,12 @@ def test_given_parts_are_where_it_begins() -> None:
     assert_same(model(latent_init=parts[order], bounds=mj.Tightest()).fit(X[order], y[order]), fitted)
 
 
+def test_given_parts_are_the_first_of_several_starts() -> None:
+    X, y, parts = planted()
+    fitted = model(latent_init=parts, n_init=2).fit(X, y)
+    assert [s.source for s in fitted.search_.starts] == ["given parts", "annealed pooling"]
+
+
 def test_more_starts_leave_search() -> None:
     X, y, _ = planted()
     fitted = model(1.0, n_init=2, latent_init="random", bounds=mj.Tightest()).fit(X, y)

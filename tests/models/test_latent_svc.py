@@ -207,6 +207,12 @@ def test_more_starts_leave_search() -> None:
     assert_same(model, again)
 
 
+def test_given_regions_are_the_first_of_several_starts() -> None:
+    X, y, place = planted()
+    model = mj.LatentSVC(0.02, latent_init=place, n_init=2, random_state=0).fit(X, y)
+    assert [s.source for s in model.search_.starts] == ["given regions", "random regions"]
+
+
 def test_a_fit_stuck_at_zero_says_so() -> None:
     """Random regions of so few features tell the classes apart nowhere: the first bound is least at zero."""
     X, y, _ = planted(signal=1.0)

@@ -105,6 +105,8 @@ def test_first_latent_values() -> None:
     offered = fit(FromTheEnd(3, 4), X, y)
     assert given.trace_["objective"].tolist() == offered.trace_["objective"].tolist()
     assert given.trace_["objective"][0] != fit(REGIONS, X, y).trace_["objective"][0]
+    several = fit(REGIONS, X, y, latent_init=np.array(last), n_init=2)
+    assert [s.source for s in several.search_.starts] == 2 * ["given latent values"]
     random = fit(LISTED, X, y, latent_init="random", n_init=3, tol=1e-2)
     assert random.search_.n_starts == 3
     assert random.objective_ == min(r.objective for r in random.search_.starts)

@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 from majorant._validation import check_integer, check_positive, check_real
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy
-from majorant.models.bag_of_words.starts import NAMED, first_parts, refuse_lost
+from majorant.models.bag_of_words.starts import NAMED, first_parts
 from majorant.models.bag_of_words.summary import bag_of_words_summary
 from majorant.models.margin.classifier import MarginClassifier
 from majorant.models.margin.family import Weights
 from majorant.models.margin.reading import read_images
 from majorant.models.margin.samples import Distinct, Samples
-from majorant.models.margin.search import First, Found, vanishes
+from majorant.models.margin.search import First, Found, StartRequest, vanishes
 from majorant.registry import ModelCard, register
 from majorant.search.record import SearchReport
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
@@ -272,28 +272,8 @@ class ReconfigurableBagOfWords(MarginClassifier):
         w = np.concatenate([self.part_filters_.ravel(), self.table_.ravel() / grids.scale])
         return GridProblem(grids, np.zeros((k, k)), self.n_jobs), w
 
-    def _first(
-        self,
-        problem: NativeProblem[Any],
-        shares: NDArray[np.float64],
-        samples: Samples,
-        given: NDArray[np.int32] | None,
-        seed: int,
-    ) -> Iterator[First]:
-        assert isinstance(problem, GridProblem)
-        refuse_lost(problem, self.alpha)
-        return first_parts(
-            problem,
-            shares,
-            self.latent_init,
-            given,
-            shape=samples.shape,
-            coherence=float(self.coherence),
-            alpha=self.alpha,
-            n_init=self.n_init,
-            seed=seed,
-            n_jobs=self.n_jobs,
-        )
+    def _first(self, request: StartRequest[Any], samples: Samples) -> Iterator[First]:
+        return first_parts(request, samples.shape, float(self.coherence))
 
     def _keep_weights(
         self, problem: NativeProblem[Any], w: NDArray[np.float64], samples: Samples, distinct: Distinct

@@ -18,10 +18,9 @@ from majorant.engine.loop import Solution
 from majorant.engine.potts import PottsGraph
 from majorant.models.kmeans import KMeans
 from majorant.models.margin.family import Weights
-from majorant.models.margin.search import First, vanishes
+from majorant.models.margin.search import First, StartRequest, vanishes
 from majorant.solvers.nearest import squared_distances
 from majorant.solvers.structural_svm.grids import GridProblem, GridSet
-from majorant.starts.annealed_pooling import annealed_pooling
 
 NAMED = ("annealed", "kmeans", "random")
 """Values of `latent_init`."""
@@ -54,9 +53,9 @@ class Discovered:
     Attributes
     ----------
     centres : ndarray of shape (n_parts, n_features)
-        The means of the clusters; where there are fewer distinct regions than parts, the last rows repeat the mean.
+        Means of the clusters; if there are fewer distinct regions than parts, the last rows repeat the overall mean.
     parts : ndarray of shape (n_images, n_regions) of int32
-        The nearest centre of each region.
+        Nearest centre of each region.
     mean : ndarray of shape (n_features,)
         Mean of the regions.
     """
@@ -67,13 +66,13 @@ class Discovered:
 
 
 def region_rows(grids: GridSet) -> NDArray[Any]:
-    """The regions of all images, image by image."""
+    """Regions of all images, image by image."""
     rows: NDArray[Any] = grids.rows[(grids.starts[:, None] + np.arange(grids.n_regions)).ravel()]
     return rows
 
 
 def nearest_means(grids: GridSet, shares: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.int32]:
-    """For each region the part whose mean is nearest: parts that tell regions apart, if all do so by chance."""
+    """Move each region to the part whose mean is nearest, so that parts differ where random ones hardly do."""
     rows, weights = region_rows(grids), np.repeat(shares, grids.n_regions)
     sums = collect(parts.ravel(), np.column_stack([rows, np.ones(len(rows))]), grids.n_parts, weights)
     means = sums[:, :-1] / np.maximum(sums[:, -1:], 1e-300)
@@ -81,20 +80,8 @@ def nearest_means(grids: GridSet, shares: NDArray[np.float64], parts: NDArray[np
     return np.asarray(nearest, dtype=np.int32).reshape(parts.shape)
 
 
-def _if_stuck(
-    grids: GridSet,
-    shares: NDArray[np.float64],
-    alpha: float,
-    parts: NDArray[np.int32],
-    solution: Solution[Weights],
-) -> NDArray[np.int32] | None:
-    """Nearest means of random parts after a fit whose weights vanish."""
-    stuck = vanishes(alpha, solution.theta.w, solution.objective)
-    return nearest_means(grids, shares, parts) if stuck else None
-
-
 def discover(grids: GridSet, shares: NDArray[np.float64], seed: int, n_jobs: int | None) -> Discovered:
-    """Find parts that many regions have, whatever class their images are of.
+    """Cluster the regions of all images by k-means.
 
     Parameters
     ----------
@@ -114,10 +101,10 @@ def discover(grids: GridSet, shares: NDArray[np.float64], seed: int, n_jobs: int
 
 
 def coherent(grids: GridSet, found: Discovered, shape: tuple[int, ...], strength: float) -> NDArray[np.int32]:
-    """Parts near their regions and alike in neighbouring ones, by graph cuts.
+    """Choose parts near their regions that agree between neighbours, by graph cuts.
 
-    A pair of neighbours of different parts pays so much that at `strength` one, if all pairs differed, they would pay
-    as much as all regions do for their squared distance from the nearest part.
+    At `strength` one, the cost if all pairs of neighbours differed equals the sum over regions of the squared distance
+    from the nearest part.
     """
     rows = region_rows(grids).astype(np.float64)
     distances = squared_distances(rows, found.centres)
@@ -130,78 +117,56 @@ def coherent(grids: GridSet, found: Discovered, shape: tuple[int, ...], strength
     return graph.minimise(distances, price, found.parts.ravel()).reshape(found.parts.shape)
 
 
-def first_parts(
-    problem: GridProblem,
-    shares: NDArray[np.float64],
-    init: Any,
-    given: NDArray[np.int32] | None,
-    *,
-    shape: tuple[int, ...],
-    coherence: float,
-    alpha: float,
-    n_init: int,
-    seed: int,
-    n_jobs: int | None,
-) -> Iterator[First]:
-    """The starts of a fit, made one by one as they are asked for.
+def first_parts(request: StartRequest[GridProblem], shape: tuple[int, ...], coherence: float) -> Iterator[First]:
+    """Make starts one by one as they are asked for; those after given parts are annealed.
 
     Parameters
     ----------
-    problem : GridProblem
-    shares : ndarray of shape (n_images,)
-    init : {"annealed", "kmeans", "random"} or anything else
-    given : ndarray of shape (n_images, n_regions), optional
-        Parts of the first start, where `init` is none of the names; further ones are annealed.
+    request : StartRequest
+        Its seed is that of random parts and of k-means; the first annealed start does not depend on it.
     shape : tuple of int
         (rows, columns) of the grid.
     coherence : float
-        Potts strength of parts by k-means, see `coherent`.
-    alpha : float
-        Strength of the penalty.
-    n_init : int
-    seed : int
-        That of random parts and of k-means. The first annealed start is one and the same.
-    n_jobs : int, optional
+        Strength of the preference for equal neighbours in parts by k-means, see `coherent`.
     """
+    problem, shares, seed = request.problem, request.shares, request.seed
     grids = problem.samples
+    refuse_lost(problem, request.alpha)
     size = len(grids), grids.n_regions
     if grids.n_parts == 1:
         yield First("the only part", np.zeros(size, dtype=np.int32), is_trusted=True)
         return
-    for k in range(n_init):
-        if given is not None and k == 0:
-            yield First("given parts", given)
-        elif init == "random":
+    for k in range(request.n_init):
+        if request.given is not None and k == 0:
+            yield First("given parts", request.given)
+        elif request.init == "random":
             drawn = (np.random.default_rng([seed, k]).random(size) * grids.n_parts).astype(np.int32)
-            yield First("random parts", drawn, otherwise=partial(_if_stuck, grids, shares, alpha, drawn))
-        elif init == "kmeans":
-            found = discover(grids, shares, seed + k, n_jobs)
+            yield First("random parts", drawn, otherwise=partial(_if_stuck, request, drawn))
+        elif request.init == "kmeans":
+            found = discover(grids, shares, seed + k, problem.n_jobs)
             if coherence:
                 yield First("coherent k-means", coherent(grids, found, shape, coherence))
             else:
                 yield First("k-means", found.parts)
         else:
-            yield annealed_parts(problem, shares, alpha, k, n_jobs)
+            yield annealed_parts(request, k)
 
 
-def annealed_parts(
-    problem: GridProblem, shares: NDArray[np.float64], alpha: float, seed: int, n_jobs: int | None
-) -> First:
-    """Parts at the end of a path from the mean over all parts, which needs no first parts, to the best one.
+def _if_stuck(
+    request: StartRequest[GridProblem], parts: NDArray[np.int32], solution: Solution[Weights]
+) -> NDArray[np.int32] | None:
+    """Nearest means of random parts, after a fit from these parts whose weights vanish."""
+    stuck = vanishes(request.alpha, solution.theta.w, solution.objective)
+    return nearest_means(request.problem.samples, request.shares, parts) if stuck else None
 
-    Parts may be interchanged, and at a high temperature all are alike: before every temperature their filters are moved
-    a little towards the clusters of k-means. A region is one of many, so its share of a score is, and temperatures are.
+
+def annealed_parts(request: StartRequest[GridProblem], seed: int) -> First:
+    """Make an annealed start, with filters moved a little towards clusters of the regions before every temperature.
+
+    Parts may be interchanged: without this, the filters of all would stay equal.
     """
-    grids = problem.samples
-    found = discover(grids, shares, seed, n_jobs)
+    grids = request.problem.samples
+    found = discover(grids, request.shares, seed, request.problem.n_jobs)
     nudge = np.zeros(grids.dim)
     grids.split(nudge)[0][:] = NUDGE * (found.centres - found.mean)
-    w, n_passes = annealed_pooling(
-        lambda w, beta, tau: problem.pooled(w, shares, beta * grids.n_regions, tau),
-        problem.dim,
-        alpha=alpha,
-        mean_square=0.0,
-        unit=float(problem.cost.max()),
-        nudge=nudge,
-    )
-    return First("annealed pooling", problem.own_latent(w), n_passes + 1, is_trusted=True)
+    return request.annealed(n_units=grids.n_regions, nudge=nudge)

@@ -19,7 +19,7 @@ from majorant.models.margin.classifier import MarginClassifier
 from majorant.models.margin.family import Weights
 from majorant.models.margin.reading import read_samples
 from majorant.models.margin.samples import Distinct, Samples
-from majorant.models.margin.search import First, Found, vanishes
+from majorant.models.margin.search import First, Found, StartRequest, vanishes
 from majorant.registry import ModelCard, register
 from majorant.search.record import SearchReport
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
@@ -285,16 +285,8 @@ class LatentSVC(MarginClassifier):
             w[bags.first :, -1] = self.intercept_ / bags.bias
         return problem, w.ravel()
 
-    def _first(
-        self,
-        problem: NativeProblem[Any],
-        shares: NDArray[np.float64],
-        samples: Samples,
-        given: NDArray[np.int32] | None,
-        seed: int,
-    ) -> Iterator[First]:
-        assert isinstance(problem, BagProblem)
-        return first_regions(problem, shares, self.latent_init, given, alpha=self.alpha, n_init=self.n_init, seed=seed)
+    def _first(self, request: StartRequest[Any], samples: Samples) -> Iterator[First]:
+        return first_regions(request)
 
     def _keep_weights(
         self, problem: NativeProblem[Any], w: NDArray[np.float64], samples: Samples, distinct: Distinct

@@ -21,7 +21,7 @@ from majorant.models.base import LatentVariableModel
 from majorant.models.margin.family import MarginFamily, Weights
 from majorant.models.margin.labels import code_of_each, label_costs, learnt_classes
 from majorant.models.margin.samples import Distinct, Samples, distinct_samples
-from majorant.models.margin.search import Descents, First, Found
+from majorant.models.margin.search import Descents, First, Found, StartRequest
 from majorant.search.record import SearchReport
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.planes import NativeProblem
@@ -98,14 +98,7 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         """Refuse given latent values that are out of range."""
         raise NotImplementedError
 
-    def _first(
-        self,
-        problem: NativeProblem[Any],
-        shares: NDArray[np.float64],
-        samples: Samples,
-        given: NDArray[np.int32] | None,
-        seed: int,
-    ) -> Iterator[First]:
+    def _first(self, request: StartRequest[Any], samples: Samples) -> Iterator[First]:
         """Starts of the fit, each made when asked for."""
         raise NotImplementedError
 
@@ -189,9 +182,10 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         if given is not None:
             given = given[distinct.order].reshape(-1, *problem.samples.latent_shape)
         data = problem.samples.units(distinct.shares, self.n_jobs)
-        starts = self._first(problem, distinct.shares, samples, given, seed)
+        init = self.latent_init if given is None else None
+        request = StartRequest(problem, distinct.shares, self.alpha, init, given, self.n_init, seed)
         return Descents(data, bounds, self.tol, self.max_iter, self.verbose).best(
-            ((family, first) for first in starts), count(seed)
+            ((family, first) for first in self._first(request, samples)), count(seed)
         )
 
     def _keep_latent(

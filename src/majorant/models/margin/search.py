@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,11 @@ from majorant.engine.loop import Solution, minimize
 from majorant.engine.policies import BoundPolicy, GibbsLimit
 from majorant.engine.problem import Family
 from majorant.search.record import StartRecord
+from majorant.solvers.structural_svm.planes import NativeProblem
+from majorant.starts.annealed_pooling import annealed_pooling
 from majorant.starts.restarts import Start, best_of
+
+Problem = TypeVar("Problem", bound=NativeProblem[Any])
 
 STUCK = 1e-9
 """Weights are zero if the penalty is below this share of the objective."""
@@ -47,6 +51,49 @@ class First:
     n_passes: int = 0
     is_trusted: bool = False
     otherwise: Callable[[Solution[Any]], NDArray[np.int32] | None] | None = None
+
+
+@dataclass(frozen=True)
+class StartRequest(Generic[Problem]):
+    """Starts that a fit asks for.
+
+    Attributes
+    ----------
+    problem : NativeProblem
+    shares : ndarray of shape (n_samples,)
+        Weights of the samples; they sum to one.
+    alpha : float
+        Strength of the penalty.
+    init : str, optional
+        Kind of the starts; None where latent values are given.
+    given : ndarray of shape (n_samples, ...) of int32, optional
+        Latent values of the first start.
+    n_init : int
+        Number of starts.
+    seed : int
+    """
+
+    problem: Problem
+    shares: NDArray[np.float64]
+    alpha: float
+    init: str | None
+    given: NDArray[np.int32] | None
+    n_init: int
+    seed: int
+
+    def annealed(
+        self, *, mean_square: float = 0.0, n_units: int = 1, nudge: NDArray[np.float64] | None = None
+    ) -> First:
+        """Make the annealed start, at temperatures for scores that are sums over so many units."""
+        w, n_passes = annealed_pooling(
+            lambda w, beta, tau: self.problem.pooled(w, self.shares, beta * n_units, tau),
+            self.problem.dim,
+            alpha=self.alpha,
+            mean_square=mean_square,
+            unit=float(self.problem.cost.max()),
+            nudge=nudge,
+        )
+        return First("annealed pooling", self.problem.own_latent(w), n_passes + 1, is_trusted=True)
 
 
 @dataclass(frozen=True)

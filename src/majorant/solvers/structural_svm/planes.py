@@ -97,6 +97,7 @@ class NativeProblem(Generic[Samples]):
     def __init__(self, samples: Samples, cost: NDArray[np.float64], n_jobs: int | None = None) -> None:
         self.samples = samples
         self.cost = np.ascontiguousarray(cost, dtype=np.float64)
+        self.n_jobs = n_jobs
         self._data = samples.chunks(n_jobs=n_jobs)
 
     @property
