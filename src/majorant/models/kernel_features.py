@@ -1,4 +1,4 @@
-"""What a linear classifier sees of a row: its columns, or its kernel values with landmarks."""
+"""Features of rows for linear classifiers: columns, or kernel values with landmarks."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ Array = NDArray[np.float64]
 Kernel = str | Callable[[Array, Array], Any] | None
 
 MOST_EXACT = 2000
-"""Rows below which every row is a landmark."""
+"""If there are fewer rows, every row is a landmark."""
 NEGATIVE = 1e-6
-"""An eigenvalue below minus this share of the largest is no rounding."""
+"""A kernel is indefinite if an eigenvalue is below minus this share of the largest."""
 SMALLEST = 1e-8
-"""Eigenvalues of a kernel below this share of the largest carry nothing but rounding."""
+"""Eigenvalues of a kernel below this share of the largest are rounding errors and dropped."""
 
 
 def check_kernel(kernel: Any, n_components: Any, gamma: Any) -> None:
-    """The parameters kernel, n_kernel_components and gamma of a model.
+    """Check the parameters kernel, n_kernel_components and gamma of a model.
 
     Raises
     ------
@@ -48,7 +48,7 @@ class FeatureMap:
     center : ndarray of shape (n_features,)
         c.
     kernel : None, "rbf" or callable
-        Nothing, :math:`e^{-\gamma |x - l|^2}`, or a function of rows and landmarks, ``kernel(X, L)``.
+        None, :math:`e^{-\gamma |x - l|^2}`, or a function of rows and landmarks, ``kernel(X, L)``.
     gamma : float
     landmarks : ndarray of shape (n_landmarks, n_features)
         Empty without a kernel.
@@ -60,12 +60,12 @@ class FeatureMap:
     landmarks: Array | None = None
 
     def of(self, x: NDArray[Any]) -> Array:
-        """Features of rows, each a function of its row alone.
+        """Compute features of rows, each from its row only.
 
         Raises
         ------
         ValueError
-            If the kernel returns anything but one finite number for every row and landmark.
+            If the kernel does not return one finite number for every row and landmark.
         """
         if self.landmarks is None:
             return np.asarray(x - self.center, dtype=np.float64)
@@ -73,7 +73,7 @@ class FeatureMap:
 
 
 def kernel_values(kernel: Kernel, x: NDArray[Any], landmarks: Array, center: Array, gamma: float) -> Array:
-    """The kernel of all rows and landmarks, shape (n_rows, n_landmarks)."""
+    """Compute the kernel of all rows and landmarks, shape (n_rows, n_landmarks)."""
     x = np.ascontiguousarray(x, dtype=np.float64)
     if kernel == "rbf":
         root = np.sqrt(gamma)
@@ -94,15 +94,15 @@ def kernel_values(kernel: Kernel, x: NDArray[Any], landmarks: Array, center: Arr
 
 @dataclass(frozen=True)
 class Embedding:
-    """Rows in the coordinates of a fit.
+    """Map from rows to the coordinates of a fit.
 
     Attributes
     ----------
     axes : PrincipalAxes
-        Of the features: the rows themselves, or their kernel features.
+        Principal axes of the features: the rows themselves, or their kernel features.
     map : FeatureMap
     to_features : ndarray of shape (n_landmarks, n_features of `axes`), or None
-        From kernel values to orthonormal kernel features; None without a kernel.
+        Map from kernel values to orthonormal kernel features; None without a kernel.
     """
 
     axes: PrincipalAxes
@@ -110,7 +110,7 @@ class Embedding:
     to_features: Array | None
 
     def outward(self, theta: Array) -> tuple[Array, Array]:
-        """Coefficients (n_clusters, n_of_map) and levels (n_clusters,) of the features of `map`."""
+        """Convert parameters to coefficients (n_clusters, n_of_map) and levels (n_clusters,) of the features."""
         w = np.einsum("pr,rk->kp", self.axes.axes, theta[:-1])
         levels = theta[-1] - np.einsum("kp,p->k", w, self.axes.mean)
         return (w if self.to_features is None else np.einsum("kp,mp->km", w, self.to_features)), levels
@@ -124,12 +124,12 @@ def embedding(
     n_components: int,
     random: np.random.Generator,
 ) -> Embedding:
-    """The coordinates for distinct rows in their own units and canonical order.
+    """Choose the coordinates for distinct rows, in their own units and canonical order.
 
     Raises
     ------
     ValueError
-        If the kernel is not positive semi-definite on the landmarks, or no number.
+        If the kernel is not positive semi-definite on the landmarks, or not finite.
     """
     center = np.einsum("np,n->p", rows, shares)
     if kernel is None:
@@ -144,12 +144,12 @@ def embedding(
 
 
 def default_gamma(centred: Array, shares: Array) -> float:
-    """One over the number of columns times their mean variance, as scikit-learn's ``gamma="scale"``.
+    """Compute one over the number of columns times their mean variance, as scikit-learn's ``gamma="scale"``.
 
     Raises
     ------
     ValueError
-        If it is no positive number.
+        If it is not positive and finite.
     """
     largest = float(np.abs(centred).max(initial=0.0))
     if largest == 0:
@@ -162,13 +162,13 @@ def default_gamma(centred: Array, shares: Array) -> float:
 
 
 def _drawn(shares: Array, size: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Distinct rows drawn by weight: the smallest of exponential numbers over weights."""
+    """Draw distinct rows by weight: those of the smallest exponential variates over weights."""
     keys = -np.log1p(-random.random(len(shares))) / shares
     return np.sort(np.argsort(keys, kind="stable")[:size])
 
 
 def _orthonormal(gram: Array) -> Array:
-    """From kernel values with landmarks to features whose inner products are the kernel's."""
+    """Map from kernel values with landmarks to features whose inner products are the kernel's."""
     size = float(np.abs(gram).max(initial=0.0))
     if not np.allclose(gram, gram.T, rtol=0, atol=1e-8 * size):
         raise ValueError(

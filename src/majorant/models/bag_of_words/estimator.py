@@ -1,4 +1,4 @@
-"""Reconfigurable bags of words, as scikit-learn's users meet them."""
+"""Estimator of reconfigurable bags of words."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ from majorant.summary import Summary
     )
 )
 class ReconfigurableBagOfWords(MarginClassifier):
-    r"""Classification of images cut into a grid of regions: which part each region shows is never observed.
+    r"""Reconfigurable bag of words: classification of images cut into a grid of regions that show unknown parts.
 
-    Parts are filters :math:`A_p` that all classes share. A class says, in a table :math:`B`, which parts it expects in
-    which region, and scores an image :math:`x_i` with regions :math:`x_{ir}` by
+    Parts are filters :math:`A_p` shared by all classes. A table :math:`B` says which parts each class expects in each
+    region. The score of a class for an image :math:`x_i` with regions :math:`x_{ir}` is
 
     .. math:: s_y(x_i) = \sum_r \max_p \bigl( \langle A_p, x_{ir} \rangle + t B_{yrp} \bigr).
 
@@ -55,80 +55,79 @@ class ReconfigurableBagOfWords(MarginClassifier):
               \Delta(y_i, y)\bigr) - s_{y_i}(x_i) \Bigr],
 
     where :math:`c_i` are the sample weights divided by their sum. Fixing the parts in the last term gives a convex
-    upper bound, which is solved to a known duality gap; the bound policy says how they are chosen from one bound to the
-    next (the tightest bound: the concave-convex procedure).
+    upper bound, which is minimised to a known duality gap; the bound policy chooses the parts for each bound (the
+    tightest bound gives the concave-convex procedure).
 
     Parameters
     ----------
     n_parts : int, default=16
-        Parts that a region may show. Those that are of no use are left aside.
+        Number of parts. Some may remain unused.
     alpha : float, default=0.01
-        Strength of the penalty. Weights grow as it falls. A score is a sum over regions: for images of `R` regions,
-        values of about ``R`` times those for one region do the same.
+        Strength of the penalty: the smaller, the larger the weights. Scores are sums over regions: for images of `R`
+        regions, about ``R`` times the value for one region has the same effect.
     latent_init : {"annealed", "kmeans", "random"} or array of shape (n_images, rows, columns), default="annealed"
-        Parts with which the first bound begins. "annealed": a region is first scored by the mean over parts, which
-        turns into the maximum along a path of temperatures. "kmeans": clusters of the regions. "random": any part
-        (where no class can be told by such parts and all weights vanish, the random part whose mean is nearest). An
-        array: those given, from 0 on.
+        Parts of the first bound. "annealed": found along a path of temperatures, from the mean over parts to the
+        maximum. "kmeans": clusters of the regions. "random": random parts (or, if all weights vanish after these, the
+        one of them whose mean is nearest). An array: those given, counted from 0; further starts are annealed.
     coherence : float, default=0.0
-        With "kmeans" only: what neighbouring regions of different parts pay when the first parts are chosen. At 1, if
-        all neighbours differed, they would pay as much as all regions do for their squared distance from the nearest
-        cluster. Needs images that are grids.
+        With "kmeans" only: cost of different parts in neighbouring regions of the start. At 1, the cost if all
+        neighbours differed equals the sum of squared distances of regions from their nearest clusters. Needs images
+        that are grids.
     label_cost : array-like of shape (n_classes, n_classes), optional
-        :math:`\Delta`, what a prediction (second axis) costs where another class is right (first axis), classes in
-        sorted order; not negative, and zero on the diagonal. By default 1 for every mistake.
+        :math:`\Delta`, the cost of predicting a class (second axis) for an image of another (first axis), classes in
+        sorted order; nonnegative, zero on the diagonal. By default 1 for every mistake.
     bounds : bound policy, optional
         Such as ``mj.GibbsLimit()``. By default the tightest bounds after an annealed start, ``mj.GibbsLimit()`` after
         other starts. Units are regions: those of the first image, row by row, then those of the next.
         ``mj.Biased(mj.Coherence(edges))`` prefers equal parts in neighbouring regions. A bias that names regions of
         the first image only, by edges or by pairs, holds in every image.
     table_scaling : float, default=1.0
-        :math:`t`: the larger it is, the less the table is penalised.
+        :math:`t`: the larger, the less the table is penalised.
     n_init : int, default=1
-        Starts, of which the best is kept.
+        Number of starts, of which the best is kept.
     max_iter : int, default=100
-        Largest number of bounds, exploring and then descending.
+        Maximum number of bounds while exploring, and of each descent after that.
     tol : float, default=1e-3
-        The fit ends when the objective falls by less than this share of itself. Each bound is solved to a duality gap
-        of half of that.
+        Relative decrease of the objective at which the fit ends. Bounds are minimised to half of it, as a relative
+        duality gap.
     verbose : int, default=0
-        1 shows the starts as they end, on stderr.
+        1 prints each start when it ends, on stderr.
     random_state : int, RandomState instance or None, default=None
-        Seed of starts, of the policy's draws and of the order in which the solver visits images.
+        Seed of starts, of random bounds and of the order in which the solver visits images.
     n_jobs : int, optional
         Threads of a pass over the images; -1 for all processors. The result does not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels that have images with weight, in sorted order.
+        Labels of images with positive weight, in sorted order.
     part_filters_ : ndarray of shape (n_parts, n_features)
         :math:`A`.
     table_ : ndarray of shape (n_classes, rows, columns, n_parts)
-        :math:`t B`: what a part adds to the score of a class in a region. Its middle axes are those of X.
+        :math:`t B`: contribution of a part to the score of a class in a region. Its middle axes are those of X.
     latent_ : ndarray of shape (n_images, rows, columns)
-        The part of each region for its image's own class; -1 where that class has no weight. The shape of X without
-        its last axis.
+        Best part of each region for its image's own class; -1 where that class has no weight. Shape of X without the
+        last axis.
     objective_ : float
         :math:`F(A, B)`.
     gap_ : float
-        The last convex bound may be this far above its minimum, at most.
+        Duality gap of the last bound.
     changed_ : float
-        Share of the regions whose part is another one than at the start.
+        Share of the regions whose part differs from that of the start.
     confusion_ : ndarray of shape (n_classes, n_classes)
         Weight of the images of each class (first axis) that are predicted as each (second axis).
     n_iter_ : int
-        Bounds that were minimised.
+        Number of bounds that were minimised.
     n_passes_ : int
-        Passes over the images in all: of the start, of the solver and of the bounds.
+        Passes over the images by starts, solver and bounds.
     n_features_in_ : int
         Features of a region.
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X was a table with column names.
+        Set if X was a table with column names.
     search_ : SearchReport
-        Every start, how many reached the best optimum, how far the second is.
+        Objective of every start, starts that reached the best.
     trace_ : Trace
-        Objective and bound of every iteration, and which share of the regions did not have the tightest bound's part.
+        Objective and bound of every iteration, and share of regions whose part differs from the tightest bound's.
 
     See Also
     --------
@@ -212,9 +211,9 @@ class ReconfigurableBagOfWords(MarginClassifier):
             Features of the regions of each image. Also (n_images, regions, n_features), where the regions are no grid,
             and (n_images, n_features), a table of images of one region.
         y : array-like of shape (n_images,)
-            Labels: numbers or text.
+            Labels, numbers or text.
         sample_weight : array-like of shape (n_images,), optional
-            Nonnegative weights, not all zero. A label whose images have no weight is not learnt.
+            Nonnegative weights, not all zero. Labels of weight zero are no classes.
 
         Returns
         -------
@@ -306,7 +305,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
         return images
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Score of each class.
+        """Compute the score of each class.
 
         Parameters
         ----------
@@ -316,12 +315,12 @@ class ReconfigurableBagOfWords(MarginClassifier):
         Returns
         -------
         ndarray of shape (n_images, n_classes), or (n_images,) for two classes
-            For two classes by how much the second one scores higher.
+            For two classes, score of the second minus that of the first.
         """
         return self._decisions(self._read(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of highest score of each image.
+        """Predict the class of highest score.
 
         Parameters
         ----------
@@ -335,24 +334,24 @@ class ReconfigurableBagOfWords(MarginClassifier):
         return self._predicted(self._read(X))
 
     def predict_latent(self, X: Any, y: Any = None) -> NDArray[np.intp]:
-        """The part map of each image.
+        """Find the part of each region for the class of its image.
 
         Parameters
         ----------
         X
             See `fit`.
         y : array-like of shape (n_images,), optional
-            Class of each image, if it is known; otherwise it is the predicted one.
+            Class of each image; by default the predicted one.
 
         Returns
         -------
         ndarray of shape (n_images, rows, columns)
-            The part of every region: the shape of X without its last axis.
+            Shape of X without the last axis.
 
         Raises
         ------
         ValueError
-            If a label is none of `classes_`, or there is not one for each image.
+            If a label is not in `classes_`, or the number of labels is wrong.
         """
         return self._latent_values(self._read(X), y)
 

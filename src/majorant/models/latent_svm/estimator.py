@@ -1,4 +1,4 @@
-"""Latent support vector machines, as scikit-learn's users meet them."""
+"""Estimator of latent support vector machines."""
 
 from __future__ import annotations
 
@@ -45,93 +45,93 @@ FORMS = ("class-specific", "shared")
     )
 )
 class LatentSVC(MarginClassifier):
-    r"""Classification of samples that are bags of regions: which region shows the class is never observed.
+    r"""Latent support vector machine: classification of bags of regions, where one unknown region shows the class.
 
     A sample :math:`x_i` has regions :math:`x_{iz}`, rows of features: windows of an image, instances of a bag, segments
-    of a recording. A class scores a sample on the region that suits it best, and the weights minimise
+    of a recording. The score of a class is the maximum over regions, and the weights minimise
 
     .. math:: F(w) = \frac{\alpha}{2} |w|^2 + \sum_i c_i \Bigl[ \max_{y, z} \bigl(\langle w_y, x_{iz} \rangle +
               \Delta(y_i, y)\bigr) - \max_z \langle w_{y_i}, x_{iz} \rangle \Bigr],
 
     where :math:`c_i` are the sample weights divided by their sum. Fixing :math:`z` in the last term gives a convex
-    upper bound, which is solved to a known duality gap; the bound policy says how :math:`z` is chosen from one bound to
-    the next (the tightest bound: the concave-convex procedure).
+    upper bound, which is minimised to a known duality gap; the bound policy chooses :math:`z` for each bound (the
+    tightest bound gives the concave-convex procedure).
 
     Parameters
     ----------
     alpha : float, default=1e-3
-        Strength of the penalty. Weights grow as it falls.
+        Strength of the penalty: the smaller, the larger the weights.
     latent_init : {"annealed", "first", "center", "random"} or array of shape (n_samples,), default="annealed"
-        Regions with which the first bound begins. "annealed" needs none: scores are first the mean over all regions, a
-        convex problem, and turn into the maximum along a path of temperatures. The others are the first region of each
-        sample, the middle one, a random one, or those given.
+        Regions of the first bound. "annealed": found along a path of temperatures, from the mean over all regions, a
+        convex problem, to the maximum. The others are the first region of each sample, the middle one, a random one,
+        or those given, counted from 0.
     form : {"class-specific", "shared"}, default="class-specific"
-        "class-specific": every class has weights and chooses its own region. "shared": two classes, of which only the
+        "class-specific": every class has weights and a region of its own. "shared": two classes, of which only the
         second (in sorted order) has weights; a sample belongs to it if its best region scores above zero
         (multiple-instance learning, MI-SVM).
     label_cost : array-like of shape (n_classes, n_classes), optional
-        :math:`\Delta`, what a prediction (second axis) costs where another class is right (first axis), classes in
-        sorted order; not negative, and zero on the diagonal. By default 1 for every mistake.
+        :math:`\Delta`, the cost of predicting a class (second axis) for a sample of another (first axis), classes in
+        sorted order; nonnegative, zero on the diagonal. By default 1 for every mistake.
     bounds : bound policy, optional
         Such as ``mj.GibbsLimit()``. By default the tightest bounds after an annealed start, ``mj.GibbsLimit()`` after
         other starts.
     solver : {"dcd", "cutting-plane", "bcfw"}, default="dcd"
-        How a bound is minimised: dual coordinate descent on cached planes, one-slack cutting planes, or
+        Solver of the bounds: dual coordinate descent on cached planes, one-slack cutting planes, or
         block-coordinate Frank-Wolfe. They reach the same minimum; "bcfw" keeps a vector of weights for every sample.
     fit_intercept : bool, default=True
         Whether regions get a constant feature, whose weights are penalised like the others.
     intercept_scaling : float, default=1.0
         Value of the constant feature: the larger it is, the less the intercept is penalised.
     n_init : int, default=1
-        Starts, of which the best is kept: the first one as `latent_init` says, the others with random regions. Where
-        every sample has one region the problem is convex, and there is one start.
+        Number of starts, of which the best is kept: the first by `latent_init`, the others from random regions. If
+        every sample has one region, the problem is convex and there is one start.
     max_iter : int, default=100
-        Largest number of bounds, exploring and then descending.
+        Maximum number of bounds while exploring, and of each descent after that.
     tol : float, default=1e-3
-        The fit ends when the objective falls by less than this share of itself. Each bound is solved to a duality gap
-        of half of that.
+        Relative decrease of the objective at which the fit ends. Bounds are minimised to half of it, as a relative
+        duality gap.
     verbose : int, default=0
-        1 shows the starts as they end, on stderr.
+        1 prints each start when it ends, on stderr.
     random_state : int, RandomState instance or None, default=None
-        Seed of random starts, of the policy's draws and of the order in which the solver visits samples.
+        Seed of random starts, of random bounds and of the order in which the solver visits samples.
     n_jobs : int, optional
         Threads of a pass over the samples; -1 for all processors. The result does not depend on it.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        Labels that have samples with weight, in sorted order.
+        Labels of samples with positive weight, in sorted order.
     coef_ : ndarray of shape (n_classes, n_features), or (1, n_features) in the shared form
     intercept_ : ndarray of shape (n_classes,) or (1,)
     latent_ : ndarray of shape (n_samples,)
-        The region of each sample that its own class is scored on, by its position in the sample; -1 where that class
-        has no weight. In the shared form it is the one that scores highest, whichever class the sample has.
+        Region of highest score for the sample's own class, by its position in the sample; -1 where that class has no
+        weight. In the shared form, region of highest score for the second class.
     objective_ : float
         :math:`F(w)`.
     gap_ : float
-        The last convex bound may be this far above its minimum, at most.
+        Duality gap of the last bound.
     changed_ : float
-        Share of the samples whose region is another one than at the start.
+        Share of the samples whose region differs from that of the start.
     confusion_ : ndarray of shape (n_classes, n_classes)
         Weight of the samples of each class (first axis) that are predicted as each (second axis).
     n_iter_ : int
-        Bounds that were minimised.
+        Number of bounds that were minimised.
     n_passes_ : int
-        Passes over the samples in all: of the start, of the solver and of the bounds.
+        Passes over the samples by starts, solver and bounds.
     n_regions_ : int
-        Regions of the samples with weight.
+        Regions of the samples with positive weight.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Where X was a table with column names.
+        Set if X was a table with column names.
     search_ : SearchReport
-        Every start, how many reached the best optimum, how far the second is. Where every sample has one region the
-        problem is convex, and its `proved_bound` is proved.
+        Objective of every start, starts that reached the best. If every sample has one region, the problem is convex
+        and `proved_bound` is a lower bound on the objective.
     trace_ : Trace
-        Objective and bound of every iteration, and which share of the latent values was not the tightest bound's.
+        Objective and bound of every iteration, and share of latent values that differ from the tightest bound's.
 
     See Also
     --------
-    sklearn.svm.LinearSVC : One region a sample.
+    sklearn.svm.LinearSVC : One region in each sample.
     majorant.GibbsLimit : Random valid bounds.
 
     References
@@ -213,14 +213,14 @@ class LatentSVC(MarginClassifier):
             The regions, as one of
 
             - a table of shape (n_regions, n_features), dense or sparse, with `bags`; without it every row is a sample,
-            - a list of tables (regions, n_features), one a sample,
-            - an array of shape (n_samples, regions, n_features), in which rows of NaN behind the others are no regions.
+            - a list of tables (regions, n_features), one for each sample,
+            - an array of shape (n_samples, regions, n_features), in which trailing rows of NaN are no regions.
         y : array-like of shape (n_samples,)
-            Labels: numbers or text. With `bags` also one a row, the same in all rows of a sample.
+            Labels, numbers or text. With `bags` also one for each row, the same in all rows of a sample.
         bags : array-like of shape (n_regions,), optional
-            The sample of each row. Samples are counted in the order in which they first appear.
+            Name of the sample of each row. Samples are in the order in which they first appear.
         sample_weight : array-like, optional
-            Nonnegative weights, not all zero, in the form of `y`. A label whose samples have no weight is not learnt.
+            Nonnegative weights, not all zero, in the form of `y`. Labels of weight zero are no classes.
 
         Returns
         -------
@@ -318,7 +318,7 @@ class LatentSVC(MarginClassifier):
         return read_samples(self, X, bags, reset=False)
 
     def decision_function(self, X: Any, *, bags: Any = None) -> NDArray[np.float64]:
-        """Score of each class on the region that suits it best.
+        """Compute the score of each class on its best region.
 
         Parameters
         ----------
@@ -328,12 +328,12 @@ class LatentSVC(MarginClassifier):
         Returns
         -------
         ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
-            For two classes by how much the second one scores higher.
+            For two classes, score of the second minus that of the first.
         """
         return self._decisions(self._read(X, bags))
 
     def predict(self, X: Any, *, bags: Any = None) -> NDArray[Any]:
-        """The class of highest score of each sample.
+        """Predict the class of highest score.
 
         Parameters
         ----------
@@ -347,14 +347,14 @@ class LatentSVC(MarginClassifier):
         return self._predicted(self._read(X, bags))
 
     def predict_latent(self, X: Any, y: Any = None, *, bags: Any = None) -> NDArray[np.intp]:
-        """The region of each sample that shows its class, by its position in the sample.
+        """Find the region of highest score for the class of each sample, by its position in the sample.
 
         Parameters
         ----------
         X, bags
             See `fit`.
         y : array-like of shape (n_samples,), optional
-            Class of each sample, if it is known; otherwise it is the predicted one.
+            Class of each sample; by default the predicted one.
 
         Returns
         -------
@@ -363,12 +363,12 @@ class LatentSVC(MarginClassifier):
         Raises
         ------
         ValueError
-            If a label is none of `classes_`, or there is not one for each sample.
+            If a label is not in `classes_`, or the number of labels is wrong.
         """
         return self._latent_values(self._read(X, bags), y)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, bags: Any = None) -> float:
-        """Share of the samples that are predicted right.
+        """Compute the accuracy.
 
         Parameters
         ----------

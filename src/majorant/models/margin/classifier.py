@@ -75,23 +75,23 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
     n_jobs: int | None
 
     _starts: tuple[str, ...]
-    """Names of starts, which `latent_init` may be."""
+    """Values of `latent_init` that name a start."""
     _given: str
-    """What `latent_init` must hold if it is an array."""
+    """Contents of `latent_init` as an array, for messages."""
     _sample: str
     _state: str
-    """Words of messages for a sample and for a value of a latent variable."""
+    """Words for a sample and for a latent value, for messages."""
 
-    # What a model defines
+    # Defined by each model
 
     def _problem(
         self, samples: Samples, codes: NDArray[np.int32], order: NDArray[np.intp], cost: NDArray[np.float64]
     ) -> NativeProblem[Any]:
-        """Samples in an order, with the numbers of their classes, and costs."""
+        """State the problem of samples in an order, with the numbers of their classes and costs."""
         raise NotImplementedError
 
     def _fitted(self, samples: Samples) -> tuple[NativeProblem[Any], NDArray[np.float64]]:
-        """Problem of new samples without costs, and the fitted weights."""
+        """State the problem of new samples without costs; returns it with the fitted weights."""
         raise NotImplementedError
 
     def _check_given(self, given: NDArray[Any], samples: Samples) -> None:
@@ -99,7 +99,7 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         raise NotImplementedError
 
     def _first(self, request: StartRequest[Any], samples: Samples) -> Iterator[First]:
-        """Starts of the fit, each made when asked for."""
+        """Make the starts of the fit one by one as they are asked for."""
         raise NotImplementedError
 
     def _keep_weights(
@@ -154,7 +154,7 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
             )
 
     def _given_latent(self, samples: Samples) -> NDArray[np.int32] | None:
-        """Given latent values, shape (n_samples, n_units); None where `latent_init` names a start."""
+        """Read given latent values, shape (n_samples, n_units); None if `latent_init` names a start."""
         if isinstance(self.latent_init, str):
             return None
         given, shape = np.asarray(self.latent_init), (len(samples), *samples.shape)
@@ -234,12 +234,12 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
     def _scored(
         self, samples: Samples, codes: NDArray[np.int32] | None = None
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Scores of all classes, and latent values for given classes or for the predicted ones."""
+        """Compute scores of all classes, and the best latent values for given classes or the predicted ones."""
         problem, w = self._fitted(samples)
         return problem.classify(w, codes)
 
     def _decisions(self, samples: Samples) -> NDArray[np.float64]:
-        """Scores of all classes; of two classes, the difference."""
+        """Compute the decision function: scores of all classes, of two classes their difference."""
         best, _ = self._scored(samples)
         return best if len(self.classes_) > 2 else np.asarray(best[:, 1] - best[:, 0])
 
@@ -247,7 +247,7 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         return np.asarray(self.classes_[self._scored(samples)[0].argmax(axis=1)])
 
     def _latent_values(self, samples: Samples, y: Any) -> NDArray[np.intp]:
-        """Latent values for the labels `y`, or for the predicted ones."""
+        """Find the best latent values for the labels `y`, or for the predicted ones."""
         codes = None if y is None else code_of_each(self.classes_, samples.one_each(y, "y")).astype(np.int32)
         return self._shaped(self._scored(samples, codes)[1], samples)
 

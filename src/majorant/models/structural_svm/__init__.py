@@ -1,4 +1,4 @@
-"""Structural SVMs with latent values: the user writes features and inference, policies and solvers do the rest."""
+"""Latent structural SVMs on features and inference written by the user."""
 
 from majorant.models.structural_svm.estimator import LatentStructuralSVM
 from majorant.models.structural_svm.oracles import StructuralModel

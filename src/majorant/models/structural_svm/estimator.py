@@ -1,4 +1,4 @@
-"""Latent structural SVMs, as scikit-learn's users meet them."""
+"""Estimator of latent structural SVMs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from majorant.solvers.structural_svm import SOLVERS
 
 
 class LatentStructuralSVM(MarginModel):
-    r"""Structured outputs with latent values: you write features and inference, the library finds the weights.
+    r"""Latent structural SVM on features and inference that you write.
 
     It minimises
 
@@ -39,8 +39,8 @@ class LatentStructuralSVM(MarginModel):
         F(w) = \frac{\alpha}{2} |w|^2 + \sum_i c_i \Bigl[ \max_{y, z} \bigl(\langle w, \phi(x_i, y, z) \rangle
                + \Delta(y_i, y)\bigr) - \max_z \langle w, \phi(x_i, y_i, z) \rangle \Bigr],
 
-    where :math:`c_i` are the samples' weights over their sum. Fixing the latent values :math:`z_i` makes the last term
-    linear, and F a convex upper bound: bounds are chosen by a policy, and each is minimised to a known gap.
+    where :math:`c_i` are the sample weights divided by their sum. Fixing the latent values :math:`z_i` in the last term
+    gives a convex upper bound, which is minimised to a known duality gap; the bound policy chooses them for each bound.
 
     Parameters
     ----------
@@ -48,60 +48,60 @@ class LatentStructuralSVM(MarginModel):
         Your object with an attribute ``n_features`` and the methods ``joint_features(x, y, z)``,
         ``loss(y, predicted)``, ``inference(w, x)``, ``loss_augmented_inference(w, x, y)`` and
         ``latent_completion(w, x, y)``; see `majorant.models.structural_svm.StructuralModel` for what each returns, and
-        for three that it may have besides.
+        for three optional ones.
     alpha : float, default=0.01
         Strength of the penalty, positive.
     solver : {"dcd", "cutting-plane", "bcfw"}, default="dcd"
-        How a bound is minimised: dual coordinate descent on planes that are kept for every sample, one-slack cutting
-        planes (fewest calls of your inference where it is slow and n is small), or block-coordinate Frank-Wolfe.
+        Solver of the bounds: dual coordinate descent on cached planes, one-slack cutting planes (fewest calls of
+        inference, if it is slow and there are few samples), or block-coordinate Frank-Wolfe.
     bounds : bound policy, optional
-        How bounds are chosen; by default `GibbsLimit`, random valid bounds. `Tightest` is the concave-convex procedure.
-        Policies choose among the latent values that ``latent_values`` lists or, where that is not offered, those that
-        completion and ``sample_latent`` have found so far.
+        By default `GibbsLimit`, random valid bounds; `Tightest` is the concave-convex procedure. Policies choose among
+        the latent values of ``latent_values`` or, without it, those found so far by completion and ``sample_latent``.
     latent_init : {"first", "random"} or sequence of latent values, default="first"
-        Latent values of the first bound. "first": those of ``first_latent``, or else of completion at w = 0. "random":
-        drawn from ``latent_values`` or ``sample_latent``, whichever the model has.
+        Latent values of the first bound. "first": those of ``first_latent`` or, without it, of completion at w = 0.
+        "random": drawn from ``latent_values`` or, without it, by ``sample_latent``.
     n_init : int, default=1
-        Fits, each with a seed of its own; the lowest objective is kept. Without anything random they are all the same.
+        Number of fits with different seeds, of which the best is kept. They are equal if nothing is random.
     tol : float, default=1e-3
-        Relative duality gap at which a bound counts as minimised, and share of itself by which the objective must fall.
+        Relative duality gap at which a bound counts as minimised, and relative decrease of the objective at which the
+        fit ends.
     max_iter : int, default=100
-        Bounds that are explored, and of each descent after that.
+        Maximum number of bounds while exploring, and of each descent after that.
     max_passes : int, default=200
-        Passes over the samples that the solver may take for one bound.
+        Maximum number of passes over the samples for one bound.
     verbose : int, default=0
-        1 shows the fits as they end, on stderr.
+        1 prints each fit when it ends, on stderr.
     random_state : int, RandomState instance or None, default=None
         Seed of bounds, of random latent values, and of the order in which the solver visits samples.
 
     Attributes
     ----------
     coef_ : ndarray of shape (n_features,)
-        The weights w.
+        Weights :math:`w`.
     latent_ : list
-        The latent value of every sample of the fit, given its label.
+        Latent value of each sample of the fit for its label, None for samples of weight zero.
     objective_ : float
         ``F(coef_)``.
     gap_ : float
-        How far the last bound may be above its minimum, by its dual.
+        Duality gap of the last bound.
     n_iter_ : int
         Bounds minimised by the fit that was kept.
     n_passes_ : int
         Passes over the samples of all fits.
     search_ : SearchReport
-        Every fit's objective.
+        Objective of every fit.
     trace_ : Trace
         Objective and bound of every iteration.
 
     See Also
     --------
-    majorant.LatentSVC : Classes of bags of regions: one need not write anything.
+    majorant.LatentSVC : Classification of bags of regions.
 
     Notes
     -----
-    Inputs are objects, not a table, so the command line does not know this model. A saved file executes nothing, so
-    it cannot hold your model: `save` refuses, and says what to keep instead. Memory: a feature vector for each latent
-    value and each output that was found for a sample.
+    Inputs are objects, not a table, so the command line does not fit this model. Saved files execute no code, so they
+    cannot hold your model: `save` refuses, and says what to keep instead. Memory: a feature vector for each latent
+    value and each output found for a sample.
 
     References
     ----------
@@ -171,9 +171,9 @@ class LatentStructuralSVM(MarginModel):
         Parameters
         ----------
         X : sequence
-            Inputs, of any kind that your model understands.
+            Inputs of any kind that your model takes.
         y : sequence
-            Their labels, of any kind.
+            Labels of any kind.
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative weights, not all zero.
 
@@ -184,8 +184,8 @@ class LatentStructuralSVM(MarginModel):
         Raises
         ------
         ValueError, TypeError
-            If the model lacks a method, a method returns what it should not, or a parameter is out of range; the
-            message says what to change. Errors of your own pass through, with a note on where they were raised.
+            If the model lacks a method, a method returns an invalid value, or a parameter is out of range. Errors of
+            your model are raised with a note on the method and the sample.
         """
         with self._all_or_nothing():
             self._check_parameters()
@@ -240,7 +240,7 @@ class LatentStructuralSVM(MarginModel):
         check_verbose(self.verbose)
 
     def _given_latents(self, n: int, counted: NDArray[np.intp]) -> str | list[Any]:
-        """The first latent values of the samples with weight, or how they are found."""
+        """Given latent values of the samples with positive weight, or the name of the start."""
         if isinstance(self.latent_init, str):
             return self.latent_init
         given = _sequence("latent_init", self.latent_init)
@@ -256,7 +256,7 @@ class LatentStructuralSVM(MarginModel):
         return family, First(f"{first if isinstance(first, str) else 'given'} latent values", latent)
 
     def predict(self, X: Sequence[Any]) -> list[Any]:
-        """The label of every input.
+        """Predict the label of every input.
 
         Parameters
         ----------
@@ -270,7 +270,7 @@ class LatentStructuralSVM(MarginModel):
         return [y for y, _ in self._inferred(X)]
 
     def predict_latent(self, X: Sequence[Any]) -> list[Any]:
-        """The latent value that goes with the predicted label of every input.
+        """Find the latent value of highest score for the predicted label of every input.
 
         Parameters
         ----------
@@ -288,7 +288,7 @@ class LatentStructuralSVM(MarginModel):
         return inferred(self.model, np.asarray(self.coef_, dtype=np.float64), _sequence("X", X))
 
     def complete(self, X: Sequence[Any], y: Sequence[Any]) -> list[Any]:
-        """The latent value of every input, given its label.
+        """Find the latent value of highest score for the given label of every input.
 
         Parameters
         ----------
@@ -305,7 +305,7 @@ class LatentStructuralSVM(MarginModel):
         return [oracles.completion(i, self.coef_) for i in range(len(inputs))]
 
     def score(self, X: Sequence[Any], y: Sequence[Any], sample_weight: Any = None) -> float:
-        """Minus the mean loss of the predictions: 0 is perfect.
+        """Compute minus the mean loss of the predictions; 0 is best.
 
         Parameters
         ----------
@@ -329,7 +329,7 @@ class LatentStructuralSVM(MarginModel):
         return structural_summary(self)
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Refuse: a file that executes nothing cannot hold the model that you wrote.
+        """Refuse to save: a file that executes no code cannot hold your model.
 
         Keep the weights, ``numpy.save(path, estimator.coef_)``; an estimator with your model whose ``coef_`` is set to
         them predicts. Or pickle the estimator, where your model's class can be imported.
@@ -343,14 +343,14 @@ class LatentStructuralSVM(MarginModel):
         UnsavableError
         """
         raise UnsavableError(
-            f"a {type(self).__name__} cannot be saved: it holds a model that you wrote, and a saved file executes "
-            "nothing. Keep its weights, numpy.save(path, estimator.coef_), and set them as coef_ of a new estimator "
+            f"a {type(self).__name__} cannot be saved: it holds a model that you wrote, and a saved file executes no "
+            "code. Keep its weights, numpy.save(path, estimator.coef_), and set them as coef_ of a new estimator "
             "with your model; or pickle the estimator"
         )
 
 
 def _first_bound(oracles: Oracles, first: str | list[Any], seed: int) -> tuple[Candidates, NDArray[np.int32]]:
-    """The latent values that are known before anything is fitted, and for each sample which of them is its first."""
+    """Collect the latent values known before the fit, and the position of the first one of each sample."""
     candidates = Candidates(oracles)
     random = np.random.default_rng([seed, 1])
     chosen = np.zeros(oracles.n_samples, dtype=np.int32)
@@ -375,7 +375,7 @@ def _first_bound(oracles: Oracles, first: str | list[Any], seed: int) -> tuple[C
 
 
 def _positions(weights: Vector) -> NDArray[np.intp]:
-    """Where each sample is among those with weight; -1 where it has none."""
+    """Position of each sample among those with positive weight, -1 for the others."""
     return np.where(weights > 0, np.cumsum(weights > 0) - 1, -1).astype(np.intp)
 
 
@@ -393,14 +393,14 @@ def _pairs(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
 
 
 def _sequence(name: str, values: Any) -> list[Any]:
-    """The samples as a list.
+    """Read a sequence as a list.
 
     Raises
     ------
     TypeError, ValueError
     """
     if hasattr(values, "columns"):
-        raise TypeError(f"{name} is a table: give its rows as a list of whatever your model understands")
+        raise TypeError(f"{name} is a table: give its rows as a list of what your model takes")
     try:
         sequence = None if isinstance(values, str | bytes | dict) else list(values)
     except TypeError:

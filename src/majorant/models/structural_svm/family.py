@@ -1,4 +1,4 @@
-"""A latent structural SVM as the engine sees it: latent values that were found, energies, the convex bound's solver."""
+"""Latent structural SVMs on the user's inference as the engine sees them."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ HEATS = (1.0, 4.0, 16.0)
 
 
 class Candidates:
-    """The latent values that were found for each sample so far, with their joint features.
+    """Latent values found so far for each sample, with their joint features.
 
-    A latent value of the engine is a position here: none is ever dropped or moved.
+    The engine's latent values are positions here, so none is dropped or moved.
     """
 
     def __init__(self, oracles: Oracles) -> None:
@@ -31,11 +31,11 @@ class Candidates:
 
     @property
     def width(self) -> int:
-        """The largest number of one sample's."""
+        """Largest number of latent values of a sample."""
         return max(len(values) for values in self.values)
 
     def add(self, i: int, z: Any) -> int:
-        """Where a latent value of sample `i` is, from now on; two of equal features are one."""
+        """Add a latent value of sample `i` unless one has equal features; returns its position."""
         features = self._oracles.features(i, self._oracles.labels[i], z)
         at = self._known[i].setdefault(digest(features), len(self.values[i]))
         if at == len(self.values[i]):
@@ -54,7 +54,7 @@ class Candidates:
 
 @dataclass(frozen=True, eq=False)
 class Theta:
-    """Weights, and what goes with them.
+    """Weights, with the state of their solver.
 
     Attributes
     ----------
@@ -62,9 +62,9 @@ class Theta:
     maxima : ndarray of shape (n_samples,)
         Loss-augmented maximum of each sample.
     gap : float
-        How far the bound that `w` minimises may be above its minimum.
+        Duality gap of the bound that `w` minimises.
     state : object
-        Where the solver goes on.
+        State from which the solver of the next bound begins.
     """
 
     w: Vector
@@ -75,27 +75,27 @@ class Theta:
 
 @dataclass
 class StructuralFamily:
-    r"""How far the score of a latent value is below the loss-augmented maximum, at temperature zero.
+    r"""Latent structural SVM at temperature zero, on latent values that are found during the fit.
 
     .. math::
         E_i(z; w) = \max_{y', z'} \bigl[\langle w, \phi(x_i, y', z') \rangle + \Delta(y_i, y')\bigr]
         - \langle w, \phi(x_i, y_i, z) \rangle
 
-    The penalty is ``alpha / 2 |w|^2``. Blocks have one column, the numbers of the samples; their weights sum to one.
+    The penalty is ``alpha / 2 |w|^2``. Blocks have the numbers of samples as column; their weights sum to one.
 
     Parameters
     ----------
     oracles : Oracles
     candidates : Candidates
-        With at least one latent value of every sample.
+        At least one latent value for every sample.
     solver : BoundSolver
     alpha : float
     tol : float
-        Relative gap at which the solver stops.
+        Relative duality gap of each bound.
     max_passes : int
-        Passes over the samples that it may take.
+        Largest number of passes of the solver on one bound.
     seed : int
-        Of the solver, and of latent values that are drawn.
+        Seed of the solver and of sampled latent values.
     """
 
     oracles: Oracles
@@ -152,14 +152,14 @@ class StructuralFamily:
         return self.alpha / 2 * float(np.sum(theta.w * theta.w))
 
     def _shares(self, data: Chunks) -> Vector:
-        """The weight of every sample: zero for those that are not in `data`."""
+        """Weights of all samples, zero for those not in `data`."""
         shares = np.zeros(self.oracles.n_samples)
         for block in data.source.blocks():
             shares[block.columns[0]] = 1.0 if block.weights is None else block.weights
         return shares
 
     def _maxima(self, w: Vector) -> Vector:
-        """Loss-augmented maxima; the sample's own label, which costs nothing, must not beat them."""
+        """Compute loss-augmented maxima, and check that no score for a sample's own label exceeds its maximum."""
         maxima = np.empty(self.oracles.n_samples)
         for i in range(len(maxima)):
             maximum, own = self.oracles.augmented(i, w).score(w), float(self.candidates.scores(i, w).max())
@@ -176,10 +176,7 @@ class StructuralFamily:
         return self.penalty(theta) + float(np.sum(shares * theta.maxima)) - float(np.sum(theta.w * s))
 
     def _look_for_latents(self, theta: Theta, shares: Vector, data: Chunks) -> None:
-        """Completions, and latent values drawn by the model, of the samples whose energies will be asked for.
-
-        A fit to a part of the samples is made to judge the others.
-        """
+        """Add completions and sampled latent values of all samples, or, after a fit to a part, of the others."""
         asked = np.ones(len(shares), dtype=bool) if data.n_units == len(shares) else shares == 0
         ids = np.flatnonzero(asked).tolist()
         for i in ids:

@@ -1,4 +1,4 @@
-"""What the user writes, and the checks of what it returns."""
+"""Models written by the user, with checks of what their methods return."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ Vector = NDArray[np.float64]
 
 
 class StructuralModel(Protocol):
-    r"""A latent structural SVM as its user writes it: features, a loss, and three maximisations.
+    r"""Features, loss and inference of a latent structural SVM, to be written by the user.
 
-    Inputs `x`, labels `y` and latent values `z` are any objects. Weights `w` are not to be changed, and what is
-    returned depends on the arguments alone. Maximisations should be exact: then the objective is what it says. Where
-    they are not, bounds still fall, and the best latent value that was ever found for a sample is used.
+    Inputs `x`, labels `y` and latent values `z` are any objects. Methods must not change the weights `w`, and their
+    results must depend on the arguments only. Maximisations should be exact, or the objective is only approximate:
+    bounds still decrease, and the best latent value found so far for a sample is used.
 
     Attributes
     ----------
@@ -30,44 +30,44 @@ class StructuralModel(Protocol):
 
     Notes
     -----
-    A model may offer three more methods:
+    Three methods are optional:
 
     ``first_latent(x, y) -> z``
-        Where `latent_init` "first" begins; without it, the latent value of largest score at ``w = 0``.
+        Latent value of the start "first"; without it, that of highest score at ``w = 0``.
     ``latent_values(x, y) -> sequence``
-        All latent values of a sample, where they are few. Random bounds are then exactly those of the paper.
+        All latent values of a sample, if they are few. Random bounds are then exactly those of the paper.
     ``sample_latent(w, x, y, random) -> z``
         A latent value drawn with probability proportional to :math:`\exp \langle w, \phi(x, y, z) \rangle`, by a
-        ``numpy.random.Generator``. Where latent values cannot be listed, random bounds choose among those that were
-        drawn or found by completion on the way.
+        ``numpy.random.Generator``. If latent values are not listed, random bounds choose among those sampled or found
+        by completion so far.
     """
 
     n_features: int
 
     def joint_features(self, x: Any, y: Any, z: Any) -> NDArray[Any]:
-        r""":math:`\phi(x, y, z)`, shape (n_features,)."""
+        r"""Compute :math:`\phi(x, y, z)`, shape (n_features,)."""
         ...
 
     def loss(self, y: Any, predicted: Any) -> float:
-        """What it costs to predict `predicted` where `y` is right: at least 0, and 0 for `y` itself."""
+        """Compute the loss of predicting `predicted` for the label `y`: at least 0, and 0 for `y` itself."""
         ...
 
     def inference(self, w: Vector, x: Any) -> tuple[Any, Any]:
-        """The label and latent value of largest score ``<w, joint_features>``."""
+        """Find the label and latent value of highest score ``<w, joint_features>``."""
         ...
 
     def loss_augmented_inference(self, w: Vector, x: Any, y: Any) -> tuple[Any, Any]:
-        """The label and latent value of largest score plus loss."""
+        """Find the label and latent value of highest score plus loss."""
         ...
 
     def latent_completion(self, w: Vector, x: Any, y: Any) -> Any:
-        """The latent value of largest score for a label."""
+        """Find the latent value of highest score for a label."""
         ...
 
 
 ASKED = {
     "joint_features": "(x, y, z), the feature vector of an input, a label and a latent value",
-    "loss": "(y, predicted), what a prediction costs",
+    "loss": "(y, predicted), the loss of a prediction",
     "inference": "(w, x), the label and latent value of largest score",
     "loss_augmented_inference": "(w, x, y), the label and latent value of largest score plus loss",
     "latent_completion": "(w, x, y), the latent value of largest score for a label",
@@ -75,7 +75,7 @@ ASKED = {
 
 
 def check_model(model: Any) -> None:
-    """Refuse a model that lacks a method, and say which.
+    """Refuse a model that lacks a method.
 
     Raises
     ------
@@ -88,13 +88,11 @@ def check_model(model: Any) -> None:
         raise TypeError(f"model must have the method {'; and '.join(missing)}; {type(model).__name__} has not")
     n_features = getattr(model, "n_features", None)
     if isinstance(n_features, bool) or not isinstance(n_features, Integral) or n_features < 1:
-        raise TypeError(
-            f"model must have an attribute n_features, how many numbers joint_features returns; got {n_features!r}"
-        )
+        raise TypeError(f"model must have an attribute n_features, the length of joint_features; got {n_features!r}")
 
 
 class Oracles:
-    """Samples and the user's model, as a problem of the solvers of structural SVMs.
+    """Structural problem of samples and the user's model.
 
     Parameters
     ----------
@@ -114,7 +112,7 @@ class Oracles:
         return len(self.inputs)
 
     def features(self, i: int, y: Any, z: Any) -> Vector:
-        """Joint features of sample `i`, checked.
+        """Compute and check the joint features of sample `i`.
 
         Raises
         ------
@@ -137,7 +135,7 @@ class Oracles:
         return features
 
     def loss(self, i: int, predicted: Any) -> float:
-        """What a prediction costs on sample `i`, checked.
+        """Compute and check the loss of a prediction for sample `i`.
 
         Raises
         ------
@@ -152,7 +150,7 @@ class Oracles:
         return float(loss)
 
     def refuse_loss_of_truth(self) -> None:
-        """Check that the right label costs nothing.
+        """Refuse a positive loss of a sample's own label.
 
         Raises
         ------
@@ -163,7 +161,7 @@ class Oracles:
                 raise ValueError(f"loss of sample {i} for its own label is {loss}: it must be 0")
 
     def augmented(self, i: int, w: Vector) -> Plane:
-        """The plane of the output of largest score plus loss."""
+        """Plane of the output of highest score plus loss."""
         with _named("loss_augmented_inference", i):
             found = self.model.loss_augmented_inference(_read_only(w), self.inputs[i], self.labels[i])
         y, z = _pair("loss_augmented_inference", i, found)
@@ -172,24 +170,24 @@ class Oracles:
         return Plane(loss, features, key=digest(features, loss))
 
     def completion(self, i: int, w: Vector) -> Any:
-        """The latent value of largest score for the label of sample `i`."""
+        """Latent value of highest score for the label of sample `i`."""
         with _named("latent_completion", i):
             return self.model.latent_completion(_read_only(w), self.inputs[i], self.labels[i])
 
     def first(self, i: int) -> Any:
-        """The latent value that a fit begins with."""
+        """Latent value of the start "first"."""
         if not self.offers("first_latent"):
             return self.completion(i, np.zeros(self.dim))
         with _named("first_latent", i):
             return self.model.first_latent(self.inputs[i], self.labels[i])
 
     def sampled(self, i: int, w: Vector, random: np.random.Generator) -> Any:
-        """A latent value of sample `i`, drawn by the model."""
+        """Sample a latent value of sample `i`."""
         with _named("sample_latent", i):
             return self.model.sample_latent(_read_only(w), self.inputs[i], self.labels[i], random)
 
     def listed(self, i: int) -> list[Any]:
-        """All latent values of sample `i`.
+        """List all latent values of sample `i`.
 
         Raises
         ------
@@ -202,12 +200,12 @@ class Oracles:
         return values
 
     def offers(self, name: str) -> bool:
-        """Whether the model has a method that it may have."""
+        """Whether the model has an optional method."""
         return callable(getattr(self.model, name, None))
 
 
 def inferred(model: Any, w: Vector, inputs: Sequence[Any]) -> Iterator[tuple[Any, Any]]:
-    """Label and latent value of each input."""
+    """Infer label and latent value of each input."""
     for i, x in enumerate(inputs):
         with _named("inference", i):
             found = model.inference(_read_only(w), x)
@@ -215,7 +213,7 @@ def inferred(model: Any, w: Vector, inputs: Sequence[Any]) -> Iterator[tuple[Any
 
 
 def digest(features: Vector, loss: float = 0.0) -> bytes:
-    """Equal for equal features and losses, and for no others."""
+    """Hash of features and loss."""
     return blake2b((features + 0.0).tobytes() + np.float64(loss).tobytes(), digest_size=16).digest()
 
 
@@ -233,7 +231,7 @@ def _read_only(w: Vector) -> Vector:
 
 @contextmanager
 def _named(name: str, i: int) -> Iterator[None]:
-    """An error of the user's own says which method it comes from, and of which sample."""
+    """Add the method and the sample to errors of the user's model."""
     try:
         yield
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What a fit of a structural SVM says on one page."""
+"""Summary of a latent structural SVM."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from majorant.summary import Block, Fact, Facts, Summary, counted, search_block
 
 
 def structural_summary(model: Any) -> Summary:
-    """Search report, and the fit: objective, gap, weights."""
+    """Search report and fit."""
     weights = model.coef_
     facts = Facts(
         "fit",
