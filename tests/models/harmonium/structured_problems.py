@@ -13,8 +13,8 @@ from majorant.data.chunks import Chunks
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.structure import ChainStructure, GraphStructure
-from majorant.models.harmonium.structure_fit import chain_counts
 from majorant.models.harmonium.supervision import Loss
+from majorant.models.harmonium.tables import chain_counts
 
 Array = NDArray[np.float64]
 

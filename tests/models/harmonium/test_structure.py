@@ -13,7 +13,7 @@ from scipy import sparse
 
 from majorant.models.harmonium.layout import Parameters
 from majorant.models.harmonium.structure import CONFIGURATIONS
-from majorant.models.harmonium.structure_fit import chain_counts
+from majorant.models.harmonium.tables import chain_counts
 
 from .problems import LOSSES, check_convex_in_j, check_gradient, check_matrix_of_the_certificate
 from .structured_problems import EDGES, WORDS, log_joint, problem

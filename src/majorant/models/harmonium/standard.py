@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant.data.chunks import Block, Chunks
-from majorant.models.harmonium.structure import LEAST_SPREAD
-from majorant.models.harmonium.structure_fit import edges_of, fit_chain, fit_graph, of_words
+from majorant.models.harmonium.structure import LEAST_SPREAD, fit_chain, fit_graph, of_words, varying
 from majorant.models.harmonium.tables import Table
-from majorant.models.harmonium.views import MOST_WHITENED, Bernoulli, Chain, Gaussian, View
+from majorant.models.harmonium.views import MOST_WHITENED, Bernoulli, Chain, Gaussian, View, edges_of
 from majorant.registry import value_class
 from majorant.solvers.covariance import mean_of, shrunk_covariance
 
@@ -190,11 +189,7 @@ def fit_view(name: str, view: View, table: Table, weights: Array, *, others: boo
     if isinstance(view, Chain):
         return _fit_chain(name, view, table, values, w)
     if isinstance(view, Bernoulli):
-        mean = np.asarray(values.T @ w)
-        varies = np.bincount(values.indices, minlength=width)
-        kept = np.flatnonzero((varies > 0) & (varies < values.shape[0]))
-        least = 0.5 / (1 + len(w))
-        mean = np.where((varies > 0) & (varies < values.shape[0]), mean, np.clip(np.round(mean), least, 1 - least))
+        mean, kept = varying(np.asarray(values.T @ w), np.bincount(values.indices, minlength=width), len(w))
         fitted = FittedView(name, view.kind, table.columns, table.names, mean, ones, kept, None, [], view)
         edges = edges_of(view, name, table.names)
         if not len(edges):

@@ -1,4 +1,4 @@
-r"""Bits that act upon their neighbours: chains of bits, and any graph, inside a view of a harmonium.
+r"""Views of bits with couplings between neighbours: chains over paragraphs, and bits on a graph.
 
 A structured view has nodes and couplings, each of which is a row of W with a linear term: a node i has
 :math:`a_i, W_i`, a coupling e has :math:`g_e, R_e`. A cell c is a bit of a row of X; it has a node i(c), and each of
@@ -31,7 +31,7 @@ certificate holds, whether couplings depend on the latents (R) or not.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -40,26 +40,34 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit
 
+from majorant.data.chunks import Block, Chunks
 from majorant.registry import value_class
 from majorant.solvers.chains import Chains
 
 Array = NDArray[np.float64]
 
+LEAST_SPREAD = 0.01
+"""Floor of the variance of a bit in the penalty."""
+SWEEPS, SETTLED, DAMPING = 200, 1e-9, 0.5
+"""Settings of mean field on a graph."""
+CONFIGURATIONS = ((1, 0), (1, 1), (1, 2), (0, 1), (0, 2))
+"""A cell and its number of neighbours that are on; cells that are off among neighbours that are off are left out."""
+
 
 @dataclass(frozen=True)
 class Conditionals:
-    """Cells of a structured view given all else, over the rows of a block.
+    """Conditionals of the cells of a structured view given everything else, summed over a block of rows.
 
     Attributes
     ----------
     value : float
         Weighted log-likelihood.
     residual : ndarray of shape (n_rows, width)
-        Its derivative in the natural parameter of each node and coupling, in units of their features.
+        Its derivative in the natural parameters of nodes and couplings, in units of their features.
     of_intercept : ndarray of shape (width,)
         Its derivative in the linear terms.
     own : sparse matrix of shape (width, width)
-        Symmetric; the derivative of the value in J beyond ``residual' features``: a cell says nothing of itself.
+        Symmetric correction of the derivative in J beyond ``residual' features``: a cell does not predict itself.
     """
 
     value: float
@@ -69,77 +77,63 @@ class Conditionals:
 
 
 class Structure(Protocol):
-    """What is known of the cells of a view, their nodes and their couplings."""
+    """Nodes, couplings and features of a structured view."""
 
     @property
     def n_nodes(self) -> int:
-        """Rows of W that are nodes; couplings follow."""
-        ...
+        """Number of nodes, the first rows of W; couplings follow."""
 
     @property
     def width(self) -> int:
-        """Nodes and couplings: rows of W."""
-        ...
+        """Number of nodes and couplings: rows of W."""
 
     @property
     def is_latent(self) -> bool:
         """Whether couplings depend on the latents."""
-        ...
 
     @property
     def length(self) -> int:
-        """Cells of each node of a row that lacks the view."""
-        ...
+        """Number of cells of each node in a row that lacks the view."""
 
     @property
     def centre(self) -> Array:
-        """Shares of cells, and of neighbours, that are on."""
-        ...
+        """Frequencies of cells that are on, then of pairs of neighbours that both are."""
 
     @property
     def spread(self) -> Array:
         """Standard deviations of features."""
-        ...
 
     @property
     def turn(self) -> Any:
-        """T: see the module; sparse, (width, width)."""
-        ...
+        """The matrix T of the module docstring; sparse, (width, width)."""
 
     def features(self, data: Any) -> Array:
         """Features of rows, (n_rows, width), minus their means."""
-        ...
-
-    def conditionals(self, data: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
-        """See `Conditionals`; `w` are weights of rows."""
-        ...
-
-    def rates(self, features: Array) -> Array:
-        """Shares of cells, and of neighbours, that are on, by features of rows that have `length` cells a node."""
-        ...
-
-    def expected(self, eta: Array) -> Array:
-        """Expected features of such rows by the natural parameters of nodes and couplings, (n_rows, width)."""
-        ...
-
-    def probabilities(self, eta: Array) -> Array:
-        """Of every cell of such rows, (n_rows, ...)."""
-        ...
-
-    def drawn(self, eta: Array, random: np.random.Generator, cells: Array | None) -> Array:
-        """Cells of such rows, in the shape of `probabilities`, by a step from others where no draw is exact."""
-        ...
 
     def features_of(self, cells: Array) -> Array:
-        """Features of such rows by their cells."""
-        ...
+        """Features of rows of `length` cells a node, from their cells."""
+
+    def conditionals(self, data: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
+        """Conditionals of all cells; `w` are weights of rows."""
+
+    def rates(self, features: Array) -> Array:
+        """Frequencies as of `centre`, from features of rows of `length` cells a node."""
+
+    def expected(self, eta: Array) -> Array:
+        """Expected features (n_rows, width) under natural parameters of nodes and couplings."""
+
+    def probabilities(self, eta: Array) -> Array:
+        """Probabilities of all cells under natural parameters, (n_rows, ...)."""
+
+    def drawn(self, eta: Array, random: np.random.Generator, cells: Array | None) -> Array:
+        """Draw cells, in the shape of `probabilities`; by one Gibbs step from `cells` where no draw is exact."""
 
 
 def natural(structure: Structure, h: Array, weights: Array, intercept: Array, features: Array | None = None) -> Array:
-    r"""Natural parameters of nodes and couplings by latents, (n_rows, width).
+    r"""Natural parameters (n_rows, width) of nodes and couplings given the latents h.
 
-    By their expectation given expected features, of which a node or coupling does not act upon itself:
-    :math:`|W_i|^2 (1/2 - p_i) / P` is added, p its rate.
+    With expected features h is the latents' expectation, which includes each node's own part: then
+    :math:`|W_i|^2 (1/2 - p_i) / P` is added, p the frequency of a node or coupling.
     """
     weights = structure.turn @ weights
     eta = h @ weights.T / np.sqrt(structure.length) + intercept
@@ -149,36 +143,22 @@ def natural(structure: Structure, h: Array, weights: Array, intercept: Array, fe
     return np.asarray(eta)
 
 
-LEAST_SPREAD = 0.01
-"""The penalty of a bit is at least that of one with this variance."""
-SWEEPS, SETTLED, DAMPING = 200, 1e-9, 0.5
-"""Of mean field on a graph."""
-CONFIGURATIONS = ((1, 0), (1, 1), (1, 2), (0, 1), (0, 2))
-"""A cell and how many of its neighbours are on, but for cells that are off among neighbours that are off."""
-
-
 @value_class
 @dataclass(frozen=True)
 class ChainStructure:
-    """Chains of cells, one a word, over the paragraphs of a document: a node and a coupling for each word.
+    """A chain over the paragraphs of a document for each word, with one node and one coupling.
 
-    Rows of data are documents: how many cells of each word are in each of `CONFIGURATIONS`, configuration after
-    configuration, and at last the number of paragraphs (CSR). These counts are all that the model meets.
+    Rows of data are documents (CSR): the number of cells of each word in each of `CONFIGURATIONS`, configuration after
+    configuration, then the number of paragraphs. The model needs no more than these counts.
 
     Attributes
     ----------
     n_nodes : int
-        Words.
-    is_latent : bool
-        Whether couplings depend on the latents.
-    length : int
-        Paragraphs of a document whose view is missing.
-    centre : ndarray of shape (2 n_nodes,)
-        Share of cells that are on, then of neighbours that both are.
-    spread : ndarray of shape (2 n_nodes,)
-        Standard deviations of features.
+        Number of words.
+    is_latent, length, centre, spread
+        See `Structure`; `length` is the number of paragraphs.
     slope : ndarray of shape (n_nodes,)
-        Of the feature of a word's coupling on that of the word.
+        Regression coefficient of the feature of a word's coupling on that of the word.
     """
 
     n_nodes: int
@@ -190,34 +170,29 @@ class ChainStructure:
 
     @property
     def width(self) -> int:
-        """Rows of W."""
         return 2 * self.n_nodes
 
     @cached_property
     def turn(self) -> Any:
-        """See `Structure`."""
         nodes = np.arange(self.n_nodes)
         return _turn(self.width, nodes, self.n_nodes + nodes, -self.slope)
 
     def features(self, data: Any) -> Array:
-        """See `Structure`."""
         counts = data.toarray()
         at = counts[:, :-1].reshape(len(counts), len(CONFIGURATIONS), self.n_nodes)
         return self._centred(at[:, 0] + at[:, 1] + at[:, 2], at[:, 1] / 2 + at[:, 2], counts[:, -1:])
 
     def features_of(self, cells: Array) -> Array:
-        """See `Structure`."""
         return self._centred(cells.sum(axis=1), (cells[:, 1:] * cells[:, :-1]).sum(axis=1), self.length)
 
     def _centred(self, on: Array, both: Array, length: Any) -> Array:
-        """Features by how many cells of each word are on, and how many neighbours both are."""
+        """Features from the numbers of cells that are on and of neighbours that both are, by word."""
         root, words = np.sqrt(length), self.n_nodes
         nodes = on / root - root * self.centre[:words]
         couplings = both / root - (length - 1) / root * self.centre[words:]
         return np.concatenate([nodes, couplings - self.slope * nodes], axis=1)
 
     def rates(self, features: Array) -> Array:
-        """See `Structure`."""
         shares = np.full(self.width, 1 / np.sqrt(self.length))
         shares[self.n_nodes :] = np.sqrt(self.length) / max(self.length - 1, 1)
         features = features.copy()
@@ -225,7 +200,7 @@ class ChainStructure:
         return np.asarray(features * shares + self.centre)
 
     def _chains(self, eta: Array) -> Chains:
-        """The law of each word of each row."""
+        """The chain of each word of each row."""
         unary = np.zeros((eta[:, : self.n_nodes].size, self.length, 2))
         unary[:, :, 1] = eta[:, : self.n_nodes].ravel()[:, None]
         steps = np.zeros((len(unary), 2, 2))
@@ -235,7 +210,6 @@ class ChainStructure:
         return Chains(unary.reshape(-1, 2), steps, offsets, table)
 
     def expected(self, eta: Array) -> Array:
-        """See `Structure`."""
         if not eta.size:
             return np.zeros_like(eta)
         sums, shape = self._chains(eta).sums(n_jobs=1), (len(eta), self.n_nodes, self.length)
@@ -243,22 +217,19 @@ class ChainStructure:
         return self._centred(on, sums.steps[:, 1, 1].reshape(shape[:2]), self.length)
 
     def probabilities(self, eta: Array) -> Array:
-        """See `Structure`: (n_rows, length, n_nodes)."""
-        if not eta.size:
-            return np.zeros((len(eta), self.length, self.n_nodes))
-        marginals = self._chains(eta).sums(n_jobs=1).marginals[:, 1]
-        return np.ascontiguousarray(marginals.reshape(len(eta), self.n_nodes, self.length).transpose(0, 2, 1))
+        return self._cells(self._chains(eta).sums(n_jobs=1).marginals[:, 1] if eta.size else eta, len(eta))
 
     def drawn(self, eta: Array, random: np.random.Generator, cells: Array | None) -> Array:
-        """See `Structure`; exact."""
-        if not eta.size:
-            return np.zeros((len(eta), self.length, self.n_nodes))
         chains = self._chains(eta)
-        states = chains.sample(random.random(len(chains.unary)), n_jobs=1).astype(np.float64)
-        return np.ascontiguousarray(states.reshape(len(eta), self.n_nodes, self.length).transpose(0, 2, 1))
+        states = chains.sample(random.random(len(chains.unary)), n_jobs=1) if eta.size else eta
+        return self._cells(states.astype(np.float64), len(eta))
+
+    def _cells(self, states: Array, n: int) -> Array:
+        """Arrange values of the cells of all chains as an array of shape (n, length, n_nodes)."""
+        return np.ascontiguousarray(states.reshape(n, self.n_nodes, self.length).transpose(0, 2, 1))
 
     def conditionals(self, data: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
-        """See `Structure`. Cells that are off and whose neighbours are off are met all at once, the others by kind."""
+        # Cells that are off and whose neighbours are off are summed by word, all others by configuration.
         n, words = data.shape[0], self.n_nodes
         entries = data.tocoo()
         is_cell = entries.col < data.shape[1] - 1
@@ -270,14 +241,12 @@ class ChainStructure:
         off = length[:, None] - np.bincount(row * words + word, count, n * words).reshape(n, words)
         if w is not None:
             count, off = count * w[row], off * w[:, None]
-
         a, g = intercept[:words], intercept[words:]
         weights = self.turn @ weights
         wn, wr = weights[:words], weights[words:]
         q = [np.einsum("ik,ik->i", u, v) for u, v in ((wn, wn), (wn, wr), (wr, wr))]
         root, share = 1 / np.sqrt(length), 1 / length
         unary, step = (m @ wn.T) * root[:, None], (m @ wr.T) * root[:, None]
-
         eta = a + unary + share[:, None] * (q[0] / 2)
         e = -off * expit(eta)
         value = -float(np.einsum("ij,ij->", off, np.logaddexp(0, eta)))
@@ -304,19 +273,16 @@ class ChainStructure:
 @value_class
 @dataclass(frozen=True)
 class GraphStructure:
-    """Bits on a graph: each is a node of its own, each edge a coupling.
+    """Bits on a graph: each bit is a node, each edge a coupling.
 
     Rows of data are bits (CSR of ones).
 
     Attributes
     ----------
-    n_nodes : int
-    is_latent : bool
     edges : ndarray of shape (n_edges, 2)
         Pairs of different nodes, none twice.
-    centre : ndarray of shape (n_nodes + n_edges,)
-        Share of bits that are on, then of edges whose ends both are.
-    spread : ndarray of shape (n_nodes + n_edges,)
+    n_nodes, is_latent, centre, spread
+        See `Structure`.
     """
 
     n_nodes: int
@@ -325,20 +291,21 @@ class GraphStructure:
     centre: Array
     spread: Array
 
+    length = 1
+
     @property
     def width(self) -> int:
-        """Rows of W."""
         return self.n_nodes + len(self.edges)
 
     @cached_property
     def _ends(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """Each end of each edge: the node there, its neighbour, and the edge."""
+        """Node, neighbour and edge of each end of each edge."""
         node, neighbour = np.concatenate([self.edges, self.edges[:, ::-1]]).T
         return node, neighbour, np.tile(np.arange(len(self.edges)), 2)
 
     @cached_property
     def _sums(self) -> tuple[Any, Any]:
-        """Sums of ends by node, and by edge."""
+        """Matrices that sum over ends by node, and by edge."""
         node, _, edge = self._ends
         ends, ones = np.arange(len(node)), np.ones(len(node))
         by_node = sparse.csr_matrix((ones, (node, ends)), shape=(self.n_nodes, len(node)))
@@ -346,7 +313,7 @@ class GraphStructure:
 
     @cached_property
     def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Any]:
-        """Two different ends at one node, by number, each pair once; and sums of them by node."""
+        """Pairs of ends at the same node, each pair once, and the matrix that sums over them by node."""
         node = self._ends[0]
         order = np.argsort(node, kind="stable")
         sizes = np.bincount(node, minlength=self.n_nodes)
@@ -356,42 +323,33 @@ class GraphStructure:
         places = node[first], np.arange(len(first))
         return first, second, sparse.csr_matrix((np.ones(len(first)), places), shape=(self.n_nodes, len(first)))
 
-    @property
-    def length(self) -> int:
-        """Cells of a node."""
-        return 1
-
     @cached_property
     def turn(self) -> Any:
-        """See `Structure`: the feature of an edge is the product of its ends' deviations from their means."""
+        # The feature of an edge is the product of its ends' deviations from their means.
         edges = self.n_nodes + np.tile(np.arange(len(self.edges)), 2)
         means = self.centre[self.edges[:, ::-1]].T.ravel()
         return _turn(self.width, self.edges.T.ravel(), edges, -means)
 
     def features(self, data: Any) -> Array:
-        """See `Structure`."""
         return self.features_of(data.toarray())
 
     def features_of(self, cells: Array) -> Array:
-        """See `Structure`."""
         x = cells.T - self.centre[: self.n_nodes, None]
         i, j = self.edges.T
         both = x[i] * x[j] - (self.centre[self.n_nodes :] - self.centre[i] * self.centre[j])[:, None]
         return np.concatenate([x, both]).T
 
     def rates(self, features: Array) -> Array:
-        """See `Structure`."""
         p = features + self.centre
         i, j = self.edges.T
         p[:, self.n_nodes :] += features[:, i] * self.centre[j] + features[:, j] * self.centre[i]
         return np.asarray(p)
 
     def expected(self, eta: Array) -> Array:
-        """See `Structure`; by mean field."""
         return self.features_of(self.probabilities(eta))
 
     def probabilities(self, eta: Array) -> Array:
-        """See `Structure`: (n_rows, n_nodes), by mean field."""
+        # by mean field
         p = expit(eta[:, : self.n_nodes])
         for _ in range(SWEEPS):
             change = expit(self._log_odds(eta, p)) - p
@@ -406,7 +364,6 @@ class GraphStructure:
         return np.asarray(eta[:, : self.n_nodes] + (self._sums[0] @ acting).T)
 
     def drawn(self, eta: Array, random: np.random.Generator, cells: Array | None) -> Array:
-        """See `Structure`: each node in turn, those of one colour at once."""
         x = np.zeros((len(eta), self.n_nodes)) if cells is None else cells.copy()
         for nodes in self._colours:
             p = expit(self._log_odds(eta, x)[:, nodes])
@@ -415,7 +372,7 @@ class GraphStructure:
 
     @cached_property
     def _colours(self) -> list[NDArray[np.intp]]:
-        """Nodes in groups without an edge within, greedily."""
+        """Greedy colouring: groups of nodes without an edge inside."""
         by_node, neighbour = self._sums[0], self._ends[1]
         colour = np.full(self.n_nodes, -1, dtype=np.intp)
         for i in range(self.n_nodes):
@@ -425,7 +382,7 @@ class GraphStructure:
         return [np.flatnonzero(colour == c) for c in range(int(colour.max(initial=-1)) + 1)]
 
     def conditionals(self, data: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
-        """See `Structure`. Tables are nodes, or ends of edges, by rows of the block."""
+        # Tables have shape (nodes or ends of edges, rows of the block).
         x, nodes = np.ascontiguousarray(data.toarray().T), self.n_nodes
         node, neighbour, edge = self._ends
         by_node, by_edge = self._sums
@@ -460,17 +417,81 @@ class GraphStructure:
 
 
 def _turn(width: int, nodes: NDArray[np.intp], couplings: NDArray[np.intp], entries: Array) -> Any:
-    """The identity, and entries of nodes (rows) and couplings (columns)."""
+    """The identity plus entries in rows of nodes and columns of couplings."""
     every = np.arange(width)
     return _assembled(width, [every, nodes], [every, couplings], [np.ones(width), entries])
 
 
 def _assembled(width: int, rows: list[Any], columns: list[Any], entries: list[Array]) -> Any:
-    """A square sparse matrix."""
+    """A square sparse matrix from parts of its triplets."""
     places = np.concatenate(rows), np.concatenate(columns)
     return sparse.csr_matrix((np.concatenate(entries), places), shape=(width, width))
 
 
 def _turned(turn: Any, value: float, residual: Array, of_intercept: Array, own: Any) -> Conditionals:
-    """Derivatives in the features F as those in f = F T."""
+    """Derivatives in the features F, turned to those in f = F T."""
     return Conditionals(value, (turn.T @ residual.T).T, of_intercept, turn.T @ own @ turn)
+
+
+def fit_graph(
+    bits: Any, weights: Array, edges: NDArray[np.intp], kept: NDArray[np.intp], *, is_latent: bool
+) -> GraphStructure:
+    """Fit the structure of the bits that vary: columns `kept`; `weights` of rows sum to 1."""
+    number = np.full(max(int(edges.max(initial=-1)), int(kept.max(initial=-1))) + 1, -1, dtype=np.intp)
+    number[kept] = np.arange(len(kept))
+    inner = number[edges]
+    inner = inner[(inner >= 0).all(axis=1)]
+    width = len(kept) + len(inner)
+    plain = GraphStructure(len(kept), is_latent, inner, np.zeros(width), np.ones(width))
+    rows = Chunks(bits, weights=weights)
+    centre = rows.map_sum(lambda block: np.asarray(block.weights) @ plain.features(block.columns[0]))
+    squares = _moments(replace(plain, centre=centre), bits, weights)[0]
+    return replace(plain, centre=centre, spread=np.sqrt(np.maximum(squares, LEAST_SPREAD)))
+
+
+def fit_chain(
+    counts: Any, weights: Array, n_words: int, *, is_latent: bool
+) -> tuple[ChainStructure, Array, NDArray[np.intp]]:
+    """Fit the structure of the words that vary; also the mean of every word, and which words vary."""
+    sums, plain = (np.asarray(total).ravel() for total in (weights @ counts, counts.sum(axis=0)))
+    at, on = (total[:-1].reshape(len(CONFIGURATIONS), n_words) for total in (sums, plain))
+    steps = sums[-1] - weights.sum()
+    mean, kept = varying(at[:3].sum(axis=0) / sums[-1], on[:3].sum(axis=0), plain[-1])
+    pairs = (at[1] + 2 * at[2]) / (2 * steps) if steps > 0 else np.zeros(n_words)
+    lengths = counts[:, [-1]].toarray()[:, 0]
+    order = np.argsort(lengths, kind="stable")
+    median = lengths[order][np.searchsorted(np.cumsum(weights[order]), 0.5 * weights.sum())]
+    centre, zero = np.concatenate([mean[kept], pairs[kept]]), np.zeros(len(kept))
+    structure = ChainStructure(len(kept), is_latent, int(median), centre, np.ones(2 * len(kept)), zero)
+    squares, products = _moments(structure, of_words(counts, n_words, kept), weights)
+    of_nodes, of_couplings = squares[: len(kept)], squares[len(kept) :]
+    slope = products / np.maximum(of_nodes, LEAST_SPREAD)
+    squares = np.append(of_nodes, of_couplings - slope * (2 * products - slope * of_nodes))
+    return replace(structure, spread=np.sqrt(np.maximum(squares, LEAST_SPREAD)), slope=slope), mean, kept
+
+
+def varying(mean: Array, on: NDArray[Any], n: float) -> tuple[Array, NDArray[np.intp]]:
+    """Means of bits, away from 0 and 1 where all of n cells are equal, and the bits that vary; `on` cells are on."""
+    varies, least = (on > 0) & (on < n), 0.5 / (1 + n)
+    return np.where(varies, mean, np.clip(np.round(mean), least, 1 - least)), np.flatnonzero(varies)
+
+
+def of_words(counts: Any, n_words: int, kept: NDArray[np.intp]) -> Any:
+    """Counts of some of the words."""
+    if len(kept) == n_words:
+        return counts
+    columns = (n_words * np.arange(len(CONFIGURATIONS))[:, None] + kept).ravel()
+    return counts[:, np.append(columns, counts.shape[1] - 1)]
+
+
+def _moments(structure: Structure, data: Any, weights: Array) -> tuple[Array, Array]:
+    """Mean squares of features, and mean products of features of nodes and their couplings where each has one."""
+    n = structure.n_nodes
+
+    def visit(block: Block) -> Array:
+        f, w = structure.features(block.columns[0]), np.asarray(block.weights)
+        products = f[:, :n] * f[:, n : 2 * n] if structure.width == 2 * n else f[:, :0]
+        return np.concatenate([w @ f**2, w @ products])
+
+    sums = Chunks(data, weights=weights).map_sum(visit) / weights.sum()
+    return sums[: structure.width], sums[structure.width :]

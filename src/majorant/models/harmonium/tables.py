@@ -13,7 +13,6 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
 from majorant._validation import check_csr, is_missing
-from majorant.models.harmonium.structure_fit import chain_counts
 from majorant.models.harmonium.views import Bernoulli, Chain, View, resolve_columns
 
 
@@ -335,3 +334,28 @@ def _paragraphs(view: Chain, name: str, values: Any) -> tuple[Any, NDArray[np.in
         )
     given = np.full(n, steps, dtype=np.intp)
     return values.reshape((n * steps, width // steps)), given
+
+
+def chain_counts(paragraphs: Any, lengths: NDArray[np.intp]) -> Any:
+    """What a chain meets of documents: see `ChainStructure`.
+
+    Parameters
+    ----------
+    paragraphs : CSR matrix of shape (n_paragraphs, n_words)
+        Ones, the paragraphs of the documents one after the other.
+    lengths : ndarray of shape (n_documents,)
+    """
+    n = paragraphs.shape[0]
+    document = np.repeat(np.arange(len(lengths)), lengths)
+    here = np.flatnonzero(document[1:] == document[:-1])
+    steps = sparse.csr_matrix((np.ones(len(here)), (here, here + 1)), shape=(n, n))
+    neighbours = ((steps + steps.T) @ paragraphs).tocsr()
+    of_document = sparse.csr_matrix((np.ones(n), (document, np.arange(n))), shape=(len(lengths), n))
+    near = [neighbours.multiply(neighbours == k).astype(bool).astype(np.float64) for k in (1, 2)]
+    on = [paragraphs.multiply(table) for table in near]
+    tables = [paragraphs - on[0] - on[1], *on, near[0] - on[0], near[1] - on[1]]
+    counts = [of_document @ sparse.csr_matrix(table) for table in tables]
+    counts = sparse.hstack([*counts, sparse.csr_matrix(lengths[:, None].astype(np.float64))], format="csr")
+    counts.eliminate_zeros()
+    counts.sort_indices()
+    return counts

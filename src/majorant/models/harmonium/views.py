@@ -301,3 +301,34 @@ def _column(column: Any, view: str, n_columns: int, names: list[str] | None) -> 
     if not -n_columns <= column < n_columns:
         raise ValueError(f"view {view!r}: X has {n_columns} columns, and none is number {column}")
     return int(column) % n_columns
+
+
+def edges_of(view: Bernoulli, name: str, names: list[str]) -> NDArray[np.intp]:
+    """The edges of a view of bits, by number: each pair ascending, and all in order.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an end is no column of the view, or an edge is there twice, or leads from a column to itself.
+    """
+    found: set[tuple[int, int]] = set()
+    for edge in view.edges if view.edges is not None else ():
+        i, j = sorted(_end(end, name, names) for end in edge)
+        if i == j:
+            raise ValueError(f"view {name!r}: the edge {tuple(edge)!r} leads from a column to itself")
+        if (i, j) in found:
+            raise ValueError(f"view {name!r}: the edge {tuple(edge)!r} is there twice")
+        found.add((i, j))
+    return np.array(sorted(found), dtype=np.intp).reshape(-1, 2)
+
+
+def _end(end: Any, view: str, names: list[str]) -> int:
+    if isinstance(end, str):
+        if end not in names:
+            raise ValueError(f"view {view!r} has no column {end!r}, which edges name.{did_you_mean(end, names)}")
+        return names.index(end)
+    if isinstance(end, bool | np.bool_) or not isinstance(end, int | np.integer):
+        raise TypeError(f"view {view!r}: edges are pairs of numbers or names of columns; got {end!r}")
+    if not 0 <= end < len(names):
+        raise ValueError(f"view {view!r} has {len(names)} columns, and none is number {end}, which edges name")
+    return int(end)
