@@ -9,9 +9,10 @@ import pytest
 from scipy.special import expit
 
 import majorant as mj
-from majorant.models.harmonium.data import distinct_rows, rows_of_views
 from majorant.models.harmonium.held_out import PENALTIES, Annotation
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.models.harmonium.tables import distinct_rows
+from majorant.models.harmonium.variables import rows_of_views
 
 VIEWS = {"a": mj.Bernoulli(), "b": mj.Bernoulli(), "sizes": mj.Gaussian(), "kind": mj.Categorical()}
 

@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from majorant._validation import check_choice, check_integer, check_positive, check_real, check_sample_weight
-from majorant.models.harmonium.data import distinct_rows, rows_of_views
 from majorant.models.harmonium.readout import fit_readout, read_out
-from majorant.models.harmonium.standard import FittedView
-from majorant.models.harmonium.tables import n_rows
+from majorant.models.harmonium.tables import distinct_rows, n_rows
+from majorant.models.harmonium.variables import FittedView, rows_of_views
 
 Array = NDArray[np.float64]
 

@@ -31,10 +31,18 @@ from majorant.models.harmonium.annotation import AnnotationMixin
 from majorant.models.harmonium.certificate import is_large
 from majorant.models.harmonium.certificate_words import UNLESS_MISSED, GlobalCertificate
 from majorant.models.harmonium.contrastive import contrastive
-from majorant.models.harmonium.data import (
-    Distinct,
+from majorant.models.harmonium.fit import EVERY, Found, Penalised, Search, optimality
+from majorant.models.harmonium.held_out import Annotation
+from majorant.models.harmonium.inference import FittedHarmonium, in_columns
+from majorant.models.harmonium.layout import Layout, Parameters
+from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.models.harmonium.retrieval import RetrievalMixin
+from majorant.models.harmonium.summary import harmonium_summary
+from majorant.models.harmonium.supervision import Supervision
+from majorant.models.harmonium.tables import Distinct, Table, distinct_rows, n_rows, read_tables
+from majorant.models.harmonium.variables import (
+    FittedView,
     centre_of,
-    distinct_rows,
     fit_views,
     known_variances,
     layout_of,
@@ -43,16 +51,6 @@ from majorant.models.harmonium.data import (
     rows_of_views,
     scale_of,
 )
-from majorant.models.harmonium.fit import EVERY, Found, Penalised, Search, optimality
-from majorant.models.harmonium.held_out import Annotation
-from majorant.models.harmonium.inference import FittedHarmonium, in_columns
-from majorant.models.harmonium.layout import Layout, Parameters
-from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
-from majorant.models.harmonium.retrieval import RetrievalMixin
-from majorant.models.harmonium.standard import FittedView
-from majorant.models.harmonium.summary import harmonium_summary
-from majorant.models.harmonium.supervision import Supervision
-from majorant.models.harmonium.tables import Table, n_rows, read_tables
 from majorant.models.harmonium.views import View, check_views
 from majorant.results.certificate import Certificate
 from majorant.search import SearchReport

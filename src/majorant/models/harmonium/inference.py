@@ -13,12 +13,11 @@ from scipy.special import expit, log_softmax, softmax
 from threadpoolctl import threadpool_limits
 
 from majorant.data.chunks import Block, Chunks
-from majorant.models.harmonium.data import Pattern, patterns_of, rows_of_views
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
-from majorant.models.harmonium.standard import FittedView
 from majorant.models.harmonium.structure import Structure, natural
 from majorant.models.harmonium.tables import Table, n_rows
+from majorant.models.harmonium.variables import FittedView, Pattern, patterns_of, rows_of_views
 
 Array = NDArray[np.float64]
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from majorant._numbers import counted
-from majorant.models.harmonium.data import rows_of_views
+from majorant.models.harmonium.variables import rows_of_views
 
 Array = NDArray[np.float64]
 

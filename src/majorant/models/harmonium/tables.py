@@ -1,4 +1,4 @@
-"""Rows as they are given: one table a view, out of columns of X or a dictionary, checked."""
+"""Which rows does X hold: one checked table for each view, and the distinct rows of all views together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from scipy import sparse
 from sklearn.utils.validation import check_array, validate_data
 
 from majorant._validation import check_csr, is_missing
+from majorant.data.measure import empirical_measure
 from majorant.models.harmonium.views import Bernoulli, Chain, View, resolve_columns
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -23,13 +26,13 @@ class Table:
     Attributes
     ----------
     values : ndarray or CSR matrix of shape (n_rows, n_columns)
-        Real numbers; zeros and ones as CSR; counts of a chain's cells (`chain_counts`); or objects. What stands in a
-        row that is missing means nothing.
+        Real numbers; zeros and ones as CSR; counts of a chain's cells (`chain_counts`); or objects. Entries of missing
+        rows are arbitrary.
     missing : ndarray of bool of shape (n_rows,)
     names : list of str
-        Of the columns; of the words of a chain.
+        Names of the columns, or of the words of a chain.
     columns : ndarray of int, or None
-        Of X, where X is one table.
+        Columns of X, where X is one table.
     """
 
     values: Any
@@ -41,9 +44,9 @@ class Table:
 def read_tables(
     model: Any, X: Any, views: Mapping[str, View], *, reset: bool, but: str | None = None
 ) -> dict[str, Table]:
-    """The tables of the views of X; at prediction a dictionary may lack some.
+    """Read the tables of all views of X; at prediction a dictionary may lack some.
 
-    Of the view `but` nothing is read: a dictionary or a data frame may lack it.
+    The view `but` is not read: a dictionary or a data frame may lack it.
 
     Raises
     ------
@@ -94,7 +97,7 @@ def read_tables(
 
 
 def _with_columns(X: Any, model: Any, view: str) -> Any:
-    """A data frame that may lack the columns of a view, with zeros for them; anything else as it is."""
+    """Fill in zeros for the columns of a view that a data frame lacks; return anything else unchanged."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     names = list(getattr(model, "feature_names_in_", []))
     if not isinstance(frame, nw.DataFrame) or not set(frame.columns) < set(names):
@@ -158,7 +161,7 @@ def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, 
 
 
 def numbered(view: str, width: int) -> list[str]:
-    """Names of columns that have none."""
+    """Default names of the columns of a view."""
     return [f"{view}{j + 1}" for j in range(width)]
 
 
@@ -194,11 +197,12 @@ def _table(view: View, name: str, values: Any, names: list[str], columns: NDArra
 
 
 def _lost(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where a table of objects has no value."""
+    """Mask of the missing values of a table of objects."""
     return np.column_stack([is_missing(values[:, j]) for j in range(values.shape[1])])
 
 
 def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
+    """Convert objects to numbers, NaN where they are missing."""
     if values.dtype.kind in "US":
         some = f", such as {values.flat[0].item()!r}" if values.size else ""
         raise ValueError(f"view {name!r} must hold numbers; got texts{some}")
@@ -213,7 +217,7 @@ def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _whole_rows(lost: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
-    """Rows that lack a view; NaN in some columns of a view only is refused."""
+    """Mask of the rows that lack the view. Raises ValueError if a row has NaN in only some columns."""
     missing = np.asarray(lost.all(axis=1))
     partly = lost.any(axis=1) & ~missing
     if partly.any():
@@ -226,7 +230,7 @@ def _whole_rows(lost: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
 
 
 def as_bits(values: Any, missing: NDArray[np.bool_], view: Bernoulli | Chain, name: str, row_name: str = "row") -> Any:
-    """CSR of ones."""
+    """Convert to a CSR matrix of ones, binarised where the view says so."""
     if not sparse.issparse(values) and missing.any():
         values = np.where(missing[:, None], 0, values)
     bits = sparse.csr_matrix(values)
@@ -250,19 +254,19 @@ def as_bits(values: Any, missing: NDArray[np.bool_], view: Bernoulli | Chain, na
 
 
 def n_rows(tables: Mapping[str, Table]) -> int:
-    """Number of rows."""
+    """Number of rows of all tables."""
     return len(next(iter(tables.values())).missing)
 
 
 def chain_table(
     view: Chain, name: str, values: Any, names: list[str] | None = None, columns: NDArray[np.intp] | None = None
 ) -> Table:
-    """Documents as `chain_counts` tells them; see `Chain` for what `values` may be.
+    """Read the documents of a chain; see `Chain` for the forms of `values`.
 
     Raises
     ------
     TypeError, ValueError
-        If they are no documents, or hold other numbers than a chain has.
+        If `values` are not documents of zeros and ones.
     """
     stacked, given = _paragraphs(view, name, values)
     n_words = stacked.shape[1]
@@ -294,7 +298,7 @@ def chain_table(
 
 
 def _paragraphs(view: Chain, name: str, values: Any) -> tuple[Any, NDArray[np.intp]]:
-    """The paragraphs of all documents one after the other, and how many each has."""
+    """Paragraphs of all documents one after the other, and their number in each document."""
     if isinstance(values, list | tuple) and any(v is None or getattr(v, "ndim", np.ndim(v)) == 2 for v in values):
         tables = [v if sparse.issparse(v) or v is None else np.asarray(v) for v in values]
         widths = {t.shape[1] if t.ndim == 2 else -1 for t in tables if t is not None}
@@ -337,12 +341,12 @@ def _paragraphs(view: Chain, name: str, values: Any) -> tuple[Any, NDArray[np.in
 
 
 def chain_counts(paragraphs: Any, lengths: NDArray[np.intp]) -> Any:
-    """What a chain meets of documents: see `ChainStructure`.
+    """Count the configurations of cells of each document: the rows of data of `ChainStructure`.
 
     Parameters
     ----------
     paragraphs : CSR matrix of shape (n_paragraphs, n_words)
-        Ones, the paragraphs of the documents one after the other.
+        Ones; the paragraphs of all documents one after the other.
     lengths : ndarray of shape (n_documents,)
     """
     n = paragraphs.shape[0]
@@ -359,3 +363,68 @@ def chain_counts(paragraphs: Any, lengths: NDArray[np.intp]) -> Any:
     counts.eliminate_zeros()
     counts.sort_indices()
     return counts
+
+
+@dataclass(frozen=True)
+class Distinct:
+    """Distinct rows of all views together, in canonical order.
+
+    Attributes
+    ----------
+    tables : dict of Table
+    weights : ndarray of shape (n_points,)
+        In units of the largest weight.
+    y : ndarray of shape (n_points,), or None
+    """
+
+    tables: dict[str, Table]
+    weights: Array
+    y: NDArray[Any] | None
+
+
+def distinct_rows(tables: Mapping[str, Table], weights: Array | None, y: NDArray[Any] | None) -> Distinct:
+    """Merge equal rows among those with weight and at least one view, and sort them by y, then by their views.
+
+    Raises
+    ------
+    ValueError
+        If no row with weight has a view.
+    """
+    n = n_rows(tables)
+    w = np.ones(n) if weights is None else weights
+    says = (w > 0) & ~np.logical_and.reduce([table.missing for table in tables.values()])
+    if not says.any():
+        raise ValueError("X lacks every view in all of its rows: they are NaN")
+    rows = np.flatnonzero(says)
+    codes = [_row_codes(table, rows) for table in tables.values()]
+    keys = codes if y is None else [np.unique(y[rows], return_inverse=True)[1], *codes]
+    w = w[rows]
+    order = np.lexsort((w, *keys[::-1]))
+    sorted_keys = np.column_stack([key[order] for key in keys])
+    first = np.append(True, (np.diff(sorted_keys, axis=0) != 0).any(axis=1))
+    merged = np.add.reduceat(w[order], np.flatnonzero(first))
+    at = rows[order[first]]
+    taken = {
+        name: Table(table.values[at], table.missing[at], table.names, table.columns) for name, table in tables.items()
+    }
+    return Distinct(taken, merged / merged.max(), None if y is None else y[at])
+
+
+def _row_codes(table: Table, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Code of each row, equal for equal rows and ascending in canonical order; -1 where the view is missing."""
+    codes = np.full(len(rows), -1, dtype=np.intp)
+    there = np.flatnonzero(~table.missing[rows])
+    if not len(there):
+        return codes
+    values = table.values[rows[there]] if len(there) < len(table.missing) else table.values
+    if values.dtype == object:
+        numbers = np.zeros(len(there), dtype=np.intp)
+        for j in range(values.shape[1]):
+            column = np.array([str(v) for v in values[:, j].tolist()])
+            numbers = np.unique(
+                np.column_stack([numbers, np.unique(column, return_inverse=True)[1]]), axis=0, return_inverse=True
+            )[1].ravel()
+        codes[there] = numbers
+    else:
+        codes[there] = empirical_measure(values).positions
+    return codes

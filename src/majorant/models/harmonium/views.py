@@ -1,4 +1,4 @@
-"""What the views are: which columns, and what kind of numbers they hold."""
+"""Which views are there: the columns of each, the kind of its values, and its edges."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from majorant.registry import value_class
 @value_class
 @dataclass(frozen=True)
 class Gaussian:
-    """A view of real numbers; each column is brought to mean 0 and variance 1.
+    """A view of real numbers; each column is standardised to mean 0 and variance 1.
 
     A row may lack the whole view: it then holds NaN in all of its columns.
 
@@ -25,13 +25,12 @@ class Gaussian:
     columns : list of int or str, slice, optional
         Which columns of X, by number or name. By default all: for a single view, or where X is a dictionary of arrays.
     whiten : bool or "auto", default="auto"
-        Whether correlations within the view are removed first, so that the latents tell what the view shares with
-        others. It is done by a covariance that is shrunk as Ledoit and Wolf do for as many rows as there are distinct
-        ones with weight: neither repeats nor the size of all weights count. "auto": where there is another Gaussian
-        view, and the view has at most 2000 columns.
+        Whether correlations within the view are removed first, so that the latents describe what the view shares with
+        others. The covariance is shrunk by the rule of Ledoit and Wolf for the number of distinct rows with weight.
+        "auto": if there is another Gaussian view, and the view has at most 2000 columns.
     variance : float, optional
-        Variance of the columns given the latents, where it is known, in units of their variances (or of 1 where
-        whitened). By default it is learnt, column by column.
+        Known variance of the columns given the latents, in units of their variances (or of 1 where whitened). By
+        default it is learnt for each column.
 
     Examples
     --------
@@ -46,7 +45,7 @@ class Gaussian:
     kind = "gaussian"
 
     def check(self, name: str) -> None:
-        """Refuse parameters that cannot be used.
+        """Check the parameters.
 
         Raises
         ------
@@ -71,13 +70,13 @@ class Bernoulli:
     columns : list of int or str, slice, optional
         See `Gaussian`.
     binarize : float, optional
-        Counts become bits: whether they are larger than this, at least 0. By default entries must be 0 or 1. (There is
-        no model of counts here: with Gaussian latents its probabilities cannot be normalised.)
+        Threshold, at least 0: larger entries become 1, others 0. By default entries must be 0 or 1. (There is no model
+        of counts: with Gaussian latents its probabilities cannot be normalised.)
     edges : list of pairs of int or str, optional
-        Columns of the view that act upon each other beyond what they share through the latents, by number within the
-        view or by name: each pair has a coupling.
+        Pairs of columns that depend on each other directly, not only through the latents, by number within the view or
+        by name; each pair has a coupling.
     latent_edges : bool, default=False
-        Whether couplings depend on the latents: then pairs that are on together speak for components, too.
+        Whether couplings depend on the latents: then pairs that are on together load on components, too.
 
     Examples
     --------
@@ -93,7 +92,7 @@ class Bernoulli:
     kind = "bernoulli"
 
     def check(self, name: str) -> None:
-        """Refuse parameters that cannot be used.
+        """Check the parameters.
 
         Raises
         ------
@@ -119,8 +118,8 @@ class Bernoulli:
 class Chain:
     """A view of zeros and ones in order: whether each of N words occurs in each of the paragraphs of a document.
 
-    Each word is a chain over the paragraphs: its weights are the same in all of them, and neighbouring paragraphs act
-    upon each other. Documents may differ in their number of paragraphs.
+    Each word is a chain over the paragraphs, with the same weights in all of them and a coupling between neighbouring
+    ones. Documents may differ in their number of paragraphs.
 
     Where X is a dictionary the view is an array of shape (n_samples, n_steps, n_words) in which paragraphs that a
     document does not have hold NaN, or a list with an array or sparse matrix of shape (its paragraphs, n_words) for
@@ -131,11 +130,11 @@ class Chain:
     columns : list of int or str, slice, optional
         See `Gaussian`. Where X is one table: all columns of the first paragraph, then of the second, and so on.
     n_steps : int, optional
-        Where X is one table: the number of paragraphs that the columns are. A paragraph that a row does not have holds
-        NaN. Of an array of three dimensions it is its second; another number is refused.
+        Where X is one table: the number of paragraphs in the columns. A paragraph that a row does not have holds NaN.
+        For an array of three dimensions it must be the second one.
     latent_transitions : bool, default=True
-        Whether what neighbours do to each other depends on the latents. If not, the representation of a document does
-        not depend on the order of its paragraphs.
+        Whether couplings between neighbours depend on the latents. If not, the representation of a document does not
+        depend on the order of its paragraphs.
     binarize : float, optional
         See `Bernoulli`.
 
@@ -153,7 +152,7 @@ class Chain:
     kind = "chain"
 
     def check(self, name: str) -> None:
-        """Refuse parameters that cannot be used.
+        """Check the parameters.
 
         Raises
         ------
@@ -189,7 +188,7 @@ class Categorical:
     kind = "categorical"
 
     def check(self, name: str) -> None:
-        """There is nothing to check beyond the columns."""
+        """Accept any parameters: columns are checked against X."""
 
 
 def _check_flag(name: str, value: Any) -> None:
@@ -202,14 +201,14 @@ KINDS: dict[str, type[Any]] = {cls.kind: cls for cls in (Gaussian, Bernoulli, Ch
 """By name."""
 
 LEAST_VARIANCE = 0.05
-"""Floor of what is left of a variance given the latents: below it a variable would be explained by itself."""
+"""Smallest variance given the latents: below it a component would describe a single variable."""
 MOST_VARIANCE = 4.0
 MOST_WHITENED = 2000
-"""Columns up to which a view is whitened unless asked otherwise."""
+"""Largest number of columns of a view that is whitened by default."""
 
 
 def check_views(views: Any) -> dict[str, View]:
-    """The parameter `views` by name; None is one Gaussian view of all columns.
+    """Check the parameter `views`; None is one Gaussian view of all columns.
 
     Raises
     ------
@@ -246,7 +245,7 @@ def check_views(views: Any) -> dict[str, View]:
 
 
 def resolve_columns(views: Mapping[str, View], n_columns: int, names: list[str] | None) -> dict[str, NDArray[np.intp]]:
-    """The columns of X that each view has, by number.
+    """Resolve the columns of each view to numbers of columns of X.
 
     Raises
     ------
@@ -304,12 +303,12 @@ def _column(column: Any, view: str, n_columns: int, names: list[str] | None) -> 
 
 
 def edges_of(view: Bernoulli, name: str, names: list[str]) -> NDArray[np.intp]:
-    """The edges of a view of bits, by number: each pair ascending, and all in order.
+    """Resolve the edges of a view to numbers of its columns, each pair ascending, in sorted order.
 
     Raises
     ------
     TypeError, ValueError
-        If an end is no column of the view, or an edge is there twice, or leads from a column to itself.
+        If an end is not a column of the view, or an edge is repeated or joins a column to itself.
     """
     found: set[tuple[int, int]] = set()
     for edge in view.edges if view.edges is not None else ():
