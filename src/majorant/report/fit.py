@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from majorant._frames import data_frame
 from majorant._numbers import rounded_up
 from majorant.engine.trace import Trace
-from majorant.models.harmonium.certificate_words import UNLESS_MISSED
+from majorant.models.harmonium.certificate import UNLESS_MISSED
 from majorant.registry import ModelCard
 from majorant.report import numbers
 from majorant.report.run import Run

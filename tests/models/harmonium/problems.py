@@ -14,9 +14,8 @@ from scipy.stats import multivariate_normal
 import majorant as mj
 from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.certificate import Curvature
-from majorant.models.harmonium.layout import Layout, Parameters, Seen
+from majorant.models.harmonium.layout import EpsilonInsensitive, Hinge, Layout, Loss, Parameters, Seen, Squared
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
-from majorant.models.harmonium.supervision import EpsilonInsensitive, Hinge, Loss, Squared
 
 Array = NDArray[np.float64]
 

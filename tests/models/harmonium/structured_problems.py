@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from majorant.data.chunks import Chunks
-from majorant.models.harmonium.layout import Layout, Parameters, Seen
+from majorant.models.harmonium.layout import Layout, Loss, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.structure import ChainStructure, GraphStructure
-from majorant.models.harmonium.supervision import Loss
 from majorant.models.harmonium.tables import chain_counts
 
 Array = NDArray[np.float64]

@@ -12,10 +12,9 @@ from sklearn.exceptions import ConvergenceWarning
 import majorant as mj
 from majorant.data.chunks import Chunks
 from majorant.models.harmonium import certificate
-from majorant.models.harmonium.certificate import Curvature
-from majorant.models.harmonium.certificate_words import STATIONARY, TOLERANCE, GlobalCertificate
-from majorant.models.harmonium.fit import Penalised, optimality
+from majorant.models.harmonium.certificate import STATIONARY, TOLERANCE, Curvature, GlobalCertificate, optimality
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
+from majorant.models.harmonium.objective import Penalised
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 
 from .problems import LOSSES, MODELS, layout, parameters, problem, rows

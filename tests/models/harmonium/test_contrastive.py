@@ -13,8 +13,8 @@ from scipy.optimize import brentq
 from scipy.special import expit, logsumexp, softmax, xlogy
 
 from majorant.data.chunks import Chunks
-from majorant.models.harmonium.contrastive import ContrastiveDivergence, contrastive
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
+from majorant.models.harmonium.objective import ContrastiveDivergence, contrastive
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 
 from .problems import LOSSES, check_gradient, dense, log_joint, problem

@@ -11,8 +11,8 @@ from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis as Peer
 
 import majorant as mj
-from majorant.models.harmonium import fit
-from majorant.models.harmonium.factor_analysis import FactorAnalysis
+from majorant.models.harmonium import objective
+from majorant.models.harmonium.objective import FactorAnalysis
 
 VIEWS = {"a": mj.Gaussian(whiten=False), "b": mj.Gaussian(whiten=False)}
 
@@ -64,7 +64,7 @@ def test_the_optimum_is_that_of_the_general_path(case: str, monkeypatch: pytest.
     given: dict[str, Any] = {"n_components": 2 if case == "few components" else 8, "l2": 0.4}
     views = {"a": mj.Gaussian(variance=0.5), "b": mj.Gaussian()} if case == "known variances" else VIEWS
     found = mj.Harmonium(views=views, **given).fit(X, sample_weight=weights)
-    monkeypatch.setattr(fit, "WIDEST", 0)
+    monkeypatch.setattr(objective, "WIDEST", 0)
     general = mj.Harmonium(views=views, **given).fit(X, sample_weight=weights)
     assert found.objective_ == pytest.approx(general.objective_, rel=1e-7)
     assert found.objective_ <= general.objective_ + 1e-8 * abs(general.objective_)
@@ -99,12 +99,12 @@ def test_wide_views_and_rows_that_lack_some_take_the_general_path(monkeypatch: p
     X = rows(0)
     lacking = {**X, "a": np.where(np.arange(120)[:, None] < 30, np.nan, X["a"])}
     bits = {**X, "b": (X["b"] > 0).astype(float)}
-    monkeypatch.setattr(fit.Penalised, "factors", refuse)
+    monkeypatch.setattr(objective.Penalised, "factors", refuse)
     mj.Harmonium(2, views=VIEWS, l2=0.5).fit(lacking)
     mj.Harmonium(2, views={"a": mj.Gaussian(), "b": mj.Bernoulli()}, l2=0.5).fit(bits)
     mj.Harmonium(2, views=VIEWS, l2=0.5, method="cd").fit(X)
     mj.HarmoniumRegressor(2, views=VIEWS, l2=0.5).fit(X, X["a"][:, 0])
     with pytest.raises(AssertionError, match="not for these"):
         mj.Harmonium(2, views=VIEWS, l2=0.5).fit(X)
-    monkeypatch.setattr(fit, "WIDEST", 9)
+    monkeypatch.setattr(objective, "WIDEST", 9)
     mj.Harmonium(2, views=VIEWS, l2=0.5).fit(X)

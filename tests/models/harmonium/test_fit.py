@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import majorant as mj
-from majorant.models.harmonium.fit import Penalised, optimality
-from majorant.models.harmonium.layout import Parameters
-from majorant.models.harmonium.proper import properness, shrunk
+from majorant.models.harmonium.certificate import optimality
+from majorant.models.harmonium.layout import Parameters, properness, shrunk
+from majorant.models.harmonium.objective import Penalised
 
 from .problems import LOSSES, problem
 from .test_harmonium import VIEWS, three_views

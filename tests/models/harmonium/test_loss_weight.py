@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import majorant as mj
-from majorant.models.harmonium.fit import worth_it
+from majorant.models.harmonium.search import worth_it
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 import majorant as mj
-from majorant.models.harmonium import fit
-from majorant.models.harmonium.fit import Search
-from majorant.models.harmonium.layout import Parameters
-from majorant.models.harmonium.proper import properness, renewed
+from majorant.models.harmonium import search
+from majorant.models.harmonium.layout import Parameters, properness, renewed
+from majorant.models.harmonium.search import Search
 
 
 def test_views_that_hardly_vary_given_their_latents_have_a_path(seed: int) -> None:
@@ -86,8 +85,8 @@ def test_penalties_that_leave_nothing_do_not_end_the_path(monkeypatch: pytest.Mo
     numbers, bits = (h @ g.normal(size=(2, 6)) + 4 * g.normal(size=(300, 6)) for _ in range(2))
     X = {"a": numbers, "b": bits > 0}
     expected = mj.Harmonium(4, views=VIEWS).fit(X)
-    largest = fit.Search.largest_penalty
-    monkeypatch.setattr(fit.Search, "largest_penalty", lambda search: 16 * largest(search))
+    largest = search.Search.largest_penalty
+    monkeypatch.setattr(search.Search, "largest_penalty", lambda search: 16 * largest(search))
     found = mj.Harmonium(4, views=VIEWS).fit(X)
     assert found.l2_ == expected.l2_ and len(found.l2_path_) == len(expected.l2_path_) + 4
     assert found.rank_ == expected.rank_ > 0

@@ -9,8 +9,8 @@ import pytest
 from scipy.special import expit
 
 import majorant as mj
-from majorant.models.harmonium.held_out import PENALTIES, Annotation
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.models.harmonium.search import VIEW_PENALTIES, Annotation
 from majorant.models.harmonium.tables import distinct_rows
 from majorant.models.harmonium.variables import rows_of_views
 
@@ -67,7 +67,7 @@ def selected() -> mj.Harmonium:
 
 def test_the_penalties_are_those_with_the_likeliest_held_out_view(selected: mj.Harmonium) -> None:
     penalties, losses = selected.penalty_path_.T
-    assert penalties.tolist() == list(PENALTIES[: len(penalties)])
+    assert penalties.tolist() == list(VIEW_PENALTIES[: len(penalties)])
     kept = {view.name: view.penalty for view in selected.views_}
     assert kept == {"a": penalties[losses.argmin()], "b": 1.0, "sizes": 1.0, "kind": 1.0}
     assert kept["a"] > 1, "what its bits say of each other is told by none of the others"

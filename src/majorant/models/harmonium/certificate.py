@@ -1,4 +1,4 @@
-r"""Whether a fit is the best of all, of any number of components: the smallest eigenvalue of one matrix.
+r"""Whether a fit is a global optimum over any number of components: the smallest eigenvalue of one matrix.
 
 With :math:`J = \binom{W}{V} \binom{W}{V}^\top` every term of the objective is convex in the linear terms, in 1 / s and
 in J, which it meets through J alone: natural parameters are linear in J, log-partition functions are convex in natural
@@ -9,7 +9,7 @@ could be added to J lowers the objective. In units in which P is the identity th
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,16 +19,190 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 
 from majorant.data.chunks import Block
 from majorant.models.harmonium.layout import Parameters, Seen
+from majorant.models.harmonium.objective import Penalised
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood, Residuals, positions
+from majorant.models.harmonium.views import LEAST_VARIANCE, MOST_VARIANCE
 
 Array = NDArray[np.float64]
 
+STATIONARY = 0.01
+"""Largest gradient of a fit that can be certified, as a share of the penalty's own."""
+TOLERANCE = 1e-3
+"""Smallest eigenvalue, with opposite sign, that is zero up to rounding at a stationary point."""
+LEAST_SIZE = 0.1
+"""Smallest size of a component in units of the scale; rough fits leave smaller ones where none is used."""
 MOST_DENSE = 2000
-"""Variables up to which all eigenvalues are computed."""
+"""Largest number of variables for which all eigenvalues are computed."""
 WIDTH = 256
-"""Columns of the matrix that a pass makes."""
+"""Number of columns of the matrix that one pass computes."""
 LANCZOS = 1e-6
-"""Relative residual at which Lanczos' method ends."""
+"""Relative residual at which Lanczos' method stops."""
+
+UNLESS_MISSED = "unless Lanczos' method, from a random start, missed the smallest eigenvalue"
+"""Proviso of the verdict beyond `MOST_DENSE` variables."""
+
+
+def tolerance_of(stationarity: float) -> float:
+    """Tolerance of a negative smallest eigenvalue at a point with this stationarity, which may move it that far."""
+    return TOLERANCE + 2 * stationarity
+
+
+@dataclass(frozen=True)
+class GlobalCertificate:
+    """Whether a fit is a global optimum among harmoniums with its penalty, of any number of components.
+
+    Attributes
+    ----------
+    eigenvalue : float or None
+        Smallest eigenvalue of the matrix Q; None where there is no certificate.
+    stationarity : float or None
+        Norm of the gradient as a share of that of the penalty: zero at a stationary point.
+    rank : int
+        Number of components that the fit uses.
+    n_components : int
+        Largest number of components that it may use.
+    method : str
+        The method of the fit.
+    by_lanczos : bool
+        Whether there are more than 2000 variables: the eigenvalue is then found by Lanczos' method from a random start,
+        which might miss the smallest one.
+    """
+
+    eigenvalue: float | None
+    stationarity: float | None
+    rank: int
+    n_components: int
+    method: str = "pseudo-likelihood"
+    by_lanczos: bool = False
+
+    @property
+    def tolerance(self) -> float | None:
+        """Tolerance of a negative eigenvalue, as the fit is not exactly stationary."""
+        return None if self.stationarity is None else tolerance_of(self.stationarity)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the fit is nearly stationary: the gradient is at most 0.01 of the penalty's."""
+        return self.stationarity is not None and self.stationarity <= STATIONARY
+
+    @property
+    def is_global(self) -> bool:
+        """Whether the fit is certified as a global optimum; with `by_lanczos` unless the eigenvalue was missed."""
+        return self.has_ended and not self._leads_down
+
+    @property
+    def binds(self) -> bool:
+        """Whether all components are used and one more would lower the objective."""
+        return self.has_ended and self._leads_down and self.rank >= self.n_components
+
+    @property
+    def _leads_down(self) -> bool:
+        return self.eigenvalue is not None and self.tolerance is not None and self.eigenvalue < -self.tolerance
+
+    @property
+    def sentence(self) -> str:
+        """The verdict in words, and what to change."""
+        if self.method == "cd":
+            return (
+                "No certificate: contrastive divergence is not convex, and other starts may end elsewhere. "
+                "Give n_init to see whether they do, or method='pseudo-likelihood', which has a certificate."
+            )
+        if self.eigenvalue is None or self.stationarity is None:
+            return "No certificate: rows that lack a Gaussian view make the problem one that is not convex."
+        if not self.has_ended:
+            return (
+                f"Not shown to be a global optimum: the fit had not ended when it stopped (a gradient of "
+                f"{self.stationarity:.2g} of the penalty's was left, and at most {STATIONARY} may be). "
+                "Give a larger max_iter and a smaller tol."
+            )
+        number = f"smallest eigenvalue {self.eigenvalue:.2g}, tolerance {self.tolerance:.1g}"
+        if self.is_global:
+            unless = f", {UNLESS_MISSED}" if self.by_lanczos else ""
+            return (
+                f"A global optimum{unless}: with this penalty no harmonium of any number of components is better "
+                f"({number})."
+            )
+        if self.binds:
+            return (
+                f"n_components={self.n_components} binds: one component more would be used ({number}). "
+                "Give grow=True or a larger n_components, or a larger l2."
+            )
+        return (
+            f"Not shown to be a global optimum: {self.rank} of {self.n_components} components are used, but a "
+            f"direction leads down ({number}). Give grow=True, a smaller tol or a larger max_iter."
+        )
+
+    def __str__(self) -> str:
+        return self.sentence
+
+
+@dataclass(frozen=True)
+class Optimality:
+    """Optimality conditions at the parameters of a fit.
+
+    Attributes
+    ----------
+    eigenvalue : float
+        Smallest eigenvalue of Q; see `Curvature.largest` for many variables.
+    stationarity : float
+        Norm of the gradient as a share of that of the penalty.
+    lower_bound : float
+        Lower bound on the objective over all parameters, if the eigenvalue is the smallest.
+    directions : ndarray of shape (n_rows, q)
+        Eigenvectors of the most negative eigenvalues, in units of the scale.
+    """
+
+    eigenvalue: float
+    stationarity: float
+    lower_bound: float
+    directions: Array
+
+    @property
+    def leads_down(self) -> bool:
+        """Whether new components along `directions` lower the objective."""
+        return self.eigenvalue < -tolerance_of(self.stationarity)
+
+
+def optimality(cost: Penalised, at: Parameters, most: int = 1) -> Optimality | None:
+    """Optimality of a fit; None if the objective is not convex in J, as for rows that lack Gaussian views."""
+    problem = cost.problem
+    if not problem.convex or any(len(part.seen.missing_gaussian) for part in problem.parts):
+        return None
+    if problem.layout.n_rows == 0:
+        return Optimality(1.0, 0.0, cost.value(at), np.empty((0, 0)))
+    curvature = Curvature(problem, at, cost.scale)
+    values, vectors = curvature.largest(most)
+    eigenvalues = 1 - values / cost.l2
+    objective, slope = cost.value_and_slope(at)
+    inner, (low, high) = cost.inward(at), cost.box(at.n_components)
+    away = float(np.linalg.norm(np.clip(inner - slope.packed(), low, high) - inner))
+    size = max(float(np.linalg.norm(cost.scaled(at))), LEAST_SIZE)
+    bound = _lower_bound(cost, at, objective, slope, float(eigenvalues[0]))
+    negative = int(np.sum(eigenvalues < -TOLERANCE))
+    return Optimality(
+        float(eigenvalues[0]), away / (cost.l2 * size), bound, np.ascontiguousarray(vectors[:, :negative])
+    )
+
+
+def _lower_bound(cost: Penalised, at: Parameters, objective: float, slope: Parameters, eigenvalue: float) -> float:
+    """Lower bound on the objective: the smallest value of its tangent over all parameters that could be better.
+
+    In J the tangent is smallest along the smallest eigenvalue, and the objective bounds the trace of a better J; linear
+    terms and 1 / s lie in their box.
+    """
+    learnt = np.isnan(cost.variance)
+    slack = _least(slope.intercept / cost.units, at.intercept, -cost.largest_intercept, cost.largest_intercept)
+    s = at.variance[learnt]
+    slack += _least(-slope.log_variance[learnt] * s, 1 / s, 1 / MOST_VARIANCE, 1 / LEAST_VARIANCE)
+    along = float(np.einsum("ik,ik->", slope.weights, cost.scaled(at)))
+    least = 0.5 * float(np.log(2 * np.pi * np.where(learnt, LEAST_VARIANCE, cost.variance)).sum())
+    trace = max(2 * (objective - least) / cost.l2, 0.0)
+    return objective + slack - along / 2 + cost.l2 / 2 * min(eigenvalue, 0.0) * trace
+
+
+def _least(slope: Array, at: Array, low: Array | float, high: Array | float) -> float:
+    """Smallest change of a linear function over a box, from the point `at`: at most zero."""
+    return float(np.minimum(slope * (low - at), slope * (high - at)).sum())
 
 
 def is_large(n_rows: int) -> bool:
@@ -37,17 +211,16 @@ def is_large(n_rows: int) -> bool:
 
 
 class Curvature:
-    """Products with minus twice the gradient of the mean log pseudo-likelihood (minus loss) in J, in units of `scale`.
+    """The gradient of the mean log pseudo-likelihood (minus loss) in J, times -2, in units of `scale`.
 
-    Rows may lack discrete views, which only leaves out what these would add; and Gaussian ones where W and b are zero,
-    to first order in J.
+    Rows may lack discrete views; they may lack Gaussian views only at W = 0, to first order in J.
 
     Parameters
     ----------
     problem : PseudoLikelihood
     at : Parameters
     scale : ndarray of shape (n_rows,)
-        Zero for rows that have no weights: the matrix is zero there.
+        Zero for rows whose weights are fixed at zero: the matrix is zero there.
     """
 
     def __init__(self, problem: PseudoLikelihood, at: Parameters, scale: Array) -> None:
@@ -63,24 +236,24 @@ class Curvature:
         return is_large(self.size)
 
     def times(self, vectors: Array) -> Array:
-        """Products with columns of `vectors` (n_rows, q)."""
+        """The matrix times `vectors` (n_rows, q)."""
         out = np.zeros_like(vectors)
         for (rows, piece), share in zip(self.pieces, self.shares, strict=True):
             out[rows] += share * piece.times(vectors[rows])
         return out
 
     def matrix(self) -> Array:
-        """The whole, symmetric."""
+        """The whole symmetric matrix."""
         out = np.zeros((self.size, self.size))
         for (rows, piece), share in zip(self.pieces, self.shares, strict=True):
             out[np.ix_(rows, rows)] += share * piece.matrix()
         return out
 
     def largest(self, k: int) -> tuple[Array, Array]:
-        """The k largest eigenvalues, descending, and their vectors (n_rows, k).
+        """The k largest eigenvalues in falling order, and their eigenvectors (n_rows, k).
 
-        Of many variables (`by_lanczos`) each is the Ritz value of Lanczos' method from a random start, plus the norm of
-        its residual: an eigenvalue is no farther away. That it is the largest is not proved: the method might miss it.
+        For many variables (`by_lanczos`) they are Ritz values of Lanczos' method from a random start plus the norms of
+        their residuals, within which an eigenvalue lies; the method might miss the largest one.
         """
         n, k = self.size, min(k, self.size)
         if not self.by_lanczos:
@@ -99,7 +272,7 @@ class Curvature:
 def _of_part(
     problem: PseudoLikelihood, part: Part, at: Parameters, scale: Array
 ) -> tuple[NDArray[np.intp], _PartCurvature]:
-    """The rows of W and V that some rows have a say in, and the gradient's part of them alone."""
+    """Rows of W and V that enter the likelihood of a part, and the matrix of that part."""
     layout, seen = problem.layout, part.seen
     columns = seen.columns(layout)
     rows = np.concatenate([columns, np.arange(layout.n_variables, layout.n_rows)])
@@ -118,7 +291,7 @@ def _of_part(
 
 
 class _PartCurvature:
-    """The same for rows that lack none of the problem's views."""
+    """The matrix for complete rows."""
 
     def __init__(self, problem: PseudoLikelihood, at: Parameters, scale: Array) -> None:
         self.problem, self.scale = problem, scale
@@ -129,7 +302,7 @@ class _PartCurvature:
         self.variance, self.inverse = s, self.view.inverse
 
     def times(self, vectors: Array) -> Array:
-        """Products with columns of `vectors` (n_rows, q)."""
+        """The matrix times `vectors` (n_rows, q)."""
         v = self.scale[:, None] * vectors
 
         def visit(block: Block) -> Array:
@@ -140,7 +313,7 @@ class _PartCurvature:
         return np.asarray(self.scale[:, None] * out / self.total)
 
     def matrix(self) -> Array:
-        """The whole, symmetric."""
+        """The whole symmetric matrix."""
         n = self.problem.layout.n_rows
         half = np.empty((n, n))
         for a in range(0, n, WIDTH):  # a slice at a time: sums over blocks hold three of what they add up
@@ -156,14 +329,14 @@ class _PartCurvature:
         return np.asarray(half + half.T)
 
     def _covariance_times(self, v: Array) -> Array:
-        """Half the sum over rows of the Gaussian variables' covariance given the discrete ones, times `v`."""
+        """Covariance of Gaussian variables given discrete ones, summed over rows, times `v` / 2."""
         out, g = np.zeros_like(v), self.problem.layout.n_gaussian
         root = self.covariance_root
         out[:g] = self.total / 2 * (self.variance[:, None] * v[:g] + root @ (self.inverse @ (root.T @ v[:g])))
         return out
 
     def _forward(self, block: Block, found: Residuals, v: Array) -> Array:
-        """E V, E the residual of each variable times what its natural parameter is linear in."""
+        """E v, where E sums residuals of variables times the features of their natural parameters."""
         layout, centre = self.problem.layout, self.problem.centre
         n, g = layout.n_variables, layout.n_gaussian
         bits, levels = slice(g, g + layout.n_bits), slice(layout.first_level, n)
@@ -189,7 +362,7 @@ class _PartCurvature:
         return out
 
     def _backward(self, block: Block, found: Residuals, v: Array) -> Array:
-        """E' V."""
+        """E' v."""
         layout, centre = self.problem.layout, self.problem.centre
         n, g = layout.n_variables, layout.n_gaussian
         bits, levels = slice(g, g + layout.n_bits), slice(layout.first_level, n)
@@ -214,7 +387,7 @@ class _PartCurvature:
         return out
 
     def _own_bits(self, x: Any, residuals: Array) -> Array:
-        """The diagonal that makes a bit say nothing of itself."""
+        """Diagonal correction: a bit does not predict itself."""
         on = np.bincount(x.indices, weights=residuals.ravel()[positions(x)], minlength=x.shape[1])
         return np.asarray(residuals.sum(axis=0) / 2 - on)
 

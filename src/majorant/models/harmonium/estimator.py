@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from majorant._validation import check_choice, check_sample_weight
 from majorant.models.harmonium.fitting import HarmoniumBase
-from majorant.models.harmonium.supervision import Supervision
+from majorant.models.harmonium.layout import Supervision
 from majorant.models.harmonium.tables import distinct_rows, n_rows
 from majorant.models.harmonium.views import Bernoulli, View
 from majorant.registry import ModelCard, register

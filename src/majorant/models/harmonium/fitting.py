@@ -28,17 +28,14 @@ from majorant.data.chunks import effective_threads
 from majorant.engine.trace import Trace
 from majorant.models.base import LatentVariableModel
 from majorant.models.harmonium.annotation import AnnotationMixin
-from majorant.models.harmonium.certificate import is_large
-from majorant.models.harmonium.certificate_words import UNLESS_MISSED, GlobalCertificate
-from majorant.models.harmonium.contrastive import contrastive
-from majorant.models.harmonium.fit import EVERY, Found, Penalised, Search, optimality
-from majorant.models.harmonium.held_out import Annotation
+from majorant.models.harmonium.certificate import UNLESS_MISSED, GlobalCertificate, is_large, optimality
 from majorant.models.harmonium.inference import FittedHarmonium, in_columns
-from majorant.models.harmonium.layout import Layout, Parameters
+from majorant.models.harmonium.layout import Layout, Parameters, Supervision
+from majorant.models.harmonium.objective import Penalised, contrastive
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.retrieval import RetrievalMixin
+from majorant.models.harmonium.search import FOLDS, Annotation, Found, Search
 from majorant.models.harmonium.summary import harmonium_summary
-from majorant.models.harmonium.supervision import Supervision
 from majorant.models.harmonium.tables import Distinct, Table, distinct_rows, n_rows, read_tables
 from majorant.models.harmonium.variables import (
     FittedView,
@@ -101,9 +98,9 @@ class HarmoniumBase(
             check_choice("l2", self.l2, ["auto"], or_else=" or a positive number")
         else:
             check_real("l2", check_positive("l2", self.l2), low=1e-12, high=1e12)
-        if check_integer("n_folds", self.n_folds, low=1) > EVERY:
+        if check_integer("n_folds", self.n_folds, low=1) > FOLDS:
             raise ValueError(
-                f"n_folds, how many of {EVERY} folds are held out, must be 1 to {EVERY}; got {self.n_folds}"
+                f"n_folds, how many of {FOLDS} folds are held out, must be 1 to {FOLDS}; got {self.n_folds}"
             )
         if not isinstance(self.grow, bool | np.bool_):
             raise TypeError(f"grow must be True or False; got {self.grow!r}")

@@ -1,26 +1,31 @@
-"""Which variables a harmonium has, its parameters, and what of them a row without some views meets."""
+"""What a harmonium consists of: its variables, its parameters, and the loss of a target."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
+from scipy.special import expit
 
 from majorant.models.harmonium.structure import Structure
+from majorant.registry import value_class
 
 Array = NDArray[np.float64]
+
+EDGE = 1e-10
+"""Smallest `properness` of a start."""
+SMOOTHING = 0.1
+"""Width over which the corners of hinges are smoothed, in units of the scores."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The variables of all views in one order.
-
-    Gaussian ones, bits, the nodes and couplings of each structured view, then the levels of each categorical variable.
+    """All variables in their order: Gaussian ones, bits, nodes and couplings of structured views, levels of categories.
 
     Attributes
     ----------
@@ -28,13 +33,13 @@ class Layout:
     levels : tuple of int
         Number of levels of each categorical variable; a label that is modelled comes last.
     level_weights : tuple of float
-        What the conditional of each categorical variable counts for.
+        Weight of the conditional of each categorical variable.
     n_scores : int
-        Rows that follow the variables: the coefficients of what is predicted from the latents.
+        Number of scores of a target, whose coefficients V are the rows below W.
     has_label : bool
         Whether the last categorical variable is a label.
     structures : tuple of Structure
-        Of the structured views.
+        Structures of the structured views.
     """
 
     n_gaussian: int
@@ -47,32 +52,32 @@ class Layout:
 
     @property
     def n_variables(self) -> int:
-        """Rows of W."""
+        """Number of rows of W."""
         return self.first_level + sum(self.levels)
 
     @property
     def first_level(self) -> int:
-        """The row of W at which categorical variables begin."""
+        """First row of W of categorical variables."""
         return self.n_gaussian + self.n_bits + sum(s.width for s in self.structures)
 
     @property
     def n_rows(self) -> int:
-        """Rows of W and of V below it."""
+        """Number of rows of W and V."""
         return self.n_variables + self.n_scores
 
     @property
     def of_variables(self) -> tuple[slice, ...]:
-        """The rows of each categorical variable."""
+        """Rows of W of each categorical variable."""
         return tuple(slice(self.first_level + at.start, self.first_level + at.stop) for at in self.among_levels)
 
     @property
     def among_levels(self) -> tuple[slice, ...]:
-        """The levels of each categorical variable among those of all."""
+        """Positions of the levels of each categorical variable among all levels."""
         return _slices(0, self.levels)
 
     @property
     def of_structures(self) -> tuple[slice, ...]:
-        """The rows of each structured view."""
+        """Rows of W of each structured view."""
         return _slices(self.n_gaussian + self.n_bits, [s.width for s in self.structures])
 
 
@@ -82,16 +87,16 @@ def _slices(start: int, sizes: Sequence[int]) -> tuple[slice, ...]:
 
 @dataclass(frozen=True)
 class Parameters:
-    """Parameters of a harmonium, or a gradient in them.
+    """Parameters of a harmonium, or a gradient with respect to them.
 
     Attributes
     ----------
     weights : ndarray of shape (n_rows, n_components)
         W, and below it V.
     intercept : ndarray of shape (n_rows,)
-        Linear terms a, b and c of the variables, then intercepts of the scores.
+        Linear terms of the variables (b, a), then intercepts c of the scores.
     log_variance : ndarray of shape (n_gaussian,)
-        log s.
+        Logarithms of the variances s of Gaussian variables given the latents.
     """
 
     weights: Array
@@ -99,7 +104,7 @@ class Parameters:
     log_variance: Array
 
     def packed(self) -> Array:
-        """All of them in one vector."""
+        """All parameters as one vector."""
         return np.concatenate([self.weights.ravel(), self.intercept, self.log_variance])
 
     @classmethod
@@ -115,23 +120,20 @@ class Parameters:
 
     @property
     def variance(self) -> Array:
-        """s: the variance of each Gaussian variable given the latents."""
+        """Variances s."""
         return np.exp(self.log_variance)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """The variables that some rows have.
+    """Variables that are observed in some rows.
 
     Attributes
     ----------
-    gaussian, bits : ndarray of int
+    gaussian, bits, missing_gaussian : ndarray of int
         Rows of W.
-    variables : tuple of int
-        Categorical variables, by number.
-    missing_gaussian : ndarray of int
-    structures : tuple of int
-        Structured views, by number.
+    variables, structures : tuple of int
+        Numbers of categorical variables, and of structured views.
     """
 
     gaussian: NDArray[np.intp]
@@ -142,23 +144,23 @@ class Seen:
 
     @classmethod
     def everything(cls, layout: Layout) -> Self:
-        """Rows that lack nothing."""
+        """All variables."""
         g, b = layout.n_gaussian, layout.n_bits
         every = tuple(range(len(layout.structures)))
         return cls(np.arange(g), np.arange(g, g + b), tuple(range(len(layout.levels))), structures=every)
 
     def levels(self, layout: Layout) -> NDArray[np.intp]:
-        """Rows of W of the levels of the categorical variables."""
+        """Rows of W of the levels of observed categorical variables."""
         slices = layout.of_variables
         return _indices([slices[v] for v in self.variables])
 
     def groups(self, layout: Layout) -> list[NDArray[np.intp]]:
-        """Rows of W of real variables, bits, each structured view and levels that are there."""
+        """Rows of W of observed Gaussian variables, bits, each structured view, and levels."""
         structured = [_indices([layout.of_structures[s]]) for s in self.structures]
         return [self.gaussian, self.bits, *structured, self.levels(layout)]
 
     def columns(self, layout: Layout) -> NDArray[np.intp]:
-        """Rows of W of all variables that are there."""
+        """Rows of W of all observed variables."""
         return np.concatenate(self.groups(layout))
 
 
@@ -169,9 +171,9 @@ def _indices(slices: list[slice]) -> NDArray[np.intp]:
 
 @dataclass(frozen=True)
 class Marginal:
-    r"""A harmonium with some Gaussian variables integrated out: a harmonium again, in other coordinates of its latents.
+    r"""A harmonium with Gaussian variables integrated out: again a harmonium, in other coordinates of the latents.
 
-    With U, b and S = diag(s) those of the variables that are missing, the latents have precision
+    With U, b and S = diag(s) of the missing variables, the latents have precision
     :math:`A = I - U^\top S U` and a linear term :math:`\beta = U^\top S b`. In coordinates in which A is the identity,
     :math:`h = R h'` with :math:`R R^\top = A^{-1}`, the weights are W R and a constant :math:`R^\top \beta` is added
     to their sum.
@@ -179,12 +181,12 @@ class Marginal:
     Attributes
     ----------
     parameters : Parameters
-        W R and V R; all else as before.
+        W R and V R, intercepts and variances.
     shift : ndarray of shape (n_components,)
     whole : Parameters
-        Those of the harmonium with all of its variables.
+        Parameters of the harmonium with all of its variables.
     missing : ndarray of int
-        The Gaussian variables that are integrated out.
+        Gaussian variables that are integrated out.
     turn : ndarray of shape (n_components, n_components), or None
         R; None where nothing is missing.
     """
@@ -214,7 +216,7 @@ class Marginal:
         return cls(turned, turn.T @ (u.T @ (s * b)), parameters, missing, turn)
 
     def pulled_back(self, gradient: Parameters, of_shift: Array) -> Parameters:
-        """The gradient in the parameters of the whole model, from that in these parameters and in the shift."""
+        """Gradient in the parameters of the whole model, from the gradients in these parameters and in the shift."""
         if self.turn is None:
             return gradient
         turn, missing = self.turn, self.missing
@@ -235,5 +237,135 @@ class Marginal:
 
 
 def _of(parameters: Parameters, gaussian: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-    """U, s and b of some Gaussian variables."""
+    """U, s and b of Gaussian variables."""
     return parameters.weights[gaussian], parameters.variance[gaussian], parameters.intercept[gaussian]
+
+
+def renewed(at: Parameters, fresh: Parameters) -> Parameters:
+    """Add a small part of a start, as far as the model stays proper: the gradient of zero components is zero."""
+    if at.n_components != fresh.n_components:
+        return at
+    room, step = properness(at) / 2, 0.1
+    while step > 1e-4:
+        near = Parameters(at.weights + step * fresh.weights, at.intercept, at.log_variance)
+        if properness(near) >= room:
+            return near
+        step /= 2
+    return at
+
+
+def properness(at: Parameters) -> float:
+    """Smallest eigenvalue of the latents' precision with Gaussian variables integrated out: positive if proper."""
+    u = at.weights[: len(at.log_variance)]
+    return float(np.linalg.eigvalsh(np.eye(at.n_components) - (u.T * at.variance) @ u)[0])
+
+
+def shrunk(at: Parameters) -> Parameters:
+    """Shrink weights by a factor so that the model is proper; return parameters that are proper unchanged."""
+    if not at.weights.size or (room := properness(at)) > EDGE:
+        return at
+    return Parameters(at.weights * np.sqrt(0.9 / (1 - room)), at.intercept, at.log_variance)
+
+
+class Loss(Protocol):
+    """A smooth convex loss of scores that are linear in the latents."""
+
+    @property
+    def n_scores(self) -> int:
+        """Number of scores of a row."""
+
+    def value_and_slope(self, scores: Array, y: NDArray[Any]) -> tuple[Array, Array]:
+        """Loss of each row, and its derivative in each score."""
+
+    def targets(self, y: NDArray[Any]) -> Array:
+        """Scores that least squares aims at for a start, (n_rows, n_scores)."""
+
+
+@value_class
+@dataclass(frozen=True)
+class Hinge:
+    r"""The multiclass hinge :math:`\max_c (1[c \ne y] + s_c - s_y)` with smoothed maximum; y holds codes of labels.
+
+    The smooth maximum :math:`\tau \log \sum_c \exp(u_c / \tau)` exceeds the maximum by at most :math:`\tau \log T`.
+    """
+
+    n_scores: int
+    smoothing: float = SMOOTHING
+
+    def value_and_slope(self, scores: Array, y: NDArray[Any]) -> tuple[Array, Array]:
+        rows = np.arange(len(y))
+        u = scores + 1.0
+        u[rows, y] -= 1.0
+        u -= scores[rows, y][:, None]
+        most = u.max(axis=1, keepdims=True)
+        slope = np.exp((u - most) / self.smoothing)
+        total = slope.sum(axis=1, keepdims=True)
+        slope /= total
+        slope[rows, y] -= 1.0
+        return (most + self.smoothing * np.log(total))[:, 0], slope
+
+    def targets(self, y: NDArray[Any]) -> Array:
+        target = np.full((len(y), self.n_scores), -1 / self.n_scores)
+        target[np.arange(len(y)), y] += 1
+        return target
+
+
+@value_class
+@dataclass(frozen=True)
+class EpsilonInsensitive:
+    r"""The loss :math:`\max(|r| - \epsilon, 0)` of a residual with its corners smoothed."""
+
+    epsilon: float
+    smoothing: float = SMOOTHING
+    n_scores: int = 1
+
+    def value_and_slope(self, scores: Array, y: NDArray[Any]) -> tuple[Array, Array]:
+        residual = scores[:, 0] - y
+        above, below = ((sign * residual - self.epsilon) / self.smoothing for sign in (1.0, -1.0))
+        value = self.smoothing * (np.logaddexp(0, above) + np.logaddexp(0, below))
+        return value, (expit(above) - expit(below))[:, None]
+
+    def targets(self, y: NDArray[Any]) -> Array:
+        return np.asarray(y[:, None])
+
+
+@value_class
+@dataclass(frozen=True)
+class Squared:
+    """Half the squared residual."""
+
+    n_scores: int = 1
+
+    def value_and_slope(self, scores: Array, y: NDArray[Any]) -> tuple[Array, Array]:
+        residual = scores[:, 0] - y
+        return residual**2 / 2, residual[:, None]
+
+    def targets(self, y: NDArray[Any]) -> Array:
+        return np.asarray(y[:, None])
+
+
+@value_class
+@dataclass(frozen=True)
+class Supervision:
+    """The target of a fit: a loss of scores, or a label that is modelled.
+
+    Attributes
+    ----------
+    loss : Loss, optional
+    n_labels : int
+        Number of levels of a label that is modelled as one more categorical variable; 0 if there is none.
+    weight : float
+        Weight of the loss, or of the label's conditional.
+    compared : tuple of float
+        Weights that the fit compares; empty if the weight is given.
+    """
+
+    loss: Loss | None = None
+    n_labels: int = 0
+    weight: float = 0.0
+    compared: tuple[float, ...] = ()
+
+    @property
+    def n_scores(self) -> int:
+        """Number of scores of a row."""
+        return 0 if self.loss is None else self.loss.n_scores

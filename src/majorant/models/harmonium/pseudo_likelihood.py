@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from majorant.data.chunks import Block, Chunks
-from majorant.models.harmonium.layout import Layout, Marginal, Parameters, Seen
+from majorant.models.harmonium.layout import Layout, Loss, Marginal, Parameters, Seen
 from majorant.models.harmonium.structure import Conditionals, Structure
-from majorant.models.harmonium.supervision import Loss
 
 Array = NDArray[np.float64]
 

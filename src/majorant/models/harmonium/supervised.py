@@ -24,10 +24,9 @@ from majorant._validation import (
     refuse_missing_labels,
     refuse_mixed,
 )
-from majorant.models.harmonium.fit import Found
 from majorant.models.harmonium.fitting import HarmoniumBase
-from majorant.models.harmonium.layout import Layout
-from majorant.models.harmonium.supervision import EpsilonInsensitive, Hinge, Loss, Squared, Supervision
+from majorant.models.harmonium.layout import EpsilonInsensitive, Hinge, Layout, Loss, Squared, Supervision
+from majorant.models.harmonium.search import Found
 from majorant.models.harmonium.tables import Table, n_rows
 from majorant.models.margin import learnt_classes
 from majorant.registry import ModelCard, register

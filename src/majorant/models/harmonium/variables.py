@@ -14,10 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from majorant._validation import levels_to_user
 from majorant.data.chunks import BLOCK_BYTES, Block, Chunks
-from majorant.models.harmonium.layout import Layout, Seen
+from majorant.models.harmonium.layout import Layout, Seen, Supervision
 from majorant.models.harmonium.pseudo_likelihood import Part
 from majorant.models.harmonium.structure import LEAST_SPREAD, fit_chain, fit_graph, of_words, varying
-from majorant.models.harmonium.supervision import Supervision
 from majorant.models.harmonium.tables import Distinct, Table, n_rows
 from majorant.models.harmonium.views import MOST_WHITENED, Bernoulli, Categorical, Chain, Gaussian, View, edges_of
 from majorant.registry import value_class

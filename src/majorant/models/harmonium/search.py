@@ -1,0 +1,462 @@
+"""How a fit is found: starts, the penalty and other choices by held-out rows, growth, principal axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant._progress import end_of_starts, report_start
+from majorant.data.chunks import Block
+from majorant.models.harmonium.certificate import LEAST_SIZE, Curvature, Optimality, optimality
+from majorant.models.harmonium.inference import Unseen
+from majorant.models.harmonium.layout import Parameters, Seen, renewed
+from majorant.models.harmonium.objective import Penalised
+from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood, features
+from majorant.search.record import StartRecord
+from majorant.solvers.smooth import SmoothResult
+
+Array = NDArray[np.float64]
+
+LEAST_GAIN = 1e-7
+"""Components are added as long as they lower the objective by this share of it."""
+STEPS = 10
+"""Number of penalties that are tried, each half the one before, from half of the largest useful one."""
+PATIENCE = 2
+"""Number of penalties in a row without a gain after which the path ends, once a component is used."""
+FOLDS = 5
+"""Number of folds, of which up to all are held out in turn."""
+FEWEST_ROWS, MOST_ROWS = 20, 10_000
+"""Smallest number of rows that are split into folds, and largest number from which the penalty is chosen."""
+UNCHOSEN = 0.25
+"""Share of the largest penalty where rows are too few to hold some out."""
+ROUGH = 1e-6
+"""Tolerance of the fits that are compared on held-out rows."""
+WORTH = 0.03
+"""Share by which a smaller weight of the loss must lower the held-out loss to be kept."""
+VIEW_PENALTIES = (1.0, 4.0, 16.0, 64.0)
+"""Factors of the penalty of the view to be predicted, compared in this order as long as larger ones are better."""
+SETTLED, LEAST = 1e-5, 1e-12
+"""Tolerance of mean field, and smallest probability, where held-out bits are predicted."""
+SIZE = 0.45
+"""Share of the maximum-likelihood size of a factor at which its weights start: the optimum is penalised."""
+RADIUS = 0.95
+"""Largest eigenvalue of U'SU of a start; at 1 the model is improper."""
+SWEEPS, SPARE = 7, 10
+"""Steps of subspace iteration, and axes beyond those asked for, which speed it up."""
+RIDGE = 0.01
+"""Penalty of the regression that starts V."""
+RAREST = 1e-13
+"""Smallest frequency of a bit or level at a start: weights of rows may round it to 0 or 1."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A chosen penalty.
+
+    Attributes
+    ----------
+    l2 : float
+    begun : Parameters, optional
+        Rough fit with it, from which the fit starts.
+    path : list of dict
+        ``l2`` and ``held_out`` of each penalty that was tried.
+    loss : float
+        Held-out loss of the penalty.
+    """
+
+    l2: float
+    begun: Parameters | None = None
+    path: list[dict[str, float]] = field(default_factory=list)
+    loss: float = np.inf
+
+
+@dataclass(frozen=True)
+class Found:
+    """A fit, in units of the model's variables, and how it was found."""
+
+    parameters: Parameters
+    objective: float
+    l2: float
+    largest_l2: float
+    records: tuple[StartRecord, ...]
+    values: list[float]
+    optimality: Optimality | None
+    n_grown: int
+    path: list[dict[str, float]]
+    loss_weight: float | None = None
+    weight_path: list[tuple[float, float]] = field(default_factory=list)
+    view_penalty: float = 1.0
+    penalty_path: list[tuple[float, float]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """Held-out log-loss of the bits of a view given the other views, as `Harmonium.annotate` predicts them.
+
+    Attributes
+    ----------
+    rows : slice
+        Rows of W of the bits.
+    """
+
+    rows: slice
+
+    def loss(self, problem: PseudoLikelihood, at: Parameters) -> float:
+        """Mean loss of the rows that have the view and others; NaN if there are none."""
+        total, weight = 0.0, 0.0
+        for part in problem.parts:
+            others = np.setdiff1d(part.seen.bits, np.arange(self.rows.start, self.rows.stop))
+            rest = replace(part.seen, bits=others)
+            if len(part.seen.bits) == len(rest.bits) or not len(rest.columns(problem.layout)):
+                continue
+            total += self._loss_of_part(problem, part, rest, at)
+            weight += part.data.total_weight
+        return total / weight if weight else np.nan
+
+    def _loss_of_part(self, problem: PseudoLikelihood, part: Part, rest: Seen, at: Parameters) -> float:
+        plain = PseudoLikelihood(problem.layout, problem.centre, ())
+        view = plain.view(rest, at)
+        unseen = Unseen.of(problem.layout, problem.centre, rest, view.theta)
+        asked = (unseen.rows >= self.rows.start) & (unseen.rows < self.rows.stop)
+        known = np.isin(part.seen.bits, rest.bits)
+
+        def visit(block: Block) -> float:
+            z, x, *others = block.columns
+            m = view.latents(replace(block, columns=(z, x[:, known], *others)))
+            p = np.clip(unseen.mean_field(m, SETTLED)[0][:, asked], LEAST, 1 - LEAST)
+            bits = x[:, ~known]
+            on: Any = bits.multiply(np.log(p) - np.log1p(-p)).sum(axis=1)
+            return -block.total(np.log1p(-p).sum(axis=1) + np.asarray(on).ravel())
+
+        return float(part.data.map_sum(visit))
+
+
+@dataclass(frozen=True)
+class Search:
+    """Settings of a fit; see `Harmonium` for those of the user.
+
+    Attributes
+    ----------
+    problem : PseudoLikelihood
+    scale, variance : ndarray
+        See `Penalised`.
+    positions : tuple of ndarray
+        Positions of the rows of each part among all rows.
+    loss_weights : tuple of float
+        Weights of the loss that are compared; empty to take that of the problem.
+    annotation : Annotation, optional
+        What penalties are compared by where a view is to be predicted from the others.
+    """
+
+    problem: PseudoLikelihood
+    scale: Array
+    variance: Array
+    positions: tuple[NDArray[np.intp], ...]
+    n_components: int
+    l2: float | str
+    loss_weights: tuple[float, ...]
+    grow: bool
+    init: str
+    n_init: int
+    max_iter: int
+    tol: float
+    verbose: int
+    random: np.random.Generator
+    annotation: Annotation | None = None
+    n_folds: int = 1
+
+    def find(self) -> Found:
+        """Find the fit that is kept."""
+        if self.loss_weights:
+            return self.weighed()
+        if self.annotation is not None:
+            return self.annotating(self.annotation.rows)
+        largest = self.largest_penalty()
+        return self.found(largest, self.chosen(largest) if isinstance(self.l2, str) else Choice(float(self.l2)))
+
+    def weighed(self) -> Found:
+        """Choose the weight of the loss by `worth_it`, each weight at its own penalty."""
+        searches = [
+            replace(self, problem=self.problem.weighing(weight), loss_weights=()) for weight in self.loss_weights
+        ]
+        largest = [search.largest_penalty() for search in searches]
+        choices = [search.chosen(most) for search, most in zip(searches, largest, strict=True)]
+        losses = [choice.loss for choice in choices]
+        kept = worth_it(losses)
+        path = list(zip(self.loss_weights, losses, strict=True)) if choices[kept].path else []
+        found = searches[kept].found(largest[kept], choices[kept])
+        return replace(found, loss_weight=self.loss_weights[kept], weight_path=path)
+
+    def annotating(self, rows: slice) -> Found:
+        """Choose the factor of a view in the penalty by its held-out loss, each factor at its own penalty."""
+        path: list[tuple[float, float]] = []
+        kept: tuple[Search, float, Choice] | None = None
+        for penalty in VIEW_PENALTIES:
+            scale = self.scale.copy()
+            scale[rows] /= np.sqrt(penalty)
+            search = replace(self, scale=scale)
+            largest = search.largest_penalty()
+            choice = search.chosen(largest)
+            path.append((penalty, choice.loss))
+            if kept is not None and not choice.loss < kept[2].loss:
+                break
+            kept, taken = (search, largest, choice), len(path) - 1
+        assert kept is not None
+        search, largest, choice = kept
+        found = search.found(largest, choice)
+        return replace(found, view_penalty=VIEW_PENALTIES[taken], penalty_path=path if choice.path else [])
+
+    def found(self, largest: float, choice: Choice) -> Found:
+        """Fit with a chosen penalty, from all starts."""
+        l2, begun = choice.l2, choice.begun
+        cost = Penalised(self.problem, self.scale, l2, self.variance)
+        records: list[StartRecord] = []
+        best: tuple[Parameters, SmoothResult] | None = None
+        for number in range(self.n_init):
+            source = "SVD of the views" if self.init == "svd" and number == 0 else "random weights"
+            start = self.begin(number)
+            if number == 0 and begun is not None:
+                start = renewed(begun, start)
+            at, result = cost.minimise(start, tol=self.tol, max_iter=self.max_iter)
+            records.append(StartRecord(source, result.value, result.n_iter, result.converged))
+            report_start(len(records), source, result.value, f"{result.n_iter} iterations", self.verbose)
+            if best is None or result.value < best[1].value:
+                best = at, result
+        end_of_starts(self.verbose)
+        assert best is not None
+        at, result = best
+        values = list(result.values)
+        at, optimal, n_grown, more = self.grown(cost, at)
+        if more:
+            values += more
+            kept = min(range(self.n_init), key=lambda i: records[i].objective)
+            n_iter = records[kept].n_iter + len(more)
+            records[kept] = replace(records[kept], objective=more[-1], n_iter=n_iter)
+        axes = cost.rotated(at)
+        if optimal is not None and (axes.n_components < at.n_components or not axes.weights.any()):
+            optimal = optimality(cost, axes)  # of what is kept: small components were dropped
+        at = axes
+        path = choice.path if isinstance(self.l2, str) else []
+        return Found(at, cost.value(at), l2, largest, tuple(records), values, optimal, n_grown, path)
+
+    def begin(self, number: int) -> Parameters:
+        """Make the start with this number; the first is deterministic unless ``init="random"``."""
+        problem, n = self.problem, self.problem.layout.n_variables
+        weights = np.zeros((problem.layout.n_rows, self.n_components))
+        if self.init == "svd" and number == 0:
+            axes, sizes = principal_axes(problem, self.scale, min(self.n_components, n))
+            weights[:n, : len(sizes)] = self.scale[:n, None] * axes * (SIZE * sizes)
+        else:
+            noise = self.random.normal(size=(n, self.n_components))
+            weights[:n] = self.scale[:n, None] * noise * (0.3 / np.sqrt(max(n, 1)))
+        variance = np.where(np.isnan(self.variance), 1.0, self.variance)
+        return with_scores(problem, proper(Parameters(weights, base_rates(problem), np.log(variance))))
+
+    def largest_penalty(self) -> float:
+        """Smallest penalty for which W = 0 and V = 0 are optimal, if scores have no intercepts."""
+        problem = self.problem
+        if not problem.layout.n_variables:
+            return 1.0
+        used = problem.of([positions % self.stride == 0 for positions in self.positions])
+        variance = np.where(np.isnan(self.variance), 1.0, self.variance)
+        nothing = Parameters(np.zeros((problem.layout.n_rows, 1)), base_rates(problem), np.log(variance))
+        if problem.layout.structures:  # couplings that do not depend on latents come first
+            independent = Parameters(nothing.weights[:, :0], nothing.intercept, nothing.log_variance)
+            settled = Penalised(used, self.scale, 1.0, variance).minimise(independent, tol=ROUGH, max_iter=100)[0]
+            nothing = Parameters(nothing.weights, settled.intercept, nothing.log_variance)
+        values, _ = Curvature(used, nothing, self.scale).largest(1)
+        return max(float(values[0]), 1e-3)
+
+    @property
+    def stride(self) -> int:
+        """Stride of the rows from which the penalty is chosen."""
+        return -(-sum(len(p) for p in self.positions) // MOST_ROWS)
+
+    def chosen(self, largest: float) -> Choice:
+        """Choose the penalty by held-out rows, from the largest down, each fit starting at the one before.
+
+        With a target, whose loss on few rows is noisy, take the largest penalty whose loss is within one standard error
+        of the smallest; otherwise the one with the smallest loss.
+        """
+        unchosen = Choice(UNCHOSEN * largest if isinstance(self.l2, str) else float(self.l2))
+        folds = self.folds()
+        if not folds:
+            return unchosen
+        fresh = [replace(self, problem=training).begin(0) for training, _ in folds]
+        at = list(fresh)
+        since, error = 0, 0.0
+        lowest = float(np.inf)
+        path: list[dict[str, float]] = []
+        fits: list[Parameters] = []
+        penalties = [largest * 0.5 ** (step + 1) for step in range(STEPS)]
+        for step, l2 in enumerate(penalties if isinstance(self.l2, str) else [float(self.l2)]):
+            losses, used = [], False
+            for i, (training, testing) in enumerate(folds):
+                cost = Penalised(training, self.scale, l2, self.variance)
+                begun = at[i] if step == 0 else renewed(at[i], fresh[i])
+                at[i], _ = cost.minimise(begun, tol=ROUGH, max_iter=min(self.max_iter, 200))
+                losses.append((testing.total_weight, *self.loss_of_held_out(testing, at[i])))
+                used = used or cost.size(at[i]) >= LEAST_SIZE
+            weight, score, noise = np.array(losses).T
+            share = weight / weight.sum()
+            held_out = float(share @ score)
+            if np.isnan(held_out):
+                return unchosen
+            fits.append(at[0])
+            path.append({"l2": l2, "held_out": held_out})
+            since += used
+            if not path[1:] or held_out < lowest - 1e-4 * abs(lowest):
+                lowest, error, since = held_out, float(np.sqrt(np.sum((share * noise) ** 2))), 0
+            if since >= PATIENCE:
+                break
+        taken = next(i for i, row in enumerate(path) if row["held_out"] <= lowest + error)
+        return Choice(path[taken]["l2"], fits[taken], path, path[taken]["held_out"])
+
+    def folds(self) -> list[tuple[PseudoLikelihood, PseudoLikelihood]]:
+        """Rows that are fitted and rows that are held out, for each fold; empty if there are too few rows."""
+        if sum(len(p) for p in self.positions) < FEWEST_ROWS:
+            return []
+        used = [positions % self.stride == 0 for positions in self.positions]
+        found = []
+        for fold in range(self.n_folds):
+            out = (FOLDS // 2 + fold) % FOLDS
+            held = [(positions // self.stride) % FOLDS == out for positions in self.positions]
+            training = self.problem.of([u & ~h for u, h in zip(used, held, strict=True)])
+            testing = self.problem.of([u & h for u, h in zip(used, held, strict=True)])
+            if training.parts and testing.parts:
+                found.append((training, testing))
+        return found
+
+    def loss_of_held_out(self, testing: PseudoLikelihood, at: Parameters) -> tuple[float, float]:
+        """Mean held-out loss that penalties are compared by, and its standard error if that is used."""
+        if self.problem.loss is not None or self.problem.layout.has_label:
+            return testing.target_loss(at)
+        if self.annotation is not None:
+            return self.annotation.loss(testing, at), 0.0
+        return -testing.log_pseudo_likelihood(at) / testing.total_weight, 0.0
+
+    def grown(self, cost: Penalised, at: Parameters) -> tuple[Parameters, Optimality | None, int, list[float]]:
+        """Add components along the certificate's directions until there are none; also return the certificate.
+
+        Components that became zero are replaced, as their gradient is zero; with `grow` more are added.
+        """
+        values: list[float] = []
+        most = len(cost.scale) if self.grow else self.n_components
+        value = cost.value(at)
+        while True:
+            optimal = optimality(cost, at, most=max(1, at.n_components // 2))
+            n_grown = max(at.n_components - self.n_components, 0)
+            if optimal is None or not optimal.leads_down:
+                return at, optimal, n_grown, values
+            used = cost.rotated(at)
+            room = most - used.n_components
+            if room <= 0:
+                return at, optimal, n_grown, values
+            wider = cost.widened(used, optimal.directions[:, :room])
+            found, result = cost.minimise(wider, tol=self.tol, max_iter=self.max_iter)
+            if not result.value < value - LEAST_GAIN * abs(value):
+                return at, optimal, n_grown, values
+            at, value = found, result.value
+            values += result.values[1:]
+
+
+def worth_it(losses: Sequence[float]) -> int:
+    """Index of the weight of the loss that is kept, by held-out losses of weights in falling order: see `WORTH`."""
+    kept = 0
+    for i, loss in enumerate(losses):
+        if loss < (1 - WORTH) * losses[kept]:
+            kept = i
+    return kept
+
+
+def principal_axes(problem: PseudoLikelihood, scale: Array, k: int) -> tuple[Array, Array]:
+    r"""Principal axes (n_variables, k) of the correlations of all variables, and maximum-likelihood sizes of factors.
+
+    An axis of variance c^2 in standardised rows has size :math:`\sqrt{1 - 1 / c^2}`. Missing views count as means.
+    Subspace iteration from a fixed start.
+    """
+    n = problem.layout.n_variables
+    if not n:
+        return np.zeros((0, 0)), np.zeros(0)
+    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(n, min(k + SPARE, n))))[0]
+    for _ in range(SWEEPS):
+        axes = np.linalg.qr(_correlation_times(problem, scale, axes))[0]
+    small = axes.T @ _correlation_times(problem, scale, axes)
+    values, turn = np.linalg.eigh((small + small.T) / 2)
+    order = np.argsort(-values, kind="stable")[:k]
+    vectors = axes @ turn[:, order]
+    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(order))]
+    sizes = np.sqrt(np.maximum(1 - 1 / np.maximum(values[order], 1.0001), 1e-4))
+    return vectors * np.where(largest < 0, -1.0, 1.0), sizes
+
+
+def _correlation_times(problem: PseudoLikelihood, scale: Array, axes: Array) -> Array:
+    scale = scale[: problem.layout.n_variables, None]
+    v, total = scale * axes, np.zeros_like(axes)
+    for part in problem.parts:
+        columns = part.seen.columns(problem.layout)
+        centre = problem.centre[columns]
+        groups, shift = [v[rows] for rows in part.seen.groups(problem.layout)], centre @ v[columns]
+
+        def visit(block: Block, seen: Seen = part.seen, groups: list[Array] = groups, shift: Array = shift) -> Array:
+            tables = features(problem.layout, seen, block)
+            y = np.zeros((len(block), v.shape[1]))
+            for table, group in zip(tables, groups, strict=True):
+                y += table @ group
+            y -= shift
+            if block.weights is not None:
+                y *= block.weights[:, None]
+            return np.concatenate([*(table.T @ y for table in tables), y.sum(axis=0)[None]])
+
+        sums = part.data.map_sum(visit)
+        total[columns] += sums[:-1] - np.outer(centre, sums[-1])
+    return scale * total / problem.total_weight
+
+
+def base_rates(problem: PseudoLikelihood) -> Array:
+    """Linear terms at which all variables are independent and have their own frequencies."""
+    layout = problem.layout
+    intercept = np.zeros(layout.n_rows)
+    p = np.clip(problem.centre, RAREST, 1 - RAREST)
+    bits = slice(layout.n_gaussian, layout.n_gaussian + layout.n_bits)
+    intercept[bits] = np.log(p[bits]) - np.log1p(-p[bits])
+    levels = slice(layout.first_level, layout.n_variables)
+    intercept[levels] = np.log(p[levels])
+    for structure, rows in zip(layout.structures, layout.of_structures, strict=True):
+        p = np.clip(structure.centre[: structure.n_nodes], RAREST, 1 - RAREST)
+        intercept[rows.start : rows.start + structure.n_nodes] = np.log(p) - np.log1p(-p)
+    return intercept
+
+
+def proper(at: Parameters) -> Parameters:
+    """Shrink W so that the model is proper by some margin."""
+    u = at.weights[: len(at.log_variance)]
+    radius = float(np.linalg.eigvalsh((u.T * at.variance) @ u).max(initial=0.0)) if len(u) else 0.0
+    if radius <= RADIUS:
+        return at
+    return Parameters(at.weights * np.sqrt(RADIUS / radius), at.intercept, at.log_variance)
+
+
+def with_scores(problem: PseudoLikelihood, at: Parameters) -> Parameters:
+    """Start V at a ridge regression of the target on the latents."""
+    layout, loss = problem.layout, problem.loss
+    if loss is None:
+        return at
+    k = at.n_components
+    moments = np.zeros((k, k + layout.n_scores))
+    for part, view in problem.views(at):
+
+        def visit(block: Block, view=view) -> Array:  # type: ignore[no-untyped-def]
+            m, target = view.latents(block), loss.targets(block.columns[3])
+            wm = m if block.weights is None else m * block.weights[:, None]
+            return np.concatenate([wm.T @ m, wm.T @ target], axis=1)
+
+        moments += part.data.map_sum(visit)
+    ridge = RIDGE * problem.total_weight * np.eye(k)
+    weights = at.weights.copy()
+    weights[layout.n_variables :] = np.linalg.solve(moments[:, :k] + ridge, moments[:, k:]).T
+    return Parameters(weights, at.intercept, at.log_variance)
