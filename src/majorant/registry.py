@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from typing import Any, Literal, TypeVar
 
@@ -112,10 +113,15 @@ def _is_same(one: type[Any], other: type[Any]) -> bool:
 
 
 def discover() -> None:
-    """Import every file and folder of `majorant.models`: each registers its models and values."""
+    """Import every file and folder of `majorant.models`, and what installed packages offer as "majorant.models".
+
+    Each registers its models and values.
+    """
     home = import_module("majorant.models")
     for module in iter_modules(home.__path__):
         import_module(f"{home.__name__}.{module.name}")
+    for offered in entry_points(group="majorant.models"):
+        offered.load()
 
 
 def known(name: str, among: dict[str, Any]) -> Any:
@@ -144,4 +150,8 @@ def card_of(estimator: Any) -> ModelCard:
         if issubclass(cls, registered):
             return CARDS[name]
     discover()
-    raise TypeError(f"{cls.__name__} is not one of majorant's models: {', '.join(sorted(CARDS))}")
+    known = ", ".join(sorted(CARDS))
+    raise TypeError(
+        f"{cls.__name__} is not one of majorant's models ({known}): a model of your own needs the decorator "
+        "majorant.registry.register"
+    )

@@ -168,7 +168,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _takes(cls: type[Any], option: str) -> bool:
-    if option == "formula":
+    if option in ("formula", "groups", "gating", "offset", "trials"):  # the command line reads all of them by a formula
         return hasattr(cls, "fit_formula")
     name = "bags" if option == "bag" else option
     return name in signature(cls if option in ("family", "views") else cls.fit).parameters

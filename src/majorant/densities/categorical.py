@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from majorant.data.chunks import Block
 from majorant.densities.natural import TINY, Natural
-from majorant.engine.mixture import Array, Table
+from majorant.engine.mixture import Array, Limits, Table
 
 
 class Categorical(Natural):
@@ -23,6 +23,7 @@ class Categorical(Natural):
     """
 
     name = "probabilities"
+    limits: Mapping[str, Limits] = {"probabilities": (0.0, 1.0)}
 
     def __init__(self, sizes: Sequence[int]) -> None:
         super().__init__(len(sizes))

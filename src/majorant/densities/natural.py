@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from majorant.data.chunks import Block
-from majorant.engine.mixture import Array, Table
+from majorant.engine.mixture import Array, Limits, Table
 
 TINY = 1e-300
 """What a probability or a rate of zero is taken for: its logarithm times zero is zero."""
@@ -37,6 +37,8 @@ class Natural(ABC):
     is_share : bool
         Whether means are at most one: the sums are then counts of ones and of zeros, so that what is extrapolated from
         positive sums is a share.
+    limits : mapping
+        Between which numbers the means lie, as ``{name: (0.0, np.inf)}``; any numbers where nothing is said.
     """
 
     n_columns = 1
@@ -44,6 +46,7 @@ class Natural(ABC):
     statistics_are_free = True
     name = "means"
     is_share = False
+    limits: Mapping[str, Limits] = {}
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
@@ -140,6 +143,7 @@ class Bernoulli(Natural):
 
     name = "probabilities"
     is_share = True
+    limits: Mapping[str, Limits] = {"probabilities": (0.0, 1.0)}
 
     def natural(self, mean: Array) -> tuple[Array, Array]:
         """Logit, and log of the probability of a zero."""
@@ -159,6 +163,7 @@ class Poisson(Natural):
     r"""Columns of counts, :math:`f(x; \lambda) = \lambda^x e^{-\lambda} / x!`."""
 
     name = "rates"
+    limits: Mapping[str, Limits] = {"rates": (0.0, np.inf)}
 
     def natural(self, mean: Array) -> tuple[Array, Array]:
         """Log rate, and minus the rate."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
-from majorant.engine.mixture import Array, Table
+from majorant.engine.mixture import Array, Limited, Limits, Table
 
 
 class Product:
@@ -31,6 +31,11 @@ class Product:
     def width(self) -> int:
         """The sum over blocks."""
         return sum(density.width for _, density in self.parts)
+
+    @property
+    def limits(self) -> Mapping[str, Limits]:
+        """Those of every block, each name led by the block's."""
+        return {f"{n}_{key}": ends for n, d in self.parts if isinstance(d, Limited) for key, ends in d.limits.items()}
 
     def _blocks(self, rows: Block) -> list[tuple[Any, Block]]:
         found, first = [], 0

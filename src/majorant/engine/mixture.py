@@ -26,6 +26,8 @@ from majorant.registry import value_class
 Array = NDArray[np.float64]
 Table = NDArray[np.float64]
 """Of shape (runs, components, rows)."""
+Limits = tuple[float, float]
+"""Between which numbers an estimate lies; its intervals lie there too."""
 Theta = TypeVar("Theta")
 Phi = TypeVar("Phi")
 
@@ -75,7 +77,7 @@ class Density(Protocol[Theta]):
         ...
 
     def recalled(self, estimates: Mapping[str, Array]) -> Theta:
-        """One run from its estimates, without the leading axis: the inverse of `describe`."""
+        """A batch of one run from the estimates of that run, (components, ...): the inverse of `describe`."""
         ...
 
 
@@ -126,6 +128,22 @@ class Rounded(Protocol):
         ...
 
 
+@runtime_checkable
+class Limited(Protocol):
+    """A density that says between which numbers its estimates lie; others may be any numbers."""
+
+    limits: Mapping[str, Limits]
+
+
+@runtime_checkable
+class Drawn(Protocol):
+    """A density that rows can be drawn from."""
+
+    def drawn(self, theta: Any, components: NDArray[np.intp], random: np.random.Generator) -> Array:
+        """A row of each of these components, of the first run: (rows, columns of X)."""
+        ...
+
+
 @dataclass(frozen=True)
 class Posterior:
     """What a law makes of log densities.
@@ -158,9 +176,19 @@ class Law(Protocol[Phi]):
     ----------
     rows_are_units : bool
         Whether every row has a state of its own, so that energies can be tabled row by row.
+    numbers_states : bool
+        Whether data say which state is which, so that they keep their order.
+    limits : mapping
+        Between which numbers estimates lie, by name; any numbers where nothing is said.
     """
 
     rows_are_units: bool
+
+    @property
+    def numbers_states(self) -> bool: ...
+
+    @property
+    def limits(self) -> Mapping[str, Limits]: ...
 
     def posterior(self, phi: Phi, log_density: Table, units: Block, beta: float) -> Posterior:
         """Log-likelihood and responsibilities; `units` holds the columns that the density does not read."""
@@ -199,8 +227,21 @@ class Law(Protocol[Phi]):
         ...
 
     def recalled(self, estimates: Mapping[str, Array]) -> Phi:
-        """One run from its estimates, without the leading axis: the inverse of `describe`."""
+        """A batch of one run from the estimates of that run, (components, ...): the inverse of `describe`."""
         ...
+
+
+_OF_A_DENSITY = (
+    "n_columns",
+    "exact",
+    "width",
+    "log_density",
+    "statistics",
+    "solve",
+    "n_parameters",
+    "describe",
+    "recalled",
+)
 
 
 @value_class
@@ -242,6 +283,14 @@ class Mixture:
     law: Law[Any]
     n_components: int
     beta: float = 1.0
+
+    def __post_init__(self) -> None:
+        missing = [name for name in _OF_A_DENSITY if not hasattr(self.density, name)]
+        if missing:
+            raise TypeError(
+                f"{type(self.density).__name__} is no density: it lacks {', '.join(missing)} (majorant.engine.mixture."
+                "Density says what each is)"
+            )
 
     @cached_property
     def _fused(self) -> FusedPass | None:

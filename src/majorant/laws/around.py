@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from majorant.engine.mixture import Array
+from majorant.engine.mixture import Array, Limits
 from majorant.laws.independent import Independent
 
 
@@ -26,6 +26,17 @@ class Around:
     def statistics_are_free(self) -> bool:
         """As of the law within."""
         return bool(self.law.statistics_are_free)
+
+    @property
+    def numbers_states(self) -> bool:
+        """As of the law within."""
+        return bool(self.law.numbers_states)
+
+    @property
+    def limits(self) -> Mapping[str, Limits]:
+        """As of the law within."""
+        found: Mapping[str, Limits] = self.law.limits
+        return found
 
     def log_weights(self, phi: Any) -> None:
         """More than the weights decides over states."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from majorant.data.chunks import Block
-from majorant.engine.mixture import Array, Posterior, Table
+from majorant.engine.mixture import Array, Limits, Posterior, Table
 from majorant.engine.triangles import lower, symmetric
 from majorant.laws.independent import normalised, weighted
 from majorant.registry import value_class
@@ -41,6 +41,8 @@ class Gated:
 
     rows_are_units = True
     statistics_are_free = False
+    numbers_states = False
+    limits: Mapping[str, Limits] = {}
 
     def __init__(self, n_covariates: int) -> None:
         self.n_covariates = n_covariates

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
-from majorant.engine.mixture import Array, Posterior, Table
+from majorant.engine.mixture import Array, Limits, Posterior, Table
 from majorant.registry import value_class
 
 LEAST_LOG = -745.0
@@ -53,10 +53,14 @@ class Independent:
     Attributes
     ----------
     rows_are_units, statistics_are_free : bool
+    numbers_states : bool
+        Whether data say which state is which, so that they keep their order.
     """
 
     rows_are_units = True
     statistics_are_free = True
+    numbers_states = False
+    limits: Mapping[str, Limits] = {"weights": (0.0, 1.0)}
 
     def posterior(self, phi: Weights, log_density: Table, units: Block, beta: float) -> Posterior:
         """Responsibilities of each row, and their sums."""

@@ -22,6 +22,11 @@ class Known(Around):
     """
 
     @property
+    def numbers_states(self) -> bool:
+        """Labels do."""
+        return True
+
+    @property
     def rows_are_units(self) -> bool:  # type: ignore[override]
         """As of the law within."""
         return bool(self.law.rows_are_units)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,36 +25,19 @@ from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.rows import unobserved_message
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import Units, blocks_of, check_group_weights, distinct_units
-from majorant.engine.mixture import Mixture, OnData, Parameters
-from majorant.laws import Gated, Grouped, Independent, Known
+from majorant.engine.mixture import Drawn, Mixture, OnData, Parameters
+from majorant.laws import Gated, Independent
 from majorant.models.base import LatentVariableModel
+from majorant.models.mixture_rows import Rows, in_rows, law_of
 from majorant.models.mixture_summary import mixture_summary
-from majorant.results.information import Errors, standard_errors
+from majorant.results.information import Errors, interval, limits_of, standard_errors
 from majorant.summary import Summary
 
 Array = NDArray[np.float64]
 
 
-class Rows(NamedTuple):
-    """Rows of a fit: columns of the density, then of the law; weights, and where each given row is among them.
-
-    Where there are groups, they are told once more, so that no block cuts one.
-    """
-
-    columns: tuple[Any, ...]
-    weights: Array
-    positions: NDArray[np.intp]
-    row_weight: float
-    n_rows: float
-    groups: NDArray[np.intp] | None = None
-
-
 class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
-    """The methods of a mixture that need its parameters only.
-
-    A subclass says what its density is (`_density`), and, where columns must be checked or coded first, which columns
-    that reads (`_columns`).
-    """
+    """The methods of a mixture that need its parameters only."""
 
     n_components: int
     beta: float
@@ -64,6 +47,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     degeneracy_: str
     n_rows_: float
     is_grouped_: bool
+    is_labelled_: bool
     n_iter_: int
     weights_: Array
     log_likelihood_: float
@@ -75,7 +59,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     # What a model says of itself
 
     def _density(self) -> Any:
-        """The density, from parameters and what `_columns` has learned."""
+        """The density, from parameters and what `_columns` has learned: all that a model must say."""
         raise NotImplementedError(f"{type(self).__name__} must say what its density is")
 
     def _columns(self, X: NDArray[Any], *, fitting: bool) -> tuple[NDArray[Any], ...]:
@@ -115,27 +99,8 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         self, n: int, groups: Any, gating: Any, component_labels: Any, *, fitting: bool
     ) -> tuple[Any, list[NDArray[Any]], NDArray[np.intp] | None]:
         """The law of the states, its columns, and the group of each row."""
-        law: Any = Independent()
-        extra: list[NDArray[Any]] = []
-        if gating is not None:
-            table = self._gating(gating, n, fitting=fitting)
-            law, extra = Gated(table.shape[1]), [table]
-        if component_labels is not None:
-            labels = np.asarray(component_labels)
-            if labels.shape != (n,) or labels.dtype.kind not in "iu":
-                raise ValueError(
-                    f"component_labels must be one whole number a row, shape ({n},), -1 where it is unknown; got "
-                    f"{labels.dtype} of shape {labels.shape}"
-                )
-            if labels.max() >= self.n_components or labels.min() < -1:
-                wrong = int(labels.max() if labels.max() >= self.n_components else labels.min())
-                raise ValueError(f"component_labels must be from -1 to {self.n_components - 1}; got {wrong}")
-            law, extra = Known(law), [labels.astype(np.intp), *extra]
-        codes = None
-        if groups is not None:
-            codes, _ = check_groups(groups, n)
-            law = Grouped(law)
-        return law, extra, codes
+        table = None if gating is None else self._gating(gating, n, fitting=fitting)
+        return law_of(n, self.n_components, groups, table, component_labels)
 
     def _gating(self, gating: Any, n: int, *, fitting: bool) -> Array:
         """A constant, and covariates in standard deviations from their mean."""
@@ -160,8 +125,11 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     def _theta(self) -> Parameters[Any, Any]:
         """The parameters of the fit, as a batch of one run."""
         estimates = {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in self.estimate_names_}
-        law = Gated(len(self.gating_center_) + 1) if "gating_coef" in estimates else Independent()
-        return Parameters(self._density().recalled(estimates), law.recalled(estimates))
+        return Parameters(self._density().recalled(estimates), self._law_of_fit().recalled(estimates))
+
+    def _law_of_fit(self) -> Any:
+        """The law of the states of units."""
+        return Gated(len(self.gating_center_) + 1) if "gating_coef" in self.estimate_names_ else Independent()
 
     def _joint(self, X: Any, groups: Any = None, gating: Any = None) -> tuple[Array, Array]:
         """Log density of each unit that a row belongs to, (n,), and responsibilities (n, components)."""
@@ -176,12 +144,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         else:
             n = self._check_stored(source, reset=False)
             columns = ()
-        if (gating is None) != ("gating_coef" not in self.estimate_names_):
-            raise ValueError(
-                "the weights of this fit depend on covariates: give gating, with the columns of the fit"
-                if gating is None
-                else "this fit has no gating: leave it out"
-            )
+        self._check_gating(gating)
         law, extra, codes = self._law(n, groups, gating, None, fitting=False)
         k = len(self.weights_)
         mixture = Mixture(self._density(), law, k, float(self.beta))
@@ -277,12 +240,19 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         values = self.score_samples(X, gating=gating)
         return float(np.average(values, weights=check_sample_weight(sample_weight, len(values))))
 
-    def sample(self, n_samples: int = 1) -> tuple[Array, NDArray[np.intp]]:
+    def sample(
+        self, n_samples: int | None = None, *, groups: Any = None, gating: Any = None
+    ) -> tuple[Array, NDArray[np.intp]]:
         """Draw rows from the mixture.
 
         Parameters
         ----------
-        n_samples : int, default=1
+        n_samples : int, optional
+            By default as many as `groups` and `gating` have, or one.
+        groups : array-like of shape (n_samples,), optional
+            Rows of one group have one component.
+        gating : array-like of shape (n_samples, n_covariates), optional
+            Covariates on which the weights depend, as for `fit`.
 
         Returns
         -------
@@ -292,36 +262,84 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         Raises
         ------
         TypeError
-            If the density cannot be drawn from, or weights depend on covariates.
+            If the density cannot be drawn from.
+        ValueError
+            If weights depend on covariates and none are given, or numbers of rows differ.
         """
         check_is_fitted(self)
-        check_integer("n_samples", n_samples, low=1)
+        self._check_gating(gating)
         density = self._density()
-        if not hasattr(density, "drawn") or "gating_coef" in self.estimate_names_:
-            raise TypeError(f"{type(self).__name__} cannot be sampled from: its density has no draws, or it has gating")
+        if not isinstance(density, Drawn):
+            raise TypeError(
+                f"{type(self).__name__} cannot be sampled from: its density {type(density).__name__} has no `drawn`"
+            )
+        given = next((len(part) for part in (groups, gating) if part is not None), 1)
+        n = given if n_samples is None else check_integer("n_samples", n_samples, low=1)
+        codes = np.arange(n) if groups is None else check_groups(groups, n)[0]
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
-        components = np.sort(random.choice(len(self.weights_), n_samples, p=self.weights_ / self.weights_.sum()))
-        return density.drawn(self._theta().density, components, random), components
+        theta, law = self._theta(), self._law_of_fit()
+        first = np.unique(codes, return_index=True)[1]
+        table = () if gating is None else (self._gating(gating, n, fitting=False)[first],)
+        shares = np.exp(law.log_prior(theta.law, Block(0, table or (first,)))[0])
+        ends = np.cumsum(np.broadcast_to(shares, (len(shares), len(first))), axis=0)
+        drawn = (ends[:-1] <= random.random(len(first)) * ends[-1]).sum(axis=0)
+        components = np.sort(drawn) if groups is None and gating is None else drawn[codes]
+        return density.drawn(theta.density, components, random), components
 
     # Criteria and errors
 
-    def _on(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any = None) -> tuple[OnData, Rows]:
+    def _on(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> tuple[OnData, Rows | None]:
         """The fitted mixture on rows in memory; weights that are no whole numbers count average rows."""
-        check_is_fitted(self)
+        self._check_given(groups, gating, labels)
+        source = stored_rows(X)
+        if source is not None:
+            self._refuse_beside_stream(groups=groups, gating=gating, component_labels=labels)
+            self._check_stored(source, reset=False)
+            source.weigh(sample_weight)
+            data = Chunks(in_rows(self._columns_of(source), source), n_jobs=self.n_jobs)
+            return OnData(Mixture(self._density(), Independent(), len(self.weights_), float(self.beta)), data), None
         rows, law = deepcopy(self)._rows_in_memory(X, sample_weight, groups, gating, labels)
         mixture = Mixture(self._density(), law, len(self.weights_), float(self.beta))
         data = Chunks(blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups), n_jobs=self.n_jobs)
         return OnData(mixture, data), rows
 
-    def _criterion(
-        self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any
-    ) -> tuple[float, float, float]:
-        """Minus twice the log-likelihood, the weight of the rows, and the entropy of the responsibilities."""
+    def _check_given(self, groups: Any, gating: Any, labels: Any) -> None:
+        """Refuse other units than those of the fit.
+
+        Raises
+        ------
+        ValueError
+        """
         check_is_fitted(self)
         if self.is_grouped_ and groups is None:
             raise ValueError(
                 "rows of one group have one component in this fit: give groups, or the likelihood is of other units"
             )
+        if self.is_labelled_ and labels is None:
+            raise ValueError(
+                "components of some rows were known in this fit: give component_labels, -1 where one is not known"
+            )
+        self._check_gating(gating)
+
+    def _check_gating(self, gating: Any) -> None:
+        if (gating is None) != ("gating_coef" not in self.estimate_names_):
+            raise ValueError(
+                "the weights of this fit depend on covariates: give gating, with the columns of the fit"
+                if gating is None
+                else "this fit has no gating: leave it out"
+            )
+
+    @staticmethod
+    def _refuse_beside_stream(**given: Any) -> None:
+        for name, value in given.items():
+            if value is not None:
+                raise TypeError(f"{name} needs rows in memory: take a part of them, or leave it out")
+
+    def _criterion(
+        self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any
+    ) -> tuple[float, float, float]:
+        """Minus twice the log-likelihood, the weight of the rows, and the entropy of the responsibilities."""
+        self._check_given(groups, gating, labels)
         if groups is None and labels is None:
             density, q = self._joint(X, None, gating)
             given = check_sample_weight(sample_weight, len(density))
@@ -329,6 +347,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             entropy = -np.sum(q * np.log(np.where(q > 0, q, 1.0)), axis=1)
             return float(-2 * (w @ density)), float(w.sum()), float(w @ entropy)
         on, rows = self._on(X, sample_weight, groups, gating, labels)
+        assert rows is not None
         theta = self._theta()
         with threadpool_limits(limits=1, user_api="blas"):
             both = on.data.map_sum(lambda block: np.array(on.mixture.likelihood(theta, block)))
@@ -409,19 +428,25 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         deviance, n, entropy = self._criterion(X, sample_weight, groups, gating, component_labels)
         return float(deviance + np.log(n) * self.n_parameters_ + 2 * entropy)
 
-    def _errors(self, X: Any, sample_weight: Any, groups: Any, gating: Any) -> Errors:
-        on, _ = self._on(X, sample_weight, groups, gating)
+    def _errors(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> Errors:
+        on, _ = self._on(X, sample_weight, groups, gating, labels)
         with threadpool_limits(limits=1, user_api="blas"):
             return standard_errors(on, self._theta())
 
     def standard_errors(
-        self, X: Any, sample_weight: Any = None, *, groups: Any = None, gating: Any = None
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        component_labels: Any = None,
     ) -> dict[str, Array]:
         """Standard errors of all estimates from the observed information of the rows of the fit.
 
         Parameters
         ----------
-        X, sample_weight, groups, gating
+        X, sample_weight, groups, gating, component_labels
             The rows of the fit.
 
         Returns
@@ -429,7 +454,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         dict of ndarray
             By the name of the estimate (``weights``, ...), in its shape; NaN where the rows do not determine it.
         """
-        return self._errors(X, sample_weight, groups, gating).errors
+        return self._errors(X, sample_weight, groups, gating, component_labels).errors
 
     def confidence_intervals(
         self,
@@ -439,12 +464,15 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         level: float = 0.95,
         groups: Any = None,
         gating: Any = None,
+        component_labels: Any = None,
     ) -> dict[str, tuple[Array, Array]]:
-        """Intervals of all estimates; those of probabilities are symmetric on the logit, of rates on the logarithm.
+        """Intervals of all estimates, from standard errors.
+
+        They are symmetric on the logit for estimates between 0 and 1, on the logarithm for positive ones.
 
         Parameters
         ----------
-        X, sample_weight, groups, gating
+        X, sample_weight, groups, gating, component_labels
             The rows of the fit.
         level : float, default=0.95
 
@@ -454,10 +482,12 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """
         check_real("level", level, low=0.0, high=1.0)
         z = float(norm.ppf(0.5 + level / 2))
-        found = {}
-        for name, errors in self.standard_errors(X, sample_weight, groups=groups, gating=gating).items():
-            found[name] = _interval(np.asarray(getattr(self, f"{name}_")), errors, z)
-        return found
+        errors = self._errors(X, sample_weight, groups, gating, component_labels).errors
+        limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
+        return {
+            name: interval(np.asarray(getattr(self, f"{name}_")), error, z, limits.get(name, (-np.inf, np.inf)))
+            for name, error in errors.items()
+        }
 
     # Words
 
@@ -468,17 +498,3 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _interval(estimate: Array, errors: Array, z: float) -> tuple[Array, Array]:
-    """Symmetric on the logit where all estimates are in [0, 1], on the logarithm where all are positive."""
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        if ((estimate >= 0) & (estimate <= 1)).all():
-            spread = estimate * (1 - estimate)
-            centre, half = np.log(estimate) - np.log1p(-estimate), z * errors / spread
-            low, high = (1 / (1 + np.exp(-(centre - half)))), (1 / (1 + np.exp(-(centre + half))))
-            return np.where(spread > 0, low, np.nan), np.where(spread > 0, high, np.nan)
-        if (estimate > 0).all():
-            factor = np.exp(z * errors / estimate)
-            return estimate / factor, estimate * factor
-    return estimate - z * errors, estimate + z * errors

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any, Self
@@ -35,7 +34,8 @@ from majorant.engine.mixture import Mixture, OnData, SingleRun
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.trace import Trace
 from majorant.laws import Independent
-from majorant.models.fitted_mixture import Array, FittedMixture, Rows
+from majorant.models.fitted_mixture import Array, FittedMixture
+from majorant.models.mixture_rows import Rows
 from majorant.search.contest import MixtureContest
 from majorant.search.effort import EFFORTS, Effort, Plan
 from majorant.search.race import Found, Race, entrants
@@ -47,9 +47,6 @@ class MixtureEstimator(FittedMixture):
     r"""A mixture whose fit does not depend on a lucky start.
 
     .. math:: \ell = \sum_i w_i \log \sum_k \pi_k f(x_i; \theta_k)
-
-    A subclass says what its density is (`_density`), and, where columns must be checked or coded first, which columns
-    that reads (`_columns`). Everything else is here.
 
     Parameters
     ----------
@@ -79,7 +76,7 @@ class MixtureEstimator(FittedMixture):
     Attributes
     ----------
     weights_ : ndarray of shape (n_components,)
-        Shares of the components, the largest first.
+        Shares of the components, the largest first; with `component_labels`, component k has label k.
     log_likelihood_ : float
         Weighted log-likelihood of the rows of the fit.
     n_parameters_ : int
@@ -92,6 +89,8 @@ class MixtureEstimator(FittedMixture):
     degeneracy_ : str
     is_grouped_ : bool
         Whether rows of one group had one component; criteria then ask for the groups.
+    is_labelled_ : bool
+        Whether components of some rows were known; criteria and errors then ask for them.
     search_ : SearchReport
     trace_ : Trace
         Minus the log-likelihood, step by step.
@@ -184,8 +183,8 @@ class MixtureEstimator(FittedMixture):
                 rows, law = self._rows_in_memory(X, sample_weight, groups, gating, component_labels)
                 data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
             else:
-                refused = {"groups": groups, "gating": gating, "component_labels": component_labels}
-                rows, law, data = self._rows_streamed(source, sample_weight, refused, draws)
+                self._refuse_beside_stream(groups=groups, gating=gating, component_labels=component_labels)
+                rows, law, data = self._rows_streamed(source, sample_weight, draws)
             mixture = Mixture(self._density(), law, int(self.n_components), float(self.beta))
             self._fit(mixture, rows, data, draws)
         return self
@@ -201,12 +200,9 @@ class MixtureEstimator(FittedMixture):
         check_bounds(self.bounds)
 
     def _rows_streamed(
-        self, source: StoredRows, sample_weight: Any, refused: Mapping[str, Any], draws: np.random.Generator
+        self, source: StoredRows, sample_weight: Any, draws: np.random.Generator
     ) -> tuple[Rows, Any, Chunks]:
         """A sample in memory for the search, and all rows."""
-        for name, value in refused.items():
-            if value is not None:
-                raise TypeError(f"{name} needs rows in memory: take a part of them, or leave it out")
         n = self._check_stored(source, reset=True)
         check_enough_rows(n, "n_components", self.n_components, "component")
         source.weigh(sample_weight)
@@ -310,18 +306,29 @@ class MixtureEstimator(FittedMixture):
         return Found(run, records, (run,)), ends
 
     def _keep(self, found: Found[Any], ends: Ends[Any], mixture: Mixture, rows: Rows) -> None:
-        """Set the fitted attributes, the largest component first."""
+        """Set the fitted attributes, the largest component first.
+
+        Raises
+        ------
+        ValueError
+            If the log-likelihood is not a number.
+        """
+        if np.isnan(ends.objective[0]):
+            raise ValueError("the log-likelihood is not a number: the rows cannot be of this model")
         shares = mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
-        order = np.argsort(-shares, kind="stable") if found.best.source != "warm start" else np.arange(len(shares))
+        keeps_order = mixture.law.numbers_states or found.best.source == "warm start"
+        order = np.arange(len(shares)) if keeps_order else np.argsort(-shares, kind="stable")
         estimates = {**mixture.density.describe(ends.theta.density), **mixture.law.describe(ends.theta.law)}
         for name, values in estimates.items():
             setattr(self, f"{name}_", values[0][order])
         self.estimate_names_ = list(estimates)
+        self._check_recalled()
         self.weights_ = shares[order]
         self.log_likelihood_ = -float(ends.objective[0])
         self.n_parameters_ = mixture.n_parameters
         self.n_rows_ = rows.n_rows
         self.is_grouped_ = rows.groups is not None
+        self.is_labelled_ = mixture.law.numbers_states
         self.converged_ = bool(ends.converged[0])
         self.regular_, self.degeneracy_ = found.best.is_regular, found.best.degenerate
         path = [*found.best.path, *(ends.paths[0] if ends.paths else [])]
@@ -347,6 +354,23 @@ class MixtureEstimator(FittedMixture):
                 ConvergenceWarning,
                 stacklevel=levels_to_user(),
             )
+
+    def _check_recalled(self) -> None:
+        """Refuse a density whose `recalled` does not give the parameters back.
+
+        Raises
+        ------
+        ValueError
+        """
+        density = self._density()
+        again = density.describe(self._theta().density)
+        for name, values in again.items():
+            expected = (1, *np.shape(getattr(self, f"{name}_")))
+            if np.shape(values) != expected:
+                raise ValueError(
+                    f"{type(density).__name__}.recalled must give a batch of one run, from which describe makes "
+                    f"{name!r} of shape {expected}; got {np.shape(values)}"
+                )
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.intp]:
         """`fit`, and the component of each row."""

@@ -122,7 +122,10 @@ def _restored(meta: Any, decoder: Decoder) -> tuple[Any, Any]:
     try:
         estimator_class = known(meta["model"], ESTIMATORS)
     except KeyError:
-        raise SavedModelError(f"it holds a model {meta['model']!r}; known are {', '.join(sorted(CARDS))}") from None
+        raise SavedModelError(
+            f"it holds a model {meta['model']!r}; known are {', '.join(sorted(CARDS))}: import the module that "
+            "registers it first"
+        ) from None
     parameters = {name: decoder.decode(value) for name, value in meta["parameters"].items()}
     estimator = estimator_class(**parameters)
     for name, value in meta["fitted"].items():

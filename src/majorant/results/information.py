@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.engine.mixture import Coordinates, Limited, Limits, Mixture, OnData, Parameters
 from majorant.engine.runs import taken
 
 Array = NDArray[np.float64]
 STEP = 1e-4
 """Step of a difference, relative to one plus the number's own size: parameters are logits, logarithms or means."""
+ROUNDING = 2e-15
+"""What rounding may add to a difference of log-likelihoods, relative to their size."""
 LEAST_CURVATURE = 1e-7
 """Smallest eigenvalue of the scaled information for which it counts as regular."""
 
@@ -54,7 +56,7 @@ def unpacked(mixture: Mixture, vector: Array, like: Parameters[Any, Any]) -> Par
 
 
 def observed_information(on: OnData, theta: Parameters[Any, Any]) -> Array:
-    """Minus the second derivatives of the log-likelihood in the unconstrained numbers."""
+    """Minus the second derivatives of the log-likelihood in the unconstrained numbers; zero where it is flat."""
     mixture = on.mixture
     at = packed(mixture, theta)[0]
     m = len(at)
@@ -70,6 +72,9 @@ def observed_information(on: OnData, theta: Parameters[Any, Any]) -> Array:
     out[np.arange(m), np.arange(m)] = (up - 2 * centre + down) / h**2
     cross = (both_up + both_down + 2 * centre - up[i] - down[i] - up[j] - down[j]) / (2 * h[i] * h[j])
     out[i, j] = out[j, i] = cross
+    flat = np.abs(np.diag(out)) <= ROUNDING * np.abs(centre) / h**2
+    out[flat] = 0.0
+    out[:, flat] = 0.0
     return -out
 
 
@@ -90,8 +95,18 @@ def standard_errors(on: OnData, theta: Parameters[Any, Any]) -> Errors:
         The mixture on the rows that it was fitted to, weights counting rows.
     theta : Parameters
         One run, at a maximum.
+
+    Raises
+    ------
+    TypeError
+        If the density does not tell its parameters by unconstrained numbers.
     """
     mixture = on.mixture
+    if not isinstance(mixture.density, Coordinates):
+        raise TypeError(
+            f"standard errors need parameters in unconstrained numbers; {type(mixture.density).__name__} has no "
+            "`vector` and `theta_of`"
+        )
     information = observed_information(on, theta)
     covariance = _inverse(information)
     at = packed(mixture, theta)[0]
@@ -113,11 +128,32 @@ def standard_errors(on: OnData, theta: Parameters[Any, Any]) -> Errors:
 
 def _inverse(information: Array) -> Array:
     """The covariance; NaN for numbers with a part in directions that the rows do not determine."""
-    scale = np.sqrt(np.maximum(np.diag(information), 1e-300))
-    values, vectors = np.linalg.eigh(information / scale[:, None] / scale)
+    covariance = np.full_like(information, np.nan)
+    curved = np.flatnonzero(np.diag(information) > 0)
+    scale = np.sqrt(np.diag(information)[curved])
+    values, vectors = np.linalg.eigh(information[np.ix_(curved, curved)] / scale[:, None] / scale)
     good = values > LEAST_CURVATURE
     inverse = (vectors[:, good] / values[good]) @ vectors[:, good].T / scale[:, None] / scale
-    lost = (np.abs(vectors[:, ~good]) > 1e-3).any(axis=1) | (np.diag(information) <= 0)
-    inverse[lost] = np.nan
-    inverse[:, lost] = np.nan
-    return np.asarray(inverse)
+    told = ~(np.abs(vectors[:, ~good]) > 1e-3).any(axis=1)
+    covariance[np.ix_(curved[told], curved[told])] = inverse[np.ix_(told, told)]
+    return covariance
+
+
+def limits_of(mixture: Mixture) -> dict[str, Limits]:
+    """Between which numbers estimates lie, as far as density and law say so."""
+    own = mixture.density.limits if isinstance(mixture.density, Limited) else {}
+    return {**own, **mixture.law.limits}
+
+
+def interval(estimate: Array, errors: Array, z: float, limits: Limits) -> tuple[Array, Array]:
+    """Ends that are z standard errors away: on the logit between 0 and 1, on the logarithm above 0, else as it is."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        if limits == (0.0, 1.0):
+            spread = estimate * (1 - estimate)
+            centre, half = np.log(estimate) - np.log1p(-estimate), z * errors / spread
+            low, high = (1 / (1 + np.exp(-(centre - half)))), (1 / (1 + np.exp(-(centre + half))))
+            return np.where(spread > 0, low, np.nan), np.where(spread > 0, high, np.nan)
+        if limits == (0.0, np.inf):
+            factor = np.exp(z * errors / estimate)
+            return np.where(estimate > 0, estimate / factor, np.nan), np.where(estimate > 0, estimate * factor, np.nan)
+    return np.maximum(estimate - z * errors, limits[0]), np.minimum(estimate + z * errors, limits[1])

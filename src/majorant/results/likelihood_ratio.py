@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -157,6 +158,9 @@ def likelihood_ratio_test(
         raise TypeError(f"{type(est).__name__} has no likelihood that can be sampled from: there is no such test of it")
     size = int(card.size_of(est)) if n_components is None else check_integer("n_components", n_components, low=1)
     check_integer("n_resamples", n_resamples, low=1)
+    unknown = [name for name in fit_parameters if name not in signature(est.sample).parameters]
+    if unknown:
+        raise TypeError(f"{type(est).__name__}.sample takes no {unknown[0]}: no data with it can be drawn from the fit")
     random = check_random_state(random_state)
     formula = getattr(est, "formula_", None)
     if formula is not None and is_table(X):
@@ -234,7 +238,7 @@ def _simulated(est: Any, smaller: Any, card: ModelCard, size: int, rows: Rows, s
     else:
         other = copy(smaller)
         other.random_state = seed
-        drawn["X"] = other.sample(len(rows["X"]))[0]
+        drawn["X"] = other.sample(len(rows["X"]), **{name: value for name, value in rows.items() if name != "X"})[0]
     try:
         fits = [_fitted(est, card, size + more, drawn, seed) for more in (0, 1)]
     except ValueError:

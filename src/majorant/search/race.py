@@ -339,6 +339,8 @@ class Race(Generic[Theta]):
             for run in finals
             for source, n_iter in ((run.source, run.n_iter), *run.met)
         )
+        if not candidates:
+            raise ValueError("the objective is not a number for any start: the rows cannot be of this model")
         best = candidates[0]
         n_degenerate = sum(1 + len(run.met) for run in self._degenerate) if is_regular else 0
         return Found(best, records, tuple(candidates), self._excluded(best), self._note(), n_degenerate)

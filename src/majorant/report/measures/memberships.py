@@ -75,8 +75,9 @@ class Memberships(Fit):
     def criteria(self) -> dict[str, float]:
         """The criteria that the model has, by name; lower is better."""
         found: dict[str, float] = {}
-        if getattr(self.run.estimator, "is_grouped_", False) and "groups" not in self.run.given:
-            return found  # of rows alone they would be those of other units
+        for trait, name in (("is_grouped_", "groups"), ("is_labelled_", "component_labels")):
+            if getattr(self.run.estimator, trait, False) and name not in self.run.given:
+                return found  # of rows alone they would be those of other units
         for name in CRITERIA:
             method = getattr(self.run.estimator, name, None)
             if method is None:
