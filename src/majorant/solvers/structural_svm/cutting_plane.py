@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from majorant.solvers.simplex_qp import simplex_qp
-from majorant.solvers.structural_svm.problem import BoundRequest, BoundSolution, Primal, Vector, exact_pass
+from majorant.solvers.structural_svm.problem import BoundRequest, BoundSolution, Primal, Vector, bordered, exact_pass
 
 IDLE = 50
 """Rounds after which a cut of weight zero is dropped."""
@@ -32,13 +32,9 @@ class Cuts:
 
     def add(self, features: Vector, loss: float) -> None:
         row = np.einsum("kj,j->k", self.features, features)
-        k = len(row)
-        grown = np.empty((k + 1, k + 1))
-        grown[:k, :k] = self.products
-        grown[k, :k] = grown[:k, k] = row
-        grown[k, k] = float(np.sum(features * features))
-        self.features, self.products = np.vstack([self.features, features]), grown
-        self.losses, self.mu = np.append(self.losses, loss), np.append(self.mu, 0.0 if k else 1.0)
+        self.products = bordered(self.products, row, float(np.sum(features * features)))
+        self.features = np.vstack([self.features, features])
+        self.losses, self.mu = np.append(self.losses, loss), np.append(self.mu, 0.0 if len(row) else 1.0)
         self.idle = np.append(self.idle, 0)
 
     def drop_idle(self) -> None:

@@ -16,6 +16,7 @@ from majorant.solvers.structural_svm.problem import (
     Primal,
     StructuralProblem,
     Vector,
+    bordered,
     exact_pass,
 )
 
@@ -108,11 +109,7 @@ class PlaneCache:
         row = np.array([plane.inner(known) for known in planes])
         planes.append(plane)
         self._shares[i] = np.append(mu, 0.0 if len(mu) else 1.0)
-        grown = np.empty((len(planes), len(planes)))
-        grown[:-1, :-1] = self._products[i]
-        grown[-1, :-1] = grown[:-1, -1] = row
-        grown[-1, -1] = plane.inner(plane)
-        self._products[i] = grown
+        self._products[i] = bordered(self._products[i], row, plane.inner(plane))
         self._rows[i] = np.array([p.features for p in planes]) if all(p.indices is None for p in planes) else None
 
     def _step(self, i: int, w: Vector, step: float) -> float:

@@ -59,6 +59,16 @@ class Plane:
         return float(np.einsum("j,j->", self.features[mine], other.features[others])) if len(both) else 0.0
 
 
+def bordered(products: NDArray[np.float64], row: Vector, corner: float) -> NDArray[np.float64]:
+    """Append a row and a column to a table of inner products."""
+    k = len(row)
+    grown = np.empty((k + 1, k + 1))
+    grown[:k, :k] = products
+    grown[k, :k] = grown[:k, k] = row
+    grown[k, k] = corner
+    return grown
+
+
 class StructuralProblem(Protocol):
     r"""Samples with loss-augmented inference: the highest plane of each can be found.
 
