@@ -11,7 +11,7 @@ from sklearn.manifold import TSNE
 from sklearn.neighbors import KNeighborsClassifier
 
 import majorant as mj
-from majorant.models.harmonium import mean_pairwise_kl
+from majorant.metrics import mean_pairwise_kl
 from multiview_parts import digits
 from multiview_parts.common import Run, linear_svm, side_by_side, splits_of, told
 

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import majorant as mj
 from majorant.metrics import mean_average_precision, mean_precision_at_recall
-from majorant.models.harmonium.retrieval import most_similar
+from majorant.solvers.similarity import most_similar
 from multiview_parts.common import (
     Labels,
     Numbers,

@@ -61,6 +61,14 @@ def check_positive(name: str, value: Any, *, finite: bool = False) -> float:
     return number
 
 
+def check_auto(name: str, value: Any) -> float | None:
+    """Check that a parameter is "auto", for which None is returned, or a positive number."""
+    if isinstance(value, str):
+        check_choice(name, value, ["auto"], or_else=" or a positive number")
+        return None
+    return check_real(name, check_positive(name, value), low=1e-12, high=1e12)
+
+
 def _as_float(name: str, value: Any) -> float:
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number; got {value!r}")

@@ -1,6 +1,6 @@
-"""How good rankings are, over many queries: what scikit-learn has for one query at a time, or not at all.
+"""How good are rankings and representations: measures that scikit-learn has for one query at a time, or not at all.
 
-All functions take which of the ranked rows are relevant to each query, the first ranked first, as `retrieve` gives it:
+Functions of rankings take which of the ranked rows are relevant to each query, the first ranked first, from `retrieve`:
 ``relevant = y_gallery[indices] == y_queries[:, None]``. A grade above zero counts as relevant; gains of grades are
 `sklearn.metrics.ndcg_score`.
 """
@@ -11,12 +11,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from majorant._validation import check_integer
 
 Array = NDArray[np.float64]
 
-__all__ = ["average_precision", "mean_average_precision", "mean_precision_at_recall"]
+__all__ = [
+    "average_precision",
+    "class_profiles",
+    "mean_average_precision",
+    "mean_pairwise_kl",
+    "mean_precision_at_recall",
+]
 
 
 def average_precision(relevant: Any, *, n_relevant: Any = None) -> Array:
@@ -145,3 +152,69 @@ def _checked(relevant: Any, n_relevant: Any) -> tuple[Array, Array]:
         at = int(np.flatnonzero(~(total >= there))[0])
         raise ValueError(f"query {at} ranks {there[at]:g} relevant rows, but n_relevant says {total[at]:g}")
     return hits, total
+
+
+def class_profiles(latents: Array, y: Any) -> tuple[NDArray[Any], Array]:
+    """Average the representations of each class.
+
+    Parameters
+    ----------
+    latents : ndarray of shape (n_samples, n_components)
+        From ``transform``.
+    y : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    classes : ndarray of shape (n_classes,)
+        Sorted.
+    profiles : ndarray of shape (n_classes, n_components)
+
+    Raises
+    ------
+    ValueError
+        If y does not have one label a row.
+    """
+    classes, codes = np.unique(np.asarray(y), return_inverse=True)
+    if codes.shape != np.shape(latents)[:1]:
+        raise ValueError(f"y must have a label for each of {len(latents)} rows; got shape {np.shape(y)}")
+    sums = np.zeros((len(classes), np.shape(latents)[1]))
+    np.add.at(sums, codes, np.asarray(latents))
+    return classes, np.asarray(sums / np.bincount(codes)[:, None])
+
+
+def mean_pairwise_kl(latents: Array, y: Any) -> float:
+    r"""Average the divergences between classes in a representation.
+
+    Softmax turns the latents of each row into a distribution over components; these are averaged within each class, and
+    :math:`(KL(p, q) + KL(q, p)) / 2` is averaged over all pairs of classes [1]_.
+
+    Parameters
+    ----------
+    latents : ndarray of shape (n_samples, n_components)
+        From ``transform`` of any model.
+    y : array-like of shape (n_samples,)
+
+    Returns
+    -------
+    float
+        In nats; 0 for one class.
+
+    References
+    ----------
+    .. [1] N. Chen, J. Zhu, F. Sun, E. Xing, "Large-margin predictive latent subspace learning for multiview data
+       analysis", IEEE TPAMI, 2012, section 6.2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(mean_pairwise_kl(np.log([[0.9, 0.1], [0.1, 0.9]]), ["a", "b"]), 3)
+    1.758
+    """
+    p = class_profiles(softmax(np.asarray(latents, dtype=np.float64), axis=1), y)[1]
+    n = len(p)
+    if n < 2:
+        return 0.0
+    p = np.maximum(p, np.finfo(float).tiny)
+    cross = np.einsum("ck,dk->cd", p, np.log(p))
+    own = np.diag(cross)
+    return float((own[:, None] - cross).sum() / (n * (n - 1)))

@@ -13,8 +13,9 @@ import pytest
 from sklearn.metrics import r2_score
 
 import majorant as mj
-from majorant.models.harmonium import certificate, mean_pairwise_kl
-from majorant.models.harmonium.reading import too_large_a_penalty
+from majorant.metrics import mean_pairwise_kl
+from majorant.models.harmonium import certificate
+from majorant.models.harmonium.inference import too_large_a_penalty
 from majorant.report import Run, html_report, numbers
 
 from .markup import check_page

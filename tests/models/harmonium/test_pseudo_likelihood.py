@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from majorant.models.harmonium.layout import Marginal, Seen
-from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood, softplus_and_minus_sigmoid
+from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
+from majorant.solvers.logistic import softplus_and_minus_sigmoid
 
 from .problems import (
     LOSSES,

@@ -10,7 +10,8 @@ from scipy.special import softmax
 from scipy.stats import entropy
 
 import majorant as mj
-from majorant.models.harmonium import class_profiles, mean_pairwise_kl, top_features, view_weights
+from majorant.metrics import class_profiles, mean_pairwise_kl
+from majorant.models.harmonium import top_features, view_weights
 
 VIEWS = {"z": mj.Gaussian([0, 1, 2], whiten=False), "x": mj.Bernoulli([3, 4]), "c": mj.Categorical([5])}
 

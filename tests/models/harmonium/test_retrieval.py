@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 import majorant as mj
-from majorant.models.harmonium import retrieval
-from majorant.models.harmonium.retrieval import most_similar
+from majorant.solvers import similarity
+from majorant.solvers.similarity import most_similar
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def test_ties_are_in_the_order_of_the_gallery_and_zero_is_like_nothing(monkeypat
             assert (np.diff(row[np.round(found, 10) == value]) > 0).all()
     assert rows[0, :5].tolist() == [0, 1, 2, 3, 4] and rows[4, :5].tolist() == [15, 16, 17, 18, 19]
     assert rows[3].tolist() == list(range(20)) and (similarities[3] == 0).all()
-    monkeypatch.setattr(retrieval, "PAIRS", 30)
+    monkeypatch.setattr(similarity, "PAIRS", 30)
     again = most_similar(queries, gallery, 20)
     np.testing.assert_array_equal(again[0], rows)
     np.testing.assert_array_equal(again[1], similarities)

@@ -1,7 +1,7 @@
 """Multi-view harmoniums: one representation of views of different kinds, certified."""
 
 from majorant.models.harmonium.estimator import Harmonium
-from majorant.models.harmonium.reading import class_profiles, mean_pairwise_kl, top_features, view_weights
+from majorant.models.harmonium.inference import top_features, view_weights
 from majorant.models.harmonium.supervised import HarmoniumClassifier, HarmoniumRegressor
 from majorant.models.harmonium.views import Bernoulli, Categorical, Chain, Gaussian
 
@@ -13,8 +13,6 @@ __all__ = [
     "Harmonium",
     "HarmoniumClassifier",
     "HarmoniumRegressor",
-    "class_profiles",
-    "mean_pairwise_kl",
     "top_features",
     "view_weights",
 ]

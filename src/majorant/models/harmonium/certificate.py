@@ -20,8 +20,11 @@ from scipy.sparse.linalg import LinearOperator, eigsh
 from majorant.data.chunks import Block
 from majorant.models.harmonium.layout import Parameters, Seen
 from majorant.models.harmonium.objective import Penalised
-from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood, Residuals, positions
+from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood, Residuals
 from majorant.models.harmonium.views import LEAST_VARIANCE, MOST_VARIANCE
+from majorant.registry import value_class
+from majorant.results.certificate import Certificate
+from majorant.solvers.logistic import positions
 
 Array = NDArray[np.float64]
 
@@ -47,6 +50,7 @@ def tolerance_of(stationarity: float) -> float:
     return TOLERANCE + 2 * stationarity
 
 
+@value_class
 @dataclass(frozen=True)
 class GlobalCertificate:
     """Whether a fit is a global optimum among harmoniums with its penalty, of any number of components.
@@ -181,6 +185,29 @@ def optimality(cost: Penalised, at: Parameters, most: int = 1) -> Optimality | N
     negative = int(np.sum(eigenvalues < -TOLERANCE))
     return Optimality(
         float(eigenvalues[0]), away / (cost.l2 * size), bound, np.ascontiguousarray(vectors[:, :negative])
+    )
+
+
+def certified(cost: Penalised, at: Parameters) -> Certificate:
+    """Bound how far parameters are from the optimum.
+
+    Raises
+    ------
+    ValueError
+        If rows lack a Gaussian view.
+    """
+    found = optimality(cost, at)
+    if found is None:
+        raise ValueError("rows of X lack a Gaussian view: the problem is then not convex, and no bound is known")
+    return Certificate(
+        found.lower_bound,
+        cost.value(at),
+        "tangent of a function that is convex in J = W W'",
+        "log-loss",
+        "min",
+        solution="harmonium with this penalty",
+        unit="nats",
+        unless=UNLESS_MISSED if is_large(cost.problem.layout.n_rows) else "",
     )
 
 

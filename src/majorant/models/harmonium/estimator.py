@@ -1,4 +1,4 @@
-"""An unsupervised harmonium, as scikit-learn's users meet it."""
+"""The harmonium without a target."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from majorant._validation import check_choice, check_sample_weight
-from majorant.models.harmonium.fitting import HarmoniumBase
+from majorant.models.harmonium.base import HarmoniumBase
 from majorant.models.harmonium.layout import Supervision
 from majorant.models.harmonium.tables import distinct_rows, n_rows
 from majorant.models.harmonium.views import Bernoulli, View
@@ -39,64 +39,62 @@ class Harmonium(HarmoniumBase):
               + (x - \mu)^\top W h + z^\top U h + \text{const},
 
     so that :math:`E[h \mid x, z] = m = W^\top (x - \mu) + U^\top z`: the representation of a row is one product, and
-    that of a row that lacks a Gaussian view is exact, too. Minimised is the penalised block log-pseudo-likelihood
+    that of a row that lacks a Gaussian view is exact, too. The objective is the penalised block pseudo-likelihood
 
     .. math:: F = -\frac{1}{D} \sum_d \Bigl[ \sum_i \log p(x_{di} \mid \text{rest}) + \log p(z_d \mid x_d) \Bigr]
               + \frac{\lambda}{2} \Bigl( \sum_i v_i |W_i|^2 + \sum_j |U_j|^2 \Bigr),
 
-    v the variances of the bits (at least 0.01). It is convex in :math:`J = (W; U)(W; U)^\top`, which makes the answer
-    independent of the start and lets it be certified (`certificate_`); the penalty is one on the trace of J, and
-    chooses how many components are used. On Gaussian views alone this is penalised factor analysis, and
-    is solved as such: the variances by L-BFGS, all else in closed form.
+    v the variances of the bits (at least 0.01). It is convex in :math:`J = (W; U)(W; U)^\top`: the result does not
+    depend on the start and can be certified (`certificate_`). The penalty is on the trace of J, and chooses the number
+    of components. Gaussian views alone are penalised factor analysis: variances by L-BFGS, all else in closed form.
 
     Parameters
     ----------
     n_components : int, default=10
-        The most components there may be; never more than there are variables. `rank_` of them are used, and the
-        certificate tells when the number binds.
+        Largest number of components, at most the number of variables. `rank_` of them are used; the certificate says if
+        more would be.
     views : dict of str to view, optional
-        What X holds: ``{"tags": Bernoulli([0, 1, 2]), "colour": Gaussian(slice(3, 9))}`` for columns of one table,
+        Views of X: ``{"tags": Bernoulli([0, 1, 2]), "colour": Gaussian(slice(3, 9))}`` for columns of one table,
         ``{"tags": Bernoulli(), "colour": Gaussian()}`` (or just ``"bernoulli"``, ``"gaussian"``) where X is a
         dictionary of arrays. Columns in no view are not used. By default all columns are one Gaussian view, without
-        missing rows. Bits that act upon their neighbours are a `Chain`, or a `Bernoulli` with edges.
+        missing rows. For bits that depend on their neighbours see `Chain`, and `Bernoulli` with edges.
     method : {"pseudo-likelihood", "cd"}, default="pseudo-likelihood"
-        What takes the place of the log-likelihood, whose constant has no closed form. "pseudo-likelihood": F above.
-        "cd": the mean-field contrastive divergence of [2]_, with the exact gradient and with
-        :math:`-\frac12 \log \det(I - U^\top S U)` added, without which real columns end where the model is no longer
-        proper. It is there for comparison: it is not convex, and has no certificate. See the guide.
+        Replacement of the log-likelihood, whose constant has no closed form. "pseudo-likelihood": F above. "cd": the
+        mean-field contrastive divergence of [2]_, with the exact gradient and with
+        :math:`-\frac12 \log \det(I - U^\top S U)` added, which keeps the model proper. It is there for comparison: it
+        is not convex and has no certificate. See the guide.
     cd_sweeps : int, default=5
-        Sweeps of mean field (``method="cd"``).
+        Number of sweeps of mean field (``method="cd"``).
     l2 : "auto" or float, default="auto"
         :math:`\lambda`. "auto": of ten values, each half the one before, from half of `largest_l2_` down, the one with
         the best pseudo-likelihood of held-out rows (each fifth distinct row in canonical order; of at most 10000),
         whatever the method; or see `select_by`.
     n_folds : int, default=1
-        How many fifths of the rows are held out in turn to choose the penalty, 1 to 5: their losses are averaged. Each
-        costs a path of fits; the choice depends less on which rows were held out.
+        Number of the five folds that are held out in turn to choose the penalty; their losses are averaged. Each costs
+        a path of fits; more make the choice less dependent on the held-out rows.
     select_by : str, optional
-        The name of a view of bits that is to be told from the others by `annotate`. ``l2="auto"`` is then the value
-        with the best log-likelihood of that view given the others on held-out rows; and what the view's weights count
-        for in the penalty beside those of other views is chosen with it: 1, then 4, 16 and 64 as long as held-out bits
-        become likelier. Bits that are told together from little make each other too sure; a larger penalty on what they
-        say of each other is the remedy. By default all variables count, each given all else.
+        Name of a view of bits that `annotate` is to predict from the others. ``l2="auto"`` is then the value with the
+        best held-out log-likelihood of that view given the others. The factor of the view's weights in the penalty is
+        chosen, too: 1, then 4, 16 and 64 as long as that improves; a larger one keeps predictions of many bits from
+        little information away from 0 and 1. By default all variables count, each given all others.
     grow : bool, default=False
-        Whether components are added, along the directions that the certificate finds, until it finds none.
+        Whether to add components along the directions that the certificate finds, until it finds none.
     init : {"svd", "random"}, default="svd"
-        Where a fit begins: at the principal axes of all views together, or at random weights.
+        First start: at the principal axes of all views together, or at random weights.
     n_init : "auto" or int, default="auto"
-        Number of starts, those after the first at random weights; "auto" is one. With ``method="cd"`` more may end
-        better.
+        Number of starts, those after the first at random weights; "auto" is one. With ``method="cd"`` more may find a
+        better optimum.
     max_iter : int, default=2000
         Largest number of iterations of L-BFGS.
     tol : float, default=1e-11
-        Stop where an iteration lowers the objective by less than this share of it, or where no entry of its gradient is
-        larger than a tenth of the root of it.
+        Stop when an iteration lowers the objective by less than this share of it, or no entry of its gradient is larger
+        than a tenth of the root of `tol`.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
-        Seed of random weights; the start at the principal axes draws nothing.
+        Seed of random weights; the start at the principal axes is deterministic.
     n_jobs : int, optional
-        Threads that work on blocks of rows at a time; -1 for all processors. The result does not depend on it.
+        Number of threads for blocks of rows; -1 for all processors. The result does not depend on it.
 
     Attributes
     ----------
@@ -109,33 +107,32 @@ class Harmonium(HarmoniumBase):
     noise_variance_ : ndarray of shape (n_real_columns,)
         s, at least 0.05.
     n_components_ : int
-        Components that are kept, at least one.
+        Number of components that are kept, at least one.
     rank_ : int
-        Components that are not zero: those of at least a hundredth of the size of the largest.
+        Number of nonzero components: at least a hundredth of the size of the largest.
     l2_, largest_l2_ : float
-        :math:`\lambda`, and the value from which on the default method uses no component (by at most 10000 of the
-        rows).
+        :math:`\lambda`, and the smallest value for which the default method uses no component (by at most 10000 rows).
     l2_path_ : ndarray of shape (n_tried, 2)
-        The values that were tried, and the held-out loss a row of each.
+        Values that were tried, and the mean held-out loss of each.
     penalty_path_ : ndarray of shape (n_tried, 2)
-        With `select_by`: what the view's weights counted for in the penalty, and the held-out loss of each.
+        With `select_by`: factors of the view in the penalty that were tried, and the held-out loss of each.
     certificate_ : GlobalCertificate
         ``is_global``, ``binds``, ``has_ended``, the verdict as a ``sentence``, and the numbers behind it:
         ``eigenvalue``, ``tolerance``, ``stationarity``.
     objective_ : float
-        F, or what ``method="cd"`` has in its place, in nats a row.
+        F, or the penalised contrastive divergence of ``method="cd"``, in nats a row.
     method_ : str
-        That of the fit.
+        Method of the fit.
     views_ : tuple of FittedView
-        Means, scales and whitening of each view, its columns that vary, and its share in the penalty.
+        Means, scales and whitening of each view, its columns that vary, and its factor in the penalty.
     n_iter_ : int
     n_samples_ : int
-        Rows with weight.
+        Number of rows with weight.
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
     search_ : SearchReport
-        Every start, and where the certificate holds a bound that no harmonium with this penalty can pass.
+        Every start, and a lower bound for all harmoniums with this penalty if the fit is certified.
     trace_ : Trace
         The objective after every iteration of the start that was kept.
 
@@ -205,13 +202,13 @@ class Harmonium(HarmoniumBase):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the components.
+        """Fit the components.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or dict of arrays
-            One table with a row a sample, or one a view. Where `views` are named a row may lack some of them: it then
-            holds NaN in all columns of the view.
+            One table, or one for each view. If `views` are named, a row may lack some of them: it then holds NaN in all
+            columns of the view.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
             Nonnegative weights, not all zero.
@@ -229,11 +226,11 @@ class Harmonium(HarmoniumBase):
             self._check_parameters()
             views, tables = self._read(X, reset=True)
             self._check_selection(views)
-            self._fit(views, tables, None, sample_weight, Supervision(), self.select_by)
+            self._fit(views, tables, sample_weight=sample_weight, supervision=Supervision(), select_by=self.select_by)
         return self
 
     def _check_selection(self, views: dict[str, View]) -> None:
-        """Refuse to select by what is no view of bits, or has no others to be told from."""
+        """Check that `select_by` names a view of bits without edges, and that there are others."""
         if self.select_by is None:
             return
         check_choice("select_by", self.select_by, list(views), or_else=" or None")
@@ -246,7 +243,7 @@ class Harmonium(HarmoniumBase):
             raise ValueError(f"select_by={self.select_by!r} chooses the penalty: give l2='auto'; got l2={self.l2!r}")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Mean log-pseudo-likelihood of rows, in nats: of every variable given the others, without penalty.
+        """Compute the mean log pseudo-likelihood of rows, in nats, without penalty.
 
         Parameters
         ----------
@@ -257,7 +254,7 @@ class Harmonium(HarmoniumBase):
         Returns
         -------
         float
-            Of standardised variables.
+            Sum over standardised variables, each given the others.
         """
         check_is_fitted(self)
         tables = self._read(X, reset=False)[1]

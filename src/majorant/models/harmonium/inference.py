@@ -1,4 +1,4 @@
-"""What a fitted harmonium says of rows: expected latents, views that are missing, samples."""
+"""What does a fitted harmonium say: of rows and their missing views, of its components, in words and on one page."""
 
 from __future__ import annotations
 
@@ -12,24 +12,32 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
 from threadpoolctl import threadpool_limits
 
+from majorant._numbers import counted
 from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.structure import Structure, natural
-from majorant.models.harmonium.tables import Table, n_rows
-from majorant.models.harmonium.variables import FittedView, Pattern, patterns_of, rows_of_views
+from majorant.models.harmonium.tables import Distinct, Table, n_rows
+from majorant.models.harmonium.variables import FittedView, patterns_of, rows_of_views
+from majorant.solvers.logistic import fit_logistic
+from majorant.summary import Block as Section
+from majorant.summary import Column, Fact, Facts, Summary, search_block
+from majorant.summary import Table as SummaryTable
 
 Array = NDArray[np.float64]
 
-SWEEPS = 500
-SETTLED = 1e-9
-DAMPING = 0.5
+SWEEPS, SETTLED, DAMPING = 500, 1e-9, 0.5
+"""Largest number of sweeps, tolerance and damping of mean field."""
 BURN_IN = 30
+"""Number of first sweeps of Gibbs sampling that are dropped."""
+MOST_COMPONENTS, MOST_FEATURES = 20, 3
+"""Components, and features of each, that a summary shows."""
+SIGNS = "Correlated columns may have opposite signs in a component: read them together, not sign by sign."
 
 
 @dataclass(frozen=True)
 class Unseen:
-    """The discrete variables that rows of a pattern lack, in the pattern's coordinates.
+    """Discrete variables that rows of a pattern lack, in the pattern's coordinates of the latents.
 
     Attributes
     ----------
@@ -39,7 +47,7 @@ class Unseen:
         Positions in `rows`: one for the bits, then one for each categorical variable.
     weights, intercept, centre : ndarray
     structured : tuple of (Structure, slice)
-        Structured views, whose rows come last; features are their values.
+        Structured views, whose rows come last; their values are features.
     """
 
     rows: NDArray[np.intp]
@@ -51,7 +59,7 @@ class Unseen:
 
     @classmethod
     def of(cls, layout: Layout, centre: Array, seen: Seen, theta: Parameters) -> Self:
-        """Those that rows with `seen` lack, under the parameters as these rows meet them."""
+        """Collect the variables that rows with `seen` lack; `theta` holds the parameters in their coordinates."""
         g, b = layout.n_gaussian, layout.n_bits
         lost_bits = np.setdiff1d(np.arange(g, g + b), seen.bits)
         levels = [at for number, at in enumerate(layout.of_variables) if number not in seen.variables]
@@ -82,18 +90,18 @@ class Unseen:
         return p
 
     def naturals(self, latents: Array, p: Array) -> Array:
-        """Expectations, with natural parameters in the place of structured views' features."""
+        """Replace expected features of structured views by natural parameters."""
         out = p.copy()
         for structure, at in self.structured:
             out[:, at] = natural(structure, latents, self.weights[at], self.intercept[at], p[:, at])
         return out
 
     def mean_field(self, m: Array, settled: float = SETTLED) -> tuple[Array, Array]:
-        r"""Probabilities and the latents' expectation by collapsed mean field, where m is what is seen adds.
+        r"""Probabilities and expected latents by collapsed mean field, from the part m of observed variables.
 
         Each bit's probability solves :math:`p_i = \sigma(a_i + W_i^\top m + |W_i|^2 (1/2 - p_i))`, m with all expected
-        values in it: the latents are integrated out, and a bit does not act upon itself. So do the nodes and couplings
-        of a structured view, of whose cells the law given these is exact (chains) or mean field again (graphs).
+        values included: the latents are integrated out, and a bit does not predict itself. Nodes and couplings of a
+        structured view likewise; given these, its cells are exact (chains) or by mean field (graphs).
         """
         q = np.einsum("ik,ik->i", self.weights, self.weights)
         p = np.tile(self.centre, (len(m), 1))
@@ -113,7 +121,7 @@ class Unseen:
         return self.naturals(latents, p), latents
 
     def gibbs(self, m: Array, sweeps: int, random: np.random.Generator) -> tuple[Array, Array]:
-        """The same as averages over samples that alternate between the latents and the variables.
+        """Probabilities and expected latents as averages over Gibbs samples of latents and variables.
 
         Raises
         ------
@@ -135,7 +143,7 @@ class Unseen:
         return mean, latents
 
     def drawn(self, p: Array, random: np.random.Generator) -> Array:
-        """Values drawn from probabilities, by inverse CDF."""
+        """Draw values from probabilities by inverse CDF."""
         x = np.empty_like(p)
         for number, at in enumerate(self.groups):
             if number == 0:
@@ -148,13 +156,13 @@ class Unseen:
 
 @dataclass(frozen=True)
 class FittedHarmonium:
-    """A model with its parameters.
+    """A harmonium with its parameters.
 
     Attributes
     ----------
     views : tuple of FittedView
     layout : Layout
-        Of the views; a label that is modelled is its last categorical variable.
+        Variables of the views; a label that is modelled is the last categorical one.
     centre : ndarray of shape (n_variables,)
     parameters : Parameters
     """
@@ -166,11 +174,11 @@ class FittedHarmonium:
 
     @property
     def label(self) -> slice:
-        """The label's rows of W."""
+        """Rows of W of the label."""
         return self.layout.of_variables[-1]
 
     def unseen(self, seen: Seen, theta: Parameters) -> Unseen:
-        """The discrete variables that are not there."""
+        """Discrete variables that are missing."""
         return Unseen.of(self.layout, self.centre, seen, theta)
 
     def infer(
@@ -181,19 +189,18 @@ class FittedHarmonium:
         sweeps: int = 0,
         random: np.random.Generator | None = None,
     ) -> tuple[Array, Array]:
-        """Expected latents (n, n_components), and probabilities (n, n_rows) of the discrete variables that are missing.
+        """Infer expected latents (n, n_components) and probabilities (n, n_rows) of missing discrete variables.
 
-        Of structured views that are missing there are natural parameters in the place of probabilities.
-
-        Where all that is missing is Gaussian, or is the label, they are exact; missing bits and categories are found by
-        mean field, or by Gibbs sampling where `sweeps` is positive. Of a row that shows nothing the means are expected.
+        Missing structured views have natural parameters in the place of probabilities. Results are exact if only
+        Gaussian views or the label are missing, otherwise by mean field, or by Gibbs sampling if `random` is given. A
+        row without any view gets the means.
         """
         n = n_rows(tables)
         k, width = self.parameters.n_components, self.layout.n_rows
         latents, expected = np.empty((n, k)), np.full((n, width), np.nan)
         with threadpool_limits(limits=1, user_api="blas"):
             for pattern in patterns_of(tables, self.views, self.layout):
-                at = Part(pattern.seen, _chunks(pattern, n_jobs))
+                at = Part(pattern.seen, Chunks(*pattern.columns, n_jobs=n_jobs, rows=1024))
                 (_, view), *_ = PseudoLikelihood(self.layout, self.centre, (at,)).views(self.parameters)
                 turn = view.marginal.turn
                 unseen = self.unseen(pattern.seen, view.theta)
@@ -222,31 +229,31 @@ class FittedHarmonium:
         return self.layout.has_label and len(unseen.rows) == self.layout.levels[-1]
 
     def _with_label(self, m: Array, unseen: Unseen) -> tuple[Array, Array]:
-        """Exact: each label's probability with the latents integrated out, and the latents' mean over the labels."""
+        """Exact probabilities of labels with the latents integrated out, and expected latents over the labels."""
         rest = m - unseen.centre @ unseen.weights
         p = np.exp(log_softmax(self.label_logits(rest, unseen), axis=1))
         return p, rest + p @ unseen.weights
 
     def label_logits(self, rest: Array, unseen: Unseen) -> Array:
-        """Of p(y | x, z), where `rest` is the latents' mean without the label."""
+        """Logits of p(y | x, z), from the part `rest` of the latents' mean without the label."""
         q = np.einsum("lk,lk->l", unseen.weights, unseen.weights)
         return np.asarray(rest @ unseen.weights.T + unseen.intercept + q / 2)
 
     def completed(self, view: FittedView, latents: Array, expected: Array) -> Array:
-        """What is expected of a view that is missing, in its own units: values, or probabilities."""
+        """Expected values or probabilities of a missing view, in its own units."""
         at = rows_of_views(self.views)[view.name]
         if view.kind == "gaussian":
             theta = self.parameters
             s, b = theta.variance[at], theta.intercept[at]
             return view.restored(s * (latents @ theta.weights[at].T + b))
         if view.structure is not None:
-            return in_columns(view, view.structure.probabilities(expected[:, at]), view.mean)
+            return view.in_columns(view.structure.probabilities(expected[:, at]), view.mean)
         out = np.tile(view.mean, (len(latents), 1))
         out[:, view.kept] = expected[:, at]
         return out
 
     def decoded(self, view: FittedView, h: Array) -> Array:
-        """What latents say of a view: its expectation given them, in its own units."""
+        """Expectation of a view given latents, in its own units."""
         theta, at = self.parameters, rows_of_views(self.views)[view.name]
         weights, intercept = theta.weights[at], theta.intercept[at]
         expected = np.empty((len(h), self.layout.n_rows))
@@ -259,8 +266,37 @@ class FittedHarmonium:
             expected[:, at] = np.hstack([softmax(eta[:, a:b], axis=1) for a, b in pairwise(ends)] or [eta])
         return self.completed(view, h, expected)
 
+    def readouts(self, rows: Distinct, l2: float | None, *, n_jobs: int | None) -> dict[str, tuple[Array, float]]:
+        """Fit logistic regressions of the bits of each view on the latents given the others; see `fit_logistic`."""
+        found = {}
+        for view in self.views:
+            if view.place == "bernoulli" and view.name in rows.tables:
+                rest = dict(rows.tables)
+                own = rest.pop(view.name)
+                used = np.flatnonzero(~own.missing)
+                if not len(used):
+                    raise ValueError(f"no row with weight has view {view.name!r}: leave it out of X")
+                latents = self.infer(rest, n_jobs=n_jobs)[0][used]
+                found[view.name] = fit_logistic(latents, view.encoded(own)[used], rows.weights[used], l2)
+        return found
+
+    def loadings(self, view: FittedView) -> Array:
+        """Weights of all columns of a view (couplings left out); zero for constant columns."""
+        weights = self.parameters.weights[rows_of_views(self.views)[view.name]][: len(view.kept)]
+        out = np.zeros((len(view.mean), weights.shape[1]))
+        out[view.kept] = weights if view.whitener is None else view.whitener @ weights
+        return out
+
+    def coupling_loadings(self, view: FittedView) -> Array:
+        """Weights of all couplings of a structured view; zero where an end is constant."""
+        couplings = view.couplings
+        out = np.zeros((len(couplings), self.parameters.n_components))
+        weights = self.parameters.weights[rows_of_views(self.views)[view.name]]
+        out[np.isin(couplings, view.kept).all(axis=1)] = weights[view.structure.n_nodes :]
+        return out
+
     def sample(self, n: int, sweeps: int, random: np.random.Generator) -> dict[str, Array]:
-        """Rows drawn by Gibbs sampling between latents and variables, as the model's variables by view."""
+        """Draw rows by Gibbs sampling between latents and variables; return variables of the model by view."""
         theta, layout = self.parameters, self.layout
         g = layout.n_gaussian
         u, s, b = theta.weights[:g], theta.variance, theta.intercept[:g]
@@ -284,15 +320,167 @@ class FittedHarmonium:
         return {**found, **{name: cells[i] for i, name in enumerate(structured)}}
 
 
-def in_columns(view: FittedView, cells: Array, rest: Array) -> Array:
-    """Cells of a structured view's nodes as all of its columns, those that do not vary as `rest` has them.
+def components_in_words(model: Any) -> str:
+    """Number of components used: "3 of at most 5 components", "16 components, grown from 5"."""
+    if has_grown(model):
+        return f"{counted(model.rank_, 'component')}, grown from {model.n_components}"
+    return f"{model.rank_} of at most {counted(model.n_allowed_, 'component')}"
 
-    Of a chain that is columns of a table a row each, otherwise an array of paragraphs and words.
+
+def has_grown(model: Any) -> bool:
+    """Whether ``grow=True`` added components beyond `n_components`."""
+    return bool(model.rank_ > model.n_components)
+
+
+def too_large_a_penalty(model: Any) -> str:
+    """Warning that the smallest penalty of the path was kept, so a smaller one may be better; "" if it was not."""
+    penalties = model.l2_path_[:, 0]
+    if len(penalties) < 2 or model.l2_ != penalties[-1]:
+        return ""
+    said = "The penalty is the smallest that was tried, and the held-out loss was falling: a smaller one may be better."
+    if getattr(model, "select_by", None) is not None:  # which takes no penalty of one's own
+        return said
+    return f"{said} Set l2 to {float(penalties[-1]) / 2:.3g} or less to see."
+
+
+def objective_in_words(model: Any) -> str:
+    """Definition of the log-loss of a fit; "" for contrastive divergence."""
+    if model.method_ == "cd":
+        return ""
+    target = ", plus the loss of the target" if hasattr(model, "label_components_") else ""
+    return (
+        f"Log-loss: that of every variable given the others{target}, and the penalty, in nats a row. "
+        "The held-out losses of penalties that are compared have no penalty in them: the two cannot be compared."
+    )
+
+
+def held_out_loss_in_words(model: Any) -> str:
+    """Column head of the loss that penalties were compared by."""
+    told = getattr(model, "select_by", None)
+    return "Held-out loss" if told is None else f"Held-out loss of {told} given the other views"
+
+
+def view_penalty_in_words(model: Any) -> str:
+    """Factor of the selected view in the penalty; "" without `select_by`."""
+    told = getattr(model, "select_by", None)
+    if told is None:
+        return ""
+    factor = next(view.penalty for view in model.views_ if view.name == told)
+    tried = ", ".join(f"{tried:g} ({loss:.4g})" for tried, loss in model.penalty_path_.tolist())
+    compared = f"; tried (and held-out loss): {tried}" if tried else ""
+    return f"Weights of {told} count {factor:g} times in the penalty, those of other views once{compared}."
+
+
+def top_features(model: Any, view: str, most: int) -> list[list[str]]:
+    """List the columns (or levels) of a view with the largest weights in each component, with their signs.
+
+    Couplings are pairs of names joined by a tilde, for a chain a word with itself.
     """
-    out = np.tile(rest, (*cells.shape[:-1], 1))
-    out[..., view.kept] = cells
-    return out if view.columns is None else out.reshape(len(out), -1)
+    weights = model.loadings(view)
+    fitted = next(v for v in model.views_ if v.name == view)
+    names = fitted.names
+    if fitted.kind == "categorical":
+        names = [
+            f"{name}={level}" for name, levels in zip(names, fitted.levels, strict=True) for level in levels.tolist()
+        ]
+    if fitted.structure is not None:
+        weights = np.concatenate([weights, model.coupling_loadings(view)])
+        names = [*names, *(f"{names[i]}~{names[j]}" for i, j in fitted.couplings.tolist())]
+    found = []
+    for k in range(weights.shape[1]):
+        order = np.argsort(-np.abs(weights[:, k]), kind="stable")[:most]
+        found.append([f"{'+' if weights[j, k] > 0 else '-'}{names[j]}" for j in order if weights[j, k] != 0])
+    return found
 
 
-def _chunks(pattern: Pattern, n_jobs: int | None) -> Chunks:
-    return Chunks(*pattern.columns, n_jobs=n_jobs, rows=1024)
+def view_weights(model: Any) -> Array:
+    r"""Compute the weight of each view in each component.
+
+    Parameters
+    ----------
+    model : Harmonium, HarmoniumClassifier or HarmoniumRegressor
+        Fitted.
+
+    Returns
+    -------
+    ndarray of shape (n_views, n_components)
+        :math:`\sum_i v_i W_{ik}^2` over the variables of a view, v their variances (1 for standardised columns): the
+        variance of its part of :math:`E[h_k]` if its variables are uncorrelated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import majorant as mj
+    >>> g = np.random.default_rng(0)
+    >>> h = g.normal(size=(200, 1))
+    >>> X = {"near": h + 0.5 * g.normal(size=(200, 3)), "far": h + 3 * g.normal(size=(200, 3))}
+    >>> views = {"near": mj.Gaussian(whiten=False), "far": mj.Gaussian(whiten=False)}
+    >>> model = mj.Harmonium(2, views=views, l2=0.1).fit(X)
+    >>> near, far = view_weights(model)[:, 0]
+    >>> bool(near > 10 * far)
+    True
+    """
+    places = rows_of_views(model.views_)
+    sizes = [np.einsum("ki,i->k", model.components_[:, places[v.name]] ** 2, v.spread**2) for v in model.views_]
+    return np.array(sizes)
+
+
+def harmonium_summary(model: Any) -> Summary:
+    """Summarise a fit: search report, fit, views, and the columns with the largest weights in each component."""
+    facts = Facts(
+        "fit",
+        [
+            Fact(model.search_.objective_name, model.objective_, 5),
+            Fact("l2", model.l2_, 4),
+            Fact("largest l2", model.largest_l2_, 4),
+        ],
+        [Fact("rows", model.n_samples_), Fact("components", model.rank_), Fact("allowed", model.n_allowed_)],
+    )
+    blocks = [
+        search_block(model.search_),
+        Section("FIT", f"L-BFGS, {counted(model.n_iter_, 'iteration')}", [facts]),
+        Section("VIEWS", "", [_views(model)]),
+        Section("COMPONENTS", "", _components(model)),
+        *([Section("WEIGHTS", "", _weights(model))] if len(model.views_) > 1 and model.rank_ else []),
+    ]
+    title = f"harmonium, {counted(len(model.views_), 'view')}, {counted(model.rank_, 'component')}"
+    shape = f"{counted(model.n_samples_, 'row')}, {counted(model.n_features_in_, 'feature')}"
+    return Summary(title, shape, blocks, [sentence for sentence in [too_large_a_penalty(model)] if sentence])
+
+
+def _views(model: Any) -> SummaryTable:
+    rows = [
+        (view.name, _kind(view), str(len(view.names)), str(view.width), "yes" if view.whitener is not None else "no")
+        for view in model.views_
+    ]
+    return SummaryTable("views", [Column(c) for c in ("view", "kind", "columns", "variables", "whitened")], rows)
+
+
+def _kind(view: Any) -> str:
+    """Kind of a view, with the number of its edges."""
+    if view.kind != "bernoulli" or view.structure is None:
+        return str(view.kind)
+    return f"bernoulli, {counted(len(view.structure.edges), 'edge')}"
+
+
+def _weights(model: Any) -> list[SummaryTable | str]:
+    """Shares of views in each component."""
+    weights = view_weights(model)[:, : min(model.rank_, MOST_COMPONENTS)]
+    shares = weights / weights.sum(axis=0)
+    columns = [Column("component"), *(Column(view.name) for view in model.views_)]
+    rows = [(str(k + 1), *(f"{100 * share:.0f} %" for share in of_one)) for k, of_one in enumerate(shares.T)]
+    return [SummaryTable("weights", columns, rows), "Shares of views in each component, by their squared weights."]
+
+
+def _components(model: Any) -> list[SummaryTable | str]:
+    if model.rank_ == 0:
+        return ["No component: with this penalty the columns are best taken to be independent."]
+    shown = min(model.rank_, MOST_COMPONENTS)
+    columns = [Column("component"), *(Column(view.name, lists=True) for view in model.views_)]
+    tops = [top_features(model, view.name, MOST_FEATURES) for view in model.views_]
+    rows = [(str(k + 1), *(", ".join(top[k]) for top in tops)) for k in range(shown)]
+    content: list[SummaryTable | str] = [SummaryTable("components", columns, rows)]
+    content.append(SIGNS)
+    if model.rank_ > shown:
+        content.append(f"{model.rank_ - shown} more components.")
+    return content

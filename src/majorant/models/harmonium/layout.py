@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.special import expit
 
+from majorant._validation import is_missing
 from majorant.models.harmonium.structure import Structure
 from majorant.registry import value_class
 
@@ -369,3 +370,40 @@ class Supervision:
     def n_scores(self) -> int:
         """Number of scores of a row."""
         return 0 if self.loss is None else self.loss.n_scores
+
+
+def not_a_number(y: Any) -> Any:
+    """Find the first value that is present but not a number; None if there is none."""
+    values = np.asarray(y, dtype=object).ravel()
+    for value in values[~is_missing(values)].tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            return value
+    return None
+
+
+def _refuse_huge(values: Array) -> None:
+    most = np.abs(values).max()
+    if most > 1e150:
+        raise ValueError(f"y holds {most:.0e}, too large to be squared: rescale y")
+
+
+def mean_and_scale(y: Array, weights: Array | None) -> tuple[float, float]:
+    """Compute mean and standard deviation of a target, over distinct values so that repeats equal weights."""
+    there = slice(None) if weights is None else weights > 0
+    values, where = np.unique(y[there], return_inverse=True)
+    shares = np.bincount(where, weights=None if weights is None else weights[there])
+    shares = shares / shares.sum()
+    _refuse_huge(values)
+    half = np.max(np.abs(values)) or 1.0
+    mean = float(np.sum(shares * (values / half)))
+    spread = float(np.sqrt(np.sum(shares * (values / half - mean) ** 2)))
+    return mean * half, spread * half if spread > 1e-14 else 1.0
+
+
+def standardised_target(y: Array, mean: float, scale: float, weights: Array | None) -> Array:
+    """Standardise a target; raise ValueError if squares of rows with weight overflow."""
+    target: Array = (y - mean) / scale
+    _refuse_huge(target if weights is None else target[weights > 0])
+    return target

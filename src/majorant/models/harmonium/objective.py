@@ -13,8 +13,9 @@ from scipy.special import logsumexp
 
 from majorant.data.chunks import Block
 from majorant.models.harmonium.layout import Parameters, Seen, shrunk
-from majorant.models.harmonium.pseudo_likelihood import BlockView, PseudoLikelihood, softplus_and_minus_sigmoid
+from majorant.models.harmonium.pseudo_likelihood import BlockView, PseudoLikelihood
 from majorant.models.harmonium.views import LEAST_VARIANCE, MOST_VARIANCE
+from majorant.solvers.logistic import softplus_and_minus_sigmoid
 from majorant.solvers.smooth import SmoothResult, lbfgs
 
 Array = NDArray[np.float64]

@@ -1,6 +1,6 @@
 r"""The block pseudo-likelihood of a harmonium: its value, gradient and residuals, in passes over blocks of rows.
 
-With the latents integrated out, :math:`\log p(x, z) = a^\top x + b^\top z - \sum_j z_j^2 / 2 s_j + |m|^2 / 2` plus a
+With the latents integrated out, :math:`\log p(x, z) = a^\top x + b^\top z - \sum_j z_j^2 / 2 s_j + |m|^2 / 2` up to a
 constant, :math:`m = \sum_i (x_i - \mu_i) W_i + \sum_j z_j U_j`, so each of these conditionals is exact and cheap: of a
 bit given all else, of a categorical variable given all else, and of all Gaussian variables together given all discrete
 ones.
@@ -20,11 +20,9 @@ from scipy.special import logsumexp
 from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.layout import Layout, Loss, Marginal, Parameters, Seen
 from majorant.models.harmonium.structure import Conditionals, Structure
+from majorant.solvers.logistic import positions, softplus_and_minus_sigmoid
 
 Array = NDArray[np.float64]
-
-PRODUCT = 512
-"""Numbers of [1, 2] whose product cannot overflow: one logarithm is then enough for all."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +33,8 @@ class Part:
     ----------
     seen : Seen
     data : Chunks
-        Columns: the Gaussian variables (dense), the bits (CSR of ones), the categorical variables (CSR, one-hot) and,
-        where something is predicted, y; the last ones are those of the structured views that are there.
+        Gaussian variables (dense), bits (CSR of ones), categorical variables (CSR, one-hot), y if there is a loss, and
+        data of each observed structured view.
     """
 
     seen: Seen
@@ -45,18 +43,18 @@ class Part:
 
 @dataclass(frozen=True)
 class Residuals:
-    """Derivatives of the log-likelihood of a block of rows in the natural parameters of each variable that is there.
+    """Derivatives of the log-likelihood of a block of rows in the natural parameters of observed variables.
 
     Attributes
     ----------
     bits, levels : ndarray of shape (n_rows, ...)
-        Value minus expectation, times the weight of the row.
+        Values minus expectations, times weights of rows.
     means : ndarray of shape (n_rows, n_gaussian_seen)
         Expectation of the Gaussian variables given the discrete ones.
     slopes : ndarray of shape (n_rows, n_scores)
-        Derivative of the loss in the scores, times the weight of the row.
+        Derivatives of the loss in the scores, times weights of rows.
     structured : list of Conditionals
-        Of each structured view.
+        Conditionals of each structured view.
     """
 
     bits: Array
@@ -68,13 +66,15 @@ class Residuals:
 
 @dataclass(frozen=True)
 class PseudoLikelihood:
-    """Log pseudo-likelihood of rows, minus the loss of what is predicted.
+    """Log pseudo-likelihood of rows, minus the loss of a target.
+
+    Methods raise numpy.linalg.LinAlgError where the model is not proper.
 
     Attributes
     ----------
     layout : Layout
     centre : ndarray of shape (n_variables,)
-        mu: the mean of each variable; it is what a missing discrete variable counts as.
+        Means mu of the variables, which stand for missing discrete ones.
     parts : tuple of Part
     loss : Loss, optional
     loss_weight : float
@@ -86,23 +86,23 @@ class PseudoLikelihood:
     loss: Loss | None = None
     loss_weight: float = 0.0
     convex: ClassVar[bool] = True
-    """In J, where no row lacks a view."""
+    """Whether the objective is convex in J for complete rows."""
 
     @property
     def total_weight(self) -> float:
-        """Of all rows."""
+        """Sum of the weights of all rows."""
         return sum(part.data.total_weight for part in self.parts)
 
     @property
     def is_factor_analysis(self) -> bool:
-        """Whether there are Gaussian variables alone, of which no row lacks any."""
+        """Whether all variables are Gaussian and all rows complete."""
         layout = self.layout
         alone = layout.n_gaussian == layout.n_rows
         return self.convex and alone and not any(len(part.seen.missing_gaussian) for part in self.parts)
 
     @cached_property
     def moments(self) -> tuple[Array, Array]:
-        """Mean and covariance of Gaussian variables, of which no row lacks any."""
+        """Mean and covariance of Gaussian variables of complete rows."""
 
         def visit(block: Block) -> Array:
             z = np.column_stack([np.ones(len(block)), block.columns[0]])
@@ -113,7 +113,7 @@ class PseudoLikelihood:
         return mean, sums[1:, 1:] - np.outer(mean, mean)
 
     def weighing(self, weight: float) -> PseudoLikelihood:
-        """The same with another weight of the loss, or of the label."""
+        """Replace the weight of the loss, or of the label."""
         if self.loss is None and not self.layout.has_label:
             return self
         if self.loss is not None:
@@ -121,18 +121,12 @@ class PseudoLikelihood:
         return replace(self, layout=replace(self.layout, level_weights=(*self.layout.level_weights[:-1], weight)))
 
     def of(self, masks: list[NDArray[np.bool_]]) -> PseudoLikelihood:
-        """Those rows of each part that its mask names."""
+        """Select the rows of a mask for each part."""
         parts = (Part(p.seen, p.data.part(mask)) for p, mask in zip(self.parts, masks, strict=True) if mask.any())
         return replace(self, parts=tuple(parts))
 
     def target_loss(self, at: Parameters) -> tuple[float, float]:
-        """The mean loss of what is predicted, or of the label's conditional, and its standard error.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If the model is not proper.
-        """
+        """Mean loss of the target, or of the label's conditional, and its standard error."""
         sums = np.zeros(2)
         for part in self.parts:
             view = self.view(part.seen, at)
@@ -141,13 +135,7 @@ class PseudoLikelihood:
         return float(mean), float(np.sqrt(max(square - mean**2, 0.0) / sum(p.data.n_units for p in self.parts)))
 
     def gain(self, at: Parameters) -> tuple[float, float]:
-        """Log pseudo-likelihood, and the loss: sums over rows.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If the model is not proper.
-        """
+        """Log pseudo-likelihood and loss, summed over rows."""
         total = np.zeros(2)
         for part in self.parts:
             view = self.view(part.seen, at)
@@ -155,23 +143,11 @@ class PseudoLikelihood:
         return float(total[0]), float(total[1])
 
     def log_pseudo_likelihood(self, at: Parameters) -> float:
-        """Of all rows, whatever is minimised: what fits are compared by.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If the model is not proper.
-        """
+        """Log pseudo-likelihood of all rows, by which fits are compared whatever they minimise."""
         return PseudoLikelihood(self.layout, self.centre, self.parts).gain(at)[0]
 
     def value_and_gradient(self, at: Parameters) -> tuple[float, Parameters]:
-        """Log pseudo-likelihood minus weighted loss, a sum over rows, and its gradient.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If the model is not proper.
-        """
+        """Log pseudo-likelihood minus weighted loss, summed over rows, and its gradient."""
         value, flat = 0.0, np.zeros(len(at.packed()))
         for part in self.parts:
             view = self.view(part.seen, at)
@@ -183,17 +159,17 @@ class PseudoLikelihood:
         return value, Parameters.unpacked(flat, self.layout)
 
     def view(self, seen: Seen, at: Parameters) -> BlockView:
-        """The model as rows with some views meet it."""
+        """The model for rows that have the variables `seen`."""
         return BlockView(self, seen, at)
 
     def views(self, at: Parameters) -> Iterator[tuple[Part, BlockView]]:
-        """Each part with the model as its rows meet it."""
+        """Each part with the model for its rows."""
         for part in self.parts:
             yield part, self.view(part.seen, at)
 
 
 class BlockView:
-    """A model as rows of one pattern of views meet it."""
+    """A model for rows that have the same views, in the coordinates of `Marginal`."""
 
     def __init__(self, problem: PseudoLikelihood, seen: Seen, at: Parameters) -> None:
         self.problem, self.seen, self.layout = problem, seen, problem.layout
@@ -217,7 +193,7 @@ class BlockView:
         self.shift = self.marginal.shift - centre[seen.bits] @ self.wb - centre[self.levels] @ self.wc
 
     def latents(self, block: Block) -> Array:
-        """m: the expectation of the latents, in this pattern's coordinates."""
+        """Expected latents m."""
         z, x, c = block.columns[:3]
         m = z @ self.u
         m += self.shift
@@ -228,13 +204,13 @@ class BlockView:
         return np.asarray(m)
 
     def structures(self, block: Block) -> Iterator[tuple[Structure, slice, Any]]:
-        """Each structured view with its rows of W and its data, the last columns of the block."""
+        """Each structured view with its rows of W and its data, which are the last columns of a block."""
         columns = block.columns[len(block.columns) - len(self.structured) :]
         for (structure, rows), data in zip(self.structured, columns, strict=True):
             yield structure, rows, data
 
     def _structured(self, block: Block, m: Array) -> list[Conditionals]:
-        """The cells of each structured view given all else."""
+        """Conditionals of each structured view."""
         theta = self.theta
         return [
             structure.conditionals(data, m, theta.weights[rows], theta.intercept[rows], block.weights)
@@ -242,14 +218,14 @@ class BlockView:
         ]
 
     def values(self, block: Block) -> tuple[float, float]:
-        """Log pseudo-likelihood and loss of a block."""
+        """Log pseudo-likelihood and loss, summed over a block."""
         m = self.latents(block)
         value = self._bits(block, m)[0] + self._variables(block, m)[0] + self._gaussians(block, m)[0]
         value += sum(found.value for found in self._structured(block, m))
         return value, self._supervised(block, m)[0]
 
     def losses(self, block: Block) -> Array:
-        """The loss of each row, or minus the logarithm of its label's probability."""
+        """Loss of each row, or minus the logarithm of the probability of its label."""
         m = self.latents(block)
         if self.problem.loss is not None:
             return self.problem.loss.value_and_slope(m @ self.v.T + self.c0, block.columns[3])[0]
@@ -260,7 +236,7 @@ class BlockView:
         return np.asarray(logsumexp(logits, axis=1) - logits[np.arange(len(block)), code])
 
     def residuals(self, block: Block) -> Residuals:
-        """See `Residuals`."""
+        """Residuals of a block."""
         m = self.latents(block)
         e = self._bits(block, m)[1]
         levels = [e for _, e, _ in self._variables(block, m)[1]]
@@ -269,7 +245,7 @@ class BlockView:
         return Residuals(e, stacked, t * self.s, self._supervised(block, m)[1], self._structured(block, m))
 
     def _bits(self, block: Block, m: Array) -> tuple[float, Array]:
-        """Log-likelihood of each bit given all else, and value minus expectation, weighted."""
+        """Log-likelihood of bits, each given all else; and weighted residuals."""
         x = block.columns[1]
         n, p = x.shape
         if p == 0:
@@ -290,7 +266,7 @@ class BlockView:
     def _variables(
         self, block: Block, m: Array, weights: tuple[float, ...] | None = None
     ) -> tuple[float, list[tuple[slice, Array, Array]]]:
-        """The same of each categorical variable of a weight, with m without what the variable itself adds."""
+        """Log-likelihood of categorical variables; levels, weighted residuals, and m without its own part, of each."""
         c = block.columns[2]
         n_variables = len(self.seen.variables)
         if n_variables == 0:
@@ -317,7 +293,7 @@ class BlockView:
         return value, found
 
     def _gaussians(self, block: Block, m: Array) -> tuple[float, Array, Array]:
-        """Log density of all Gaussian variables given the discrete ones, their natural means, and the latents' mean."""
+        """Log-density of Gaussian variables given discrete ones, their natural means, and expected latents."""
         z = block.columns[0]
         if z.shape[1] == 0:
             return 0.0, np.empty((len(block), 0)), np.zeros_like(m)
@@ -330,7 +306,7 @@ class BlockView:
         return block.total(rows) - block.weight * float(constant) / 2, t, g
 
     def _supervised(self, block: Block, m: Array) -> tuple[float, Array]:
-        """Loss, and its derivative in the scores, weighted."""
+        """Weighted loss and its derivative in the scores."""
         loss = self.problem.loss
         if loss is None:
             return 0.0, np.zeros((len(block), self.layout.n_scores))
@@ -338,7 +314,7 @@ class BlockView:
         return block.total(rows), slope if block.weights is None else slope * block.weights[:, None]
 
     def sums(self, block: Block) -> Array:
-        """Value, gradient in the shift and in all parameters of the pattern: what a pass adds up."""
+        """Value, gradient in the shift, and gradient in all parameters, as one vector that a pass sums."""
         z, x, c = block.columns[:3]
         theta, layout, seen = self.theta, self.layout, self.seen
         m = self.latents(block)
@@ -388,14 +364,13 @@ class BlockView:
                 weights[rows] += columns.T @ of_m - np.outer(centre[rows], of_shift)
         for structure, of_view, data in self.structures(block):
             weights[of_view] += structure.features(data).T @ of_m
-        # The centre's part of the shift is a function of the weights and has been counted; what is left is the
-        # marginal's.
+        # The gradient of the centre's part of the shift is in that of the weights; the marginal's part is left.
         return np.concatenate([[value], of_shift, gradient.packed()])
 
     def _add_variables(
         self, block: Block, m: Array, weights: tuple[float, ...], gradient: Parameters, of_m: Array
     ) -> float:
-        """The weighted log-likelihoods of categorical variables; their derivatives are added to those of all."""
+        """Weighted log-likelihood of categorical variables; add its derivatives to `gradient` and `of_m`."""
         value, variables = self._variables(block, m, weights)
         own = np.zeros_like(of_m)
         for at, e, rest in variables:
@@ -408,7 +383,7 @@ class BlockView:
         return value
 
     def _add_loss(self, block: Block, m: Array, gradient: Parameters, of_m: Array) -> float:
-        """Minus the weighted loss; its derivatives are added to those of all."""
+        """Minus the weighted loss; add its derivatives to `gradient` and `of_m`."""
         if self.problem.loss is None:
             return 0.0
         loss, slope = self._supervised(block, m)
@@ -420,33 +395,14 @@ class BlockView:
 
 
 def _two_moments(view: BlockView, block: Block) -> Array:
-    """Sums of the losses of a block and of their squares."""
+    """Sums of losses and of squared losses of a block."""
     values = view.losses(block)
     return np.array([block.total(values), block.total(values**2)])
 
 
 def features(layout: Layout, seen: Seen, block: Block) -> list[Any]:
-    """What the latents' expectation is linear in: a table for each of the groups of rows of W of `Seen.groups`."""
+    """Tables in which expected latents are linear, one for each group of rows of W of `Seen.groups`."""
     z, x, c = block.columns[:3]
     data = block.columns[len(block.columns) - len(seen.structures) :]
     structures = [layout.structures[i] for i in seen.structures]
     return [z, x, *(s.features(of_rows) for s, of_rows in zip(structures, data, strict=True)), c]
-
-
-def positions(x: Any) -> NDArray[np.intp]:
-    """Where the entries of a CSR matrix lie in the table that it stands for."""
-    return np.asarray(np.repeat(np.arange(x.shape[0]) * x.shape[1], np.diff(x.indptr)) + x.indices)
-
-
-def softplus_and_minus_sigmoid(eta: Array) -> tuple[Array, Array]:
-    """Row sums of log(1 + exp(eta)), and -1 / (1 + exp(-eta)); `eta` is used up."""
-    t = np.copysign(eta, -1.0)
-    softplus = (eta.sum(axis=1) - t.sum(axis=1)) / 2
-    positive = eta > 0
-    np.exp(t, out=t)
-    one = np.add(t, 1.0, out=eta)
-    softplus += np.log(np.multiply.reduceat(one, np.arange(0, one.shape[1], PRODUCT), axis=1)).sum(axis=1)
-    np.copyto(t, 1.0, where=positive)
-    np.negative(one, out=one)
-    t /= one
-    return softplus, t

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from majorant._validation import levels_to_user
 from majorant.data.chunks import BLOCK_BYTES, Block, Chunks
 from majorant.models.harmonium.layout import Layout, Seen, Supervision
-from majorant.models.harmonium.pseudo_likelihood import Part
+from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
 from majorant.models.harmonium.structure import LEAST_SPREAD, fit_chain, fit_graph, of_words, varying
 from majorant.models.harmonium.tables import Distinct, Table, n_rows
 from majorant.models.harmonium.views import MOST_WHITENED, Bernoulli, Categorical, Chain, Gaussian, View, edges_of
@@ -150,6 +150,31 @@ class FittedView:
             inner = z if self.whitener is None else np.linalg.solve(self.whitener.T, z.T).T
             out[:, self.kept] += inner * self.scale[self.kept]
         return out
+
+    def in_columns(self, cells: Array, rest: Array) -> Array:
+        """All columns of a structured view from the cells of its nodes; constant columns have the values of `rest`.
+
+        The columns of a chain in one table are those of all paragraphs; otherwise paragraphs have an axis of their own.
+        """
+        out = np.tile(rest, (*cells.shape[:-1], 1))
+        out[..., self.kept] = cells
+        return out if self.columns is None else out.reshape(len(out), -1)
+
+    def sampled(self, drawn: Array) -> Any:
+        """Columns of the view from drawn variables of the model; bits as CSR."""
+        if self.kind == "gaussian":
+            return self.restored(drawn)
+        if self.structure is not None or self.kind == "bernoulli":
+            cells = self.in_columns(drawn, np.round(self.mean))
+            return cells if self.kind == "chain" else sparse.csr_matrix(cells)
+        columns, start = [], 0
+        for levels in self.levels:
+            if len(levels) == 1:
+                columns.append(np.repeat(levels, len(drawn)))
+            else:
+                columns.append(levels[drawn[:, start : start + len(levels)].argmax(axis=1)])
+                start += len(levels)
+        return np.column_stack(columns)
 
 
 def spread_of(p: Array) -> Array:
@@ -444,3 +469,20 @@ def parts_of(
         data = Chunks(z, x, c, *extra, *structured, weights=weights, rows=size, n_jobs=n_jobs)
         parts.append(Part(seen, data))
     return tuple(parts)
+
+
+def problem_of(
+    rows: Distinct,
+    views: tuple[FittedView, ...],
+    supervision: Supervision,
+    label_shares: Array,
+    *,
+    n_jobs: int | None,
+    reuse: bool,
+) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
+    """The pseudo-likelihood of distinct rows, and the positions of the rows of each part among them."""
+    layout = layout_of(views, supervision)
+    patterns = patterns_of(rows.tables, views, layout, reuse=reuse)
+    parts = parts_of(patterns, rows, layout, n_jobs=n_jobs)
+    problem = PseudoLikelihood(layout, centre_of(views, label_shares), parts, supervision.loss, supervision.weight)
+    return problem, tuple(pattern.rows for pattern in patterns)

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
-from majorant.models.harmonium.reading import class_profiles, mean_pairwise_kl, top_features, view_weights
+from majorant.metrics import class_profiles, mean_pairwise_kl
+from majorant.models.harmonium.inference import top_features, view_weights
 from majorant.registry import ModelCard
 from majorant.report.fit import Fit
 from majorant.report.run import Run

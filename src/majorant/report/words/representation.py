@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from majorant.models.harmonium.reading import has_grown, objective_in_words, too_large_a_penalty, view_penalty_in_words
-from majorant.models.harmonium.summary import SIGNS
+from majorant.models.harmonium.inference import (
+    SIGNS,
+    has_grown,
+    objective_in_words,
+    too_large_a_penalty,
+    view_penalty_in_words,
+)
 from majorant.report import numbers
 from majorant.report.html import escaped, shortened
 from majorant.report.measures.representation import Representation

@@ -1,4 +1,4 @@
-"""Readouts: the log-loss and its gradient, and the penalty by cross-validation."""
+"""Logistic regressions of many bits: the log-loss and its gradient, and the penalty by cross-validation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 import majorant as mj
-from majorant.models.harmonium.readout import FOLDS, PENALTIES, Readout, fit_readout, read_out
+from majorant.solvers.logistic import FOLDS, PENALTIES, LogisticRegressions, fit_logistic, logistic_probabilities
 
 
 def rows(seed: int, n: int = 200, signal: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
@@ -30,7 +30,7 @@ def test_the_loss_is_that_of_its_definition_and_its_slope_that_of_differences(se
     h, bits = rows(seed, 30)
     g = np.random.default_rng(seed)
     weights, w = g.uniform(0.2, 1, 30), 2 * g.normal(size=(4, 5))
-    readout = Readout(with_ones(h), sparse.csr_matrix(bits), weights)
+    readout = LogisticRegressions(with_ones(h), sparse.csr_matrix(bits), weights)
     p = expit(with_ones(h) @ w)
     each = -np.where(bits > 0, np.log(p), np.log1p(-p)).sum(axis=1)
     value, slope = readout.loss_and_slope(w)
@@ -42,7 +42,7 @@ def test_the_loss_is_that_of_its_definition_and_its_slope_that_of_differences(se
 def test_the_penalty_is_the_one_with_the_least_loss_of_folds_left_out(seed: int) -> None:
     h, bits = rows(seed, 150)
     h = np.column_stack([h, np.random.default_rng(seed + 50).normal(size=(150, 12))])
-    chosen = Readout(with_ones(h), sparse.csr_matrix(bits), np.ones(150)).chosen()
+    chosen = LogisticRegressions(with_ones(h), sparse.csr_matrix(bits), np.ones(150)).chosen()
     at = PENALTIES.index(chosen)
     assert 0 < at < len(PENALTIES) - 1
     losses = {}
@@ -60,9 +60,9 @@ def test_the_penalty_is_the_one_with_the_least_loss_of_folds_left_out(seed: int)
 
 def test_latents_that_say_nothing_are_penalised_most_and_rows_that_repeat_count_as_weights(seed: int) -> None:
     h, bits = rows(seed, signal=0.0)
-    coefficients, penalty = fit_readout(h, sparse.csr_matrix(bits), np.ones(200))
+    coefficients, penalty = fit_logistic(h, sparse.csr_matrix(bits), np.ones(200))
     assert penalty == PENALTIES[0]
-    assert np.ptp(read_out(h, coefficients), axis=0).max() < 0.25
+    assert np.ptp(logistic_probabilities(h, coefficients), axis=0).max() < 0.25
     g = np.random.default_rng(seed)
     X = {"sizes": h, "bits": bits}
     model = mj.Harmonium(2, views={"sizes": mj.Gaussian(), "bits": mj.Bernoulli()}, l2=1.0).fit(X)
@@ -74,18 +74,18 @@ def test_latents_that_say_nothing_are_penalised_most_and_rows_that_repeat_count_
 
 
 def test_of_many_rows_one_fold_decides(monkeypatch: pytest.MonkeyPatch) -> None:
-    fitted, sizes = Readout.fitted, []
+    fitted, sizes = LogisticRegressions.fitted, []
 
-    def counted(self: Readout, *given: Any, **options: Any) -> Any:
+    def counted(self: LogisticRegressions, *given: Any, **options: Any) -> Any:
         sizes.append(len(self.weights))
         return fitted(self, *given, **options)
 
-    monkeypatch.setattr(Readout, "fitted", counted)
+    monkeypatch.setattr(LogisticRegressions, "fitted", counted)
     h, bits = rows(0, 60)
-    readout = Readout(with_ones(h), sparse.csr_matrix(bits), np.ones(60))
+    readout = LogisticRegressions(with_ones(h), sparse.csr_matrix(bits), np.ones(60))
     readout.chosen()
     by_five = len(sizes)
-    monkeypatch.setattr("majorant.models.harmonium.readout.MANY_ROWS", 59)
+    monkeypatch.setattr("majorant.solvers.logistic.MANY_ROWS", 59)
     assert readout.chosen() in PENALTIES
     assert by_five % FOLDS == 0 and len(sizes) - by_five <= len(PENALTIES) and set(sizes) == {48}
 
@@ -99,7 +99,7 @@ def test_penalties_that_are_none(l2: object) -> None:
         model.calibrate(X, l2=l2)
 
 
-def test_few_rows_and_bits_that_do_not_vary_are_read_out() -> None:
+def test_few_rows_and_bits_that_do_not_vary_are_logistic_probabilities() -> None:
     h, bits = rows(0, 8)
     bits[:] = bits[0]
     X = {"sizes": h, "bits": bits}
