@@ -297,3 +297,15 @@ def test_classes_that_are_missing_or_are_no_classes(majorant: Majorant, tmp_path
     assert majorant("fit", "prototype", "t.csv", "--out", "x").words == (
         "majorant: prototype classification predicts a column: name it with --target."
     )
+
+
+def test_a_bound_costs_a_tenth_of_the_fit_or_is_left_out_in_words(majorant: Majorant, tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    pl.DataFrame(random.normal(size=(3000, 12)), schema=[f"x{j}" for j in range(12)]).write_csv("noise.csv")
+    pl.DataFrame({"x": [0.0, 0.1, 5.0, 5.1, 9.0, 9.2]}).write_csv("clear.csv")
+    said = majorant("fit", "kmeans", "noise.csv", "--k", "6", "--out", "noise").out
+    assert "Provable bound: none was found within a tenth of the time of the fit." in " ".join(said.split())
+    page = Path("noise/report.html").read_text(encoding="utf-8")
+    assert "none was found within a tenth of the time of the fit" in page and 'id="certificate"' not in page
+    said = majorant("fit", "kmeans", "clear.csv", "--k", "3", "--out", "clear").out
+    assert "proved optimal" in " ".join(said.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from collections.abc import Iterator
 from itertools import pairwise
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.cluster import KMeans as Reference
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import majorant as mj
@@ -354,18 +355,19 @@ def test_descents_are_cut_short_where_the_last_polish_still_gains(
     assert ("distinct ends" in repr(search)) == search.is_cut_short
 
 
-def test_a_search_is_one_start_and_its_perturbations(seed: int) -> None:
+def test_a_search_is_three_starts_and_its_perturbations(seed: int) -> None:
     X = blobs(seed, k=8)
     model = mj.KMeans(8, random_state=seed).fit(X)
     search, trace = model.search_, model.trace_
-    assert search.n_starts - search.n_perturbations == 1 and 0 < search.n_perturbations <= 40
-    assert search.starts[0].source == "k-means++" and {s.source for s in search.starts[1:]} == {"perturbation"}
+    assert search.n_starts - search.n_perturbations == 3 and 0 < search.n_perturbations <= 40
+    assert {s.source for s in search.starts[:3]} == {"k-means++"}
+    assert {s.source for s in search.starts[3:]} == {"perturbation"}
     assert search.best == pytest.approx(model.inertia_, rel=1e-9)
     assert (np.diff(trace["objective"]) <= 1e-9 * model.inertia_).all(), "an accepted step never loses"
     assert trace["objective"][-1] == model.inertia_ == pytest.approx(sse(X, model.labels_))
-    assert mj.KMeans(8, effort="fast", random_state=seed).fit(X).search_.n_perturbations == 0
+    assert mj.KMeans(8, effort="fast", random_state=seed).fit(X).search_.n_starts == 1
     two = mj.KMeans(8, n_init=2, random_state=seed).fit(X).search_
-    assert two.n_starts - two.n_perturbations == 2
+    assert two.n_starts - two.n_perturbations == 6
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -601,3 +603,21 @@ def test_rows_without_weight_are_no_distinct_rows(seed: int) -> None:
     with pytest.warns(ConvergenceWarning, match="only 2 distinct rows with weight"):
         model = mj.KMeans(3, random_state=seed).fit(X, sample_weight=[1, 1] + [0] * 8)
     assert model.inertia_ == 0.0
+
+
+@pytest.mark.parametrize(("n_rows", "seconds"), [(300, 0.0), (300, 1e-3), (300, 0.1), (5000, 0.1), (5000, 0.4)])
+def test_a_bound_takes_no_longer_than_allowed(n_rows: int, seconds: float) -> None:
+    X = np.random.default_rng(0).normal(size=(n_rows, 12))
+    model = mj.KMeans(5, random_state=0).fit(X)
+    began = time.process_time()
+    certificate = model.certify(X, seconds=seconds)
+    assert time.process_time() - began <= 3 * seconds + 0.05
+    assert 0 <= certificate.bound <= certificate.objective
+    assert certificate.objective == pytest.approx(model.inertia_, rel=1e-9)
+    if seconds < 0.01:
+        assert certificate.bound == 0 and certificate.method.startswith("none within")
+
+
+def test_a_bound_within_a_hundredth_of_a_second_proves_iris_optimal() -> None:
+    X = load_iris().data
+    assert mj.KMeans(3, random_state=0).fit(X).certify(X, seconds=0.02).proved

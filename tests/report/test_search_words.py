@@ -206,3 +206,18 @@ def test_a_bound_that_excludes_little_is_told_so(
     search = SearchReport((StartRecord("random", 0.89, 10, True),), name, sense)
     assert words.excludes_much(search, room) == much
     assert ("loose" in words.certificate_headline(search, room, "12 %")) != much
+
+
+def test_a_race_with_one_leader_says_what_raced() -> None:
+    search = replace(starts_at([10.0]), raced=(24, 144))
+    assert words.headline(search) == (
+        "Only the leader of 24 starts and 144 perturbations was followed to its end; "
+        "raise n_init to see whether it comes back."
+    )
+    for said in (words.luck(search), words.agreement(search), words.headline(search)):
+        assert "nothing can be said" not in said and "one start was" not in said
+
+
+def test_where_no_search_is_needed_luck_is_no_question() -> None:
+    search = replace(starts_at([10.0]), certain="The mean is the best centre.")
+    assert words.headline(search) == "Only one start was followed to its end; no other can end better."

@@ -228,3 +228,34 @@ def test_a_race_on_samples_ends_on_all_rows() -> None:
     found = Race(contest).find(random)
     seen = contest.on(contest.whole).seen(found.best.theta)
     assert seen.objective[0] == pytest.approx(found.best.objective, rel=1e-12)
+
+
+@pytest.mark.parametrize("effort", EFFORTS)
+@pytest.mark.parametrize("seed", range(5))
+def test_three_starts_are_followed_to_their_end(seed: int, effort: Any) -> None:
+    """Or until they meet one that is: what falls behind is given up only after these."""
+    random = np.random.default_rng(seed)
+    minima = {float(x): float(d) for x, d in zip(random.uniform(-3, 3, 8), random.normal(size=8) * 5, strict=True)}
+    found = Race(Valley(minima, Plan().at(effort))).find(random)
+    starts = [record for record in found.records if record.source != PERTURBATION]
+    assert len(starts) >= 3 and all(record.converged for record in starts)
+    assert found.raced[0] >= 24
+
+
+@dataclass
+class Sampled(Valley):
+    """As where starts race on samples of the rows."""
+
+    is_sampled: bool = True
+
+    def sample(self, draws: np.random.Generator) -> str:
+        return "some"
+
+
+def test_starts_that_met_on_a_sample_count_as_starts_that_reached_it() -> None:
+    found = Race(Sampled({-1.0: 0.0, 1.0: 3.0}, Plan(n_starts=4, race=((1, 4),)).at("fast"))).find(
+        np.random.default_rng(1)
+    )
+    starts = Sampled({}, Plan(n_starts=4)).starts("some", True, np.random.default_rng(1))
+    assert len(found.records) == len(starts) == 4
+    assert sum(record.objective < 1 for record in found.records) == sum(x < 0 for _, x in starts)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from majorant.search import SearchReport, StartRecord
 from majorant.summary import Summary, best_sentences, bound_sentence, luck_sentence, optima_table, search_block
 
@@ -128,3 +130,26 @@ def test_bounds_are_rounded_to_the_safe_side() -> None:
     assert high == f"Provable bound: {said} of the best possible."
     assert "proved optimal to 1e-5" in bound_sentence(search({10.0: 1}, bound=10.0 - 1e-9))
     assert "proved optimal" in bound_sentence(search({0.0: 1}, bound=0.0))
+
+
+def test_a_race_with_one_leader_says_what_raced() -> None:
+    found = replace(search({10.0: 1}), raced=(24, 144))
+    said = " ".join([text(found), *best_sentences(found), luck_sentence(found)])
+    assert said.count("24 starts and 144 perturbations") == 4
+    assert "one start" not in said and "nothing tells" not in said and "1 start\n" not in said
+
+
+def test_where_no_search_is_needed_luck_is_no_question() -> None:
+    found = replace(search({10.0: 1}), certain="The mean is the best centre, so no better one exists.")
+    assert luck_sentence(found) == "The mean is the best centre, so no better one exists."
+
+
+def test_a_bound_that_was_not_worth_it_is_told() -> None:
+    assert bound_sentence(replace(search({10.0: 3}), why_no_bound="none was found.")) == (
+        "Provable bound: none was found."
+    )
+
+
+def test_a_report_comes_back_from_its_state() -> None:
+    found = replace(search({10.0: 2}), raced=(3, 4), why_no_bound="none.", certain="So it is.", note="n", bound_on="b")
+    assert SearchReport.from_state(found.to_state()) == found

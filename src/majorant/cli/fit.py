@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
 from typing import Any
@@ -39,6 +39,9 @@ from majorant.results.selection import CRITERIA, Selection, criterion_of, has_cr
 from majorant.summary import Summary, counted
 
 _MOST_CERTIFIED = 200_000
+_BOUND_SHARE, _BOUND_SECONDS = 0.1, 0.02
+"""Processor time of a bound: at most this share of that of the fit, or so little that nobody waits for it."""
+_NOT_WORTH_IT = "none was found within a tenth of the time of the fit."
 _MOST_OF_THE_VARIANCE = 0.8
 """Share of the variance beyond which one column decides the clusters."""
 
@@ -145,14 +148,14 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
         keywords = {"sample_weight": matrix.weights, "bags": matrix.bags}
         given = Given(frame, matrix.target, {name: value for name, value in keywords.items() if value is not None})
     _check_size(card, estimator, matrix, request)
-    began = time.perf_counter()
+    began, worked = time.perf_counter(), time.process_time()
     selection = _selected(request, card, estimator, given) if request.compares else None
     if selection is None:
         warned = _fit_estimator(card, estimator, given)
     else:
         estimator, warned = selection.best_estimator_, [*selection.look_out, *selection.best.warnings]
-    seconds = time.perf_counter() - began
-    _certify(estimator, given.frame, matrix)
+    seconds, worked = time.perf_counter() - began, time.process_time() - worked
+    _certify(estimator, given.frame, matrix, worked)
     summary: Summary = estimator.summary()
     if card.objective_name == "SSE" and units is None:
         warned += _of_one_column(columns, matrix)
@@ -294,17 +297,23 @@ def _refusals(card: ModelCard) -> Iterator[None]:
         raise CommandError("there is not enough memory for this table.", "Fit fewer rows or columns.") from error
 
 
-def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix) -> None:
-    """Put the bound that a second or so can prove into the search report, in place of the quick one of the fit."""
+def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float) -> None:
+    """Put a proved bound into the search report: within a tenth of the fit's processor time, where a model can tell."""
     if not hasattr(estimator, "certify") or matrix.values.size > _MOST_CERTIFIED:
         return
     search, targets = estimator.search_, () if matrix.target is None else (matrix.target,)
     if _asks_for_more(estimator.certify, 1 + len(targets)) or not np.isfinite(matrix.values).all():
         return
-    weights = {} if matrix.weights is None else {"sample_weight": matrix.weights}
+    keywords: dict[str, Any] = {} if matrix.weights is None else {"sample_weight": matrix.weights}
+    has_limit = "seconds" in signature(estimator.certify).parameters
+    if has_limit:
+        keywords["seconds"] = max(_BOUND_SHARE * worked, _BOUND_SECONDS)
     try:
-        made = estimator.certify(frame, *targets, **weights)
+        made = estimator.certify(frame, *targets, **keywords)
     except ValueError:  # a fit of which no bound would speak
+        return
+    if has_limit and made.bound <= 0 < made.objective and not search.certain:
+        estimator.search_ = replace(search, why_no_bound=_NOT_WORTH_IT)
         return
     if search.sense == "max":
         estimator.search_ = search.with_bound(made.bound, made.solution)

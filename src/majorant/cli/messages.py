@@ -104,7 +104,7 @@ def starts_lines(search: SearchReport, seconds: float | None) -> list[str]:
 def result_lines(search: SearchReport, verdict: str = "") -> list[str]:
     """The sentences about the best optimum, the second, and what is proved; then the verdict of a certificate."""
     sentences = best_sentences(search)
-    if search.proved_bound is not None:
+    if search.proved_bound is not None or search.why_no_bound:
         sentences.append(bound_sentence(search))
     sentences += [verdict] if verdict else []
     return [line for sentence in sentences for line in wrapped(sentence, WIDTH)]

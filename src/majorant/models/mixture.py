@@ -271,7 +271,8 @@ class MixtureEstimator(FittedMixture):
             return best
         records = tuple(record for one in found for record in one.records)
         note = f"{len(found)} searches. Each: {best.note}"
-        return replace(best, records=records, note=note)
+        raced = (sum(one.raced[0] for one in found), sum(one.raced[1] for one in found))
+        return replace(best, records=records, note=note, raced=raced)
 
     def _by_bounds(
         self, contest: MixtureContest, data: Chunks, draws: np.random.Generator
@@ -340,7 +341,15 @@ class MixtureEstimator(FittedMixture):
         if found.n_degenerate:
             note += f" {counted(found.n_degenerate, 'run')} ended at degenerate solutions and are left out."
         records = tuple(replace(record, objective=-record.objective) for record in found.records)
-        self.search_ = SearchReport(records, "log-likelihood", "max", note=note)
+        certain = self.n_components == 1 and mixture.density.exact and self.bounds is None
+        self.search_ = SearchReport(
+            records,
+            "log-likelihood",
+            "max",
+            note=note,
+            raced=found.raced,
+            certain="One component is fitted in closed form, so no better one exists." if certain else "",
+        )
         if not self.regular_:
             warnings.warn(
                 f"No regular solution was found: {self.degeneracy_}. Do not compare it by its likelihood; use fewer "

@@ -50,7 +50,7 @@ class Fit:
         """Why no better optimum can exist, as a sentence, where that needs no bound; otherwise ""."""
         certificate = getattr(self.run.estimator, "certificate_", None)
         if certificate is None or not certificate.is_global:
-            return ""
+            return self.search.certain
         return f"No other start can end better, as the certificate of a global optimum shows{self.proviso}."
 
     @property

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, report_start
 from majorant.search.effort import Plan
-from majorant.search.record import SAME_OPTIMUM, StartRecord
+from majorant.search.record import PERTURBATION, SAME_OPTIMUM, StartRecord
 
 Theta = TypeVar("Theta")
 
@@ -22,6 +22,8 @@ FIRST, ROUGH = 1e-7, 1e-8
 """Tolerances per unit of weight while runs race: in the first heat, and in later ones."""
 MET_OBJECTIVE, MET_FEATURES = 1e-3, 1e-2
 """Runs that are this near each other are on their way to the same place."""
+LEAST_STARTS = 3
+"""Starts, rather than perturbations, that are followed to their end, or until they meet one that is."""
 DISTINCT_FEATURES = 0.1
 """Optima of equal objective whose features differ by more are two."""
 
@@ -72,6 +74,11 @@ class Run(Generic[Theta]):
     def rank(self) -> tuple[bool, float]:
         """Smaller is better: a regular solution before any other, then the lower objective."""
         return not self.is_regular, self.objective
+
+
+def _n_starts(run: Run[Any]) -> int:
+    """Count the independent starts that came to where a run is."""
+    return sum(source != PERTURBATION for source in (run.source, *(source for source, _ in run.met)))
 
 
 NamedStart = tuple[str, Theta]
@@ -186,6 +193,8 @@ class Found(Generic[Theta]):
     note : str
     n_degenerate : int
         Runs that ended at degenerate solutions, where there are regular ones.
+    raced : tuple of (int, int)
+        Starts and perturbations that raced.
     """
 
     best: Run[Theta]
@@ -194,6 +203,7 @@ class Found(Generic[Theta]):
     excluded: Run[Theta] | None = None
     note: str = ""
     n_degenerate: int = 0
+    raced: tuple[int, int] = (0, 0)
 
 
 @dataclass
@@ -263,18 +273,20 @@ class Race(Generic[Theta]):
         if not contest.is_sampled:
             return self._finished(rows, runs)
         runs = sorted(contest.run(rows, runs, contest.max_iter, FIRST), key=lambda run: run.rank)
-        return contest.run(contest.whole, self._distinct(runs, 3), contest.max_iter, contest.tol)
+        return contest.run(contest.whole, self._met(runs, 3), contest.max_iter, contest.tol)
 
     def _finished(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Runs at their end, but for those that fall behind: a run gains less in future than it did of late."""
         contest = self.contest
         ends = contest.run(rows, runs, 100, contest.tol)
         best = min((end.objective for end in ends if end.is_regular), default=np.inf)
-        unfinished = [
-            end
-            for run, end in zip(runs, ends, strict=True)
-            if not end.converged and end.objective - (run.objective - end.objective) < best
-        ]
+        n_done = sum(_n_starts(run) for run in (*self._finals, *(end for end in ends if end.converged)))
+        unfinished = []
+        for run, end in zip(runs, ends, strict=True):
+            may_lead = end.objective - (run.objective - end.objective) < best
+            if not end.converged and (may_lead or (_n_starts(end) and n_done < LEAST_STARTS)):
+                unfinished.append(end)
+                n_done += _n_starts(end)
         finished = contest.run(rows, unfinished, contest.max_iter, contest.tol)
         return [end for end in ends if end.converged] + finished
 
@@ -297,6 +309,18 @@ class Race(Generic[Theta]):
                 kept.append(i)
                 met[i] = list(runs[i].met)
         return [replace(runs[i], met=tuple(met[i])) if len(met[i]) > len(runs[i].met) else runs[i] for i in kept]
+
+    def _met(self, runs: list[Run[Theta]], most: int) -> list[Run[Theta]]:
+        """Take the first run of each optimum; the others have met it."""
+        kept: list[Run[Theta]] = []
+        for run in runs:
+            first = next((i for i, other in enumerate(kept) if not self._distinct([other, run], 2)[1:]), None)
+            if first is not None:
+                met = (*kept[first].met, (run.source, run.n_iter), *run.met)
+                kept[first] = replace(kept[first], met=met)
+            elif len(kept) < most:
+                kept.append(run)
+        return kept
 
     def _distinct(self, runs: list[Run[Theta]], most: int) -> list[Run[Theta]]:
         return distinct(self.contest, runs, most)
@@ -343,7 +367,8 @@ class Race(Generic[Theta]):
             raise ValueError("the objective is not a number for any start: the rows cannot be of this model")
         best = candidates[0]
         n_degenerate = sum(1 + len(run.met) for run in self._degenerate) if is_regular else 0
-        return Found(best, records, tuple(candidates), self._excluded(best), self._note(), n_degenerate)
+        raced = (0, 0) if self.contest.plan.tells_all else (self._n_started, self._n_perturbed)
+        return Found(best, records, tuple(candidates), self._excluded(best), self._note(), n_degenerate, raced)
 
     def _note(self) -> str:
         if self.contest.plan.tells_all:

@@ -80,6 +80,12 @@ class SearchReport:
         What the bound speaks of, where it is not every solution of this size.
     note : str
         Anything else a reader must know ("starts were made on a sample of 20000 rows").
+    raced : tuple of (int, int)
+        Starts and perturbations that raced, where only those that led went on to their end.
+    why_no_bound : str
+        Why there is no bound where one was asked for, as the end of a sentence ("none was found in time.").
+    certain : str
+        Why no other solution can be better, as a sentence, where that needs no search ("The mean is the best centre.").
     """
 
     starts: tuple[StartRecord, ...]
@@ -88,6 +94,9 @@ class SearchReport:
     proved_bound: float | None = None
     note: str = ""
     bound_on: str = "solution"
+    raced: tuple[int, int] = (0, 0)
+    why_no_bound: str = ""
+    certain: str = ""
 
     @property
     def n_starts(self) -> int:
@@ -105,8 +114,8 @@ class SearchReport:
         n, has_best, was_perturbation = 0, False, False
         for start, is_best in zip(self.starts, (self.distances <= self.tolerance).tolist(), strict=True):
             is_perturbation = start.source == PERTURBATION
-            if was_perturbation and not is_perturbation:
-                has_best = False  # a start after perturbations begins another search
+            if was_perturbation and not is_perturbation and not any(self.raced):
+                has_best = False  # a start after perturbations begins another search, unless it is of the next round
             n += has_best and is_perturbation
             has_best, was_perturbation = has_best or is_best, is_perturbation
         return n
@@ -124,6 +133,11 @@ class SearchReport:
         """Whether a search with perturbations followed its best to the end, and others not."""
         done = [s.converged for s in self.starts]
         return self.n_perturbations > 0 and not all(done) and done[int(self.distances.argmin())]
+
+    @property
+    def raced_in_words(self) -> str:
+        """Starts and perturbations that raced, with their counts; empty where there was no race."""
+        return " and ".join(counted(n, noun) for n, noun in named(sum(self.raced), self.raced[1]))
 
     @property
     def ends(self) -> tuple[str, str]:
@@ -236,4 +250,15 @@ class SearchReport:
         bound = state["proved_bound"]
         bound = None if bound is None else float(bound)
         on = str(state.get("bound_on", "solution"))  # older files have none
-        return cls(starts, str(state["objective_name"]), state["sense"], bound, str(state["note"]), on)
+        n_starts, n_perturbations = state.get("raced", (0, 0))
+        return cls(
+            starts,
+            str(state["objective_name"]),
+            state["sense"],
+            bound,
+            str(state["note"]),
+            on,
+            (int(n_starts), int(n_perturbations)),
+            str(state.get("why_no_bound", "")),
+            str(state.get("certain", "")),
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from majorant._progress import end_of_starts, report_start
 from majorant.engine.loop import Solution
@@ -34,9 +34,16 @@ class Start:
     seed: int = 0
 
 
+class Best(NamedTuple):
+    """The best of many starts, and where each ended."""
+
+    solution: Solution[Any]
+    records: tuple[StartRecord, ...]
+
+
 def best_of(
     starts: Iterable[Start], fit: Callable[[Start], Solution[Any]], *, verbose: int = 0, unit: float = 1.0
-) -> tuple[Solution[Any], tuple[StartRecord, ...]]:
+) -> Best:
     """Fit from every start in turn; of equal objectives the first is kept.
 
     What is shown and logged is the objective times `unit`: in the units of the data, where the fit has its own.
@@ -57,4 +64,4 @@ def best_of(
     end_of_starts(verbose)
     if best is None:
         raise ValueError("at least one start is needed")
-    return best, tuple(records)
+    return Best(best, tuple(records))

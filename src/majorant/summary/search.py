@@ -49,7 +49,7 @@ def best_sentences(search: SearchReport) -> list[str]:
     name = search.objective_name
     best = f"Best {name} {style.text(search.best)}"
     if search.n_starts == 1:
-        return [f"{best}, from one start."]
+        return [f"{best}, from {f'the leader of {search.raced_in_words}' if search.raced_in_words else 'one start'}."]
     if search.n_hits == search.n_starts and search.n_perturbations:
         return [f"{best}, reached by {_made(search)}: by all that were followed."]
     if search.n_hits == search.n_starts:
@@ -69,6 +69,10 @@ def best_sentences(search: SearchReport) -> list[str]:
 
 def luck_sentence(search: SearchReport) -> str:
     """Whether a single start would probably have missed the best optimum."""
+    if search.certain:
+        return search.certain
+    if search.n_starts == 1 and search.raced_in_words:
+        return f"Of {search.raced_in_words} that raced, only the leader was followed to its end: raise n_init."
     if search.n_starts == 1:
         rest = ": nothing tells whether another would end better" if search.proved_bound is None else ""
         return f"Only one start was followed to its end{rest}."
@@ -105,7 +109,7 @@ def _made(search: SearchReport) -> str:
 def bound_sentence(search: SearchReport) -> str:
     """The provable bound, rounded so that what is printed is still proved, or that there is none."""
     if search.proved_bound is None:
-        return "Provable bound: not computed."
+        return f"Provable bound: {search.why_no_bound or 'not computed.'}"
     name = search.objective_name
     unit = "nats" if search.is_logarithm else ""
     certificate = Certificate(
@@ -116,7 +120,7 @@ def bound_sentence(search: SearchReport) -> str:
 
 def _note(search: SearchReport) -> str:
     if search.n_starts == 1:
-        return "1 start"
+        return f"leader of {search.raced_in_words}" if search.raced_in_words else "1 start"
     distinct = counted(search.n_distinct, *(f"distinct {end}" for end in search.ends))
     note = f"{_made(search)}, {distinct}, "
     if search.n_perturbations:

@@ -13,12 +13,14 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from majorant._validation import (
     check_choice,
     check_csr,
     check_enough_rows,
     check_integer,
+    check_real,
     check_runs,
     check_sample_weight,
     explained,
@@ -32,11 +34,14 @@ from majorant.data.storage import StoredRows, stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.base import LatentVariableModel
 from majorant.models.kmeans.certify import certificate
-from majorant.models.kmeans.search import SEEDED, Found, Search, cluster_weights
+from majorant.models.kmeans.search import SEEDED, Search, cluster_weights
 from majorant.registry import ModelCard, register
 from majorant.results.certificate import Certificate
+from majorant.search.effort import EFFORTS, Effort
 from majorant.search.record import SearchReport
+from majorant.solvers.kmeans_bounds import effort_within
 from majorant.solvers.nearest import assign, squared_distances
+from majorant.starts.restarts import Best
 from majorant.summary import Block as Part
 from majorant.summary import Fact, Facts, Summary, clusters_block, counted, search_block
 
@@ -87,15 +92,17 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         "random-partition": a cluster for every row; an array (n_clusters, n_features) of centres; or
         ``init(X, n_clusters, random_state=...)`` that returns one.
     n_init : "auto" or int, default="auto"
-        Number of starts: 1 swap search, 10 descents of Lloyd's, 1 for an array of centres.
+        Number of searches: 1 by swaps, of three starts on small data; or 10 descents of Lloyd's, 1 for an array of
+        centres.
     algorithm : {"swap", "lloyd", "elkan"}, default="swap"
         "swap": greedy exact swaps of centres, moves of single rows, and perturbations of local optima [3]_. "lloyd" and
         "elkan" stop at the optimum nearest to their start; they give the same iterates, and here are the same code.
         Lloyd's is also what runs for sparse rows, with `bounds`, and from any `init` but "auto" and "k-means++": a
         start or a bound that was chosen is left to do its part.
     effort : {"fast", "default", "best"}, default="default"
-        How long the swap search goes on: no perturbations, at most 40, or at most 600 (fewer on large data). It stops
-        early when perturbations keep leading back to the same optimum.
+        How long the swap search goes on: one start and no perturbations; three starts and at most 40 perturbations;
+        or at most 600 (on large data one start and fewer perturbations). It stops early when starts and perturbations
+        keep leading to the same optimum.
     bounds : bound policy, optional
         How bounds are chosen; by default the tightest, which is Lloyd's iteration. A policy such as
         ``GibbsLimit(eta=0.1)`` runs generalized majorization-minimization.
@@ -159,7 +166,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         init: str | ArrayLike | Callable[..., Any] = "auto",
         n_init: str | int = "auto",
         algorithm: Literal["swap", "lloyd", "elkan"] = "swap",
-        effort: Literal["fast", "default", "best"] = "default",
+        effort: Effort = "default",
         bounds: BoundPolicy | None = None,
         max_iter: int = 300,
         tol: float = 1e-4,
@@ -221,19 +228,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
             self._warn_of_repeats(rows)
             unit = square_unit(rows.measure.scale, rows.scatter, float(abs(rows.measure.points).max()))
-            search = Search(
-                self.n_clusters,
-                self.init,
-                self.n_init,
-                self.algorithm,
-                self.effort,
-                self.bounds,
-                self.max_iter,
-                self.tol,
-                self.verbose,
-                unit,
-            )
-            self._keep(rows, search.find(rows, X, random), unit, keeps_order=search.keeps_order)
+            search = Search(self, unit)
+            best, note = search.find(rows, X, random)
+            self._keep(rows, best, note, unit, keeps_order=search.keeps_order)
             self.labels_ = self._nearest(X if source is None else source)
         return self
 
@@ -241,7 +238,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         check_integer("n_clusters", self.n_clusters, low=1)
         check_runs(self)
         check_choice("algorithm", self.algorithm, ["swap", "lloyd", "elkan"])
-        check_choice("effort", self.effort, ["fast", "default", "best"])
+        check_choice("effort", self.effort, EFFORTS)
         if isinstance(self.init, str):
             check_choice("init", self.init, [*SEEDED, "random-partition"], or_else=", an array or a callable")
         check_bounds(self.bounds)
@@ -255,9 +252,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 stacklevel=levels_to_user(),
             )
 
-    def _keep(self, rows: Rows, found: Found, unit: float, *, keeps_order: bool) -> None:
-        """The fitted attributes, in the units of X."""
-        solution = found.solution
+    def _keep(self, rows: Rows, best: Best, note: str, unit: float, *, keeps_order: bool) -> None:
+        """Set the fitted attributes, in the units of X."""
+        solution, certain = best.solution, ""
         centres = rows.measure.restore(solution.theta)
         if not keeps_order:
             heaviest_first = np.lexsort((*solution.theta.T[::-1], -cluster_weights(rows.data, solution.theta)))
@@ -265,7 +262,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         self.cluster_centers_ = centres.astype(rows.dtype)
         self.inertia_ = float(solution.objective * unit)
         self.n_iter_ = solution.n_iter
-        self.search_ = SearchReport(found.records, "SSE", "min", note=found.note).scaled(unit)
+        if self.n_clusters == 1:
+            certain = "One cluster has its best centre at the mean of the rows, so no better one exists."
+        elif not rows.is_stream and rows.measure.n_points <= self.n_clusters:
+            certain = "Every distinct row has a centre of its own, so no better solution exists."
+        self.search_ = SearchReport(best.records, "SSE", "min", note=note, certain=certain).scaled(unit)
         self.trace_ = solution.trace.scaled(unit)
 
     def _nearest(self, X: Any) -> NDArray[np.int32]:
@@ -379,9 +380,14 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         return -data.map_sum(visit) / scale**2
 
     def certify(
-        self, X: Any, *, sample_weight: Any = None, effort: Literal["fast", "default", "tight"] = "default"
+        self,
+        X: Any,
+        *,
+        sample_weight: Any = None,
+        effort: Literal["fast", "default", "tight"] = "default",
+        seconds: float | None = None,
     ) -> Certificate:
-        """How far these centres can be from the best possible ones on X: a proved bound.
+        """Prove how far these centres can be from the best possible ones on X.
 
         Parameters
         ----------
@@ -389,7 +395,10 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             Usually the rows of the fit.
         sample_weight : array-like of shape (n_samples,), optional
         effort : {"fast", "default", "tight"}, default="default"
-            How much work the bound may cost: about that of the fit, some times that, up to some seconds.
+            How much work the bound may cost: tenths of a second on small data, some times that, up to some seconds.
+        seconds : float, optional
+            Processor time that the bound may take at most, about, in place of `effort`; the bound is zero where that is
+            too little for any.
 
         Returns
         -------
@@ -411,7 +420,15 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         if isinstance(X, StoredRows) or sparse.issparse(X):
             raise TypeError("certify takes rows in memory as a dense array: take a part of them, or X.toarray()")
         weights = check_sample_weight(sample_weight, X.shape[0])
-        return certificate(X, weights, self.cluster_centers_, effort)
+        if seconds is None:
+            return certificate(X, weights, self.cluster_centers_, effort)
+        check_real("seconds", seconds, low=0)
+        affordable = effort_within(float(seconds), X.shape[0], X.shape[1], len(self.cluster_centers_))
+        if affordable is None:
+            objective = -self.score(X, sample_weight=weights)
+            return Certificate(0.0, objective, f"none within {seconds:.2g} seconds")
+        with threadpool_limits(limits=1, user_api="blas"):  # threads that wait for each other cost processor time
+            return certificate(X, weights, self.cluster_centers_, affordable)
 
     @property
     def _n_features_out(self) -> int:

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,54 +27,33 @@ from majorant.models.kmeans.family import KMeansFamily
 from majorant.search.record import SAME_OPTIMUM, StartRecord
 from majorant.solvers.nearest import assign
 from majorant.solvers.swap import SwapResult, swap_search
-from majorant.starts.restarts import Start, best_of
+from majorant.starts.restarts import Best, Start, best_of
 from majorant.starts.seeding import plus_plus, random_partition, random_rows
+
+if TYPE_CHECKING:
+    from majorant.models.kmeans.estimator import KMeans
 
 SEEDED = {"auto": "k-means++", "k-means++": "k-means++", "random": "random rows", "forgy": "random rows"}
 """Starts that are seeds, and what the search report calls them."""
 
 
 @dataclass(frozen=True)
-class Found:
-    """What a search found, in the units of the rows' measure.
-
-    Attributes
-    ----------
-    solution : Solution
-        The best start's.
-    records : tuple of StartRecord
-        Where every start ended.
-    note : str
-        What a reader of the search report must know.
-    """
-
-    solution: Solution[NDArray[Any]]
-    records: tuple[StartRecord, ...]
-    note: str = ""
-
-
-@dataclass(frozen=True)
 class Search:
-    """How `KMeans` searches; the attributes are its parameters, and the unit in which to report."""
+    """How a `KMeans` searches, and the unit in which it reports."""
 
-    n_clusters: int
-    init: Any
-    n_init: str | int
-    algorithm: str
-    effort: Literal["fast", "default", "best"]
-    bounds: BoundPolicy | None
-    max_iter: int
-    tol: float
-    verbose: int
+    model: KMeans
     unit: float
 
     @property
     def keeps_order(self) -> bool:
         """Whether the user gave centres, whose order is then kept."""
-        return not isinstance(self.init, str)
+        return not isinstance(self.model.init, str)
 
-    def find(self, rows: Rows, X: Any, random: np.random.RandomState) -> Found:
-        """The best of all starts; of rows that are streamed a sample has the starts, and the best goes on on all."""
+    def find(self, rows: Rows, X: Any, random: np.random.RandomState) -> tuple[Best, str]:
+        """Find the best of all starts, and what a reader must know of the search.
+
+        Rows that are streamed are sampled for the starts, and the best goes on on all.
+        """
         measure = rows.measure
         sample = Chunks(measure.points, weights=measure.weights) if rows.is_stream else rows.data
         if self._swaps(measure):
@@ -82,44 +61,44 @@ class Search:
         else:
             starts = self._starts(rows, X, random)
             solution, records = best_of(
-                starts, lambda start: self._descend(rows, sample, start), verbose=self.verbose, unit=self.unit
+                starts, lambda start: self._descend(rows, sample, start), verbose=self.model.verbose, unit=self.unit
             )
         if not rows.is_stream:
-            return Found(solution, records)
+            return Best(solution, records), ""
         solution = self._descend(rows, rows.data, Start("sample", theta=solution.theta))
         n, n_sampled = rows.data.n_units, len(measure.positions)
         note = f"Starts were made on {n_sampled} of {n} rows; the best went on on all." if n_sampled < n else ""
-        return Found(solution, records, note)
+        return Best(solution, records), note
 
     def _swaps(self, measure: Measure) -> bool:
         """Whether the swap search is meant: a start or bounds that the user chose are left to do their part."""
-        chosen = self.bounds is not None or not isinstance(self.init, str) or SEEDED.get(self.init) != "k-means++"
-        return self.algorithm == "swap" and not chosen and not sparse.issparse(measure.points)
+        model = self.model
+        by_seeds = isinstance(model.init, str) and SEEDED.get(model.init) == "k-means++"
+        is_free = model.algorithm == "swap" and model.bounds is None and by_seeds
+        return is_free and not sparse.issparse(measure.points)
 
-    def _by_swaps(
-        self, rows: Rows, data: Chunks, random: np.random.RandomState
-    ) -> tuple[Solution[NDArray[Any]], tuple[StartRecord, ...]]:
+    def _by_swaps(self, rows: Rows, data: Chunks, random: np.random.RandomState) -> Best:
         """The best of some swap searches; every descent of each is on record, those after perturbations too."""
-        n_init = 1 if self.n_init == "auto" else int(self.n_init)
+        n_init = 1 if self.model.n_init == "auto" else int(self.model.n_init)
         measure, records = rows.measure, list[StartRecord]()
         best: SwapResult | None = None
         for seed in random.randint(2**31, size=n_init).tolist():
             result = swap_search(
                 measure.points,
                 measure.weights,
-                self.n_clusters,
+                self.model.n_clusters,
                 seed=seed,
-                effort=self.effort,
-                max_passes=self.max_iter,
+                effort=self.model.effort,
+                max_passes=self.model.max_iter,
             )
             for record in ends_of(result):
                 state = "no swap helps" if record.converged else "cut short"
-                report_start(len(records) + 1, record.source, record.objective * self.unit, state, self.verbose)
+                report_start(len(records) + 1, record.source, record.objective * self.unit, state, self.model.verbose)
                 records.append(record)
             if best is None or result.objective < best.objective:
                 best = result
         assert best is not None
-        return self._after_swaps(rows, data, best), tuple(records)
+        return Best(self._after_swaps(rows, data, best), tuple(records))
 
     def _after_swaps(self, rows: Rows, data: Chunks, result: SwapResult) -> Solution[NDArray[Any]]:
         """The engine's solution from where the search ended, with every accepted step of the search before it.
@@ -130,7 +109,7 @@ class Search:
             {"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0}
             for f in (*(f for f in result.steps if f > result.objective), result.objective)
         ]
-        sizes = np.bincount(result.labels, minlength=self.n_clusters)
+        sizes = np.bincount(result.labels, minlength=self.model.n_clusters)
         if result.converged and sizes.all() and rows.dtype == np.float64 and not rows.is_stream:
             # The centres are the means of the points nearest to them: there is nothing left to descend.
             trace = Trace(rows_of_trace)
@@ -141,9 +120,9 @@ class Search:
 
     def _starts(self, rows: Rows, X: Any, random: np.random.RandomState) -> Iterator[Start]:
         """The starts, made one by one as they are asked for."""
-        measure, k = rows.measure, self.n_clusters
-        given = not isinstance(self.init, str) and not callable(self.init)
-        n_init = (1 if given else 10) if self.n_init == "auto" else int(self.n_init)
+        measure, k = rows.measure, self.model.n_clusters
+        given = not isinstance(self.model.init, str) and not callable(self.model.init)
+        n_init = (1 if given else 10) if self.model.n_init == "auto" else int(self.model.n_init)
         if given and n_init > 1:
             warnings.warn(
                 f"Explicit initial center position passed: performing only one init, not n_init={n_init} equal ones",
@@ -153,20 +132,20 @@ class Search:
             n_init = 1
         seeds = random.randint(2**31, size=n_init)
         if given:
-            yield Start("given centres", theta=self._given_centres(self.init, measure), seed=int(seeds[0]))
+            yield Start("given centres", theta=self._given_centres(self.model.init, measure), seed=int(seeds[0]))
             return
         for seed in seeds.tolist():
             draws = np.random.default_rng(seed)
-            if callable(self.init):
+            if callable(self.model.init):
                 if rows.is_stream:
                     raise TypeError("init cannot be a callable for rows that are streamed: give an array of centres")
-                centres = self.init(X, k, random_state=random)
+                centres = self.model.init(X, k, random_state=random)
                 yield Start("callable", theta=self._given_centres(centres, measure), seed=seed)
-            elif self.init == "random-partition":
+            elif self.model.init == "random-partition":
                 parts = random_partition(measure, k, draws)
                 yield Start("random partition", latent=_rows_of(parts), seed=seed)
             else:
-                source = SEEDED[str(self.init)]
+                source = SEEDED[str(self.model.init)]
                 seeding = plus_plus if source == "k-means++" else random_rows
                 yield Start(source, theta=seeding(measure, k, draws), seed=seed)
 
@@ -178,7 +157,7 @@ class Search:
             raise type(error)(f"init must be finite centres, shape (n_clusters, n_features): {reason}") from error
         for got, expected, of in zip(
             centres.shape,
-            (self.n_clusters, len(measure.origin)),
+            (self.model.n_clusters, len(measure.origin)),
             ("number of clusters", "number of features of the data"),
             strict=True,
         ):
@@ -199,18 +178,18 @@ class Search:
     def _descend(self, rows: Rows, data: Chunks, start: Start) -> Solution[NDArray[Any]]:
         """One start to its end. A bound policy keeps empty clusters where they are; a last descent moves them."""
         spread = rows.scatter
-        if start.theta is not None and not isinstance(self.init, str):  # digits that moments about far centres lose
+        if start.theta is not None and self.keeps_order:  # digits that moments about far centres lose
             spread += data.total_weight * float(np.max(np.sum(start.theta.astype(np.float64) ** 2, axis=1)))
         slack = 32 * float(np.finfo(rows.dtype).eps) * spread
-        tolerance = float(self.tol) * float(rows.variances.mean())
-        policy = self.bounds
+        tolerance = float(self.model.tol) * float(rows.variances.mean())
+        policy = self.model.bounds
         if data is not rows.data:
             policy = None  # it may speak of rows that are not in the sample
         elif policy is not None:  # a copy: a bias keeps what it prepared, and a policy may serve two fits at once
             policy = deepcopy(policy) if rows.is_stream else policy.renumbered(rows.measure.positions)
 
         def go(policy: BoundPolicy | None, theta: Any, latent: Any) -> Solution[NDArray[Any]]:
-            family = KMeansFamily(self.n_clusters, tolerance, slack, relocate=policy is None)
+            family = KMeansFamily(self.model.n_clusters, tolerance, slack, relocate=policy is None)
             last = deque([theta], maxlen=2)
             solution = minimize(
                 family,
@@ -218,14 +197,14 @@ class Search:
                 policy,
                 theta=theta,
                 latent=latent,
-                max_iter=self.max_iter,
+                max_iter=self.model.max_iter,
                 seed=start.seed,
                 callback=last.append,
             )
             if policy is not None or not solution.converged or family.still(*last):
                 return solution
             # It ended as no label changed: scikit-learn counts the iteration that finds this.
-            return replace(solution, n_iter=min(solution.n_iter + 1, self.max_iter))
+            return replace(solution, n_iter=min(solution.n_iter + 1, self.model.max_iter))
 
         solution = go(policy, start.theta, start.latent)
         if policy is not None and (cluster_weights(data, solution.theta) <= 0).any():

@@ -31,7 +31,6 @@ from majorant.data.chunks import Chunks
 from majorant.data.measure import square_unit
 from majorant.engine.trace import Trace
 from majorant.models.base import LatentVariableModel
-from majorant.models.kmeans.search import Found
 from majorant.models.prototypes.conditional import ConditionalLoss
 from majorant.models.prototypes.fitted import FittedPrototypes
 from majorant.models.prototypes.search import (
@@ -44,6 +43,7 @@ from majorant.models.prototypes.search import (
 from majorant.models.prototypes.summary import prototypes_summary
 from majorant.registry import ModelCard, register
 from majorant.search.record import SearchReport, StartRecord
+from majorant.starts.restarts import Best
 from majorant.summary import Summary
 
 ACCEPTED: dict[str, Any] = {"dtype": np.float64, "order": "C"}
@@ -276,7 +276,7 @@ class LatentPrototypeClassifier(
                 stacklevel=levels_to_user(),
             )
 
-    def _fitted_to_own(self, found: list[Found], unit: float) -> list[NDArray[np.float64]]:
+    def _fitted_to_own(self, found: list[Best], unit: float) -> list[NDArray[np.float64]]:
         """Poses of each class about its origin, as they were found, with objective, search and history."""
         records, trace, total = together(found)
         self.objective_ = total * unit
@@ -286,7 +286,7 @@ class LatentPrototypeClassifier(
         self.trace_ = trace.scaled(unit)
         return [f.solution.theta for f in found]
 
-    def _trained(self, rows: LabelledRows, found: list[Found], temperature: float) -> list[NDArray[np.float64]]:
+    def _trained(self, rows: LabelledRows, found: list[Best], temperature: float) -> list[NDArray[np.float64]]:
         """The same, trained from there on to tell the classes apart."""
         poses = [f.solution.theta for f in found]
         origins = np.array([part.measure.origin for part in rows.classes])

@@ -14,11 +14,12 @@ from majorant.data.measure import Measure, safe_scale
 from majorant.data.rows import Rows, rows_in_memory
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.trace import Trace
-from majorant.models.kmeans.search import Found, Search
+from majorant.models.kmeans import KMeans
+from majorant.models.kmeans.search import Search
 from majorant.models.prototypes.family import PoseFamily
 from majorant.search.record import StartRecord
 from majorant.solvers.nearest import squared_distances
-from majorant.starts.restarts import Start, best_of
+from majorant.starts.restarts import Best, Start, best_of
 from majorant.starts.seeding import plus_plus
 
 N_STARTS = 4
@@ -144,7 +145,7 @@ class PoseSearch:
     verbose: int
     unit: float
 
-    def find(self, rows: LabelledRows, random: np.random.RandomState) -> tuple[list[Found], float]:
+    def find(self, rows: LabelledRows, random: np.random.RandomState) -> tuple[list[Best], float]:
         """The best poses of every class, and the temperature in squared units of the rows."""
         hard = np.isinf(self.beta)
         found = [self._by_swaps(part, random, alone=hard) for part in rows.classes]
@@ -164,22 +165,17 @@ class PoseSearch:
         sizes = rows.scatter + rows.data.total_weight * family.surprise
         return replace(family, slack=32 * float(np.finfo(rows.dtype).eps) * sizes)
 
-    def _by_swaps(self, rows: Rows, random: np.random.RandomState, *, alone: bool) -> Found:
+    def _by_swaps(self, rows: Rows, random: np.random.RandomState, *, alone: bool) -> Best:
         """The best poses at zero temperature, which are all (`alone`), or where EM begins."""
-        return Search(
-            n_clusters=min(self.n_poses, rows.measure.n_points),
-            init="auto",
+        k_means = KMeans(
+            min(self.n_poses, rows.measure.n_points),
             n_init=self.n_init if alone else 1,
-            algorithm="swap",
-            effort="default",
-            bounds=None,
             max_iter=self.max_iter,
-            tol=1e-4,
             verbose=self.verbose if alone else 0,
-            unit=self.unit,
-        ).find(rows, None, random)
+        )
+        return Search(k_means, self.unit).find(rows, None, random)[0]
 
-    def _by_em(self, rows: Rows, swaps: Found, temperature: float, random: np.random.RandomState) -> Found:
+    def _by_em(self, rows: Rows, swaps: Best, temperature: float, random: np.random.RandomState) -> Best:
         family = self.family(rows, temperature)
         starts = [Start("swap search", theta=swaps.solution.theta)]
         n_init = N_STARTS if self.n_init == "auto" else int(self.n_init)
@@ -190,7 +186,7 @@ class PoseSearch:
         def descend(start: Start) -> Solution[NDArray[Any]]:
             return minimize(family, rows.data, theta=start.theta, tol=self.tol, max_iter=self.max_iter)
 
-        return Found(*best_of(starts, descend, verbose=self.verbose, unit=self.unit))
+        return best_of(starts, descend, verbose=self.verbose, unit=self.unit)
 
 
 def _hot(rows: Rows) -> float:
@@ -206,7 +202,7 @@ def in_order(family: PoseFamily, rows: Rows, poses: NDArray[np.float64]) -> tupl
     return poses[order], weights[order] / rows.data.total_weight
 
 
-def together(found: list[Found]) -> tuple[tuple[StartRecord, ...], Trace, float]:
+def together(found: list[Best]) -> tuple[tuple[StartRecord, ...], Trace, float]:
     """Starts, history and objective of all classes, which do not know each other.
 
     A start is one of a class, beside every other class at its best; an iteration is one of every class that has not

@@ -146,7 +146,7 @@ def fit_attributes(contest: RegressionContest, found: Found[Theta], trace: Trace
             {"log_likelihood": height(run.objective), **parameters_in_units(units, ordered(run.theta))}
             for run in found.optima
         ],
-        "search_": SearchReport(records, "log-likelihood", "max", note=note),
+        "search_": SearchReport(records, "log-likelihood", "max", note=note, raced=found.raced),
         "trace_": trace.shifted(-units.constant * share).scaled(units.unit),
         **scores(units, mixture, theta, contest.trim),
     }

@@ -57,10 +57,21 @@ def luck(search: SearchReport) -> str:
 
 
 def _of_one(search: SearchReport) -> str:
-    """What is known where one start was made: nothing, unless a bound says how much better any other could end."""
+    """What is known where one start was followed: nothing, unless a proof or a bound says what others could reach."""
+    if search.certain:
+        return "no other can end better"
+    if search.proved_bound is None and search.raced_in_words:
+        return "raise n_init to see whether it comes back"
     if search.proved_bound is None:
         return "nothing can be said about luck"
     return "no other can end beyond the proved bound"
+
+
+def _only_one(search: SearchReport) -> str:
+    """That one start was followed to its end, and how many raced for it, as a clause."""
+    if not search.raced_in_words:
+        return "Only one start was followed to its end"
+    return f"Only the leader of {descents(sum(search.raced), search.raced[1])} was followed to its end"
 
 
 def descents(n: int, n_perturbations: int) -> str:
@@ -81,7 +92,7 @@ def headline(search: SearchReport) -> str:
     """One sentence on how many starts reached the best optimum."""
     n, hits = search.n_starts, search.n_hits
     if n == 1:
-        return f"Only one start was followed to its end; {_of_one(search)}."
+        return f"{_only_one(search)}; {_of_one(search)}."
     if search.n_perturbations:
         reached = of_perturbations(search)
         return f"{reached}." if search.n_distinct == 1 else f"{reached}; {luck(search)}."
@@ -96,7 +107,7 @@ def agreement(search: SearchReport) -> str:
     """The same for the lede: a clause with its emphasis in <strong>."""
     n, hits = search.n_starts, search.n_hits
     if n == 1:
-        return f"<strong>Only one start was followed to its end</strong>; {_of_one(search)}."
+        return f"<strong>{_only_one(search)}</strong>; {_of_one(search)}."
     if search.n_perturbations and search.n_distinct == 1:
         return f"<strong>{of_perturbations(search)}</strong>."
     if search.n_perturbations:
@@ -128,6 +139,7 @@ def notes(search: SearchReport, objective: float, dots_for: int, why_certain: st
         *_optima(search),
         f"{CONCLUSION}{why_certain[:1].lower()}{why_certain[1:]}" if why_certain else _conclusion(search),
         *_after_the_starts(search, objective),
+        *([f'<span class="quiet">Proved bound: {escaped(search.why_no_bound)}</span>'] if search.why_no_bound else []),
         *([f'<span class="quiet">{escaped(capital(search.note.rstrip(".")))}.</span>'] if search.note else []),
     ]
 
@@ -190,7 +202,7 @@ def _conclusion(search: SearchReport) -> str:
     n, rate = search.n_starts, hit_rate(search)
     if n == 1:
         return (
-            f"{CONCLUSION}nothing yet. "
+            f"{CONCLUSION}{'little' if search.raced_in_words else 'nothing'} yet. "
             "More starts would show whether this optimum is reached again or a better one is found."
         )
     if search.n_perturbations:

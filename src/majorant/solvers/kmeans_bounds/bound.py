@@ -18,6 +18,7 @@ from majorant.solvers.kmeans_bounds.problem import EPSILON, BoundProblem, make_p
 Effort = Literal["quick", "fast", "default", "tight"]
 
 LARGEST = 1e152
+LOOKS_A_SECOND = 1e8
 MOST_COLUMNS_TO_SPLIT = 12
 FEW_CLUSTERS = 4
 
@@ -36,6 +37,11 @@ class _Plan:
     """Whether sums over columns and over blocks of points are tried."""
     few_clusters: float = 0.0
     """More work for up to `FEW_CLUSTERS`, where a proof is seldom far."""
+
+    def allowed(self, n: int, k: int) -> float:
+        """Work for so many points and centres."""
+        more = self.few_clusters if k <= FEW_CLUSTERS else 0.0
+        return self.fixed + self.for_each_distance * n * k + more
 
 
 _PLANS: dict[str, _Plan] = {
@@ -131,12 +137,24 @@ def kmeans_lower_bound(
         found = (problem.scatter * (1 - 4 * (len(x) + 8) * EPSILON) - problem.coordinate_error) * problem.unit
         return LowerBound(max(found, 0.0), "exact: one centre")
     plan = _PLANS[effort]
-    allowed = plan.fixed + plan.for_each_distance * len(x) * len(c)
-    if len(c) <= FEW_CLUSTERS:
-        allowed += plan.few_clusters
-    if budget is not None:
-        allowed = float(budget)
+    allowed = plan.allowed(len(x), len(c)) if budget is None else float(budget)
     return _best_of(problem, Work(allowed), plan)
+
+
+def effort_within(seconds: float, n: int, d: int, k: int) -> Effort | None:
+    """Choose the greatest effort, up to "default", whose work is done within some seconds of processor time, about.
+
+    Returns
+    -------
+    {"quick", "fast", "default"} or None
+        None where none is.
+    """
+    reading = 3e-3 + 1e-7 * n * d  # sorting the rows and bringing them to standard units
+    efforts: tuple[Effort, ...] = ("default", "fast", "quick")
+    for effort in efforts:
+        if reading + 1.5 * _PLANS[effort].allowed(n, k) / LOOKS_A_SECOND <= seconds:
+            return effort
+    return None
 
 
 def _best_of(problem: BoundProblem, work: Work, plan: _Plan) -> LowerBound:
