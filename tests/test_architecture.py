@@ -144,9 +144,76 @@ SOURCES = [
 ]
 
 
+LONGEST = {
+    "models/harmonium/fit.py": 581,
+    "models/harmonium/supervised.py": 566,
+    "models/discriminative_latent_classes/estimator.py": 574,
+}
+"""Files that are still to be cut."""
+
+
 def test_no_file_of_the_source_is_too_long() -> None:
-    lines = {p: len(p.read_text(encoding="utf-8").splitlines()) for p in SOURCES if p.is_relative_to(ROOT / "src")}
-    assert not {str(path.relative_to(ROOT)): n for path, n in lines.items() if n > 600}
+    lines = {
+        str(path.relative_to(ROOT / "src").as_posix()).removeprefix("majorant/"): len(
+            path.read_text(encoding="utf-8").splitlines()
+        )
+        for path in SOURCES
+        if path.is_relative_to(ROOT / "src")
+    }
+    assert not {path: n for path, n in lines.items() if n > LONGEST.get(path, 500)}
+
+
+PASSES = {
+    *("map_sum", "tight_pass", "step", "extrapolated", "squared_extrapolation"),
+    *("gauss_em", "gauss_step", "regression_em", "regression_step", "regression_pass"),
+}
+"""Functions that pass over the data, take a step of EM or extrapolate some."""
+OWN_ITERATIONS = {
+    "discriminative_clustering/em.py",
+    "gaussian_mixture/descent.py",
+    "gaussian_mixture/missing.py",
+    "gaussian_mixture/missing_em.py",
+    "regression_mixture/single_model.py",
+}
+"""Files of models with loops over passes that are still to be moved to the engine; none is added here."""
+
+
+def called(node: ast.AST) -> set[str]:
+    """Names of the functions that are called in a piece of code, or are given to those that are."""
+    calls = [n for n in ast.walk(node) if isinstance(n, ast.Call)]
+    used = [f for n in calls for f in (n.func, *n.args)]
+    names = {f.id for f in used if isinstance(f, ast.Name)}
+    return names | {f.attr for f in used if isinstance(f, ast.Attribute)}
+
+
+def iterations(tree: ast.Module) -> list[int]:
+    """Lines of loops that pass over the data in every turn, be it by functions of the same file."""
+    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    passing, size = set(PASSES), 0
+    while len(passing) > size:
+        size = len(passing)
+        passing |= {f.name for f in functions if called(f) & passing}
+    loops = [n for n in ast.walk(tree) if isinstance(n, (ast.For, ast.While))]
+    return [loop.lineno for loop in loops if called(ast.Module(loop.body, [])) & passing]
+
+
+def test_models_have_no_iteration_of_their_own() -> None:
+    """EM is iterated in the engine; harmoniums, which are fitted by L-BFGS, are the second engine."""
+    models = {str(p.relative_to(PACKAGE / "models").as_posix()): p for p in (PACKAGE / "models").rglob("*.py")}
+    found = {
+        name: lines
+        for name, path in models.items()
+        if not name.startswith("harmonium/") and (lines := iterations(ast.parse(path.read_text(encoding="utf-8"))))
+    }
+    assert not {name: lines for name, lines in found.items() if name not in OWN_ITERATIONS}
+    moved = OWN_ITERATIONS & set(models) - set(found)
+    assert not moved, "take them off the list"
+
+
+def test_the_check_of_iterations_sees_them() -> None:
+    own = "def sweep(data):\n    return data.map_sum(visit)\n\nfor _ in range(9):\n    theta = solve(sweep(data))\n"
+    assert iterations(ast.parse(own)) == [4]
+    assert iterations(ast.parse("s = data.map_sum(visit)\nfor k in range(3):\n    theta.append(s[k])\n")) == []
 
 
 COPY = 10

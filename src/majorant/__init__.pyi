@@ -4,7 +4,7 @@ from majorant import energy as energy
 from majorant import metrics as metrics
 from majorant import plot as plot
 from majorant.data import Chunks as Chunks
-from majorant.data.storage import open_rows as open_rows
+from majorant.data.opening import open_rows as open_rows
 from majorant.engine import Balance as Balance
 from majorant.engine import Biased as Biased
 from majorant.engine import BoundError as BoundError
@@ -40,8 +40,8 @@ from majorant.persistence import load as load
 from majorant.persistence.checkpoint import checkpoint as checkpoint
 from majorant.results.likelihood_ratio import LikelihoodRatioTest as LikelihoodRatioTest
 from majorant.results.likelihood_ratio import likelihood_ratio_test as likelihood_ratio_test
+from majorant.results.select import select as select
 from majorant.results.selection import Selection as Selection
-from majorant.results.selection import select as select
 from majorant.results.stability import Stability as Stability
 from majorant.results.stability import stability as stability
 from majorant.search import SearchReport as SearchReport

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from majorant.data.opening import open_rows
 from majorant.data.rows import Rows, rows_in_memory, rows_streamed, unobserved_message
-from majorant.data.storage import open_rows, stored_rows
+from majorant.data.storage import stored_rows
 
 
 def streamed(x: NDArray[Any], folder: Path, weights: NDArray[np.float64] | None = None, **options: Any) -> Rows:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 import majorant as mj
 from majorant.data import Block, Chunks
-from majorant.data.storage import NpyRows, StoredRows, mapped, open_rows, stored_rows
+from majorant.data.opening import open_rows
+from majorant.data.storage import NpyRows, StoredRows, mapped, stored_rows
 from majorant.engine import GibbsLimit, minimize
 
 from ..engine.families import k_means

@@ -35,7 +35,8 @@ from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import columns_of, read_views, view_matrix
 from majorant.formulas import Formula
 from majorant.registry import ModelCard
-from majorant.results.selection import CRITERIA, Selection, criterion_of, has_criterion, models_with, select
+from majorant.results.select import criterion_of, has_criterion, models_with, select
+from majorant.results.selection import CRITERIA, Selection
 from majorant.summary import Summary, counted
 
 _MOST_CERTIFIED = 200_000

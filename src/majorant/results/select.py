@@ -1,0 +1,282 @@
+"""How many parts, and of which form? Fit several sizes and settings, and compare them by an information criterion."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import threading
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import product
+from numbers import Integral
+from typing import Any
+
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from majorant._validation import check_choice, check_integer
+from majorant.registry import ESTIMATORS, ModelCard, card_of, discover
+from majorant.results.selection import CRITERIA, UNDETERMINED, UNFITTED, Candidate, Selection
+
+
+def select(
+    est: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    n_components: int | Iterable[int] = range(1, 7),
+    criterion: str = "bic",
+    sample_weight: Any = None,
+    formula: str | None = None,
+    fit_params: Mapping[str, Any] | None = None,
+    n_jobs: int | None = None,
+    **grid: Any,
+) -> Selection:
+    r"""Fit an estimator in several sizes and settings, and choose by an information criterion.
+
+    With :math:`L` the maximised log-likelihood, :math:`p` the number of free parameters, :math:`n` the number of rows
+    and :math:`r_{ik}` the responsibilities,
+
+    .. math:: \text{AIC} = -2 L + 2 p, \quad \text{BIC} = -2 L + p \log n, \quad
+       \text{ICL} = \text{BIC} - 2 \sum_{ik} r_{ik} \log r_{ik},
+
+    as the estimator's own methods compute them. Lower is better, as in scikit-learn (mclust's BIC has the opposite
+    sign). A fit whose likelihood is set by a floor (``regular_`` is False) is never chosen, whatever its criterion.
+    Differences below 2 hardly tell two candidates apart [1]_; such candidates are named.
+
+    Parameters
+    ----------
+    est : estimator
+        One of majorant's models that has the criterion. It is left as it is; every fit is that of a clone.
+    X : array-like of shape (n_rows, n_features), data frame, or Chunks
+    y : array-like of shape (n_rows,), optional
+        Where the model takes a target.
+    n_components : int or iterable of int, default=range(1, 7)
+        Numbers of parts to try, whatever the model's own parameter for it is called.
+    criterion : {"bic", "aic", "icl"}, default="bic"
+        BIC to describe a density, ICL to find groups that lie apart, AIC to predict.
+    sample_weight : array-like of shape (n_rows,), optional
+        Passed to ``fit`` and to the criterion.
+    formula : str, optional
+        Fit by ``fit_formula(formula, X)``, for models that have it: X is then a data frame, and y is left out.
+    fit_params : mapping, optional
+        Further arguments of ``fit`` or ``fit_formula``.
+    n_jobs : int, optional
+        Fits that run at a time, in threads; -1 for all processors. It does not change the result.
+    **grid
+        Other parameters to vary, each with a list of values: ``covariance_type=["full", "tied"]``. All combinations
+        are fitted.
+
+    Returns
+    -------
+    Selection
+        ``best_estimator_``, ``best``, ``candidates``, ``near``; a page by ``str()`` or in a notebook; ``to_frame()``.
+
+    Raises
+    ------
+    TypeError
+        If `est` is none of majorant's models or has no such criterion.
+    ValueError
+        If a parameter is unknown or wrong, or a setting can be fitted in no size.
+
+    References
+    ----------
+    .. [1] R. E. Kass, A. E. Raftery, "Bayes factors", Journal of the American Statistical Association 90, 1995.
+    .. [2] C. Biernacki, G. Celeux, G. Govaert, "Assessing a mixture model for clustering with the integrated completed
+       likelihood", IEEE Transactions on Pattern Analysis and Machine Intelligence 22, 2000.
+
+    Examples
+    --------
+    >>> import majorant as mj
+    >>> from sklearn.datasets import load_iris
+    >>> model = mj.GaussianMixture(random_state=0)
+    >>> found = mj.select(model, load_iris().data, n_components=[1, 2, 3], covariance_type=["full", "tied"])
+    >>> found.sentence
+    'BIC prefers 2 components, full; the next, 3 components, full, is 6.8 worse.'
+    >>> found.best_estimator_.n_components
+    2
+    """
+    card = card_of(est)
+    check_choice("criterion", criterion, CRITERIA)
+    if not has_criterion(type(est), criterion):
+        raise _without_criterion(est, criterion)
+    assert card.size_parameter is not None  # what has a likelihood has parts
+    sizes = _sizes(n_components)
+    settings = _settings(est, card, grid)
+    plan = [(size, setting) for setting in settings for size in sizes]
+    arguments = dict(fit_params or {})
+    if sample_weight is not None:
+        arguments["sample_weight" if formula is None else "weights"] = sample_weight
+    if formula is not None:
+        _check_formula(est, y)
+        arguments["formula"] = formula
+
+    def fit(size: int, setting: Mapping[str, Any]) -> tuple[Candidate, Any]:
+        return _fitted(est, card, size, setting, X, y, arguments, criterion, warned)
+
+    with _warnings_by_thread() as warned:
+        fits = Parallel(n_jobs=n_jobs, prefer="threads")(delayed(fit)(*planned) for planned in plan)
+    candidates, estimators = zip(*fits, strict=True)
+    _refuse_unfittable(settings, candidates)
+    return Selection(candidates, criterion, card.title, card.part, card.size_parameter, card.objective_name, estimators)
+
+
+def has_criterion(cls: type[Any], criterion: str) -> bool:
+    """Whether a model has a criterion: as a method, or as an attribute of the fit, where it has a likelihood."""
+    return hasattr(cls, criterion) or card_of(cls).objective_name == "log-likelihood"
+
+
+def models_with(criterion: str) -> list[str]:
+    """List the registered models that have a criterion, by name."""
+    discover()
+    return sorted(name for name, known in ESTIMATORS.items() if has_criterion(known, criterion))
+
+
+def _without_criterion(est: Any, criterion: str) -> TypeError:
+    able = ", ".join(ESTIMATORS[name].__name__ for name in models_with(criterion))
+    return TypeError(
+        f"{type(est).__name__} has no {criterion.upper()}: a criterion compares models that have a likelihood"
+        f"{f'; models that do: {able}' if able else ''}"
+    )
+
+
+def _check_formula(est: Any, y: Any) -> None:
+    if not hasattr(est, "fit_formula"):
+        raise TypeError(f"{type(est).__name__} is not fitted with formulas: give X, and y where it takes one")
+    if y is not None:
+        raise TypeError("a formula names the response: leave y out")
+
+
+def _sizes(n_components: int | Iterable[int]) -> list[int]:
+    given: Any = [n_components] if isinstance(n_components, Integral) else n_components
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise TypeError(f"n_components must be whole numbers such as range(1, 7); got {n_components!r}")
+    sizes = list(dict.fromkeys(check_integer("n_components", size, low=1) for size in given))
+    if not sizes:
+        raise ValueError("n_components holds no number: give at least one, such as range(1, 7)")
+    return sizes
+
+
+def _settings(est: Any, card: ModelCard, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """All combinations of the values; a parameter that is None keeps the estimator's own value."""
+    known = est.get_params(deep=False)
+    lists: dict[str, Sequence[Any]] = {}
+    for name, values in grid.items():
+        if name == card.size_parameter:
+            raise ValueError(f"give the numbers of {card.part}s as n_components, whatever the model calls them")
+        if name not in known:
+            raise ValueError(f"{type(est).__name__} has no parameter {name!r}; it has {', '.join(sorted(known))}")
+        if values is None:
+            continue
+        listed = [values] if isinstance(values, str) or not isinstance(values, Iterable) else list(values)
+        if not listed:
+            raise ValueError(f"{name} holds no value: give a list of at least one")
+        lists[name] = listed
+    return [dict(zip(lists, combination, strict=True)) for combination in product(*lists.values())]
+
+
+def _fitted(
+    est: Any,
+    card: ModelCard,
+    size: int,
+    setting: Mapping[str, Any],
+    X: Any,
+    y: Any,
+    arguments: Mapping[str, Any],
+    criterion: str,
+    warned: _Warned,
+) -> tuple[Candidate, Any]:
+    fitted = card.with_size(clone(est), size).set_params(**setting)
+    warned.begin()
+    try:
+        if "formula" in arguments:
+            fitted.fit_formula(data=X, **arguments)
+        else:
+            fitted.fit(X, y, **arguments)
+        value = criterion_of(fitted, criterion, X, y, arguments)
+    except ValueError as error:
+        reason = f"{UNFITTED}: {' '.join(str(error).split())}"
+        return Candidate(size, setting, excluded=reason, warnings=warned.end()), None
+    regular = bool(getattr(fitted, "regular_", True))
+    excluded = "" if math.isfinite(value) else "its criterion is no finite number"
+    search = fitted.search_
+    candidate = Candidate(
+        size,
+        setting,
+        value,
+        float(getattr(fitted, card.objective_attribute)),
+        _n_parameters(fitted),
+        search.n_starts,
+        search.n_hits if search.n_starts else 0,
+        regular,
+        bool(getattr(fitted, "converged_", True)),
+        excluded if regular else f"degenerate: {getattr(fitted, 'degeneracy_', '') or UNDETERMINED}",
+        warned.end(),
+    )
+    return candidate, fitted
+
+
+def criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping[str, Any]) -> float:
+    """What the fitted estimator says: an attribute of the fit, or a method that takes the rows.
+
+    Raises
+    ------
+    TypeError
+        If it has no such criterion, or none for weighted rows.
+    """
+    if hasattr(fitted, f"{criterion}_"):
+        return float(getattr(fitted, f"{criterion}_"))
+    method = getattr(fitted, criterion, None)
+    if method is None:
+        raise _without_criterion(fitted, criterion)
+    takes = inspect.signature(method).parameters
+    given = {name: value for name, value in {"y": y, **arguments}.items() if value is not None and name in takes}
+    if "sample_weight" in arguments and "sample_weight" not in given:
+        raise TypeError(f"{type(fitted).__name__}.{criterion} takes no sample_weight: fit without weights")
+    return float(method(X, **given))
+
+
+def _n_parameters(fitted: Any) -> int | None:
+    for name in ("n_parameters_", "_n_parameters"):
+        value = getattr(fitted, name, None)
+        if value is not None:
+            return int(value() if callable(value) else value)
+    return None
+
+
+def _refuse_unfittable(settings: Sequence[Mapping[str, Any]], candidates: Sequence[Candidate]) -> None:
+    """A size may be too large for the data; a setting that no size can be fitted with is a mistake."""
+    for setting in settings:
+        own = [c for c in candidates if c.setting == setting]
+        if all(c.excluded.startswith(UNFITTED) for c in own):
+            raise ValueError(own[0].excluded.removeprefix(f"{UNFITTED}: "))
+
+
+class _Warned:
+    """Warnings of each thread apart: `warnings.catch_warnings` would mix those of fits that run at a time."""
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def begin(self) -> None:
+        self._local.found = []
+
+    def add(self, message: Warning | str) -> None:
+        getattr(self._local, "found", []).append(" ".join(str(message).split()))
+
+    def end(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(self._local.found))
+
+
+@contextmanager
+def _warnings_by_thread() -> Iterator[_Warned]:
+    warned = _Warned()
+
+    def show(message: Warning | str, *rest: Any, **more: Any) -> None:
+        warned.add(message)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        yield warned
