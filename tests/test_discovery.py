@@ -155,9 +155,7 @@ def test_it_is_saved(run: tuple[Path, str], model: Any, tmp_path: Path) -> None:
     assert mj.load(run[0] / "out" / "model.majorant").n_components == 2
 
 
-def test_its_fits_are_gone_on_with_from_a_checkpoint(
-    model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_its_fits_are_resumed_from_a_checkpoint(model: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     plain = model.fit(X).heads_
     with mj.checkpoint(tmp_path / "fit", every=1):
         np.testing.assert_array_equal(model.fit(X).heads_, plain)

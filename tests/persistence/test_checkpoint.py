@@ -103,7 +103,7 @@ def test_an_interrupted_fit_has_kept_what_it_did(tmp_path: Path) -> None:
 
 
 def test_several_fits_in_one_block(tmp_path: Path) -> None:
-    """Each is gone on with from its own place in the file."""
+    """Each is resumed from its own place in the file."""
     passes = 0
 
     def counting() -> Iterator[Any]:
@@ -195,14 +195,14 @@ class TestRefusals:
         meta = json.loads(text.replace('{"value": "Mixture"', f'{{"value": {json.dumps(other)}'))
         with (tmp_path / "fit").open("wb") as stream:
             write_archive(stream, meta, arrays)
-        with pytest.raises(SavedModelError, match="is not a checkpoint that can be gone on from"):
+        with pytest.raises(SavedModelError, match="is not a checkpoint from which a fit can be resumed"):
             mj.checkpoint(tmp_path / "fit").__enter__()
 
     def test_a_class_of_parameters_that_went(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         with mj.checkpoint(tmp_path / "fit"):
             FITS["gaussian"](X)
         monkeypatch.delitem(registry.VALUES, "Mixture")
-        with pytest.raises(SavedModelError, match="is not a checkpoint that can be gone on from"):
+        with pytest.raises(SavedModelError, match="is not a checkpoint from which a fit can be resumed"):
             mj.checkpoint(tmp_path / "fit").__enter__()
 
     def test_a_saved_model_is_none_either(self, tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_views_of_columns_under_a_checkpoint(tmp_path: Path) -> None:
 @pytest.mark.parametrize("function", [len, lambda x: x, np.linalg.norm, partial(max, 1)])
 def test_a_function_as_parameter_is_refused_by_name(function: Any, tmp_path: Path) -> None:
     name = getattr(function, "__qualname__", "partial")
-    with pytest.raises(ValueError, match=f"the function {re.escape(name)} cannot be told"):
+    with pytest.raises(ValueError, match=f"the function {re.escape(name)} cannot be distinguished"):
         enter_with(tmp_path, [function])
 
 

@@ -50,7 +50,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _asked_about(arguments: Sequence[str]) -> str | None:
-    """The model in ``fit MODEL --help``; the parser shows help before it looks at any argument."""
+    """Return the model in ``fit MODEL --help``; the parser shows help before it looks at any argument."""
     return _model_of(arguments) if {"--help", "-h"} & set(arguments) else None
 
 
@@ -61,7 +61,7 @@ def _model_of(arguments: Sequence[str]) -> str | None:
 
 
 def _told(error: Exception, arguments: Sequence[str]) -> CommandError:
-    """The parser's complaint in our manner."""
+    """Return the parser's complaint in our manner."""
     message = str(getattr(error, "format_message", error.__str__)())
     option, near = getattr(error, "option_name", None), getattr(error, "possibilities", None)
     if option is not None and message.startswith("No such option"):  # its punctuation is another in every version

@@ -18,7 +18,7 @@ MOST_PROBABILITIES = 50
 def assigned(
     estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_new: bool, bags: NDArray[Any] | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Columns by name: the row, its part counted from 1, and what the model says of how well it fits.
+    """Return columns by name: the row, its part counted from 1, and what the model says of how well it fits.
 
     Where rows are regions of samples there is one line a sample instead, see `by_bag`.
 
@@ -58,7 +58,7 @@ def assigned(
 
 
 def _by_probability(part: str, probabilities: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """The most probable part, its probability, how unsure that is, and the probability of every part."""
+    """Return the most probable part, its probability, how unsure that is, and the probability of every part."""
     best = probabilities.max(axis=1)
     columns = {part: probabilities.argmax(axis=1).astype(np.int64) + 1, "probability": best, "uncertainty": 1.0 - best}
     if probabilities.shape[1] <= MOST_PROBABILITIES:
@@ -67,7 +67,7 @@ def _by_probability(part: str, probabilities: NDArray[Any]) -> dict[str, NDArray
 
 
 def _by_line(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
-    """The mean of the mixture, and what every part predicts; which of them a row follows only its target tells."""
+    """Return the mean of the mixture and what every part predicts; a new row's part is unknown without y."""
     lines = np.asarray(estimator.predict_components(frame))
     columns: dict[str, NDArray[Any]] = {"prediction": np.asarray(estimator.predict(frame))}
     if lines.shape[1] <= MOST_PROBABILITIES:
@@ -76,7 +76,7 @@ def _by_line(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArra
 
 
 def _by_class(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
-    """The class of each row, its probability, its part if the model has parts, and the probability of every class."""
+    """Return the class of each row, its probability, its part if any, and the probability of every class."""
     found = estimator.predict(frame)
     columns: dict[str, NDArray[Any]] = {"prediction": found}
     probabilities = np.asarray(estimator.predict_proba(frame)) if hasattr(estimator, "predict_proba") else None
@@ -94,11 +94,11 @@ def _by_class(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArr
 
 
 def _latents(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
-    """The representation of each row."""
+    """Return the representation of each row."""
     latents = np.asarray(estimator.transform(frame))
     return {f"{part}_{k + 1}": latents[:, k] for k in range(latents.shape[1])}
 
 
 def _written(label: Any) -> str:
-    """A label as tables write it."""
+    """Return a label as tables write it."""
     return str(label).lower() if isinstance(label, bool | np.bool_) else str(label)

@@ -46,7 +46,7 @@ class Side:
 
     @classmethod
     def read(cls, folder: Path) -> Side:
-        """The run in a folder."""
+        """Return the run in a folder."""
         estimator, recipe = read_run(folder)
         try:
             found = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))["criteria"]
@@ -93,7 +93,7 @@ class Side:
         return found
 
     def labels(self) -> pl.DataFrame | None:
-        """The part or class of each row of its table, or of each bag; None where rows are in none."""
+        """Return the part or class of each row of its table, or of each bag; None where there are no parts."""
         card = card_of(self.estimator)
         path = self.folder / ASSIGNMENTS
         if not path.is_file():
@@ -108,7 +108,7 @@ class Side:
 
 
 def compared(first: Path, second: Path) -> str:
-    """What the terminal shows of two runs."""
+    """Say what the terminal shows of two runs."""
     sides = (Side.read(first), Side.read(second))
     lines = [*labelled("First", str(first)), *labelled("Second", str(second)), "", *_table(*sides).to_lines(), ""]
     same = sides[0].data == sides[1].data
@@ -126,7 +126,7 @@ def compared(first: Path, second: Path) -> str:
 
 
 def _table(first: Side, second: Side) -> Table:
-    """One row a fact, one column a run."""
+    """Return one row a fact, one column a run."""
     facts: dict[str, list[str]] = {}
     for place, side in enumerate((first, second)):
         for name, value in _facts(side).items():
@@ -166,7 +166,7 @@ def _on_data(first: Side, second: Side) -> str:
 
 
 def _differences(first: Side, second: Side) -> str:
-    """Why two objectives on the same data cannot be compared; empty where they can."""
+    """Say why two objectives on the same data cannot be compared; empty where they can."""
     one, other = first.objective_is_of, second.objective_is_of
     if one["model"] != other["model"]:
         return "Their objectives are of different models: they cannot be compared."
@@ -203,7 +203,7 @@ def _on_criteria(first: Side, second: Side) -> list[str]:
 
 
 def _agreement(first: Side, second: Side) -> MatchedLabels | str:
-    """How the rows of both agree, or why that cannot be told."""
+    """Say how the rows of both agree, or why that is unknown."""
     if first.recipe.checksum != second.recipe.checksum:
         return ""
     one, other = first.labels(), second.labels()
@@ -228,7 +228,7 @@ def _on_rows(found: MatchedLabels) -> str:
 
 
 def _confusion(found: MatchedLabels, first: Side, second: Side) -> list[str]:
-    """Rows in each pair of parts; partners on the diagonal."""
+    """Return rows in each pair of parts; partners on the diagonal."""
     part = "class" if is_classifier(first.estimator) else card_of(first.estimator).part
     columns = [Column(f"first: {part}", min_width=8)]
     columns += [Column(f"second: {name}") for name in found.second[:MOST_PARTS]]

@@ -12,12 +12,12 @@ import typer
 
 
 def model_names(incomplete: str) -> list[str]:
-    """Names of models that begin so."""
+    """List the names of models that begin so."""
     return sorted(name for name in parameters_by_model() if name.startswith(incomplete))
 
 
 def parameter_settings(ctx: typer.Context, incomplete: str) -> list[str]:
-    """What ``--set`` takes of the model that stands before it, each with its default: ``tol=0.0001`` and the like."""
+    """List settings that ``--set`` takes for the model before it, with defaults: ``tol=0.0001`` and so on."""
     known = parameters_by_model()
     # the parser gives up where an option has no value yet, and leaves what it read so far
     model = next((word for word in (ctx.params.get("model"), *ctx.args) if word in known), "")
@@ -25,7 +25,7 @@ def parameter_settings(ctx: typer.Context, incomplete: str) -> list[str]:
 
 
 def parameters_by_model() -> dict[str, dict[str, str]]:
-    """The parameters of each registered model and their defaults, from the text of its class.
+    """Return the parameters of each registered model and their defaults, from the text of its class.
 
     Importing them all takes two seconds, which nobody waits for a key.
     """
@@ -64,7 +64,7 @@ def _parameters(cls: ast.ClassDef, texts: Sequence[str]) -> dict[str, str]:
 
 
 def _bases(cls: ast.ClassDef, texts: Sequence[str]) -> Iterator[ast.ClassDef]:
-    """Classes of these texts from which one is derived."""
+    """Return classes of these texts from which one is derived."""
     for name in map(ast.unparse, cls.bases):
         for text in texts:
             if f"class {name}(" in text:

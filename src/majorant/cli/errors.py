@@ -25,7 +25,7 @@ class CommandError(Exception):
         self.sentences = sentences
 
     def text(self) -> str:
-        """What standard error shows."""
+        """Say what standard error shows."""
         lines: list[str] = []
         for sentence in self.sentences:
             lines += wrapped(sentence, WIDTH, " " * len(_PREFIX) if lines else _PREFIX, " " * len(_PREFIX))
@@ -37,12 +37,12 @@ class NoRowsLeftError(CommandError):
 
 
 def sentence(text: str) -> str:
-    """The text with the stop that ends it."""
+    """Return the text with the stop that ends it."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def printable(text: str) -> str:
-    """The text with a question mark for what no UTF-8 can hold: a file name may be any bytes."""
+    """Return the text with a question mark for what no UTF-8 can hold: a file name may be any bytes."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -54,6 +54,6 @@ def did_you_mean(wrong: str, known: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The names with commas, at most twenty of them."""
+    """Return the names with commas, at most twenty of them."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + more

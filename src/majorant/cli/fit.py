@@ -168,7 +168,7 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
 
 
 def _of_one_column(columns: Columns, matrix: Matrix) -> list[str]:
-    """A word about a column that has most of the variance, and so most of the sum of squares."""
+    """Return a word about a column that has most of the variance, and so most of the sum of squares."""
     values = matrix.values / max(float(np.abs(matrix.values).max()), np.finfo(float).tiny)
     means = np.average(values, axis=0, weights=matrix.weights)
     variances = np.average((values - means) ** 2, axis=0, weights=matrix.weights)
@@ -183,7 +183,7 @@ def _of_one_column(columns: Columns, matrix: Matrix) -> list[str]:
 
 
 def _criteria(estimator: Any, given: Given) -> dict[str, float]:
-    """Every criterion that the fit has, by name."""
+    """Return every criterion that the fit has, by name."""
     return {
         name: criterion_of(estimator, name, given.frame, given.target, given.keywords)
         for name in CRITERIA
@@ -192,7 +192,7 @@ def _criteria(estimator: Any, given: Given) -> dict[str, float]:
 
 
 def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estimator: Any) -> tuple[Columns, Matrix]:
-    """The columns of the table that are features, and their rows."""
+    """Return the columns of the table that are features, and their rows."""
     others = [name for name in (request.target, request.weights, request.bag) if name is not None]
     has_labels = card.kind == "classification"
     if request.views is not None:
@@ -212,7 +212,7 @@ def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estima
 
 
 def _card_by_target(card: ModelCard, table: SourceTable, target: str) -> ModelCard:
-    """The card of the model for a target of numbers, or for one of text or truth values."""
+    """Return the card of the model for a target of numbers, or for one of text or truth values."""
     check_there(table, target)
     assert card.by_target is not None
     for_classes, for_numbers = card.by_target
@@ -228,7 +228,7 @@ def _check_others(table: SourceTable, request: FitRequest, has_labels: bool) -> 
 
 
 def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix]:
-    """What a formula makes of the table; it is read here, so that its mistakes are told before the fit."""
+    """Say what a formula makes of the table; it is read here, so that its mistakes are told before the fit."""
     text = formula_text(request, table)
     used = used_rows(table, text, request.roles, request.weights, request.drop_missing)
     others = [] if request.weights is None else [request.weights]
@@ -289,7 +289,7 @@ def _fit_estimator(card: ModelCard, estimator: Any, given: Given) -> list[str]:
 
 @contextmanager
 def _refusals(card: ModelCard) -> Iterator[None]:
-    """What a model refuses, in our manner."""
+    """Say what a model refuses, in our manner."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -323,7 +323,7 @@ def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float)
 
 
 def _asks_for_more(certify: Callable[..., Any], n_given: int) -> bool:
-    """Whether a bound needs something that only the user can give, beside the rows and their target."""
+    """Tell whether a bound needs something that only the user can give, beside the rows and their target."""
     parameters = signature(certify).parameters.values()
     return sum(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters) > n_given
 
@@ -348,7 +348,7 @@ def _check_size(card: ModelCard, estimator: Any, matrix: Matrix, request: FitReq
 
 
 def _has_distinct_rows(values: NDArray[np.float64], number: int) -> bool:
-    """Whether there are so many different rows; looks at the first ones first."""
+    """Tell whether there are so many different rows; looks at the first ones first."""
     n_seen = max(1000, 2 * number)
     while True:
         if len(np.unique(values[:n_seen], axis=0)) >= number:

@@ -54,7 +54,7 @@ class UsedRows:
         return self.table.frame
 
     def told(self, compute: Callable[[], Result]) -> Result:
-        """What is computed; an error names the row by its number in the table."""
+        """Compute something; an error names the row by its number in the table."""
         with _refusals():
             try:
                 return compute()
@@ -64,14 +64,14 @@ class UsedRows:
                 ) from error
 
     def matrix(self, formula: Formula, weights: str | None = None) -> Matrix:
-        """The design as it was fitted."""
+        """Return the design as it was fitted."""
         seen = self.told(lambda: formula.apply(self.frame, response=True))
         given = None if weights is None else self.frame[weights].cast(pl.Float64).to_numpy()
         return Matrix(seen.X.to_numpy(), seen.y, given, self.rows, self.n_left_out)
 
 
 def wants_formula(request: FitRequest) -> bool:
-    """Whether the fit goes by a formula: as one is given, or something that only formulas have."""
+    """Tell whether the fit goes by a formula: as one is given, or something that only formulas have."""
     return request.formula is not None or bool(request.roles)
 
 
@@ -103,7 +103,7 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
 
 
 def formula_text(request: FitRequest, table: SourceTable) -> str:
-    """The formula that is given, or the one of target and features."""
+    """Return the formula that is given, or the one of target and features."""
     if request.formula is not None:
         return request.formula
     assert request.target is not None
@@ -117,7 +117,7 @@ def formula_text(request: FitRequest, table: SourceTable) -> str:
 def used_rows(
     table: SourceTable, formula: str, roles: Mapping[str, str], weights: str | None, drop_missing: bool
 ) -> UsedRows:
-    """Complete rows, after the checks that every fit needs; a formula may name columns only to leave them out."""
+    """Return complete rows, after the checks of every fit; a formula may name columns only to drop them."""
     if weights is not None:
         check_column(table, weights)
     _refuse_spoilt(table, formula)
@@ -140,7 +140,7 @@ def _refuse_spoilt(table: SourceTable, formula: str) -> None:
 def complete_rows(
     table: SourceTable, needed: Sequence[str], drop_missing: bool, option: str | None = "--formula"
 ) -> UsedRows:
-    """Rows in which no value of some columns is missing, with all their columns; `option` can leave columns out."""
+    """Return rows without missing values in some columns; `option` can leave columns out."""
     missing = {}
     for name in needed:
         check_there(table, name)
@@ -160,7 +160,7 @@ def _needed(table: SourceTable, formula: str, roles: Mapping[str, str], others: 
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """What a formula refuses, in our manner."""
+    """Say what a formula refuses, in our manner."""
     try:
         yield
     except (ValueError, TypeError) as error:

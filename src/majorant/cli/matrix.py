@@ -49,7 +49,7 @@ class Columns:
 
 
 def feature_frame(features: tuple[str, ...], values: Array) -> pl.DataFrame:
-    """The features as a data frame, so that the estimator knows their names."""
+    """Return the features as a data frame, so that the estimator knows their names."""
     return pl.DataFrame({name: values[:, i] for i, name in enumerate(features)})
 
 
@@ -89,7 +89,7 @@ class Matrix:
         return None if self.bags is None else len(np.unique(self.bags))
 
     def as_seen(self, columns: Columns, units: Standardisation | None) -> pl.DataFrame:
-        """The features as the estimator takes them."""
+        """Return the features as the estimator takes them."""
         if self.frame is not None:
             return self.frame
         return feature_frame(columns.features, self.values if units is None else units.apply(self.values))
@@ -104,7 +104,7 @@ class Standardisation:
 
     @classmethod
     def of(cls, values: Array, weights: Array | None = None) -> Standardisation:
-        """Those of some rows; what is missing does not count."""
+        """Compute means and deviations of some rows; missing values do not count."""
         present = ~np.isnan(values)
         shares = present * (np.ones(len(values)) if weights is None else weights / weights.max())[:, None]
         shares = shares / shares.sum(axis=0)
@@ -115,7 +115,7 @@ class Standardisation:
         return cls(means, np.where(constant, 1.0, scales))
 
     def apply(self, values: Array) -> Array:
-        """The rows with mean 0 and standard deviation 1."""
+        """Return the rows with mean 0 and standard deviation 1."""
         return (values - self.means) / self.scales
 
 
@@ -126,7 +126,7 @@ def choose_features(
     labels: Collection[str | None] = (),
     passed_over: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """The features asked for, or all numeric columns but `others`, of which the `labels` may be text.
+    """Return the features asked for, or all numeric columns but `others`, of which the `labels` may be text.
 
     Raises
     ------
@@ -181,7 +181,7 @@ def refuse_spoilt(
 
 
 def _texts_among_numbers(column: pl.Series) -> NDArray[np.intp]:
-    """Which cells of a column of text are no numbers."""
+    """Tell which cells of a column of text are not numbers."""
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return np.empty(0, dtype=np.intp)
     numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
@@ -198,7 +198,7 @@ def check_there(table: SourceTable, name: str) -> None:
 
 
 def check_column(table: SourceTable, name: str, is_optional: bool = False) -> None:
-    """Refuse a column that the table does not have or that is no number; an optional feature may be left out."""
+    """Refuse a column that is missing or not numeric; an optional feature may be left out."""
     check_there(table, name)
     column = table.frame[name]
     if not is_numeric(column):
@@ -217,13 +217,13 @@ def check_column(table: SourceTable, name: str, is_optional: bool = False) -> No
 
 
 def first_text(column: pl.Series) -> tuple[int, str] | None:
-    """The first value that is no number, with its row, counted from 1."""
+    """Return the first value that is not a number, with its row, counted from 1."""
     given = ((row, str(value)) for row, value in enumerate(column.head(_MOST_SEEN), 1) if value is not None)
     return next(((row, text) for row, text in given if not is_number(text)), None)
 
 
 def has_decimal_commas(column: pl.Series) -> bool:
-    """Whether a column of text holds numbers that are written with a comma for the point."""
+    """Tell whether a column of text holds numbers that are written with a comma for the point."""
     if column.dtype != pl.String or column.null_count() == len(column):
         return False
     texts = column.drop_nulls().str.strip_chars()
@@ -231,12 +231,12 @@ def has_decimal_commas(column: pl.Series) -> bool:
 
 
 def is_numeric(column: pl.Series) -> bool:
-    """Whether the column holds numbers or truth values."""
+    """Tell whether the column holds numbers or truth values."""
     return column.dtype.is_numeric() or column.dtype == pl.Boolean
 
 
 def row_number_columns(table: SourceTable, features: Sequence[str]) -> list[str]:
-    """Features that look like row numbers: whole, all different, and named so."""
+    """Return features that look like row numbers: whole, all different, and named so."""
     named = [name for name in features if name.lower().rstrip("_ ") in ("id", "row", "index", "rownames", "unnamed: 0")]
     named += [name for name in features if name == ""]
     return [n for n in named if table.frame[n].dtype.is_integer() and table.frame[n].n_unique() == table.frame.height]
@@ -250,7 +250,7 @@ def build_matrix(
     has_labels: bool = False,
     is_new: bool = False,
 ) -> Matrix:
-    """The values of the columns, after the checks that every fit and prediction needs.
+    """Return the values of the columns, after the checks that every fit and prediction needs.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ def incomplete_rows(
     optional: Collection[str],
     option: str | None = "--features",
 ) -> NDArray[np.bool_]:
-    """Rows that lack a value, which are refused unless they are to be left out; `option` can leave `optional` out."""
+    """Return rows with a missing value; refuse them unless they may be dropped (`option` drops `optional`)."""
     incomplete: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(table.frame.height, dtype=bool), *missing.values()])
     names = [name for name, where in missing.items() if where.any()]
     columns = _left_out(names, optional, option)
@@ -319,7 +319,7 @@ def incomplete_rows(
 
 
 def _left_out(names: Sequence[str], optional: Collection[str], option: str | None) -> str:
-    """How to do without those of some columns that a fit can do without; nothing where it needs all."""
+    """Say how to do without those of some columns that a fit can do without; nothing where it needs all."""
     free = [name for name in names if name in optional]
     what = "those columns" if len(free) == len(names) else _quoted(free)
     return f"leave {what} out with {option}" if free else ""
@@ -330,7 +330,7 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def labels_of(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The names of classes or bags, whole numbers as such, and where there is none."""
+    """Return the names of classes or bags, whole numbers as such, and where there is none."""
     check_there(table, name)
     column = table.frame[name]
     if column.dtype.is_nested() or column.dtype == pl.Object:

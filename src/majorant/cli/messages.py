@@ -20,7 +20,7 @@ _MOST_ROWS = 20
 
 
 def labelled(label: str, text: str) -> list[str]:
-    """Lines of text with a word at the left margin of the first."""
+    """Return lines of text with a word at the left margin of the first."""
     return wrapped(text, WIDTH, f"{label:<{_LABEL_WIDTH}}", " " * _LABEL_WIDTH)
 
 
@@ -39,7 +39,7 @@ class TableUse:
     n_bags: int | None = None
 
     def lines(self) -> list[str]:
-        """The block "Table"."""
+        """Return the block "Table"."""
         bags = "" if self.n_bags is None else f" in {counted(self.n_bags, 'bag')}"
         lines = labelled("Table", f"{self.name}, {counted(self.n_used, 'row')}{bags} used, {self.n_left_out} left out")
         if self.n_missing:
@@ -58,13 +58,13 @@ class TableUse:
 
 
 def model_lines(title: str, chosen: str, n_features: int, standardised: bool) -> list[str]:
-    """The block "Model"; `chosen` is its size and, where that was compared, its setting."""
+    """Return the block "Model"; `chosen` is its size and, where that was compared, its setting."""
     text = f"{title}, {chosen}, {counted(n_features, 'feature')}"
     return labelled("Model", text + (", standardised" if standardised else ""))
 
 
 def view_lines(views: Sequence[Any], in_none: Sequence[str] | None) -> list[str]:
-    """The block "Views": what each holds, and what is in none; None where no file named them."""
+    """Return the block "Views": what each holds, and what is in none; None where no file named them."""
     if in_none is None:
         columns = counted(len(views[0].names), "column")
         return labelled("Views", f"one of all {columns}, as real numbers; --views FILE names several, of several kinds")
@@ -78,12 +78,12 @@ def view_lines(views: Sequence[Any], in_none: Sequence[str] | None) -> list[str]
 
 
 def selection_lines(selection: Selection, seconds: float) -> list[str]:
-    """The block "Compare"."""
+    """Return the block "Compare"."""
     return labelled("Compare", f"{counted(len(selection.candidates), 'fit')} by {selection.name} in {seconds:.1f} s")
 
 
 def matrix_lines(selection: Selection) -> list[str]:
-    """The criterion of every fit, what it prefers and what is excluded."""
+    """Return the criterion of every fit, what it prefers and what is excluded."""
     lines = ["", *selection.matrix().to_lines(), ""]
     for sentence in (selection.sentence, *selection.exclusions, CAPTION):
         lines += wrapped(sentence, WIDTH)
@@ -91,7 +91,7 @@ def matrix_lines(selection: Selection) -> list[str]:
 
 
 def starts_lines(search: SearchReport, seconds: float | None) -> list[str]:
-    """The block "Starts"; of a fit that was one of several, without its time."""
+    """Return the block "Starts"; of a fit that was one of several, without its time."""
     time = "" if seconds is None else f" in {seconds:.1f} s"
     optima = counted(search.n_distinct, *(f"distinct {end}" for end in search.ends))
     n = search.n_starts
@@ -102,7 +102,7 @@ def starts_lines(search: SearchReport, seconds: float | None) -> list[str]:
 
 
 def result_lines(search: SearchReport, verdict: str = "") -> list[str]:
-    """The sentences about the best optimum, the second, and what is proved; then the verdict of a certificate."""
+    """Return sentences on the best optimum, the second and what is proved; then a certificate's verdict."""
     sentences = best_sentences(search)
     if search.proved_bound is not None or search.why_no_bound:
         sentences.append(bound_sentence(search))
@@ -111,7 +111,7 @@ def result_lines(search: SearchReport, verdict: str = "") -> list[str]:
 
 
 def penalised_lines(model: Any) -> list[str]:
-    """What a harmonium's log-loss is, and how the penalty of a view that is to be told was chosen."""
+    """Say what a harmonium's log-loss is, and how the penalty of the predicted view was chosen."""
     texts = [objective_in_words(model)]
     if getattr(model, "select_by", None) is not None:
         texts += [f"Penalties were compared by the held-out loss of {model.select_by} given the other views."]
@@ -120,12 +120,12 @@ def penalised_lines(model: Any) -> list[str]:
 
 
 def explained_lines(target: str, r2: float) -> list[str]:
-    """What the fit explains of its target, and on which rows."""
+    """Say what the fit explains of its target, and on which rows."""
     return wrapped(f"R2 of {target} is {r2:.3f} on the rows of the fit; on new rows it is usually lower.", WIDTH)
 
 
 def parts_lines(block: Block, standardised: bool) -> list[str]:
-    """The tables of the model's parts, cut where they are long, and what their block says about them."""
+    """Return the tables of the model's parts, cut where they are long, and what their block says about them."""
     lines: list[str] = []
     for table in block.content:
         if isinstance(table, Table):
@@ -142,12 +142,12 @@ def parts_lines(block: Block, standardised: bool) -> list[str]:
 
 
 def look_out_lines(sentences: Sequence[str]) -> list[str]:
-    """What a reader must not miss."""
+    """Say what a reader must not miss."""
     return [line for sentence in sentences for line in wrapped(f"Look out: {sentence}", WIDTH, "", "          ")]
 
 
 def wrote_lines(files: Mapping[Path, str]) -> list[str]:
-    """The block "Wrote": each file with what it is, below each other where both do not fit on a line."""
+    """Return the block "Wrote": each file with what it is, below each other where both do not fit on a line."""
     longest = max(len(str(path)) for path in files)
     fits = _LABEL_WIDTH + longest + 4 + max(map(len, files.values())) <= WIDTH
     lines: list[str] = []

@@ -68,7 +68,7 @@ def fit_and_write(request: FitRequest) -> FittedRun:
 
 
 def screen(run: FittedRun) -> list[str]:
-    """What the terminal shows of a run."""
+    """Say what the terminal shows of a run."""
     search = run.estimator.search_
     use = messages.TableUse(
         run.table.name,
@@ -117,14 +117,14 @@ def screen(run: FittedRun) -> list[str]:
 
 
 def _in_no_view(run: FittedRun) -> list[str] | None:
-    """Columns that the file of views leaves out; None without such a file."""
+    """Return columns that the file of views leaves out; None without such a file."""
     if run.views is None:
         return None
     return [name for name in run.table.frame.columns if name not in run.columns.all]
 
 
 def _writers(run: FittedRun) -> Mapping[str, Writer]:
-    """How each file of the run is written."""
+    """Say how each file of the run is written."""
     recipe = _recipe(run)
     writers: dict[str, Writer] = {
         MODEL: lambda path: _save(run, path, recipe),
@@ -188,7 +188,7 @@ def _components(estimator: Any) -> dict[str, Any]:
 
 
 def numbers(run: FittedRun) -> dict[str, Any]:
-    """What summary.json holds: every number on the screen, with all digits."""
+    """Return the content of summary.json: every number on the screen, with all digits."""
     search = run.estimator.search_
     units = run.standardisation
     return {

@@ -57,7 +57,7 @@ def _entries(cls: type) -> Iterator[Parameter]:
 
 
 def _plain(text: str) -> str:
-    """Words without the marks of reStructuredText."""
+    """Return words without the marks of reStructuredText."""
     for mark, word in (
         (r"\b(of|in|by) \[\d+\]_", r"\1 the paper"),
         (r"\[\d+\]_", ""),
@@ -73,7 +73,7 @@ def _plain(text: str) -> str:
 
 
 def model_help(name: str) -> str:
-    """What a model is for and its parameters, each with what gives it on the command line.
+    """Say what a model is for and its parameters, each with what gives it on the command line.
 
     Raises
     ------

@@ -18,7 +18,7 @@ PART_BYTES = 1 << 22
 
 
 def read_parts(path: Path, *, whole: bool = False) -> Generator[tuple[int, SourceTable]]:
-    """The parts of a table with the number of rows before each: of a Parquet file some rows at a time, else all.
+    """Return the parts of a table with the number of rows before each: of a Parquet file some rows at a time, else all.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ class PartWriter:
 
 @contextmanager
 def writing_parts(path: Path) -> Iterator[PartWriter]:
-    """A writer of a file that appears whole or not at all.
+    """Return a writer of a file that appears whole or not at all.
 
     Raises
     ------

@@ -53,7 +53,7 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
 def _predicted(
     estimator: Any, recipe: Any, table: SourceTable, before: int, drop_missing: bool
 ) -> tuple[dict[str, Any], int, list[str]]:
-    """What the model says of a table's rows, how many were left out, and the views that the table lacks."""
+    """Say what the model says of a table's rows, how many were left out, and the views that the table lacks."""
     lost: list[str] = []
     formula = getattr(estimator, "formula_", None)
     if formula is not None:

@@ -84,7 +84,7 @@ def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> 
 
 
 def _same_table(folder: Path, recipe: Recipe) -> SourceTable:
-    """The table of the run, or an error if it has gone or changed."""
+    """Return the table of the run, or an error if it has gone or changed."""
     path = Path(folder / recipe.table_path).resolve()
     if not path.is_file():
         raise CommandError(

@@ -51,7 +51,7 @@ class FitRequest:
         return {name: value for name, value in given.items() if value is not None}
 
     def command(self) -> str:
-        """What repeats the run in a shell, with line breaks where it is long."""
+        """Return the command that repeats the run in a shell, with line breaks where it is long."""
         options: list[tuple[str, ...]] = []
         options += [("--target", self.target)] if self.target else []
         options += [("--features", joined_names(self.features))] if self.features else []

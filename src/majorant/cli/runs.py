@@ -88,7 +88,7 @@ class Recipe:
         return names if self.standardisation is None else tuple(f"{name} (standardised)" for name in names)
 
     def to_state(self) -> dict[str, Any]:
-        """Plain values, for saving."""
+        """Return plain values, for saving."""
         units = self.standardisation
         return {
             "features": list(self.columns.features),
@@ -108,7 +108,7 @@ class Recipe:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Recipe:
-        """The inverse of `to_state`."""
+        """Return the inverse of `to_state`."""
         units = None if state["means"] is None else Standardisation(state["means"], state["scales"])
         columns = Columns(tuple(state["features"]), state["target"], state["weights"], state.get("bag"))
         texts = {name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")}
@@ -118,7 +118,7 @@ class Recipe:
 
 
 def read_run(folder: Path) -> tuple[Any, Recipe]:
-    """The fitted model of a run and its recipe."""
+    """Return the fitted model of a run and its recipe."""
     if not (folder / MODEL).is_file():
         what = f"holds no {MODEL}" if folder.is_dir() else "is not a folder"
         raise CommandError(f"{folder} is not a run: it {what}.", "A run is the folder that majorant fit wrote.")
@@ -137,7 +137,7 @@ def read_run(folder: Path) -> tuple[Any, Recipe]:
 
 
 def with_feature_names(estimator: Any, names: Sequence[str]) -> Any:
-    """The same fit under other names of its features, if it knows any."""
+    """Return the same fit under other names of its features, if it knows any."""
     if not hasattr(estimator, "feature_names_in_") or len(estimator.feature_names_in_) != len(names):
         return estimator
     renamed = copy.copy(estimator)
@@ -146,7 +146,7 @@ def with_feature_names(estimator: Any, names: Sequence[str]) -> Any:
 
 
 def table_files() -> list[str]:
-    """Where the tables of a report can be in the folder of a run."""
+    """Say where the tables of a report can be in the folder of a run."""
     return [f"{TABLES}/{name}.{ending}" for name in TABLE_NAMES for ending in ("csv", "tex")]
 
 

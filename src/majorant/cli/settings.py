@@ -18,13 +18,13 @@ _WORDS = {"true": True, "false": False, "none": None, "inf": float("inf"), "nan"
 
 
 def known_models() -> dict[str, ModelCard]:
-    """The cards of all models, by name."""
+    """Return the cards of all models, by name."""
     discover()
     return dict(sorted(CARDS.items()))
 
 
 def find_model(name: str) -> ModelCard:
-    """The card of a model, or an error that suggests the nearest name."""
+    """Return the card of a model, or an error that suggests the nearest name."""
     models = known_models()
     if name not in models:
         names = list(models)
@@ -33,19 +33,19 @@ def find_model(name: str) -> ModelCard:
 
 
 def takes(model: str, name: str) -> bool:
-    """Whether there is such a model, with a parameter of this name."""
+    """Tell whether there is such a model, with a parameter of this name."""
     return model in known_models() and name in ESTIMATORS[model]().get_params(deep=False)
 
 
 def allows_missing(estimator: Any) -> bool:
-    """Whether the model takes missing values in its features."""
+    """Tell whether the model takes missing values in its features."""
     from sklearn.utils import get_tags
 
     return bool(get_tags(estimator).input_tags.allow_nan)
 
 
 def parsed_size(text: str) -> int | range:
-    """The number of parts that ``--k`` names, or the numbers from one to another."""
+    """Return the number of parts that ``--k`` names, or the numbers from one to another."""
     found = re.fullmatch(r"([0-9]{1,9})(?::([0-9]{1,9}))?", text)
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= first <= last:
@@ -57,19 +57,19 @@ def parsed_size(text: str) -> int | range:
 
 
 def parsed_names(text: str) -> tuple[str, ...]:
-    """Names with commas between them; a name with a comma in it stands in double quotes."""
+    """Return names with commas between them; a name with a comma in it stands in double quotes."""
     return tuple(next(csv.reader([text], skipinitialspace=True), []))
 
 
 def joined_names(names: Sequence[str]) -> str:
-    """The inverse of `parsed_names`."""
+    """Return the inverse of `parsed_names`."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
     return line.getvalue()
 
 
 def parsed_lists(card: ModelCard, estimator: Any, vary: Sequence[str]) -> dict[str, Any]:
-    """Values of parameters to compare, each given as ``name=a,b,c``."""
+    """Return values of parameters to compare, each given as ``name=a,b,c``."""
     names = sorted(estimator.get_params(deep=False))
     found: dict[str, Any] = {}
     for text in vary:
@@ -84,7 +84,7 @@ def parsed_lists(card: ModelCard, estimator: Any, vary: Sequence[str]) -> dict[s
 
 
 def build_estimator(card: ModelCard, k: int | None, settings: Sequence[str], random_state: int) -> Any:
-    """An estimator that is not fitted yet.
+    """Return an estimator that is not fitted yet.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def _parsed_setting(card: ModelCard, setting: str, names: Sequence[str], option:
 
 
 def _parsed_value(text: str) -> Any:
-    """A number, truth value, None, list or tuple as Python writes it; anything else is text."""
+    """Return a number, truth value, None, list or tuple as Python writes it; anything else is text."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     try:

@@ -97,7 +97,7 @@ def read_table(path: Path) -> SourceTable:
 
 
 def _not_there(path: Path) -> str:
-    """What is missing, and the file or folder beside it that may be meant."""
+    """Say what is missing, and the file or folder beside it that may be meant."""
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}."
     with suppress(OSError):
@@ -138,7 +138,7 @@ def _parsed(path: Path, stream: FileIO) -> pl.DataFrame:
 
 
 def _explained(reason: str) -> tuple[str, str]:
-    """What a reader's complaint means, and what to do."""
+    """Say what a reader's complaint means, and what to do."""
     if "more fields" in reason:
         return "a line has more fields than the first one", "Put text that holds the separator in double quotes."
     if "utf-8" in reason.lower():
@@ -179,7 +179,7 @@ def _separator(header: str) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether a text is a number, as Python writes it."""
+    """Tell whether a text is a number, as Python writes it."""
     try:
         float(text)
     except ValueError:
@@ -188,12 +188,12 @@ def is_number(text: str) -> bool:
 
 
 def _holds_words(column: pl.Series, number: int) -> bool:
-    """Whether every text has so many words, with spaces between them."""
+    """Tell whether every text has so many words, with spaces between them."""
     return column.dtype == pl.String and bool((column.drop_nulls().str.count_matches(r"\S+") == number).all())
 
 
 def _first_long_line(stream: FileIO) -> str:
-    """Which line has more fields than there are column names."""
+    """Say which line has more fields than there are column names."""
     header = _header(stream)
     with io.TextIOWrapper(io.BufferedReader(_unpacked(stream)), encoding="utf-8-sig", newline="") as text:
         lines = csv.reader(text, delimiter=_separator(header))
@@ -215,13 +215,13 @@ def _unpacked(stream: FileIO) -> Any:
 
 
 def _whole(stream: FileIO) -> Any:
-    """The text; one that is packed is unpacked here, as not every polars sees that a part of it is missing."""
+    """Return the text; one that is packed is unpacked here, as not every polars sees that a part of it is missing."""
     source = _unpacked(stream)
     return source if source is stream else io.BytesIO(source.read())
 
 
 def _header(stream: FileIO) -> str:
-    """The first line that is not blank; a name in quotes may hold line breaks."""
+    """Return the first line that is not blank; a name in quotes may hold line breaks."""
     source = _unpacked(stream)
     header = b""
     while len(header) < _LONGEST_HEADER and (line := source.readline(_LONGEST_HEADER)):
@@ -233,7 +233,7 @@ def _header(stream: FileIO) -> str:
 
 
 def _number_if_it_is_one(column: pl.Series) -> pl.Series:
-    """Text such as " 3" or "inf" is a number too, where the whole column agrees."""
+    """Return text such as " 3" or "inf" is a number too, where the whole column agrees."""
     if column.null_count() == len(column):
         return column
     numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
@@ -287,7 +287,7 @@ _READERS: dict[str, Callable[[FileIO], pl.DataFrame]] = {
 
 
 def is_same_file(path: Path, other: Path) -> bool:
-    """Whether both are there and are one file."""
+    """Tell whether both are there and are one file."""
     return path.exists() and other.exists() and path.samefile(other)
 
 

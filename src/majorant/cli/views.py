@@ -32,7 +32,7 @@ VIEW_KEYS = ("kind", "columns")
 
 
 def read_views(path: Path, table: SourceTable, others: Collection[str]) -> dict[str, kinds.View]:
-    """The views that a file names, with their columns in the order of the table.
+    """Return the views that a file names, with their columns in the order of the table.
 
     A column is given by name, as a pattern ("tag_*") or as a range of the table's columns ("x1:x9"). Those of a chain
     are paragraph after paragraph, in the order in which the file names them.
@@ -69,7 +69,7 @@ def read_views(path: Path, table: SourceTable, others: Collection[str]) -> dict[
 
 
 def columns_of(views: Mapping[str, kinds.View], table: SourceTable) -> tuple[str, ...]:
-    """The columns of all views, in the order of the table."""
+    """Return the columns of all views, in the order of the table."""
     used = {column for view in views.values() for column in view.columns}
     return tuple(column for column in table.frame.columns if column in used)
 
@@ -82,7 +82,7 @@ def view_matrix(
     has_labels: bool = False,
     is_new: bool = False,
 ) -> Matrix:
-    """The rows of the views; its frame holds categories as texts, its values their numbers in sorted order.
+    """Return the rows of the views; its frame holds categories as texts, its values their numbers in sorted order.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def view_matrix(
 
 
 def with_lost_views(table: SourceTable, views: Mapping[str, kinds.View]) -> tuple[SourceTable, list[str]]:
-    """The table with empty columns for views of which it has none, and the names of these; one must be there."""
+    """Return the table with empty columns for views of which it has none, and the names of these; one must be there."""
     there = set(table.frame.columns)
     lost = [name for name, view in views.items() if not there.intersection(view.columns)]
     if len(lost) == len(views):
@@ -113,12 +113,12 @@ def with_lost_views(table: SourceTable, views: Mapping[str, kinds.View]) -> tupl
 
 
 def described(views: Mapping[str, kinds.View]) -> dict[str, Any]:
-    """Kind and columns of each view, for summary.json."""
+    """Return kind and columns of each view, for summary.json."""
     return {name: {"kind": view.kind, "columns": list(view.columns)} for name, view in views.items()}
 
 
 def _sections(path: Path) -> dict[str, Any]:
-    """The sections of the file."""
+    """Return the sections of the file."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
@@ -138,7 +138,7 @@ def _sections(path: Path) -> dict[str, Any]:
 
 
 def _view(path: Path, name: str, section: Mapping[str, Any]) -> kinds.View:
-    """The view of a section, without its columns."""
+    """Return the view of a section, without its columns."""
     known = list(kinds.KINDS)
     kind = section.get("kind")
     if kind is None:
@@ -182,7 +182,7 @@ def _columns(
 
 
 def _matching(path: Path, name: str, asked: str, table: SourceTable, others: Collection[str]) -> Sequence[str]:
-    """The columns that a name, a pattern or a range stands for."""
+    """Return the columns that a name, a pattern or a range stands for."""
     every = table.frame.columns
     if asked in every:
         if asked in others:
@@ -261,7 +261,7 @@ def _check_whole(table: SourceTable, columns: Columns, views: Mapping[str, kinds
 
 
 def _texts(table: SourceTable, name: str) -> pl.Series:
-    """A column's categories as texts, whole numbers as such."""
+    """Return a column's categories as texts, whole numbers as such."""
     values, missing = labels_of(table, name)
     texts = [None if lost else str(value) for value, lost in zip(values.tolist(), missing.tolist(), strict=True)]
     return pl.Series(name, texts, dtype=pl.String)

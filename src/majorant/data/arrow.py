@@ -99,7 +99,7 @@ class ArrowRows(StoredRows):
         return Piece(chunk, x, target, _numbers(batch.column(next(others))) if self.own_weights else None)
 
     def _refuse_other_columns(self, path: Path, schema: Any, then: str, now: str) -> None:
-        """pyarrow reads what is there of the names it is given, so a column that went would not be missed."""
+        """Refuse a file without one of the columns, which pyarrow would silently leave out."""
         for name, kind in zip(self._wanted, self._types, strict=True):
             found = [schema.field(i).type for i in schema.get_all_field_indices(name)]
             if found != [kind]:
@@ -108,7 +108,7 @@ class ArrowRows(StoredRows):
 
 
 def _number_type(pa: Any, path: Path, schema: Any, name: str, wanted: Sequence[str], advice: str) -> Any:
-    """The type of a column that can be read as numbers, and is named once."""
+    """Return the type of a column that can be read as numbers, and is named once."""
     if name not in schema.names:
         raise ValueError(f"no column {name!r} in {path.name}; its columns are {', '.join(schema.names)}")
     if schema.names.count(name) > 1:
@@ -122,7 +122,7 @@ def _number_type(pa: Any, path: Path, schema: Any, name: str, wanted: Sequence[s
 
 
 def _numbers(column: Any) -> NDArray[Any]:
-    """A column as numbers, NaN where one is missing."""
+    """Return a column as numbers, NaN where one is missing."""
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     if values.dtype == object:  # booleans of which some are missing
         values = np.array([np.nan if v is None else v for v in values])
@@ -140,7 +140,7 @@ def _pyarrow() -> Any:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[Any]:
-    """The file, open; whatever pyarrow finds damaged in it, then or later, is one ValueError."""
+    """Open a file; raise ValueError where pyarrow finds it damaged, then or later."""
     pa = _pyarrow()
     try:
         if path.suffix == ".parquet":

@@ -79,13 +79,13 @@ class Block:
         return float(len(self)) if self.weights is None else float(self.weights.sum())
 
     def total(self, values: NDArray[Any]) -> float:
-        """Weighted sum of one number a unit."""
+        """Return the weighted sum of one number a unit."""
         if self.weights is None:
             return float(values.sum(dtype=np.float64))
         return float(self.weights @ values.astype(np.float64, copy=False))
 
     def take(self, rows: NDArray[Any]) -> Block:
-        """Some of these units (a mask, or positions in ascending order), with a memory of their own.
+        """Return some of these units (a mask, or positions in ascending order), with a memory of their own.
 
         They are no longer consecutive: `first` and `at` say nothing of them.
         """
@@ -97,7 +97,7 @@ class Block:
         return Block(self.first, columns, self.weights, self.memory, self.chunk)
 
     def noise(self, seed: int, draw: int, width: int) -> NDArray[np.float64]:
-        """Uniforms in (0, 1), one row a unit.
+        """Return uniforms in (0, 1), one row a unit.
 
         A function of (seed, draw, unit) alone: how the units are cut into blocks cannot matter.
         """
@@ -124,7 +124,7 @@ class Source(Protocol):
         ...
 
     def blocks(self) -> Iterator[Block]:
-        """The blocks in order, the same ones at every call."""
+        """Iterate over the blocks in order, the same ones at every call."""
         ...
 
 
@@ -170,7 +170,7 @@ class Mapped(OfSource):
 
 
 def block_rows(row_bytes: int) -> int:
-    """Rows of a block, a function of the width of a row alone."""
+    """Return rows of a block, a function of the width of a row alone."""
     return int(np.clip(BLOCK_BYTES // max(row_bytes, 1), 64, 8192))
 
 
@@ -288,13 +288,13 @@ class Chunks(OfSource):
         self.n_passes = 0
 
     def part(self, mask: NDArray[np.bool_]) -> Chunks:
-        """The units that a mask names, as data of their own: their blocks are copies, made anew at every pass."""
+        """Return the units of a mask as data of their own; their blocks are copies, made anew at every pass."""
         if self._travelling(lambda block: 0)[0] is not None:
             raise TypeError("rows on a cluster cannot be parted into folds: take a sample of them into memory")
         return Chunks(_Part(self.source, mask), n_jobs=self.n_jobs)
 
     def map_sum(self, f: Callable[[Block], S]) -> S:
-        """``f(block_0) + f(block_1) + ...``, added in this order within a chunk, and chunk by chunk as a binary tree.
+        """Return ``f(block_0) + f(block_1) + ...``, added in order within a chunk; chunks as a binary tree.
 
         Blocks run on threads or, of a `RemoteSource`, where they are; `f` must not depend on the order in which blocks
         are visited, nor be anything but its value: it may run in another process.
@@ -319,7 +319,7 @@ class Chunks(OfSource):
             return added(_ordered(pool, visit, blocks, ahead=2 * self.n_jobs))
 
     def _travelling(self, f: Callable[[Block], S]) -> tuple[RemoteSource | None, Callable[[Block], S]]:
-        """The remote source below all maps, and `f` of its blocks; None where the rows are here."""
+        """Return the remote source below all maps, and `f` of its blocks; None where the rows are here."""
         source = self.source
         while isinstance(source, Mapped):
             f, source = _after(f, source.columns), source.source
@@ -328,7 +328,7 @@ class Chunks(OfSource):
     def map_rows(
         self, f: Callable[[Block], NDArray[Any]], shape: tuple[int, ...], dtype: Any = np.float64
     ) -> NDArray[Any]:
-        """What `f` gives for every unit, shape ``(n_units, *shape)``, in one array: one pass.
+        """Return the values of `f` for every unit in one array, shape ``(n_units, *shape)``: one pass.
 
         `f` returns the units of its block in their order; it must not depend on the order in which blocks are visited.
         """
@@ -357,7 +357,7 @@ def _seen(block: Block, columns: Callable[[Block], tuple[Any, ...] | Block]) -> 
 
 
 def added(results: Iterable[tuple[int, S]]) -> S:
-    """The sum of the blocks of chunks, given as (number of the chunk, value) in their order: chunks as a binary tree.
+    """Sum blocks, given as (number of the chunk, value) in order; chunks are added as a binary tree.
 
     Neighbours are added in pairs, then their sums, and so on: a power of two of chunks in a row may be added apart.
 
@@ -381,7 +381,7 @@ def added(results: Iterable[tuple[int, S]]) -> S:
 
 
 def _ordered(pool: ThreadPoolExecutor, f: Callable[[Block], R], blocks: Iterator[Block], ahead: int) -> Iterator[R]:
-    """Results in order, with at most `ahead` blocks under way, so that a stream is never read into memory whole."""
+    """Yield results in order, with at most `ahead` blocks under way, so that a stream never fills memory."""
     waiting = deque(pool.submit(f, block) for block in islice(blocks, ahead))
     while waiting:
         result = waiting.popleft().result()
@@ -390,7 +390,7 @@ def _ordered(pool: ThreadPoolExecutor, f: Callable[[Block], R], blocks: Iterator
 
 
 def effective_threads(n_jobs: int | None) -> int:
-    """Number of threads that `n_jobs` means here."""
+    """Return the number of threads that `n_jobs` means here."""
     if n_jobs is not None:
         check_integer("n_jobs", n_jobs)
         if n_jobs == 0:

@@ -38,7 +38,7 @@ class ClusterError(RuntimeError):
 
 @contextmanager
 def _alive() -> Iterator[None]:
-    """What a cluster says when it has lost something for good is told as such."""
+    """Raise a ClusterError where a cluster has lost data for good."""
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
@@ -80,13 +80,13 @@ class DaskRows(StoredRows):
             raise ValueError("X has no rows")
 
     def _counted(self, name: str, made: Sequence[Any], known: Sequence[int] | None) -> list[int]:
-        """Rows of each partition."""
+        """Return rows of each partition."""
         import dask
 
         return list(known) if known is not None else list(dask.compute(*(dask.delayed(len)(p) for p in made)))
 
     def _take(self, name: str, column: Any) -> list[Any]:
-        """Partitions of a column that goes with X, cut as X is."""
+        """Return partitions of a column that goes with X, cut as X is."""
         if not is_dask(column):
             raise TypeError(
                 f"X is a Dask collection, so {name} must be one too; got {type(column).__name__}: "
@@ -228,7 +228,7 @@ class ClusterRows(DaskRows):
                 at += 1
 
     def _result(self, task: Any) -> Any:
-        """What a task gives, as long as there are workers to do it, or may be again."""
+        """Return the result of a task; for a while there may be no workers."""
         last_seen = time.monotonic()
         while True:
             try:
@@ -242,7 +242,7 @@ class ClusterRows(DaskRows):
                 _lost(f"no worker has been there for {PATIENCE:.0f} s", TimeoutError())
 
     def _sent(self, f: Callable[[Block], Any]) -> Any:
-        """A function as a task of its own, so that it goes to a worker once, and again if that dies."""
+        """Return a function as a task of its own, so that it goes to a worker once, and again if that dies."""
         import cloudpickle
 
         return self._client.submit(_Sent, cloudpickle.dumps(f), pure=False)
@@ -270,7 +270,7 @@ class _Seen:
 
 
 def _blocks(part: Piece, chunk: int, first: int, unit: float, memories: list[dict[str, Any]]) -> Iterator[Block]:
-    """The blocks of a partition; `memories` grows to one each."""
+    """Return the blocks of a partition; `memories` grows to one each."""
     rows = len(part) if part.is_whole else block_rows(part.x.shape[1] * part.x.itemsize)
     for number, a in enumerate(range(0, len(part), rows)):
         own = part.part(slice(a, a + rows))
@@ -308,7 +308,7 @@ def _block(part: Piece, chunk: int, first: int, at: int, unit: float) -> Block |
 
 
 def _elsewhere() -> None:
-    """What is left of rows in a function that has travelled to them."""
+    """Stand in for rows in a function that was sent to them."""
 
 
 def _join(part: Piece, name: str, column: Any) -> Piece:
@@ -318,7 +318,7 @@ def _join(part: Piece, name: str, column: Any) -> Piece:
 
 
 def _piece(values: Any, dtype: Any) -> Piece:
-    """A partition as numbers."""
+    """Return a partition as numbers."""
     if hasattr(values, "to_numpy"):
         values = values.to_numpy(dtype=dtype, na_value=np.nan)
     values = np.asarray(values)
@@ -329,7 +329,7 @@ def _piece(values: Any, dtype: Any) -> Piece:
 
 
 def rows_of_dask(X: Any) -> DaskRows:
-    """The rows of a Dask collection, on the cluster of the running client if there is one.
+    """Return the rows of a Dask collection, on the cluster of the running client if there is one.
 
     Raises
     ------
@@ -348,7 +348,7 @@ def rows_of_dask(X: Any) -> DaskRows:
 
 
 def _header(X: Any) -> tuple[list[str], Any]:
-    """Names of the columns of a data frame, and the type of number."""
+    """Return names of the columns of a data frame, and the type of number."""
     if getattr(X, "ndim", None) != 2 or not hasattr(X, "to_delayed"):
         raise ValueError(f"X must have two dimensions (rows, columns); got a Dask {type(X).__name__}")
     if not hasattr(X, "columns"):
@@ -362,7 +362,7 @@ def _header(X: Any) -> tuple[list[str], Any]:
 
 
 def _one_column(name: str, column: Any) -> Any:
-    """A column as a Dask array or series of one dimension."""
+    """Return a column as a Dask array or series of one dimension."""
     if getattr(column, "ndim", None) == 2 and column.shape[1] == 1:
         column = column[column.columns[0]] if hasattr(column, "columns") else column[:, 0]
     if getattr(column, "ndim", None) != 1 or getattr(column.dtype, "kind", "O") not in "fiub":
@@ -371,7 +371,7 @@ def _one_column(name: str, column: Any) -> Any:
 
 
 def _known_lengths(X: Any) -> Sequence[int] | None:
-    """Rows of each partition where Dask knows them."""
+    """Return rows of each partition where Dask knows them."""
     chunks = getattr(X, "chunks", None)
     if chunks is None or np.isnan(chunks[0]).any():
         return None
@@ -387,7 +387,7 @@ def _partitions(X: Any, dtype: Any) -> list[Any]:
 
 @contextmanager
 def _named(number: int, name: str = "X") -> Iterator[None]:
-    """Whatever the making of a partition raises is told with its number."""
+    """Add the number of a partition to an error raised while it was computed."""
     try:
         yield
     except ClusterError:

@@ -52,7 +52,7 @@ class Measure:
         return float(self.weights.sum())
 
     def variances(self) -> NDArray[np.float64]:
-        """Weighted variance of each column over the entries that are there, in the measure's own units."""
+        """Return the weighted variance of each column over the entries that are there, in the measure's own units."""
         share, points, there = self.weights / self.total_weight, self.points, 1.0
         if not sparse.issparse(points) and (missing := np.isnan(points)).any():
             points, there = np.where(missing, 0, points), np.einsum("i,ij->j", share, ~missing)
@@ -60,7 +60,7 @@ class Measure:
         return np.asarray(np.maximum(self.squares() / self.total_weight / there - mean**2, 0.0))
 
     def squares(self) -> NDArray[np.float64]:
-        """Weighted sum of squares of each column about the origin, over the entries that are there."""
+        """Return the weighted sum of squares of each column about the origin, over the entries that are there."""
         if sparse.issparse(self.points):
             squares = self.points.astype(np.float64)
             squares.data **= 2
@@ -70,12 +70,12 @@ class Measure:
         return np.asarray(np.einsum("i,ij,ij->j", self.weights, points, points, dtype=np.float64))
 
     def restore(self, points: NDArray[Any]) -> NDArray[np.float64]:
-        """Points in the units of the rows."""
+        """Return points in the units of the rows."""
         return points.astype(np.float64) / self.scale + self.origin
 
 
 def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Measure:
-    """The weighted empirical measure of rows.
+    """Return the weighted empirical measure of rows.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
 
 
 def _informative(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.intp]:
-    """The rows with weight and with an entry that is not missing: the others say nothing."""
+    """Return the rows with weight and with an entry that is not missing: the others say nothing."""
     says = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
     if not sparse.issparse(X):
         says &= ~np.isnan(X).all(axis=1)
@@ -115,7 +115,7 @@ def _informative(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.intp
 
 
 def _sortable(rows: NDArray[Any]) -> NDArray[Any]:
-    """The rows without NaN, which has no place in an order: by the number of their pattern, then by what is there."""
+    """Return rows that can be sorted in spite of NaN: the number of the pattern, then the observed entries."""
     groups = patterns(rows)
     if len(groups) == 1 and groups[0].is_complete:
         return rows
@@ -127,7 +127,7 @@ def _sortable(rows: NDArray[Any]) -> NDArray[Any]:
 
 
 def _merge(w: NDArray[np.float64], is_new: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Weights of runs of equal rows, and the run of each row."""
+    """Return weights of runs of equal rows, and the run of each row."""
     run = np.cumsum(is_new, dtype=np.intp) - 1
     starts = np.flatnonzero(is_new)
     if len(starts) == len(w):
@@ -138,7 +138,7 @@ def _merge(w: NDArray[np.float64], is_new: NDArray[np.uint8]) -> tuple[NDArray[n
 
 
 def _standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[np.float64], float]:
-    """The rows named by `order` in units in which squares are safe, with the origin and the scale."""
+    """Return the rows named by `order` in units in which squares are safe, with the origin and the scale."""
     dtype = rows.dtype
     if sparse.issparse(rows):
         points = rows[order]
@@ -167,7 +167,7 @@ def amid(rows: NDArray[Any], order: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def safe_scale(largest: float, dtype: Any) -> float:
-    """A power of two that brings `largest` near one, or 1.0 where its square is safe as it is."""
+    """Return a power of two that brings `largest` near one, or 1.0 where its square is safe as it is."""
     if largest == 0 or not np.isfinite(largest):
         return 1.0
     exponent = int(np.frexp(largest)[1])
@@ -176,7 +176,7 @@ def safe_scale(largest: float, dtype: Any) -> float:
 
 
 def square_unit(scale: float, scatter: float, reach: float) -> float:
-    """The square of a standard unit in squares of X's units, if the sum of squares is a number there.
+    """Return the square of a standard unit in squares of X's units, if the sum of squares is a number there.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ def _canonical_csr(rows: Any) -> Any:
 
 
 def _sort_sparse_rows(rows: Any) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Lexicographic order of CSR rows by where their entries are, then by the entries."""
+    """Return the lexicographic order of CSR rows by where their entries are, then by the entries."""
     # Bytes that sort as the numbers do, so that float32 rows keep the order of the float64 rows they came from.
     bits = rows.data.astype(np.float64).view(np.uint64)
     negative = bits >> np.uint64(63) == 1

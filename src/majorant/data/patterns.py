@@ -29,13 +29,13 @@ class Pattern:
         return bool(self.observed.all())
 
     def of(self, x: NDArray[Any]) -> NDArray[Any]:
-        """The observed columns of these rows, contiguous."""
+        """Return the observed columns of these rows, contiguous."""
         rows = x[self.rows]
         return np.ascontiguousarray(rows if self.is_complete else rows[:, self.observed])
 
 
 def patterns(x: NDArray[Any]) -> tuple[Pattern, ...]:
-    """The patterns of some rows, in an order that is a function of the patterns alone; complete rows are the first.
+    """Return the patterns of some rows in an order that depends on the patterns alone; complete rows first.
 
     Parameters
     ----------

@@ -66,7 +66,7 @@ class Rows:
 
 
 def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | None) -> Rows:
-    """The distinct rows of an array, weighted."""
+    """Return the distinct rows of an array, weighted."""
     measure = empirical_measure(X, weights)
     uniform = bool((measure.weights == 1.0).all())
     data = Chunks(measure.points, weights=None if uniform else measure.weights, n_jobs=n_jobs)
@@ -86,7 +86,7 @@ def rows_in_memory(X: Any, weights: NDArray[np.float64] | None, n_jobs: int | No
 
 
 def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_missing: bool = False) -> Rows:
-    """All rows of a stream, and a sample of them drawn uniformly: one pass.
+    """Return all rows of a stream, and a sample of them drawn uniformly: one pass.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def rows_streamed(source: StoredRows, seed: int, n_jobs: int | None, *, allow_mi
 
 
 def drawn_rows(n_rows: int, n_features: int, seed: int) -> NDArray[np.intp]:
-    """Numbers of the rows of a stream on which starts are made, ascending."""
+    """Return numbers of the rows of a stream on which starts are made, ascending."""
     size = min(n_rows, max(SAMPLE_BYTES // (8 * max(n_features, 1)), 1000))
     return np.sort(np.random.default_rng(seed).choice(n_rows, size, replace=False, shuffle=False))
 
@@ -183,7 +183,7 @@ class _Pass:
 
 
 def unobserved_message(unobserved: NDArray[np.bool_], names: Sequence[str] | None) -> str:
-    """What to say of columns that have no entry."""
+    """Return the error message about columns without any entry."""
     named = [
         f"column {j}" if names is None else f"column {j} ({names[j]!r})" for j in np.flatnonzero(unobserved).tolist()
     ]

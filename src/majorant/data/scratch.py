@@ -71,7 +71,7 @@ class Scratch(OfSource):
         self._give_back(begin, 0)
 
     def _give_back(self, begin: int, length: int) -> None:
-        """Pages of a mapped file count as memory of the process until it says that it has no use for them."""
+        """Release the pages of a mapped file, which count as memory of the process until then."""
         pages = self._pages
         if pages is not None and hasattr(mmap, "MADV_DONTNEED"):
             length = min(length or len(pages), len(pages) - begin)
@@ -102,15 +102,15 @@ class _Place:
 
 
 def _outline(block: Block) -> Block:
-    """A block without its numbers."""
+    """Return a block without its numbers."""
     return Block(block.first, (None,) * len(block.columns), None, block.memory, block.chunk)
 
 
 def cached(source: Source, folder: Path | None) -> Source:
-    """The source, its blocks kept in a file of a folder if there is one."""
+    """Return the source, its blocks kept in a file of a folder if there is one."""
     return source if folder is None else Scratch(source, folder)
 
 
 def cached_as(other: Source, source: Source) -> Source:
-    """The source, its blocks kept if those of the other one are, in the same folder."""
+    """Return the source, its blocks kept if those of the other one are, in the same folder."""
     return cached(source, other.folder if isinstance(other, Scratch) else None)

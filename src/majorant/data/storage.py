@@ -50,12 +50,12 @@ class Piece:
         return len(self.x)
 
     def part(self, at: slice) -> Piece:
-        """Some of the rows."""
+        """Return some of the rows."""
         target, weights = (c if c is None else c[at] for c in (self.target, self.weights))
         return Piece(self.chunk, self.x[at], target, weights, tuple(c[at] for c in self.beside), self.is_whole)
 
     def followed_by(self, other: Piece) -> Piece:
-        """Both as one, of the other one's chunk."""
+        """Join two pieces; the chunk is that of the second."""
         columns = zip((self.x, self.target, self.weights), (other.x, other.target, other.weights), strict=True)
         x, target, weights = (None if a is None or b is None else np.concatenate([a, b]) for a, b in columns)
         assert x is not None
@@ -120,7 +120,7 @@ class StoredRows:
         return max(2, len(self._memory))  # known after the first pass; more than one in any case
 
     def for_one_fit(self) -> Self:
-        """The same rows without what a fit gave them: fits that share a file must not share weights or memory."""
+        """Return the same rows without weights or memory of a fit: fits that share a file must not share them."""
         apart = copy.copy(self)
         apart.target = apart.weights = None
         apart._memory, apart._unit = [], 1.0
@@ -169,12 +169,12 @@ class StoredRows:
         self._apart = (*self._apart, np.asarray(column, dtype=np.float64))
 
     def all_beside(self, name: str) -> NDArray[np.float64]:
-        """One number of every row, in memory."""
+        """Return one number a row, in memory."""
         at = 2 + self.beside_names.index(name)
         return Chunks(self).map_rows(lambda block: block.columns[at], ())
 
     def all_of_target(self) -> NDArray[np.float64]:
-        """The target of every row, in memory."""
+        """Return the target of every row, in memory."""
         if self.target is not None:
             return self.target
         return Chunks(self).map_rows(lambda block: block.columns[1], ())
@@ -209,7 +209,7 @@ class StoredRows:
         return seen
 
     def pieces(self) -> Iterator[Piece]:
-        """Pieces whose concatenation is the data, chunk after chunk."""
+        """Iterate over pieces whose concatenation is the data, chunk after chunk."""
         raise NotImplementedError
 
     def blocks(self) -> Iterator[Block]:
@@ -223,7 +223,7 @@ class StoredRows:
             raise self._changed(first)
 
     def _cut(self) -> Iterator[Piece]:
-        """Pieces of a block each, however the rows were read: the last one of a chunk may be shorter."""
+        """Return pieces of a block each, however the rows were read: the last one of a chunk may be shorter."""
         if "groups" in self.beside_names:
             yield from self._chunk_by_chunk()
             return
@@ -242,7 +242,7 @@ class StoredRows:
             yield rest
 
     def _chunk_by_chunk(self) -> Iterator[Piece]:
-        """Pieces of a chunk each, and of a group that goes on in the next chunk all rows in that one."""
+        """Return pieces of a chunk each, and of a group that goes on in the next chunk all rows in that one."""
         first, rest = 0, None
         for piece in self.pieces():
             if rest is not None and rest.chunk != piece.chunk:
@@ -255,7 +255,7 @@ class StoredRows:
             yield rest
 
     def _torn_off(self, first: int, end: int) -> int:
-        """How many rows before `end` are of the group of the row there."""
+        """Count the rows before `end` that belong to the group of the row at `end`."""
         if not self._apart or end >= self.n_units:
             return 0
         groups = self._apart[self.beside_names.index("groups")]
@@ -367,7 +367,7 @@ def _called(factory: Callable[[], Iterable[Any]]) -> Iterator[Any]:
 
 
 def _names(given: Any) -> list[str] | None:
-    """Column names of X, if it is a data frame."""
+    """Return column names of X, if it is a data frame."""
     x = given[0] if isinstance(given, tuple) and given else given
     columns = getattr(x, "columns", None)
     return None if columns is None else [str(name) for name in columns]
@@ -378,7 +378,7 @@ def _told(names: Sequence[str] | None) -> str:
 
 
 def _parts(given: Any) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] | None]:
-    """X, y and weights of what a function gave."""
+    """Return X, y and weights of what a function gave."""
     parts = tuple(None if part is None else np.asarray(part) for part in given) if isinstance(given, tuple) else None
     x, *others = (np.asarray(given),) if parts is None else parts or (None,)
     if x is None or x.ndim != 2 or x.shape[1] == 0 or x.dtype.kind not in "fiub" or len(others) > 2:
@@ -402,17 +402,17 @@ def unreadable(path: Path) -> ValueError:
 
 
 def mapped(source: Source, f: Callable[[Any], Any]) -> Source:
-    """`source` with `f` applied to the first column of every block."""
+    """Return `source` with `f` applied to the first column of every block."""
     return Mapped(source, lambda block: (f(block.columns[0]), *block.columns[1:]))
 
 
 def is_dask(value: Any) -> bool:
-    """Whether it is a Dask collection, found out without importing Dask."""
+    """Tell whether it is a Dask collection, found out without importing Dask."""
     return type(value).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(value, "__dask_graph__")
 
 
 def stored_rows(X: Any) -> StoredRows | None:
-    """The rows of X if they are to be streamed, None if X is for memory."""
+    """Return the rows of X if they are to be streamed, None if X is for memory."""
     if isinstance(X, Chunks):
         if isinstance(X.source, StoredRows):
             return X.source.for_one_fit()

@@ -36,11 +36,11 @@ class Categorical(Natural):
         return sum(self.sizes)
 
     def natural(self, mean: Array) -> tuple[Array, Array]:
-        """Log probabilities."""
+        """Return log probabilities."""
         return np.log(np.maximum(mean, TINY)), np.zeros_like(mean)
 
     def inverse(self, vector: Array) -> Array:
-        """The softmax of each column's numbers, the first of which are zero."""
+        """Return the softmax of each column's numbers, the first of which are zero."""
         columns = np.split(vector, np.cumsum(np.subtract(self.sizes, 1))[:-1], axis=-1)
         out = []
         for free in columns:
@@ -50,40 +50,40 @@ class Categorical(Natural):
         return np.concatenate(out, axis=-1)
 
     def draw(self, mean: Array, random: np.random.Generator) -> Array:
-        """A code for every column."""
+        """Return a code for every column."""
         ends = np.split(mean, self.first[1:], axis=1)
         uniform = random.random((len(mean), len(self.sizes)))
         drawn = [(np.cumsum(p, axis=1) <= u[:, None]).sum(axis=1) for p, u in zip(ends, uniform.T, strict=True)]
         return np.asarray(np.minimum(np.column_stack(drawn), np.subtract(self.sizes, 1)), dtype=np.float64)
 
     def log_density(self, theta: Array, rows: Block) -> Table:
-        """Sums of log probabilities over the cells of each row."""
+        """Return sums of log probabilities over the cells of each row."""
         hot = self._one_hot(rows)
         runs, k, d = theta.shape
         return (self.natural(theta)[0].reshape(-1, d) @ hot.T).reshape(runs, k, -1)
 
     def statistics(self, theta: Array | None, rows: Block, q: Table) -> Array:
-        """Counts of every code."""
+        """Return counts of every code."""
         runs, k, n = q.shape
         return (q.reshape(-1, n) @ self._one_hot(rows)).reshape(runs, k, -1)
 
     def solve(self, statistics: Array, theta: Array | None, share: Array) -> Array:
-        """Shares of the codes among the cells that are there."""
+        """Return shares of the codes among the cells that are there."""
         mass = np.repeat(np.add.reduceat(statistics, self.first, axis=2), self.sizes, axis=2)
         pooled = statistics.sum(axis=1, keepdims=True) / np.maximum(mass.sum(axis=1, keepdims=True), TINY)
         other = np.broadcast_to(pooled, statistics.shape) if theta is None else theta
         return np.asarray(np.divide(statistics, mass, out=np.array(other), where=mass > TINY))
 
     def expected_log_density(self, statistics: Array, theta: Array) -> Array:
-        """Counts times log probabilities."""
+        """Return counts times log probabilities."""
         return np.asarray(np.sum(statistics * self.natural(theta)[0], axis=(1, 2)))
 
     def n_parameters(self, n_components: int) -> int:
-        """One fewer than codes for each state and column."""
+        """Return one fewer than codes for each state and column."""
         return n_components * sum(size - 1 for size in self.sizes)
 
     def vector(self, theta: Array) -> Array:
-        """Logits against the first code of each column."""
+        """Return logits against the first code of each column."""
         log = self.natural(theta)[0]
         against = np.repeat(log[:, :, self.first], self.sizes, axis=2)
         free = np.ones(log.shape[2], dtype=bool)
@@ -91,11 +91,11 @@ class Categorical(Natural):
         return (log - against)[:, :, free].reshape(len(theta), -1)
 
     def theta_of(self, vector: Array, like: Array) -> Array:
-        """The probabilities."""
+        """Return the probabilities."""
         return self.inverse(vector.reshape(*like.shape[:2], -1))
 
     def _one_hot(self, rows: Block) -> Array:
-        """Rows with a column for every code, zero where a cell is missing; kept beside the rows."""
+        """Return rows with a column for every code, zero where a cell is missing; kept beside the rows."""
         x = rows.columns[0]
         known = rows.memory.get("codes")
         if known is None or known[0] is not x:

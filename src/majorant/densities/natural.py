@@ -58,26 +58,26 @@ class Natural(ABC):
 
     @abstractmethod
     def natural(self, mean: Array) -> tuple[Array, Array]:
-        """``a`` and ``b`` of every mean."""
+        """Return ``a`` and ``b`` of every mean."""
 
     @abstractmethod
     def inverse(self, vector: Array) -> Array:
-        """The means of unconstrained numbers ``a``."""
+        """Return the means of unconstrained numbers ``a``."""
 
     def carrier(self, x: Array) -> Array:
-        """``c`` of every cell; of missing ones, which are zero here, it does not count."""
+        """Return ``c`` of every cell; of missing ones, which are zero here, it does not count."""
         return np.zeros_like(x)
 
     @abstractmethod
     def draw(self, mean: Array, random: np.random.Generator) -> Array:
-        """A cell for every mean."""
+        """Return a cell for every mean."""
 
     def drawn(self, theta: Array, components: NDArray[np.intp], random: np.random.Generator) -> Array:
-        """A row of each of these components, of the first run."""
+        """Return a row of each of these components, of the first run."""
         return self.draw(theta[0][components], random)
 
     def log_density(self, theta: Array, rows: Block) -> Table:
-        """Sums over the cells of each row."""
+        """Return sums over the cells of each row."""
         x, there = cells(rows)
         runs, k, d = theta.shape
         a, b = self.natural(theta)
@@ -86,7 +86,7 @@ class Natural(ABC):
         return np.asarray((out + self._carried(x, there)).reshape(runs, k, -1))
 
     def statistics(self, theta: Array | None, rows: Block, q: Table) -> Array:
-        """Weights of the cells of each column (less sums, where means are shares), their sums, the sum of ``c``."""
+        """Return weights of the cells of each column (less sums, for shares), their sums, the sum of ``c``."""
         x, there = cells(rows)
         runs, k, n = q.shape
         flat = q.reshape(-1, n)
@@ -96,7 +96,7 @@ class Natural(ABC):
         return np.concatenate([mass - sums if self.is_share else mass, sums, constant], axis=1).reshape(runs, k, -1)
 
     def _carried(self, x: Array, there: Array | None) -> Array:
-        """``c`` of the cells of each row that are there."""
+        """Return ``c`` of the cells of each row that are there."""
         carrier = self.carrier(x) if there is None else self.carrier(x) * there
         return np.asarray(carrier.sum(axis=1))
 
@@ -105,36 +105,36 @@ class Natural(ABC):
         return np.asarray(first + sums if self.is_share else first), sums
 
     def solve(self, statistics: Array, theta: Array | None, share: Array) -> Array:
-        """Weighted means; a state without a cell of a column keeps what it had, or has the mean of all."""
+        """Return weighted means; a state without a cell of a column keeps what it had, or has the mean of all."""
         mass, sums = self._mass_and_sums(statistics)
         total = np.maximum(mass.sum(axis=1, keepdims=True), TINY)
         other = np.broadcast_to(sums.sum(axis=1, keepdims=True) / total, mass.shape) if theta is None else theta
         return np.asarray(np.divide(sums, mass, out=np.array(other), where=mass > TINY))
 
     def expected_log_density(self, statistics: Array, theta: Array) -> Array:
-        """Sums times ``a``, masses times ``b``, and the sum of ``c``."""
+        """Return sums times ``a``, masses times ``b``, and the sum of ``c``."""
         mass, sums = self._mass_and_sums(statistics)
         a, b = self.natural(theta)
         return np.asarray(np.sum(a * sums + b * mass, axis=(1, 2)) + statistics[:, :, -1].sum(axis=1))
 
     def n_parameters(self, n_components: int) -> int:
-        """A mean for each state and column."""
+        """Return a mean for each state and column."""
         return n_components * self.n_features
 
     def describe(self, theta: Array) -> dict[str, Array]:
-        """The means."""
+        """Return the means."""
         return {self.name: theta}
 
     def recalled(self, estimates: Mapping[str, Array]) -> Array:
-        """The means."""
+        """Return the means."""
         return np.asarray(estimates[self.name], dtype=np.float64)[None]
 
     def vector(self, theta: Array) -> Array:
-        """``a`` of every mean."""
+        """Return ``a`` of every mean."""
         return self.natural(theta)[0].reshape(len(theta), -1)
 
     def theta_of(self, vector: Array, like: Array) -> Array:
-        """The means."""
+        """Return the means."""
         return self.inverse(vector).reshape(len(vector), *like.shape[1:])
 
 
@@ -146,16 +146,16 @@ class Bernoulli(Natural):
     limits: Mapping[str, Limits] = {"probabilities": (0.0, 1.0)}
 
     def natural(self, mean: Array) -> tuple[Array, Array]:
-        """Logit, and log of the probability of a zero."""
+        """Return logit, and log of the probability of a zero."""
         zero = np.log(np.maximum(1 - mean, TINY))
         return np.log(np.maximum(mean, TINY)) - zero, zero
 
     def draw(self, mean: Array, random: np.random.Generator) -> Array:
-        """Zeros and ones."""
+        """Return zeros and ones."""
         return (random.random(mean.shape) < mean).astype(np.float64)
 
     def inverse(self, vector: Array) -> Array:
-        """The logistic function."""
+        """Return the logistic function."""
         return 1 / (1 + np.exp(-np.clip(vector, -700, 700)))
 
 
@@ -166,24 +166,24 @@ class Poisson(Natural):
     limits: Mapping[str, Limits] = {"rates": (0.0, np.inf)}
 
     def natural(self, mean: Array) -> tuple[Array, Array]:
-        """Log rate, and minus the rate."""
+        """Return log rate, and minus the rate."""
         return np.log(np.maximum(mean, TINY)), -mean
 
     def draw(self, mean: Array, random: np.random.Generator) -> Array:
-        """Counts."""
+        """Return counts."""
         return random.poisson(mean).astype(np.float64)
 
     def inverse(self, vector: Array) -> Array:
-        """The exponential function."""
+        """Return the exponential function."""
         return np.exp(np.clip(vector, -700, 700))
 
     def carrier(self, x: Array) -> Array:
-        """Minus the log factorial."""
+        """Return minus the log factorial."""
         return -np.asarray(gammaln(x + 1))
 
 
 def cells(rows: Block) -> tuple[Array, NDArray[np.float64] | None]:
-    """Cells with zeros for missing ones, and one where a cell is there; None where none is missing.
+    """Return cells with zeros for missing ones, and one where a cell is there; None where none is missing.
 
     They are kept beside the rows: every pass needs them.
     """

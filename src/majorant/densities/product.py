@@ -47,17 +47,17 @@ class Product:
         return found
 
     def drawn(self, theta: tuple[Any, ...], components: NDArray[np.intp], random: np.random.Generator) -> Array:
-        """A row of each of these components, the columns of all blocks side by side."""
+        """Return a row of each of these components, the columns of all blocks side by side."""
         parts = zip(self.parts, theta, strict=True)
         return np.column_stack([density.drawn(t, components, random) for (_, density), t in parts])
 
     def log_density(self, theta: tuple[Any, ...], rows: Block) -> Table:
-        """The sum over blocks."""
+        """Sum over blocks."""
         tables = [d.log_density(t, block) for (d, block), t in zip(self._blocks(rows), theta, strict=True)]
         return np.asarray(sum(tables[1:], tables[0]))
 
     def statistics(self, theta: tuple[Any, ...] | None, rows: Block, q: Table) -> Array:
-        """Those of every block, one after the other along the last axis."""
+        """Return the statistics of every block, concatenated along the last axis."""
         known = theta or (None,) * len(self.parts)
         found = [d.statistics(t, block, q) for (d, block), t in zip(self._blocks(rows), known, strict=True)]
         return np.concatenate(found, axis=2)
@@ -66,38 +66,38 @@ class Product:
         return np.split(statistics, np.cumsum([density.width for _, density in self.parts])[:-1], axis=2)
 
     def solve(self, statistics: Array, theta: tuple[Any, ...] | None, share: Array) -> tuple[Any, ...]:
-        """The M-step of every block."""
+        """Take the M-step of every block."""
         known = theta or (None,) * len(self.parts)
         parts = zip(self.parts, self._split(statistics), known, strict=True)
         return tuple(density.solve(s, t, share) for (_, density), s, t in parts)
 
     def expected_log_density(self, statistics: Array, theta: tuple[Any, ...]) -> Array:
-        """The sum over blocks."""
+        """Sum over blocks."""
         parts = zip(self.parts, self._split(statistics), theta, strict=True)
         return np.asarray(sum(d.expected_log_density(s, t) for (_, d), s, t in parts))
 
     def n_parameters(self, n_components: int) -> int:
-        """The sum over blocks."""
+        """Sum over blocks."""
         return sum(density.n_parameters(n_components) for _, density in self.parts)
 
     def describe(self, theta: tuple[Any, ...]) -> dict[str, Array]:
-        """Estimates of every block, each name led by the block's."""
+        """Return estimates of every block, each name led by the block's."""
         parts = zip(self.parts, theta, strict=True)
         return {f"{name}_{key}": value for (name, d), t in parts for key, value in d.describe(t).items()}
 
     def recalled(self, estimates: Mapping[str, Array]) -> tuple[Any, ...]:
-        """Parameters of every block, from names that are led by the block's."""
+        """Return parameters of every block, from names that are led by the block's."""
         return tuple(
             density.recalled({k.removeprefix(f"{name}_"): v for k, v in estimates.items() if k.startswith(f"{name}_")})
             for name, density in self.parts
         )
 
     def vector(self, theta: tuple[Any, ...]) -> Array:
-        """Numbers of all blocks."""
+        """Return numbers of all blocks."""
         return np.concatenate([d.vector(t) for (_, d), t in zip(self.parts, theta, strict=True)], axis=1)
 
     def theta_of(self, vector: Array, like: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Parameters of all blocks."""
+        """Return parameters of all blocks."""
         sizes = [d.vector(t).shape[1] for (_, d), t in zip(self.parts, like, strict=True)]
         flat = np.split(vector, np.cumsum(sizes)[:-1], axis=1)
         return tuple(d.theta_of(v, t) for (_, d), v, t in zip(self.parts, flat, like, strict=True))

@@ -76,20 +76,20 @@ class Regression:
         return 2 + p + p * (p + 1) // 2
 
     def freed(self) -> Regression:
-        """The same without a largest ratio of dispersions."""
+        """Return the same without a largest ratio of dispersions."""
         rule = VarianceRule(np.inf, self.rule.floor, self.rule.common)
         return type(self)(self.response, self.n_coefficients, rule, self.n_shared)
 
     # Passes
 
     def log_density(self, theta: Predictors, rows: Block) -> Table:
-        """Log density of each target under each component."""
+        """Return the log density of each target under each component."""
         eta = self.predicted(theta.coef, rows)
         rows.memory["predicted"] = theta.coef, eta  # the statistics of the same pass need it
         return self.response.log_density(rows.columns[1], eta, theta.dispersion[:, :, None], self._trials(rows))
 
     def statistics(self, theta: Predictors | None, rows: Block, q: Table) -> Array:
-        """Sums about `theta`; about the single model with dispersions of one for a start."""
+        """Return sums about `theta`; about the single model with dispersions of one for a start."""
         if theta is None:
             theta = Predictors(np.zeros((*q.shape[:2], self.n_coefficients)), np.ones(q.shape[:2]))
         known = rows.memory.pop("predicted", None)
@@ -107,7 +107,7 @@ class Regression:
         return out
 
     def predicted(self, coef: Array, rows: Block) -> Table:
-        """Linear predictors; by no matrix product, whose rounding depends on how many runs there are."""
+        """Return linear predictors; by no matrix product, whose rounding depends on how many runs there are."""
         out = np.empty((*coef.shape[:2], len(rows)))
         out[:] = 0.0 if self.response.is_location_scale else rows.columns[2]
         for j, column in enumerate(_columns(rows)[0]):
@@ -120,7 +120,7 @@ class Regression:
     # The M-step
 
     def solve(self, statistics: Array, theta: Predictors | None, share: Array) -> Predictors:
-        """Go a share of a step of Newton's; the dispersions are the best ones under the rule."""
+        """Take a share of a Newton step; dispersions are the best ones under the rule."""
         runs, k, _ = statistics.shape
         if theta is None:
             theta = Predictors(np.zeros((runs, k, self.n_coefficients)), np.ones((runs, k)))
@@ -136,7 +136,7 @@ class Regression:
         return Predictors(theta.coef + change, dispersion)
 
     def information(self, statistics: Array, theta: Predictors) -> Array:
-        """Information of the coefficients of each component, (runs, components, p, p)."""
+        """Return information of the coefficients of each component, (runs, components, p, p)."""
         return np.asarray(self._score_and_information(statistics)[1] / theta.dispersion[:, :, None, None])
 
     def _score_and_information(self, statistics: Array) -> tuple[Array, Array]:
@@ -144,7 +144,7 @@ class Regression:
         return statistics[:, :, 2 : 2 + p], symmetric(statistics[:, :, 2 + p :], p)
 
     def _towards(self, score: Array, information: Array, dispersion: Array) -> Array:
-        """A whole step, no longer than is safe."""
+        """Return a whole step, no longer than is safe."""
         if self.n_shared:
             step = _arrow_solved(
                 information / dispersion[..., None, None], score / dispersion[..., None], self.n_shared
@@ -159,7 +159,7 @@ class Regression:
         return np.asarray(step / np.maximum(longest / LONGEST_STEP, 1.0))
 
     def _dispersions(self, spread: Array, mass: Array, before: Array) -> Array:
-        """The best dispersions under the rule; a component without rows keeps what it has."""
+        """Return the best dispersions under the rule; a component without rows keeps what it has."""
         if self.rule.common:
             one = self.response.dispersion(spread.sum(axis=1) / mass.sum(axis=1))
             return np.repeat(np.maximum(one, self.rule.floor)[:, None], mass.shape[1], axis=1)
@@ -176,29 +176,29 @@ class Regression:
         return "none" if not self.response.has_dispersion else "one" if self.rule.common else "each"
 
     def n_parameters(self, n_components: int) -> int:
-        """Coefficients, shared ones once, and dispersions."""
+        """Return coefficients, shared ones once, and dispersions."""
         own = self.n_coefficients - self.n_shared
         dispersions = {"none": 0, "one": 1, "each": n_components}[self.n_dispersions]
         return n_components * own + self.n_shared + dispersions
 
     def describe(self, theta: Predictors) -> dict[str, Array]:
-        """Coefficients and dispersions."""
+        """Return coefficients and dispersions."""
         return {"coef": theta.coef, "dispersion": theta.dispersion}
 
     def recalled(self, estimates: Mapping[str, Array]) -> Predictors:
-        """The inverse of `describe`."""
+        """Return the inverse of `describe`."""
         coef, dispersion = (np.asarray(estimates[name], dtype=np.float64)[None] for name in ("coef", "dispersion"))
         return Predictors(coef, dispersion)
 
     def vector(self, theta: Predictors) -> Array:
-        """Own coefficients, shared ones, logarithms of free dispersions."""
+        """Return own coefficients, shared ones, logarithms of free dispersions."""
         runs, own = len(theta.coef), self.n_coefficients - self.n_shared
         size = {"none": 0, "one": 1, "each": theta.dispersion.shape[1]}[self.n_dispersions]
         parts = theta.coef[:, :, :own].reshape(runs, -1), theta.coef[:, 0, own:], np.log(theta.dispersion[:, :size])
         return np.concatenate(parts, axis=1)
 
     def theta_of(self, vector: Array, like: Predictors) -> Predictors:
-        """The inverse of `vector`, dispersions within the rule."""
+        """Return the inverse of `vector`, dispersions within the rule."""
         runs, k, p = like.coef.shape
         own = p - self.n_shared
         coef = np.empty_like(like.coef)
@@ -219,7 +219,7 @@ class GaussianRegression(Regression):
     def fused_pass(
         self, theta: Predictors, log_weights: Array, rows: Block, beta: float
     ) -> tuple[Array, Array, Array, Array]:
-        """Free energies, entropies, masses and statistics of each run."""
+        """Return free energies, entropies, masses and statistics of each run."""
         runs, k = log_weights.shape
         z, y = rows.columns[:2]
         statistics, free, weights = np.empty((runs, k, self.width)), np.empty(runs), np.exp(log_weights)
@@ -236,7 +236,7 @@ class GaussianRegression(Regression):
         return free, entropy, mass.copy(), statistics
 
     def fused_runs(self, mixture: Mixture, data: Chunks, theta: Any, *, tol: float, max_iter: int) -> Ends[Any]:
-        """EM in one call a run where the rows are one block; of the statistics only the masses are known at the end."""
+        """Run EM in one call a run where rows are one block; of the statistics only masses are known then."""
         if self.n_shared or mixture.beta != 1.0 or data.n_blocks > 1 or data.n_units > IN_ONE_CALL:
             return descend(OnData(mixture, data), theta, tol=tol, max_iter=max_iter)
         block = next(iter(data.source.blocks()))
@@ -269,13 +269,13 @@ class GaussianRegression(Regression):
         return np.asarray(-0.5 * np.sum(statistics[:, :, 0] * (LOG_TWO_PI + np.log(v)) + squares / v, axis=1))
 
     def rounding(self, statistics: Array, theta: Predictors) -> Array:
-        """What rounding may add to an objective: squared residuals are divided by variances that may be on a floor."""
+        """Return what rounding may add to an objective: squared residuals are divided by floored variances."""
         eps = float(np.finfo(np.float64).eps)
         return np.asarray(16 * eps * np.sum(statistics[:, :, 1] / theta.dispersion, axis=1))
 
 
 def _columns(rows: Block) -> tuple[Array, Array]:
-    """Columns of the design (p, rows), and products of two of them by the lower triangle; kept beside the rows."""
+    """Return columns of the design (p, rows) and their products (lower triangle), kept beside the rows."""
     z = rows.columns[0]
     known = rows.memory.get("columns")
     if known is None or known[0] is not z:
@@ -286,7 +286,7 @@ def _columns(rows: Block) -> tuple[Array, Array]:
 
 
 def _sums(table: Table, columns: Array) -> Array:
-    """Sums of each column, weighted by a table of every run: (runs, components, number)."""
+    """Return sums of each column, weighted by a table of every run: (runs, components, number)."""
     flat = table.reshape(-1, table.shape[2])
     return np.asarray(np.einsum("mi,ji->mj", flat, columns).reshape(*table.shape[:2], len(columns)))
 
@@ -298,7 +298,7 @@ def _gain(change: Array, score: Array, information: Array) -> Array:
 
 
 def _arrow_solved(a: Array, b: Array, n_shared: int) -> Array:
-    """Newton steps by an arrow of blocks, with the shared coefficients at its point."""
+    """Return Newton steps by an arrow of blocks, with the shared coefficients at its point."""
     s, k, p = b.shape
     own = p - n_shared
     size = k * own + n_shared

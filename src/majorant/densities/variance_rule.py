@@ -37,13 +37,13 @@ class VarianceRule:
         return self.max_sigma_ratio**2, self.floor, self.common
 
     def is_active(self, variances: Array) -> NDArray[np.bool_]:
-        """Whether a bound of the rule holds variances back, those along the last axis."""
+        """Tell whether a bound of the rule holds variances back, those along the last axis."""
         low, high = variances.min(axis=-1), variances.max(axis=-1)
         apart = np.inf if self.common else self.max_sigma_ratio**2 * (1 - 1e-6)
         return np.asarray((low <= self.floor * (1 + 1e-6)) | (high >= low * apart))
 
     def best(self, own: Array, mass: Array) -> Array:
-        """The best variances (runs, components), where each component alone would have `own` on so much weight."""
+        """Return the best variances under the rule (runs, components), given those of each component alone."""
         d = np.maximum(own, self.floor)
         c = self.max_sigma_ratio**2
         if not np.isfinite(c):
@@ -61,6 +61,6 @@ class VarianceRule:
         return out
 
     def within(self, variances: Array) -> Array:
-        """The rule's variances (runs, components) that are near these: small ones are raised."""
+        """Return the rule's variances (runs, components) that are near these: small ones are raised."""
         highest = variances.max(axis=1, keepdims=True)
         return np.asarray(np.maximum(variances, np.maximum(highest / self.max_sigma_ratio**2, self.floor)))

@@ -41,7 +41,7 @@ class Balance:
         return hash(Balance)
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
-        """The weight that each state holds, by one pass over the data."""
+        """Return the weight that each state holds, by one pass over the data."""
 
         def sizes(block: Block) -> NDArray[np.float64]:
             q = tightest(family.energies(theta, block), family.beta)[1]
@@ -51,13 +51,13 @@ class Balance:
         self._preference = 1.0 - n * len(n) / n.sum()
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """How much each state is preferred, shape (1, n_states)."""
+        """Say how much each state is preferred, shape (1, n_states)."""
         if self._preference is None:
             raise RuntimeError("Balance was asked for a preference before prepare()")
         return self._preference[None, :]
 
     def renumbered(self, positions: NDArray[np.intp]) -> Balance:
-        """The same preference; it names no units."""
+        """Return the same preference; it names no units."""
         return Balance()
 
 
@@ -106,7 +106,7 @@ class PairConstraints:
         return hash((self.must_link.tobytes(), self.cannot_link.tobytes()))
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
-        """A state for each group, by one pass over the data."""
+        """Return a state for each group, by one pass over the data."""
         if len(self.units) and self.units[-1] >= data.n_units:
             raise ValueError(f"a pair names unit {self.units[-1]}, but there are {data.n_units} units, numbered from 0")
 
@@ -122,7 +122,7 @@ class PairConstraints:
         self._target = self._choose(energies)[self._group]
 
     def _choose(self, energies: NDArray[np.float64]) -> NDArray[np.intp]:
-        """A state for each group, greedily: groups with most to lose first."""
+        """Return a state for each group, greedily: groups with most to lose first."""
         enemies: list[list[int]] = [[] for _ in energies]
         for a, b in self._apart:
             enemies[a].append(b)
@@ -139,7 +139,7 @@ class PairConstraints:
         return chosen
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """One where a unit's group has its state, else zero, shape (rows, n_states)."""
+        """Return one where a unit's group has its state, else zero, shape (rows, n_states)."""
         if self._target is None:
             raise RuntimeError("PairConstraints was asked for a preference before prepare()")
         first, rows = view.block.first, len(view.block)
@@ -149,7 +149,7 @@ class PairConstraints:
         return preference
 
     def renumbered(self, positions: NDArray[np.intp]) -> PairConstraints:
-        """The same pairs where unit `i` is now unit ``positions[i]``; pairs of a unit that is gone (-1) are dropped."""
+        """Return the same pairs where unit `i` is now unit ``positions[i]``; pairs of units gone (-1) are dropped."""
         if len(self.units) and self.units[-1] >= len(positions):
             raise ValueError(f"a pair names row {self.units[-1]}, but there are {len(positions)} rows, numbered from 0")
         must, apart = positions[self.must_link], positions[self.cannot_link]
@@ -160,7 +160,7 @@ class PairConstraints:
         return PairConstraints(must[(must >= 0).all(axis=1)], apart[(apart >= 0).all(axis=1)])
 
     def repeated(self, n_groups: int, size: int) -> PairConstraints:
-        """The same pairs in each of so many groups of units; pairs beyond the first group stay as they are."""
+        """Return the same pairs in each of so many groups of units; pairs beyond the first group stay as they are."""
         if self.units.max(initial=0) >= size:
             return self
         return PairConstraints(*(in_groups(pairs, n_groups, size) for pairs in (self.must_link, self.cannot_link)))
@@ -237,11 +237,11 @@ class MultiFold:
         return MultiFold, (self.n_folds, self.random_state)  # fits belong to the data that they were made on
 
     def keep(self, block: Block, q: Latent) -> None:
-        """The latent values that the next fits are made with."""
+        """Return the latent values that the next fits are made with."""
         block.memory[KEPT] = q
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
-        """The fits without each fold, by passes over the other units."""
+        """Return the fits without each fold, by passes over the other units."""
         if self._fits is None or self._fits.data is not data:
             together = int(getattr(family, "together", 1))
             n = data.n_units // together
@@ -251,14 +251,14 @@ class MultiFold:
         self._fits.renew(theta)
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """Minus the energies under the fits without the units, less the smallest, shape (rows, n_states)."""
+        """Return minus the energies under the fits without the units, less the smallest, shape (rows, n_states)."""
         if self._fits is None:
             raise RuntimeError("MultiFold was asked for a preference before prepare()")
         # Times the first price, so that units of energy do not matter.
         return -STRENGTH * view.first_price * self._fits.regrets(view)
 
     def renumbered(self, positions: NDArray[np.intp]) -> MultiFold:
-        """The same bias; it names no units."""
+        """Return the same bias; it names no units."""
         return MultiFold(self.n_folds, self.random_state)
 
 
@@ -299,7 +299,7 @@ class _FoldFits:
         return family.statistics(block.take(rows), q[rows], old) if rows.any() else np.zeros(())
 
     def regrets(self, view: View) -> NDArray[Any]:
-        """How far the energies of a block under the fits without its units are above the smallest, (rows, n_states)."""
+        """Return energies of a block under the fits without its units, less the smallest, (rows, n_states)."""
         out = np.zeros(view.energies.shape)
         fold = self._fold[view.block.at]
         for k in np.unique(fold).tolist() if len(self._thetas) > 1 else ():
@@ -313,12 +313,12 @@ class _FoldFits:
 
 
 def in_groups(pairs: NDArray[np.intp], n_groups: int, size: int) -> NDArray[np.intp]:
-    """Pairs of the first `size` units, in each of so many groups of units."""
+    """Return pairs of the first `size` units, in each of so many groups of units."""
     return np.asarray((np.arange(n_groups)[:, None, None] * size + pairs).reshape(-1, 2))
 
 
 def pairs_of_units(pairs: ArrayLike | Sequence[Any], name: str) -> NDArray[np.intp]:
-    """Pairs of numbers of units as an array of shape (n_pairs, 2).
+    """Return pairs of numbers of units as an array of shape (n_pairs, 2).
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Where a long fit stands, so that it can be gone on with: loops tell it to a journal, if there is one.
+"""Checkpoints of long fits: loops record their state in a journal, if there is one.
 
-Everything a fit does is a function of the data, the parameters and `random_state`. So a fit that is gone on with is run
-again from its beginning, and only its long loops are left out as far as the journal has them: they are entered in the
-order in which the fit begins them, and each is told by its start.
+A fit is a function of the data, the parameters and `random_state`. To resume one it is run again from its beginning,
+and only iterations of its long loops that the journal has are skipped: loops are entered in the order in which the fit
+begins them, and each is identified by its start.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Entry:
     Attributes
     ----------
     state : dict or None
-        What a loop needs to go on from where it was last kept; None: nothing is known.
+        State from which the loop resumes; None if there is none.
     is_lost : bool
-        Whether the state was something that no file holds.
+        Whether the state was of a type that files cannot hold.
     """
 
     def __init__(self, journal: Journal, identity: Mapping[str, Any]) -> None:
@@ -49,12 +49,12 @@ class Entry:
         self.is_lost = False
 
     def keep(self, state: dict[str, Any]) -> None:
-        """Remember where a loop stands after an iteration; every so often it is also written."""
+        """Record the state of a loop after an iteration; every few iterations the file is written."""
         self.state = state
         self._journal.count()
 
     def check(self, name: str, found: float) -> None:
-        """Refuse data that give another number than the `name` of the state.
+        """Refuse data whose number differs from the one of this name in the state.
 
         Raises
         ------
@@ -100,7 +100,7 @@ class Journal:
         self._known = len(self.entries)
 
     def enter(self, **identity: Any) -> Entry:
-        """The next entry: a new one, or that of the earlier run, which must be of the same fit.
+        """Return the next entry: a new one, or that of the earlier run, which must be of the same fit.
 
         Raises
         ------
@@ -117,7 +117,7 @@ class Journal:
         return self.entries[number]
 
     def count(self) -> None:
-        """One more iteration was made."""
+        """Count one more iteration."""
         self._iterations, self._is_written = self._iterations + 1, False
         if self._iterations >= self._every:
             self.write()
@@ -129,29 +129,29 @@ class Journal:
             self._write(self.entries)
 
     def has_kept_since(self, fit: Entry) -> bool:
-        """Whether a loop that began after a fit is kept."""
+        """Tell whether a loop that began after a fit is kept."""
         self.write()
         loops = self.entries[self.entries.index(fit) + 1 : self._position]
         return any("loop" in entry.identity and not entry.is_lost for entry in loops)
 
     def refused(self, reason: str) -> CheckpointError:
-        return CheckpointError(f"{self._name} is {reason}; name another file, or delete this one to begin anew")
+        return CheckpointError(f"{self._name} is {reason}; name another file, or delete this one to start again")
 
 
 def entered(**identity: Any) -> Entry | None:
-    """The entry of a loop that begins, if there is a journal; `identity` is what the loop is told by."""
+    """Return the journal's entry of a loop that begins, if there is a journal; `identity` identifies the loop."""
     journal = JOURNAL.get()
     return None if journal is None else journal.enter(**{name: _described(value) for name, value in identity.items()})
 
 
 @contextmanager
 def fit_entered(model: str, parameters: Mapping[str, Any]) -> Iterator[None]:
-    """A fit in a block; where it ends well and nothing of it could be kept, a warning says so.
+    """Record a fit in the journal; warn if it ended and nothing of it could be kept.
 
     Raises
     ------
     ValueError
-        If it draws other numbers every time, or a parameter is a function, so that it cannot be gone on with.
+        If it draws other numbers every time, or a parameter is a function, so that it cannot be resumed.
     """
     journal = JOURNAL.get()
     if journal is None:
@@ -168,15 +168,14 @@ def fit_entered(model: str, parameters: Mapping[str, Any]) -> Iterator[None]:
         journal.is_in_fit = is_within
     if not is_within and not journal.has_kept_since(first):
         warnings.warn(
-            f"nothing of this {model} can be kept in a checkpoint: it was fitted from its beginning, on the rows that "
-            "it was given now, and so it will be every time; take it out of the block, or see majorant.checkpoint for "
-            "the fits that are kept",
+            f"nothing of this {model} can be kept in a checkpoint: it was fitted from its beginning, to the rows given "
+            "now, and will be every time; take it out of the block, or see majorant.checkpoint for the fits that are kept",
             stacklevel=levels_to_user(),
         )
 
 
 def digest(value: Any) -> str:
-    """What tells apart the parameters that a loop may start from."""
+    """Return a digest that identifies the parameters from which a loop starts."""
     told = hashlib.sha256()
     _tell(value, told)
     return told.hexdigest()[:16]
@@ -209,8 +208,8 @@ def _tell(value: Any, told: Any) -> None:
     elif callable(value) and (isroutine(value) or isinstance(value, type | partial)):
         name = getattr(value, "__qualname__", type(value).__name__)
         raise ValueError(
-            f"the function {name} cannot be told from another one: a fit under a checkpoint takes no functions as "
-            "parameters; fit with one of the named choices, or without the checkpoint"
+            f"the function {name} cannot be distinguished from another one: a fit under a checkpoint takes no functions "
+            "as parameters; fit with one of the named choices, or without the checkpoint"
         )
     elif is_dataclass(value):
         _tell({f.name: getattr(value, f.name) for f in fields(value)}, told)
@@ -224,7 +223,7 @@ def _described(value: Any) -> str:
 
 
 def _difference(known: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    """What an entry is of, and what it should be of."""
+    """Describe how the identity of an entry differs from the expected one."""
     if known.get("model") != given.get("model"):
         names = [entry.get("model", "a loop of a fit") for entry in (known, given)]
         return f"of another fit: it has {names[0]} where {names[1]} is fitted"

@@ -153,7 +153,7 @@ class Coherence:
         beta: float = np.inf,
         sample_weight: ArrayLike | None = None,
     ) -> NDArray[Any]:
-        """The most coherent latent values whose excess over the best ones is at most `budget`.
+        """Return the most coherent latent values whose excess over the best ones is at most `budget`.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class Coherence:
         return self.choose(View(Block(0, (table,), share), table, *tightest(table, beta), beta, 0, 0), budget)
 
     def choose(self, view: View, budget: float) -> Latent:
-        """The most coherent latent values of all units within a budget; see `label`."""
+        """Return the most coherent latent values of all units within a budget; see `label`."""
         n = len(view.energies)
         self._check_units(n)
         graph = self._graph
@@ -202,7 +202,7 @@ class Coherence:
         return problem.most_coherent_within(budget, self.method).q
 
     def renumbered(self, positions: NDArray[np.intp]) -> Coherence:
-        """The same edges where unit `i` is now unit ``positions[i]``.
+        """Return the same edges where unit `i` is now unit ``positions[i]``.
 
         Edges of a unit that is gone (-1), and between units that are now one, are dropped.
         """
@@ -214,7 +214,7 @@ class Coherence:
         )
 
     def repeated(self, n_groups: int, size: int) -> Coherence:
-        """The same edges in each of so many groups of units; edges beyond the first group stay as they are."""
+        """Return the same edges in each of so many groups of units; edges beyond the first group stay as they are."""
         if self.edges.max(initial=0) >= size or self.n_units not in (None, size):
             return self
         edges = in_groups(self.edges, n_groups, size)
@@ -271,7 +271,7 @@ class _Problem:
         return self._try(self.view.best, self.view.tight)
 
     def most_coherent(self) -> _Try:
-        """One state for every connected set of units, unless none is there for all of them."""
+        """Return one state for every connected set of units, unless none is there for all of them."""
         n_states = self.regrets.shape[1]
         n_sets, sets = self.graph.components
         totals = np.zeros((n_sets, n_states))
@@ -289,7 +289,7 @@ class _Problem:
         return self._try(z, q)
 
     def most_coherent_within(self, budget: float, method: Method) -> _Try:
-        """The best that was found for a budget.
+        """Return the best that was found for a budget.
 
         Each multiplier is the one for which two labelings on both sides of the budget are equally good: either one is
         found that is better than both and lies between them, or there is none. Where minima are exact, the Potts energy
@@ -322,7 +322,7 @@ class _Problem:
         return best
 
     def soft_within(self, budget: float, tight: _Try, multiplier: float) -> _Try:
-        """The same for soft latents, by mean fields: their excess grows about as the square of the multiplier."""
+        """Do the same for soft latents, by mean fields: the excess grows about as the multiplier squared."""
         best = tight
         pull = 1 / np.maximum(self.shares, 1e-12 * self.shares.max())[:, None]
         for _ in range(MAX_TRIES):
@@ -340,7 +340,7 @@ class _Problem:
         return best
 
     def filled(self, low: _Try, high: _Try, budget: float) -> _Try:
-        """What `low` leaves of the budget, spent on sets of units that `high` labels otherwise, best value first."""
+        """Spend what `low` leaves of the budget on sets of units that `high` labels otherwise, best first."""
         sets, n_sets = self.graph.differences(low.z, high.z)
         rows = np.flatnonzero(sets >= 0)
         costs = np.bincount(sets[rows], self.regrets[rows, high.z[rows]] - self.regrets[rows, low.z[rows]], n_sets)
@@ -357,7 +357,7 @@ class _Problem:
 
 
 def _exchange(low: _Try, high: _Try) -> float:
-    """The multiplier for which two labelings are equally good."""
+    """Return the multiplier for which two labelings are equally good."""
     return (high.excess - low.excess) / (low.potts - high.potts)
 
 
@@ -371,7 +371,7 @@ def _weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
 
 
 def _numbers(values: Any, name: str) -> NDArray[np.float64]:
-    """`values` as an array of float64."""
+    """Return `values` as an array of float64."""
     if sparse.issparse(values):
         raise TypeError(f"{name} must be a dense array; got a sparse matrix: call its toarray()")
     try:
@@ -391,7 +391,7 @@ def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _from_matrix(matrix: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """The pairs of a symmetric adjacency matrix and their weights."""
+    """Return the pairs of a symmetric adjacency matrix and their weights."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"an adjacency matrix must be square, a row a unit; got shape {matrix.shape}")
     if matrix.dtype.kind not in "biuf":
@@ -407,7 +407,7 @@ def _from_matrix(matrix: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
 
 
 def _merged(pairs: NDArray[np.intp], values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Each pair once, in order, with the sum of its weights; those without weight dropped."""
+    """Return each pair once, in order, with the sum of its weights; those without weight dropped."""
     unique, which = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
     total = np.bincount(which.ravel(), values, len(unique)).astype(np.float64)
     if not np.isfinite(total).all():

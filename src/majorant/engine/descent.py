@@ -55,15 +55,15 @@ class Problem(Protocol[Theta]):
     def total_weight(self) -> float: ...
 
     def seen(self, theta: Theta) -> Seen:
-        """One pass over the data."""
+        """Pass over the data once."""
         ...
 
     def moved(self, theta: Theta, seen: Seen, share: Array) -> Theta:
-        """The M-step; where it is a step of Newton's, a share of it (one number a run)."""
+        """Take the M-step; where it is a Newton step, a share of it (one number a run)."""
         ...
 
     def extrapolated(self, path: tuple[Theta, Theta, Theta], seen: tuple[Seen, Seen, Seen]) -> Theta | None:
-        """Parameters beyond two steps of EM; None where the model has no coordinates to go on in."""
+        """Return parameters beyond two steps of EM; None where the model has no coordinates to go on in."""
         ...
 
 
@@ -170,7 +170,7 @@ def descend(
 
 
 def _step(problem: Problem[Theta], theta: Theta, seen: Seen) -> tuple[Theta, Seen]:
-    """One step of EM, shortened for runs whose objective would rise; one that cannot go on stays where it is."""
+    """Take one step of EM, shortened for runs whose objective would rise; a run that cannot go on stays."""
     share = np.ones(len(seen.objective))
     new = problem.moved(theta, seen, share)
     after = problem.seen(new)
@@ -186,13 +186,13 @@ def _step(problem: Problem[Theta], theta: Theta, seen: Seen) -> tuple[Theta, See
 
 
 def _rises(after: Seen, before: Seen) -> NDArray[np.bool_]:
-    """Whether the objective has risen by more than rounding, or is not finite."""
+    """Tell whether the objective has risen by more than rounding, or is not finite."""
     slack = 1e-12 * (1 + np.abs(before.objective))
     return np.asarray(~(after.objective <= before.objective + slack))
 
 
 def _is_done(passed: list[Seen], limit: float) -> NDArray[np.bool_]:
-    """Whether the gains of two steps, if they go on to shrink at their rate, add up to no more than a limit."""
+    """Tell whether the gains of two steps, if they go on to shrink at their rate, add up to no more than a limit."""
     if len(passed) < 3:
         return np.zeros(len(passed[0].objective), dtype=bool)
     a, b, c = (seen.objective for seen in passed)
@@ -205,7 +205,7 @@ def _is_done(passed: list[Seen], limit: float) -> NDArray[np.bool_]:
 def _beyond(
     problem: Problem[Theta], path: list[Theta], passed: list[Seen], going: NDArray[np.bool_]
 ) -> tuple[Theta, Seen]:
-    """The extrapolation of two steps where it lowers the objective of a run that goes on, else where they ended."""
+    """Extrapolate two steps where that lowers the objective of a run that goes on; else keep their end."""
     theta, seen = path[2], passed[2]
     runs = np.flatnonzero(going)
     first, second, third = (taken(p, runs) for p in path)
@@ -218,7 +218,7 @@ def _beyond(
 
 
 def squared_extrapolation(first: Array, second: Array, third: Array) -> Array:
-    """Go on beyond three points of each run, (runs, numbers), by the length at which their change would vanish."""
+    """Extrapolate three points of each run, (runs, numbers), by SQUAREM's step length."""
     move, bend = second - first, (third - second) - (second - first)
     size = np.sqrt(np.sum(bend**2, axis=1))
     length = np.divide(np.sqrt(np.sum(move**2, axis=1)), size, out=np.ones(len(size)), where=size > 0)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def drawn(mass: NDArray[np.float64], uniforms: NDArray[np.float64] | float) -> NDArray[np.intp]:
-    """Points drawn with probability proportional to their mass, by inverse CDF.
+    """Return points drawn with probability proportional to their mass, by inverse CDF.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def drawn(mass: NDArray[np.float64], uniforms: NDArray[np.float64] | float) -> N
 def thinned(
     weights: NDArray[np.float64], size: int, random: np.random.Generator
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Points met at equal steps of weight from a random one on, and how often: a heavy one more than once.
+    """Return points met at equal steps of weight from a random one on, and how often: a heavy one more than once.
 
     Along the canonical order these are rows spread evenly over the first column.
 

@@ -18,7 +18,7 @@ Both are legal at any temperature."""
 
 
 def tightest(energies: NDArray[Any], beta: float) -> tuple[NDArray[Any], Latent]:
-    r"""Free energies and the tightest latent values.
+    r"""Return free energies and the tightest latent values.
 
     .. math:: f_i = -\frac1\beta \log\sum_z e^{-\beta E_i(z)}, \qquad q_i(z) \propto e^{-\beta E_i(z)}
 
@@ -40,19 +40,19 @@ def tightest(energies: NDArray[Any], beta: float) -> tuple[NDArray[Any], Latent]
 
 
 def entropies(q: Latent) -> NDArray[np.float64]:
-    """Entropy of every unit's latent distribution, in nats."""
+    """Return the entropy of every unit's latent distribution, in nats."""
     if q.ndim == 1:
         return np.zeros(len(q))
     return np.asarray(entropy(q))
 
 
 def as_soft(q: Latent, n_states: int) -> Latent:
-    """Latent values as rows that sum to one."""
+    """Return latent values as rows that sum to one."""
     return np.eye(n_states)[q] if q.ndim == 1 else q
 
 
 def expected(q: Latent, table: NDArray[Any]) -> NDArray[Any]:
-    """Expectation of a table (rows, n_states) under the latent values, one number a unit."""
+    """Return the expectation of a table (rows, n_states) under the latent values, one number a unit."""
     if q.ndim == 1:
         return np.asarray(table[np.arange(len(q)), q])
     return np.asarray(expected_by_shares(q, table))
@@ -61,7 +61,7 @@ def expected(q: Latent, table: NDArray[Any]) -> NDArray[Any]:
 def collect(
     q: Latent, features: NDArray[Any], n_states: int, weights: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Sums of feature rows by state, ``sum_i w_i q_i(z) features_i``.
+    """Return sums of feature rows by state, ``sum_i w_i q_i(z) features_i``.
 
     Parameters
     ----------

@@ -70,7 +70,7 @@ class _Run(Generic[Theta]):
     trace: Trace = field(default_factory=Trace)
 
     def sweep(self, theta: Theta, price: float = np.inf, *, first: bool = False) -> Sweep:
-        """One pass: the objective, the tightest bound and, at a finite price, a proposal.
+        """Pass over the data once: return the objective, the tightest bound and, at a finite price, a proposal.
 
         Where the tightest bound is the `first` one of an exploration, the policy may keep it.
         """
@@ -122,7 +122,7 @@ class _Run(Generic[Theta]):
         return b - objective
 
     def slack(self, b: float, other: float) -> float:
-        """What rounding may add: relative to the numbers compared, and whatever more the family states."""
+        """Say what rounding may add: relative to the numbers compared, and whatever more the family states."""
         if not np.isfinite(other):
             return np.inf
         return 1e-9 * (abs(b) + abs(other)) + float(getattr(self.family, "slack", 0.0))
@@ -257,7 +257,7 @@ class _Place(Generic[Theta]):
 
 
 def _descend(run: _Run[Theta], theta: Theta | None, bound: Bound | None, tol: float, max_iter: int) -> _Descent[Theta]:
-    """Tightest bounds from parameters, or from a first bound, until nothing moves."""
+    """Minimise tightest bounds, from parameters or from a first bound, until convergence."""
     family, n, passes = run.family, run.data.n_units, run.data.n_passes
     settled = getattr(family, "settled", None)
     start = theta if bound is None else bound.statistics
@@ -298,7 +298,7 @@ def _descend(run: _Run[Theta], theta: Theta | None, bound: Bound | None, tol: fl
 
 
 def _returned(run: _Run[Theta], entry: Entry) -> tuple[_Place[Theta], str, bool]:
-    """The place where a journal says that a descent stood, and how it ended, if it did: one pass.
+    """Restore a descent from the journal, and how it ended, if it did: one pass.
 
     The pass tells whether the data are the same, and leaves beside the units what the last one had left.
     """
@@ -329,7 +329,7 @@ def _explore(
     explore_tol: float,
     max_iter: int,
 ) -> tuple[list[tuple[float, Theta]], float, bool]:
-    """Bounds by the policy until the gap has closed.
+    """Minimise bounds chosen by the policy until the gap has closed.
 
     Returns the distinct iterates by ascending objective, the largest gap, and whether it did close.
     """
@@ -388,7 +388,7 @@ def _insert(found: list[tuple[float, Theta]], objective: float, theta: Theta) ->
 
 
 def _first_bound(run: _Run[Theta], latent: FirstLatent) -> Bound:
-    """The bound of given latent values; there are no parameters yet at which its excess could be measured."""
+    """Return the bound of given latent values; there are no parameters yet at which its excess could be measured."""
     family = run.family
 
     def visit(block: Block) -> Bound:
@@ -401,7 +401,7 @@ def _first_bound(run: _Run[Theta], latent: FirstLatent) -> Bound:
 
 
 def _hot_bound(run: _Run[Theta], theta: Theta, heat: float) -> Bound:
-    """The bound of hot latents at `theta`; see `minimize` for their temperature."""
+    """Return the bound of hot latents at `theta`; see `minimize` for their temperature."""
     family = run.family
     beta = heat * (family.beta if np.isfinite(family.beta) else _undecided(run, theta))
 
@@ -416,7 +416,7 @@ def _hot_bound(run: _Run[Theta], theta: Theta, heat: float) -> Bound:
 
 
 def _undecided(run: _Run[Theta], theta: Theta) -> float:
-    """Inverse temperature at which hard latents begin to be undecided: one over the second-best state's mean regret."""
+    """Return the inverse temperature at which hard latents soften: one over the mean second-best regret."""
     family = run.family
 
     def second_regret(block: Block) -> float:

@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 Table = NDArray[np.float64]
 """Of shape (runs, components, rows)."""
 Limits = tuple[float, float]
-"""Between which numbers an estimate lies; its intervals lie there too."""
+"""Say between which numbers an estimate lies; its intervals lie there too."""
 Theta = TypeVar("Theta")
 Phi = TypeVar("Phi")
 
@@ -54,30 +54,30 @@ class Density(Protocol[Theta]):
     def width(self) -> int: ...
 
     def log_density(self, theta: Theta, rows: Block) -> Table:
-        """Log density of each row in each state."""
+        """Return the log density of each row in each state."""
         ...
 
     def statistics(self, theta: Theta | None, rows: Block, q: Table) -> Array:
-        """Sums over rows, (runs, components, width), linear in the weighted responsibilities `q`.
+        """Return sums over rows, (runs, components, width), linear in the weighted responsibilities `q`.
 
         They may be taken about `theta`, which is None for a start that is given as responsibilities.
         """
         ...
 
     def solve(self, statistics: Array, theta: Theta | None, share: Array) -> Theta:
-        """The M-step: the parameters of highest expected log density, or a share (one number a run) of a step there."""
+        """Take the M-step to the highest expected log density, or a share of it (one number a run)."""
         ...
 
     def n_parameters(self, n_components: int) -> int:
-        """Free parameters of one mixture."""
+        """Return free parameters of one mixture."""
         ...
 
     def describe(self, theta: Theta) -> dict[str, Array]:
-        """Estimates by name, each of shape (runs, components, ...): what is shown, saved and given errors."""
+        """Return estimates by name, each of shape (runs, components, ...): what is shown, saved and given errors."""
         ...
 
     def recalled(self, estimates: Mapping[str, Array]) -> Theta:
-        """A batch of one run from the estimates of that run, (components, ...): the inverse of `describe`."""
+        """Return a batch of one run from the estimates of that run, (components, ...): the inverse of `describe`."""
         ...
 
 
@@ -86,7 +86,7 @@ class FusedPass(Protocol):
     """A density whose pass with independent states is one kernel."""
 
     def fused_pass(self, theta: Any, log_weights: Array, rows: Block, beta: float) -> tuple[Array, Array, Array, Array]:
-        """Weighted free energies and entropies (runs,), the mass of each state (runs, components), statistics."""
+        """Return weighted free energies and entropies (runs,), masses (runs, components) and statistics."""
         ...
 
 
@@ -102,11 +102,11 @@ class Coordinates(Protocol):
     """A density whose parameters are told by unconstrained numbers: for extrapolation and for standard errors."""
 
     def vector(self, theta: Any) -> Array:
-        """Numbers of each run, (runs, m)."""
+        """Return unconstrained numbers of each run, (runs, m)."""
         ...
 
     def theta_of(self, vector: Array, like: Any) -> Any:
-        """The inverse; `like` has what the numbers do not tell."""
+        """Return parameters from unconstrained numbers; `like` holds the rest of them."""
         ...
 
 
@@ -115,7 +115,7 @@ class Bounded(Protocol):
     """A density whose expected log density is a function of the statistics: bound policies need it."""
 
     def expected_log_density(self, statistics: Array, theta: Any) -> Array:
-        """``sum_i sum_k q_ik log f(x_i; theta_k)``, one number a run."""
+        """Return ``sum_i sum_k q_ik log f(x_i; theta_k)``, one number a run."""
         ...
 
 
@@ -124,7 +124,7 @@ class Rounded(Protocol):
     """A density whose expected log density may lose more digits than its size says."""
 
     def rounding(self, statistics: Array, theta: Any) -> Array:
-        """What rounding may add to an objective, one number a run."""
+        """Say what rounding may add to an objective, one number a run."""
         ...
 
 
@@ -191,43 +191,43 @@ class Law(Protocol[Phi]):
     def limits(self) -> Mapping[str, Limits]: ...
 
     def posterior(self, phi: Phi, log_density: Table, units: Block, beta: float) -> Posterior:
-        """Log-likelihood and responsibilities; `units` holds the columns that the density does not read."""
+        """Return log-likelihood and responsibilities; `units` holds the columns that the density does not read."""
         ...
 
     def log_weights(self, phi: Phi) -> Array | None:
-        """Log weights (runs, components) where nothing else decides over states; None for any other law."""
+        """Return log weights (runs, components) where nothing else decides over states; None for any other law."""
         ...
 
     def log_prior(self, phi: Phi, units: Block) -> Table:
-        """Log probability of each state before the row is seen, (runs, components, rows or 1)."""
+        """Return the log probability of each state before the row is seen, (runs, components, rows or 1)."""
         ...
 
     def first(self, q: Table, units: Block) -> tuple[Table, Array]:
-        """Weighted responsibilities and own sums of a start that is given as responsibilities (unweighted)."""
+        """Return weighted responsibilities and own sums of a start that is given as responsibilities (unweighted)."""
         ...
 
     def solve(self, statistics: Array, phi: Phi | None, share: Array) -> Phi:
-        """The M-step, or a share of a step."""
+        """Take the M-step, or a share of it."""
         ...
 
     def expected_log_prior(self, statistics: Array, phi: Phi) -> Array:
-        """``sum_i sum_k q_ik log p(k)``, one number a run."""
+        """Return ``sum_i sum_k q_ik log p(k)``, one number a run."""
         ...
 
     def n_parameters(self, n_components: int) -> int:
-        """Free parameters of one mixture."""
+        """Return free parameters of one mixture."""
         ...
 
     def shares(self, phi: Phi, statistics: Array) -> Array:
-        """Share of each state among all rows, (runs, components)."""
+        """Return the share of each state among all rows, (runs, components)."""
         ...
 
     def describe(self, phi: Phi) -> dict[str, Array]:
-        """Estimates by name, each of shape (runs, components, ...)."""
+        """Return estimates by name, each of shape (runs, components, ...)."""
         ...
 
     def recalled(self, estimates: Mapping[str, Array]) -> Phi:
-        """A batch of one run from the estimates of that run, (components, ...): the inverse of `describe`."""
+        """Return a batch of one run from the estimates of that run, (components, ...): the inverse of `describe`."""
         ...
 
 
@@ -297,7 +297,7 @@ class Mixture:
         return self.density if isinstance(self.density, FusedPass) else None  # to look for methods takes its time
 
     def pass_over(self, theta: Parameters[Any, Any], block: Block) -> Seen:
-        """Log-likelihood and statistics of a block, for every run of a batch."""
+        """Return log-likelihood and statistics of a block, for every run of a batch."""
         return self._pass(theta, block)[0]
 
     def _pass(self, theta: Parameters[Any, Any], block: Block) -> tuple[Seen, Array]:
@@ -311,28 +311,28 @@ class Mixture:
         return Seen(-found.log_likelihood, Sums(statistics, found.statistics)), found.entropy
 
     def likelihood(self, theta: Parameters[Any, Any], block: Block) -> tuple[float, float]:
-        """Minus the log-likelihood of a block for one run, and the entropy of the responsibilities of its units."""
+        """Return minus the log-likelihood of a block for one run, and the entropy of its responsibilities."""
         seen, entropy = self._pass(theta, block)
         return float(seen.objective[0]), float(entropy[0])
 
     def parts(self, block: Block) -> tuple[Block, Block]:
-        """The block as the density sees it, and as the law does."""
+        """Return the block as the density sees it, and as the law does."""
         n = self.density.n_columns
         return block.seen(block.columns[:n]), block.seen(block.columns[n:] or block.columns[:1])
 
     def responsibilities(self, theta: Parameters[Any, Any], block: Block) -> tuple[Table, Table]:
-        """Responsibilities of the rows of a block, without their weights, and the log densities of its rows."""
+        """Return responsibilities of the rows of a block, without their weights, and the log densities of its rows."""
         rows, units = self.parts(Block(block.first, block.columns))
         log_density = self.density.log_density(theta.density, rows)
         return self.law.posterior(theta.law, log_density, units, self.beta).responsibilities, log_density
 
     def posterior(self, theta: Parameters[Any, Any], block: Block) -> Posterior:
-        """What the law makes of the densities of a block."""
+        """Return the law's posterior given the densities of a block."""
         rows, units = self.parts(block)
         return self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta)
 
     def started(self, q: Table, data: Chunks) -> Parameters[Any, Any]:
-        """The parameters of given responsibilities, (runs, components, rows): one M-step."""
+        """Return the parameters of given responsibilities, (runs, components, rows): one M-step."""
 
         def visit(block: Block) -> Sums:
             rows, units = self.parts(block)
@@ -342,7 +342,7 @@ class Mixture:
         return self.solved(data.map_sum(visit), None, np.ones(len(q)))
 
     def solved(self, sums: Sums, theta: Parameters[Any, Any] | None, share: Array) -> Parameters[Any, Any]:
-        """The M-step of both parts."""
+        """Take the M-step of both parts."""
         density, law = (None, None) if theta is None else (theta.density, theta.law)
         return Parameters(self.density.solve(sums.density, density, share), self.law.solve(sums.law, law, share))
 

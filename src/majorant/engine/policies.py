@@ -53,23 +53,23 @@ class BoundPolicy:
         """Nothing to prepare."""
 
     def propose(self, view: View, price: float) -> Latent:
-        """Latent values of the units of a block, at a price of a unit of excess."""
+        """Return latent values of the units of a block, at a price of a unit of excess."""
         raise NotImplementedError(f"{type(self).__name__} must say how it proposes latent values")
 
     def keep(self, block: Block, q: Latent) -> None:
         """Nothing to keep."""
 
     def renumbered(self, positions: NDArray[np.intp]) -> BoundPolicy:
-        """The same policy where unit `i` is now unit ``positions[i]`` (-1: gone)."""
+        """Return the same policy where unit `i` is now unit ``positions[i]`` (-1: gone)."""
         return self
 
     def repeated(self, n_groups: int, size: int) -> BoundPolicy:
-        """The same policy where what is said of the first `size` units holds in each of so many groups of units."""
+        """Return the same policy, repeated for each of so many groups of `size` units."""
         return self
 
 
 def tilted(view: View, preference: NDArray[Any], price: float) -> Latent:
-    """The best latent values by a preference at a price.
+    """Return the best latent values by a preference at a price.
 
     ``argmax_q <q, preference> - price * excess(q)``, the posterior of the energies ``E - preference / price``.
     """
@@ -219,18 +219,18 @@ class Bias(Protocol):
     """
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
-        """Passes over the data that the preference needs, before every draw."""
+        """Make the passes over the data that the preference needs, before every draw."""
         ...
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """How much each state is preferred: finite, of order one, or -inf for a state that is never to be chosen.
+        """Say how much each state is preferred: finite, of order one, or -inf for a state that is never to be chosen.
 
         Of shape (rows, n_states), or (1, n_states) where it is the same of all units.
         """
         ...
 
     def renumbered(self, positions: NDArray[np.intp]) -> Bias:
-        """The same preference where unit `i` is now unit ``positions[i]`` (-1: gone)."""
+        """Return the same preference where unit `i` is now unit ``positions[i]`` (-1: gone)."""
         ...
 
 
@@ -239,7 +239,7 @@ class WholeBias(Protocol):
     """An application's preference among the latent values of all units together."""
 
     def choose(self, view: View, budget: float) -> Latent:
-        """The best latent values of all units of an excess of at most `budget`.
+        """Return the best latent values of all units of an excess of at most `budget`.
 
         `view` shows all units as one block without columns. The loop computes the excess anew: latent values that leave
         the budget are blended with the tightest ones.
@@ -247,7 +247,7 @@ class WholeBias(Protocol):
         ...
 
     def renumbered(self, positions: NDArray[np.intp]) -> WholeBias:
-        """The same preference where unit `i` is now unit ``positions[i]`` (-1: gone)."""
+        """Return the same preference where unit `i` is now unit ``positions[i]`` (-1: gone)."""
         ...
 
 
@@ -331,7 +331,7 @@ def _has(bias: Any, method: str) -> bool:
 
 
 def _preferred(given: Any, view: View, bias: Bias) -> NDArray[Any]:
-    """What a bias prefers, in a form in which energies can be tilted by it.
+    """Return the preferences of a bias as a table by which energies can be tilted.
 
     Raises
     ------
@@ -397,7 +397,7 @@ def _choose(
 
 
 def _checked(q: Any, view: View, bias: WholeBias) -> Latent:
-    """Latent values in the form that families expect.
+    """Return latent values in the form that families expect.
 
     Raises
     ------

@@ -59,20 +59,20 @@ class PottsGraph:
         return int(n_sets), sets
 
     def energy(self, q: Latent) -> float:
-        """``P(q)``."""
+        """Return ``P(q)``."""
         a, b = self.edges.T
         if q.ndim == 1:
             return float(self.weights[q[a] != q[b]].sum())
         return float(self.weights @ (1.0 - np.einsum("iz,iz->i", q[a], q[b])))
 
     def votes(self, q: Latent, n_states: int) -> NDArray[np.float64]:
-        """What the neighbours of every unit want of it, ``sum_j c_ij q_j(z)``, shape (n_units, n_states)."""
+        """Return the summed weight of neighbours in each state, ``sum_j c_ij q_j(z)``, shape (n_units, n_states)."""
         return np.asarray(self.adjacency @ as_soft(q, n_states))
 
     def minimise(
         self, unary: NDArray[np.float64], strength: float, z: NDArray[np.integer], method: Method = "expansion"
     ) -> NDArray[np.int32]:
-        r"""Labels of small ``sum_i unary_i(z_i) + strength P(z)``, no larger than at the labels `z` given.
+        r"""Return labels of small ``sum_i unary_i(z_i) + strength P(z)``, no larger than at the labels `z` given.
 
         Parameters
         ----------
@@ -124,7 +124,7 @@ class PottsGraph:
     def _expansion(
         self, state: int, units: NDArray[np.intp], costs: NDArray[np.float64], strength: float, z: NDArray[np.int32]
     ) -> NDArray[np.bool_]:
-        """Which of some units to move to a state; `costs` are those of each alone."""
+        """Say which of some units to move to a state; `costs` are those of each alone."""
         near = self.adjacency[units]
         tail, neighbour = np.repeat(np.arange(len(units)), np.diff(near.indptr)), near.indices
         capacity = strength * near.data
@@ -143,7 +143,7 @@ class PottsGraph:
         return moves if terms.sum() < -1e-12 * np.abs(terms).sum() else np.zeros_like(moves)
 
     def _one_by_one(self, unary: NDArray[np.float64], strength: float, start: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Units that gain more than all neighbours move together: their order matters among equal gains only."""
+        """Return units that gain more than all neighbours move together: their order matters among equal gains only."""
         z: NDArray[np.int32] = start.astype(np.int32)
         rows = np.arange(self.n_units)
         tail, head, _ = self._arcs
@@ -162,7 +162,7 @@ class PottsGraph:
             z[moves] = best[moves]
 
     def differences(self, z: NDArray[np.integer], other: NDArray[np.integer]) -> tuple[NDArray[np.intp], int]:
-        """The connected sets of units that two labelings label differently: each unit's set (-1: none), their number.
+        """Return the connected sets of units with different labels: the set of each unit (-1: none), and how many.
 
         Sets do not touch, so what each change does to P does not depend on the others.
         """
@@ -174,7 +174,7 @@ class PottsGraph:
     def energy_changes(
         self, z: NDArray[np.integer], other: NDArray[np.integer], sets: NDArray[np.intp], n_sets: int
     ) -> NDArray[np.float64]:
-        """What P changes by if one set at a time goes from `z` to `other`."""
+        """Return the change of P when one set at a time moves from `z` to `other`."""
         tail, head, weight = self._arcs
         inside = sets[tail] >= 0
         tail, head, weight = tail[inside], head[inside], weight[inside]
@@ -187,7 +187,7 @@ class PottsGraph:
 def minimum_cut(
     cost: NDArray[np.float64], tail: NDArray[np.intp], head: NDArray[np.intp], capacity: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    r"""The smallest set that minimises what its units cost and what it cuts.
+    r"""Return the smallest set that minimises what its units cost and what it cuts.
 
     .. math:: \min_x \sum_i x_i\,\mathrm{cost}_i + \tfrac12 \sum_{\text{arcs}} \mathrm{capacity}_{ij} [x_i \ne x_j]
 
@@ -234,7 +234,7 @@ def minimum_cut(
 def _source_side(
     cost: NDArray[np.float64], tail: NDArray[np.intp], head: NDArray[np.intp], capacity: NDArray[np.float64]
 ) -> NDArray[np.intp]:
-    """The minimum cut by a maximum flow: the units that the source still reaches, in ascending order."""
+    """Return the minimum cut by a maximum flow: the units that the source still reaches, in ascending order."""
     n = len(cost)
     reach = np.bincount(tail, capacity, n)
     cost = np.clip(cost, -reach, reach)

@@ -38,11 +38,11 @@ class Family(Protocol[Theta]):
     n_states: int
 
     def energies(self, theta: Theta, block: Block) -> NDArray[Any]:
-        """``E_i(z; theta)``, shape (rows, n_states), +inf where a state is absent, without the units' weights."""
+        """Return ``E_i(z; theta)``, shape (rows, n_states), +inf where a state is absent, unweighted."""
         ...
 
     def statistics(self, block: Block, q: Latent, theta: Theta | None) -> NDArray[Any]:
-        """Weighted sums over units, linear in `q`; they may be taken about `theta`, None for a first bound."""
+        """Return weighted sums over units, linear in `q`; they may be taken about `theta`, None for a first bound."""
         ...
 
     def solve(self, s: NDArray[Any], theta: Theta | None, data: Chunks) -> tuple[Theta, float]:
@@ -53,7 +53,7 @@ class Family(Protocol[Theta]):
         ...
 
     def penalty(self, theta: Theta) -> float:
-        """``R(theta)``."""
+        """Return ``R(theta)``."""
         ...
 
 
@@ -146,26 +146,26 @@ class View:
         return self.tight if self.tight.ndim == 1 else self.energies.argmin(axis=1).astype(np.int32)
 
     def noise(self, width: int) -> NDArray[np.float64]:
-        """Uniforms in (0, 1), shape (rows, width), the same for a unit whatever block it lies in."""
+        """Return uniforms in (0, 1), shape (rows, width), the same for a unit whatever block it lies in."""
         return self.block.noise(self.seed, self.draw, width)
 
     def bound(self, family: Family[Any], theta: Any, q: Latent) -> Bound:
-        """The bound of latent values `q`, with its excess over the objective."""
+        """Return the bound of latent values `q`, with its excess over the objective."""
         statistics, entropy = family.statistics(self.block, q, theta), self.entropy(q)
         if q is self.tight:
             return Bound(statistics, entropy, 0.0)
         return Bound(statistics, entropy, self.excess(q), self.distance(q))
 
     def entropy(self, q: Latent) -> float:
-        """``sum_i w_i H(q_i) / beta``."""
+        """Return ``sum_i w_i H(q_i) / beta``."""
         return 0.0 if np.isinf(self.beta) or q.ndim == 1 else self.block.total(entropies(q)) / self.beta
 
     def excess(self, q: Latent) -> float:
-        """How far the bound of latent values `q` lies above the objective."""
+        """Say how far the bound of latent values `q` lies above the objective."""
         return self.block.total(expected(q, self.energies) - self.free) - self.entropy(q)
 
     def distance(self, q: Latent) -> float:
-        """Number of units that `q` places otherwise than the tightest bound does."""
+        """Return the number of units that `q` places otherwise than the tightest bound does."""
         if q.ndim == 1:
             return float(np.count_nonzero(q != self.best))
         return float(np.abs(q - as_soft(self.tight, q.shape[1])).sum()) / 2
@@ -196,7 +196,7 @@ class Policy(Protocol):
     def prepare(
         self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int, bound: float = np.inf
     ) -> None:
-        """Passes over the data that a draw needs before the pass that makes it.
+        """Return passes over the data that a draw needs before the pass that makes it.
 
         `bound` is the value at `theta` of the bound that it minimises: ``1 - eta`` times what it lies above the
         objective is the budget of this draw.
@@ -204,7 +204,7 @@ class Policy(Protocol):
         ...
 
     def propose(self, view: View, price: float) -> Latent:
-        """Latent values of the units of a block."""
+        """Return latent values of the units of a block."""
         ...
 
     def keep(self, block: Block, q: Latent) -> None:

@@ -101,5 +101,5 @@ def _mapped(f: Callable[..., Any], first: Any, *others: Any) -> Any:
 
 @cache
 def _parts(kind: Any) -> tuple[str, ...]:
-    """Fields of a dataclass; none of any other type."""
+    """Return fields of a dataclass; none of any other type."""
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

@@ -75,12 +75,12 @@ class Trace:
         return f"Trace({len(self)} iterations, objective {first:.6g} to {last:.6g})"
 
     def scaled(self, unit: float) -> Trace:
-        """The trace of an objective whose unit is `unit` in another: as if it had been measured there."""
+        """Return the trace of an objective whose unit is `unit` in another: as if it had been measured there."""
         factor = dict.fromkeys(("objective", "bound", "gap", "budget", "used"), unit) | {"price": 1 / unit}
         return Trace([{name: value * factor.get(name, 1.0) for name, value in row.items()} for row in self._rows])
 
     def shifted(self, constant: float) -> Trace:
-        """The trace of an objective that is larger by a constant."""
+        """Return the trace of an objective that is larger by a constant."""
         moved = {"objective", "bound"}
         return Trace([{name: v + constant * (name in moved) for name, v in row.items()} for row in self._rows])
 
@@ -89,12 +89,12 @@ class Trace:
         return data_frame({name: self[name] for name in COLUMNS})
 
     def to_state(self) -> dict[str, NDArray[np.float64]]:
-        """Columns as arrays, for saving."""
+        """Return columns as arrays, for saving."""
         return {name: self[name] for name in COLUMNS}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Trace:
-        """The inverse of `to_state`."""
+        """Return the inverse of `to_state`."""
         columns = {name: np.asarray(state[name], dtype=np.float64) for name in COLUMNS}
         lengths = {len(c) for c in columns.values()}
         if len(lengths) != 1:

@@ -38,7 +38,7 @@ class Trimmed(OnData):
     share: float = 0.0
 
     def seen(self, theta: Parameters[Any, Any]) -> Seen:
-        """A pass to find what counts, and one over that."""
+        """Return a pass to find what counts, and one over that."""
         kept = np.repeat(self.kept(theta) * self.weights, self.sizes, axis=1)[:, None, :]
 
         def visit(block: Block) -> Seen:
@@ -54,12 +54,12 @@ class Trimmed(OnData):
         return np.diff(np.append(self.first, self.data.n_units))
 
     def densities(self, theta: Parameters[Any, Any]) -> Array:
-        """Log density of each unit, (runs, units)."""
+        """Return the log density of each unit, (runs, units)."""
         parts = self.data.map_sum(lambda block: [self.mixture.posterior(theta, block).units])
         return np.concatenate(parts, axis=1)
 
     def kept(self, theta: Parameters[Any, Any]) -> Array:
-        """Share of each unit that counts, (runs, units)."""
+        """Return the share of each unit that counts, (runs, units)."""
         rows = self.weights * self.sizes
         gone = self.share * rows.sum()
         level = self.densities(theta) / self.sizes

@@ -39,7 +39,7 @@ class Around:
         return found
 
     def log_weights(self, phi: Any) -> None:
-        """More than the weights decides over states."""
+        """Return None: more than the weights decides over states."""
 
     def solve(self, statistics: Array, phi: Any, share: Array) -> Any:
         """As the law within."""

@@ -48,7 +48,7 @@ class Gated:
         self.n_covariates = n_covariates
 
     def posterior(self, phi: Logits, log_density: Table, units: Block, beta: float) -> Posterior:
-        """Responsibilities of each row, and the score and information of the coefficients."""
+        """Return responsibilities of each row, and the score and information of the coefficients."""
         prior = self.log_prior(phi, units)
         log_sum, q, entropy = normalised(log_density + prior, beta)
         w = np.ones(len(units)) if units.weights is None else units.weights
@@ -57,10 +57,10 @@ class Gated:
         return Posterior(weighted(log_sum, w), q, sums, weighted(entropy, w), log_sum)
 
     def log_weights(self, phi: Logits) -> None:
-        """Rows have weights of their own."""
+        """Return None: each row has weights of its own."""
 
     def log_prior(self, phi: Logits, units: Block) -> Table:
-        """Log weights of each row."""
+        """Return log weights of each row."""
         logits = np.zeros((*phi.coef.shape[:2], len(units)))
         for j, column in enumerate(np.ascontiguousarray(units.columns[0].T)):
             logits += phi.coef[:, :, j, None] * column
@@ -68,13 +68,13 @@ class Gated:
         return np.asarray(logits - np.log(np.exp(logits).sum(axis=1, keepdims=True)))
 
     def first(self, q: Table, units: Block) -> tuple[Table, Array]:
-        """Weighted responsibilities; score and information at equal weights."""
+        """Return weighted responsibilities; score and information at equal weights."""
         w = np.ones(len(units)) if units.weights is None else units.weights
         given = q * w
         return given, self._sums(given, np.full_like(q, 1 / q.shape[1]), w, units)
 
     def _sums(self, q: Table, prior: Table, w: Array, units: Block) -> Array:
-        """Mass of each state, then score and information of the logits but the first, one row of numbers a run."""
+        """Return masses, then score and information of the logits but the first, one row of numbers a run."""
         g = np.ascontiguousarray(units.columns[0].T)
         runs, k, _ = q.shape
         rows, columns = lower(len(g))
@@ -87,7 +87,7 @@ class Gated:
         return np.concatenate([q.sum(axis=2), score.reshape(runs, -1), information.reshape(runs, -1)], axis=1)
 
     def solve(self, statistics: Array, phi: Logits | None, share: Array) -> Logits:
-        """One step of Newton's, with a small ridge where the data do not determine a direction."""
+        """Take one Newton step, with a small ridge where the data do not determine a direction."""
         g, runs = self.n_covariates, len(statistics)
         k = self._n_components(statistics.shape[1])
         coef = np.zeros((runs, k, g)) if phi is None else phi.coef
@@ -104,7 +104,7 @@ class Gated:
         return Logits(coef + share[:, None, None] * step)
 
     def _n_components(self, size: int) -> int:
-        """How many states the sums are of: ``size = k + m + m_lower`` with ``m = (k - 1) g``."""
+        """Say how many states the sums are of: ``size = k + m + m_lower`` with ``m = (k - 1) g``."""
         g = self.n_covariates
         k = 1
         while k + (k - 1) * g + (k * (k - 1) // 2) * (g * (g + 1) // 2) < size:
@@ -112,7 +112,7 @@ class Gated:
         return k
 
     def _matrix(self, triangles: Array, k: int) -> Array:
-        """Information of all coefficients, (runs, (k - 1) g, (k - 1) g), from its blocks."""
+        """Return information of all coefficients, (runs, (k - 1) g, (k - 1) g), from its blocks."""
         g, runs = self.n_covariates, len(triangles)
         rows, columns = lower(k - 1)
         inner = triangles.reshape(runs, len(rows), -1)
@@ -123,7 +123,7 @@ class Gated:
         return out.reshape(runs, (k - 1) * g, (k - 1) * g)
 
     def expected_log_prior(self, statistics: Array, phi: Logits) -> Array:
-        """No function of the statistics.
+        """Refuse: it is not a function of the statistics.
 
         Raises
         ------
@@ -132,28 +132,28 @@ class Gated:
         raise TypeError("bound policies need weights in closed form; with gating only the tightest bound is available")
 
     def n_parameters(self, n_components: int) -> int:
-        """Coefficients of all states but the first."""
+        """Return coefficients of all states but the first."""
         return (n_components - 1) * self.n_covariates
 
     def shares(self, phi: Logits, statistics: Array) -> Array:
-        """Mean responsibilities."""
+        """Return mean responsibilities."""
         mass = statistics[:, : phi.coef.shape[1]]
         return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
     def describe(self, phi: Logits) -> dict[str, Array]:
-        """The coefficients."""
+        """Return the coefficients."""
         return {"gating_coef": phi.coef}
 
     def recalled(self, estimates: Mapping[str, Array]) -> Logits:
-        """The coefficients."""
+        """Return the coefficients."""
         return Logits(np.asarray(estimates["gating_coef"], dtype=np.float64)[None])
 
     def vector(self, phi: Logits) -> Array:
-        """Coefficients of all states but the first."""
+        """Return coefficients of all states but the first."""
         return np.asarray(phi.coef[:, 1:].reshape(len(phi.coef), -1))
 
     def theta_of(self, vector: Array, like: Logits) -> Logits:
-        """The coefficients."""
+        """Return the coefficients."""
         coef = np.zeros((len(vector), *like.coef.shape[1:]))
         coef[:, 1:] = vector.reshape(len(vector), -1, self.n_covariates)
         return Logits(coef)

@@ -27,19 +27,19 @@ class Grouped(Around):
     """
 
     def posterior(self, phi: Any, log_density: Table, units: Block, beta: float) -> Posterior:
-        """Responsibilities of each group, given to each of its rows."""
+        """Return responsibilities of each group, given to each of its rows."""
         first, group_of_row = boundaries(units)
         found = self.law.posterior(phi, np.add.reduceat(log_density, first, axis=2), _heads(units, first), beta)
         return replace(found, responsibilities=np.take(found.responsibilities, group_of_row, axis=2))
 
     def log_prior(self, phi: Any, units: Block) -> Table:
-        """Log prior of the group of each row."""
+        """Return log prior of the group of each row."""
         first, group_of_row = boundaries(units)
         table = self.law.log_prior(phi, _heads(units, first))
         return table if table.shape[2] == 1 else np.take(table, group_of_row, axis=2)
 
     def first(self, q: Table, units: Block) -> tuple[Table, Array]:
-        """The mean responsibilities of each group, given to each of its rows."""
+        """Return the mean responsibilities of each group, given to each of its rows."""
         first, group_of_row = boundaries(units)
         sizes = np.diff(np.append(first, len(units)))
         mean = np.add.reduceat(q, first, axis=2) / sizes
@@ -48,7 +48,7 @@ class Grouped(Around):
 
 
 def boundaries(units: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """First row of each group of a block, and the number of each row's group; kept beside the rows."""
+    """Return first row of each group of a block, and the number of each row's group; kept beside the rows."""
     groups = units.columns[0]
     known = units.memory.get("boundaries")
     if known is None or known[0] is not groups:
@@ -58,7 +58,7 @@ def boundaries(units: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 
 def _heads(units: Block, first: NDArray[np.intp]) -> Block:
-    """One row of each group, with the columns that the law of the groups reads."""
+    """Return one row of each group, with the columns that the law of the groups reads."""
     columns = units.columns[1:] or units.columns[:1]
     weights = None if units.weights is None else units.weights[..., first]
     return Block(units.first, tuple(c[first] for c in columns), weights, units.memory, units.chunk)

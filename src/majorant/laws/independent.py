@@ -25,7 +25,7 @@ class Weights:
 
 
 def normalised(joint: Table, beta: float) -> tuple[NDArray[np.float64], Table, NDArray[np.float64]]:
-    """Log of the sum over states, the posterior, and its entropy over beta: each unit of each run.
+    """Return log of the sum over states, the posterior, and its entropy over beta: each unit of each run.
 
     At an infinite beta the best state has all of it, the first one where several are equal.
     """
@@ -63,7 +63,7 @@ class Independent:
     limits: Mapping[str, Limits] = {"weights": (0.0, 1.0)}
 
     def posterior(self, phi: Weights, log_density: Table, units: Block, beta: float) -> Posterior:
-        """Responsibilities of each row, and their sums."""
+        """Return responsibilities of each row, and their sums."""
         log_sum, q, entropy = normalised(log_density + self.log_weights(phi)[:, :, None], beta)
         w = units.weights
         if w is None:
@@ -72,59 +72,59 @@ class Independent:
         return Posterior(weighted(log_sum, w), q, q.sum(axis=2), weighted(entropy, w), log_sum)
 
     def log_weights(self, phi: Weights) -> Array:
-        """Log weights; -inf where a state is absent."""
+        """Return log weights; -inf where a state is absent."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(phi.weights))
 
     def log_prior(self, phi: Weights, units: Block) -> Table:
-        """Log weights, the same for all rows."""
+        """Return log weights, the same for all rows."""
         return self.log_weights(phi)[:, :, None]
 
     def first(self, q: Table, units: Block) -> tuple[Table, Array]:
-        """Weighted responsibilities and their sums."""
+        """Return weighted responsibilities and their sums."""
         given = q if units.weights is None else q * units.weights
         return given, given.sum(axis=2)
 
     def solve(self, statistics: Array, phi: Weights | None, share: Array) -> Weights:
-        """The share of each state."""
+        """Return the share of each state."""
         return Weights(statistics / statistics.sum(axis=1, keepdims=True))
 
     def expected_log_prior(self, statistics: Array, phi: Weights) -> Array:
-        """``sum_k n_k log pi_k``."""
+        """Return ``sum_k n_k log pi_k``."""
         return np.asarray(
             np.sum(np.where(statistics > 0, statistics * np.maximum(self.log_weights(phi), LEAST_LOG), 0.0), axis=1)
         )
 
     def n_parameters(self, n_components: int) -> int:
-        """One fewer than states."""
+        """Return one fewer than states."""
         return n_components - 1
 
     def shares(self, phi: Weights, statistics: Array) -> Array:
-        """The weights."""
+        """Return the weights."""
         return phi.weights
 
     def describe(self, phi: Weights) -> dict[str, Array]:
-        """The weights."""
+        """Return the weights."""
         return {"weights": phi.weights}
 
     def recalled(self, estimates: Mapping[str, Array]) -> Weights:
-        """The weights."""
+        """Return the weights."""
         return Weights(np.asarray(estimates["weights"], dtype=np.float64)[None])
 
     def vector(self, phi: Weights) -> Array:
-        """Logits against the first state."""
+        """Return logits against the first state."""
         log = np.log(np.maximum(phi.weights, 1e-300))
         return np.asarray(log[:, 1:] - log[:, :1])
 
     def theta_of(self, vector: Array, like: Weights) -> Weights:
-        """The weights of logits."""
+        """Return the weights of logits."""
         logits = np.concatenate([np.zeros((len(vector), 1)), vector], axis=1)
         w = np.exp(logits - logits.max(axis=1, keepdims=True))
         return Weights(w / w.sum(axis=1, keepdims=True))
 
 
 def weighted(values: Array, weights: Array) -> Array:
-    """Sum each run's values by weight; -inf where a unit with weight has -inf, whatever the others have.
+    """Return sum each run's values by weight; -inf where a unit with weight has -inf, whatever the others have.
 
     Weights are those of the units, or (runs, 1, units) where each run has its own.
     """

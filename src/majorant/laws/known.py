@@ -32,12 +32,12 @@ class Known(Around):
         return bool(self.law.rows_are_units)
 
     def posterior(self, phi: Any, log_density: Table, units: Block, beta: float) -> Posterior:
-        """Responsibilities of one for known states."""
+        """Return responsibilities of one for known states."""
         found: Posterior = self.law.posterior(phi, _masked(log_density, units), _rest(units), beta)
         return found
 
     def log_prior(self, phi: Any, units: Block) -> Table:
-        """Log prior, -inf for the other states of a row whose state is known."""
+        """Return log prior, -inf for the other states of a row whose state is known."""
         prior = self.law.log_prior(phi, _rest(units))
         return _masked(np.broadcast_to(prior, (*prior.shape[:2], len(units))), units)
 

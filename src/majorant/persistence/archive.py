@@ -97,7 +97,7 @@ def _check_members(members: list[zipfile.ZipInfo], file_size: int) -> None:
 
 
 def read_array(content: bytes) -> NDArray[Any]:
-    """The array of a .npy member: numbers, truth values or fixed-width text, exactly as many as its header says."""
+    """Read the array of a .npy member: numbers, truth values or fixed-width text, as many as its header says."""
     stream = io.BytesIO(content)
     try:
         readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

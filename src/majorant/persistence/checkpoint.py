@@ -1,4 +1,4 @@
-"""How is a fit kept while it runs? In one file, replaced every few iterations, from which it goes on."""
+"""How is a fit kept while it runs? In one file, replaced every few iterations, from which it is resumed."""
 
 from __future__ import annotations
 
@@ -21,40 +21,39 @@ _KIND = "majorant checkpoint"
 
 @contextmanager
 def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[None]:
-    """Keep the fits of a ``with`` block in a file, and go on from it where it is there already.
+    """Write the fits of a ``with`` block to a file, and resume them from it if it exists.
 
-    The parameters of the loop that runs are written every few iterations, and when the block ends in whatever way; a
-    file appears whole or not at all. Run again, the same lines go on from the file, and their results are the same to
-    the last bit as those of a fit that nothing disturbed: starts are made again, what iterations have been made is
-    left out, and one pass over the data tells whether they are the same. Iterations of a bound policy that explores
-    are made again.
+    The parameters of the running loop are written every few iterations and when the block ends, also by an error; the
+    file is complete at any time. Run again, the same lines resume from the file, with results equal to the last bit to
+    those of an uninterrupted fit: starts are made again, finished iterations are skipped, and one pass over the data
+    checks that they are the same. Iterations of an exploring bound policy are repeated.
 
-    Kept are fits of ``GaussianMixture``, ``DiscriminativeLatentClasses`` and ``LatentPrototypeClassifier``; of
-    ``KMeans`` where rows are streamed or ``algorithm="lloyd"``; of ``RegressionMixture`` with the Gaussian
-    family where rows are streamed or ``init="random"``. Of others nothing is kept as a rule: they run from their
-    beginning on whatever rows they are given, and where nothing could be kept a warning says so at their end.
+    Checkpoints are written of fits of ``GaussianMixture``, ``DiscriminativeLatentClasses`` and
+    ``LatentPrototypeClassifier``; of ``KMeans`` where rows are streamed or ``algorithm="lloyd"``; of
+    ``RegressionMixture`` with the Gaussian family where rows are streamed or ``init="random"``. Others usually start
+    from the beginning, on whatever rows they are given, and a warning says so where nothing could be written.
 
     Parameters
     ----------
     path : path-like
-        The file. It stays when the fits have ended.
+        The file. It is not deleted when the fits have ended.
     every : int, default=10
-        Iterations between two writings.
+        Iterations between two writes.
 
     Raises
     ------
     CheckpointError
         A ValueError: the file is of other data or parameters, or of another fit.
     SavedModelError
-        A ValueError: the file is damaged or no checkpoint.
+        A ValueError: the file is damaged or not a checkpoint.
     ValueError
-        If `path` is a folder; if a fit has ``random_state=None`` or a function among its parameters: it could not be
-        gone on with.
+        If `path` is a folder; if a fit has ``random_state=None`` or a function among its parameters, so that it
+        cannot be resumed.
 
     Warns
     -----
     UserWarning
-        A fit ended of which nothing could be kept.
+        Nothing of a fit could be written.
 
     Examples
     --------
@@ -93,7 +92,7 @@ def _write(path: str | os.PathLike[str], entries: list[Entry]) -> None:
 
 
 def _state(encoder: Encoder, entry: Entry) -> Any:
-    """The state of a loop; None where its parameters are nothing that a file holds, so that it is run again."""
+    """Return the state of a loop; None where its parameters are nothing that a file holds, so that it is run again."""
     n_arrays = len(encoder.arrays)
     try:
         return encoder.encode(entry.state, "a parameter")
@@ -114,6 +113,6 @@ def _read(path: str | os.PathLike[str]) -> list[tuple[dict[str, Any], dict[str, 
         return [(decoder.decode(identity), decoder.decode(state)) for identity, state in meta["entries"]]
     except (*FAULTS_OF_A_FILE, ImportError) as error:
         raise SavedModelError(
-            f"{os.fspath(path)} is not a checkpoint that can be gone on from: {error}. Name another file, or delete "
-            "this one to begin anew"
+            f"{os.fspath(path)} is not a checkpoint from which a fit can be resumed: {error}. Name another file, or "
+            "delete this one to start again"
         ) from error

@@ -26,13 +26,13 @@ _TWISTER_LENGTH = 624
 
 
 def policy_classes() -> dict[str, type[Any]]:
-    """The engine's public bound policies and biases, by name: the only classes that a parameter may be of."""
+    """Return the engine's public bound policies and biases, by name: the only classes that a parameter may be of."""
     found = {name: getattr(majorant.engine, name) for name in majorant.engine.__all__}
     return {name: cls for name, cls in found.items() if isinstance(cls, type) and cls.__module__ in _POLICY_MODULES}
 
 
 def _constructor_arguments(value: Any) -> dict[str, Any]:
-    """What a policy was built from: its constructor stores each argument under its own name."""
+    """Say what a policy was built from: its constructor stores each argument under its own name."""
     return {name: getattr(value, name) for name in signature(type(value)).parameters}
 
 
@@ -43,7 +43,7 @@ class Encoder:
         self.arrays: dict[str, NDArray[Any]] = {}
 
     def encode(self, value: Any, what: str) -> Any:
-        """JSON of a value; `what` names it in the error."""
+        """Return JSON of a value; `what` names it in the error."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -124,7 +124,7 @@ class Decoder:
         self.arrays = arrays
 
     def decode(self, value: Any) -> Any:
-        """The value of some JSON.
+        """Return the value of some JSON.
 
         Raises
         ------

@@ -82,7 +82,7 @@ class Kind(Generic[Measured]):
 
 
 def clustering_header(clustering: Clustering) -> Header:
-    """Title, lede and five facts of a clustering."""
+    """Return title, lede and five facts of a clustering."""
     search = clustering.search
     explained = clustering.variance_explained
     facts = (
@@ -124,7 +124,7 @@ def _fifth_fact(clustering: Clustering) -> tuple[str, str, str]:
 
 
 def mixture_header(mixture: Mixture) -> Header:
-    """Title, lede and five facts of a mixture."""
+    """Return title, lede and five facts of a mixture."""
     return Header(
         partition_words.plain_title(mixture),
         partition_words.title(mixture),
@@ -134,7 +134,7 @@ def mixture_header(mixture: Mixture) -> Header:
 
 
 def regression_header(regression: Regression) -> Header:
-    """Title, lede and five facts of a mixture of regressions."""
+    """Return title, lede and five facts of a mixture of regressions."""
     return Header(
         regression_words.plain_title(regression),
         regression_words.title(regression),
@@ -160,7 +160,7 @@ def _likelihood_facts(fit: Memberships) -> tuple[tuple[str, str, str], ...]:
 
 
 def classification_header(classification: Classification) -> Header:
-    """Title, lede and five facts of a classification."""
+    """Return title, lede and five facts of a classification."""
     facts = (
         _shape(classification),
         ("Classes", numbers.integer(classification.n_classes), ""),
@@ -181,7 +181,7 @@ def classification_header(classification: Classification) -> Header:
 
 
 def representation_header(representation: Representation) -> Header:
-    """Title, lede and five facts of a representation."""
+    """Return title, lede and five facts of a representation."""
     name = representation.search.objective_name
     views = ("Views", numbers.integer(len(representation.views)), "")
     explained = representation.r2

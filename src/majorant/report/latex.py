@@ -40,7 +40,7 @@ _NUMBER = re.compile(rf"({numbers.MINUS}?[\d{numbers.NARROW_SPACE}]+)(\.\d+)?({n
 
 
 def escaped(text: str) -> str:
-    """`text` as LaTeX prints it letter for letter, in any encoding of fonts; signs outside ASCII are kept.
+    """Return `text` as LaTeX prints it letter for letter, in any encoding of fonts; signs outside ASCII are kept.
 
     Examples
     --------
@@ -51,14 +51,14 @@ def escaped(text: str) -> str:
 
 
 def number(text: str) -> str:
-    """A number as a page shows it, in LaTeX: minus signs, powers of ten and thin spaces by their commands."""
+    """Return a number as a page shows it, in LaTeX: minus signs, powers of ten and thin spaces by their commands."""
     raised = re.sub(f"[{_SUPERSCRIPTS}]+", lambda found: f"\0{found.group().translate(_PLAIN)}\1", text)
     written = "".join(_SIGNS.get(sign, _ESCAPES.get(sign, sign)) for sign in raised)
     return written.replace("\0", "$^{").replace("\1", "}$")
 
 
 def aligned(texts: Sequence[str]) -> list[str]:
-    """Numbers of one column, in LaTeX, with their points below each other when set to the right.
+    """Return numbers of one column, in LaTeX, with their points below each other when set to the right.
 
     What a number lacks of the longest fraction stands behind it as empty space of the same width.
     """

@@ -19,7 +19,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u20
 
 
 def fixed(value: float, decimals: int = 0, *, group: bool = True) -> str:
-    """`value` with a fixed number of decimals, thousands apart, and a real minus sign."""
+    """Return `value` with a fixed number of decimals, thousands apart, and a real minus sign."""
     if math.isnan(value):
         return DASH
     if math.isinf(value):
@@ -31,23 +31,23 @@ def fixed(value: float, decimals: int = 0, *, group: bool = True) -> str:
 
 
 def integer(value: int) -> str:
-    """A count."""
+    """Return a count."""
     return fixed(value)
 
 
 def power_of_ten(exponent: int) -> str:
-    """10 with `exponent` raised."""
+    """Return 10 with `exponent` raised."""
     return "10" + str(exponent).translate(_SUPERSCRIPTS)
 
 
 def scientific(value: float, digits: int = 3) -> str:
-    """`value` with `digits` digits, times a power of ten."""
+    """Return `value` with `digits` digits, times a power of ten."""
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     return f"{mantissa.replace('-', MINUS)}{NARROW_SPACE}{TIMES}{NARROW_SPACE}{power_of_ten(int(exponent))}"
 
 
 def objective_decimals(value: float, usual: int) -> int | None:
-    """Decimals for an objective of this size: more for a small one, None where a power of ten is better."""
+    """Return decimals for an objective of this size: more for a small one, None where a power of ten is better."""
     size = abs(value)
     if size == 0:
         return usual
@@ -57,7 +57,7 @@ def objective_decimals(value: float, usual: int) -> int | None:
 
 
 def shared_decimals(values: NDArray[np.float64], spreads: NDArray[np.float64]) -> int | None:
-    """Decimals that show two digits of the smallest spread, at most five; None where powers of ten are better."""
+    """Return decimals that show two digits of the smallest spread, at most five; None for powers of ten."""
     largest = float(max(np.abs(values).max(), spreads.max()))
     positive = spreads[spreads > 0]
     if largest >= 1e7 or (0 < largest < 1e-3):
@@ -67,7 +67,7 @@ def shared_decimals(values: NDArray[np.float64], spreads: NDArray[np.float64]) -
 
 
 def objective(value: float, name: str, like: float | None = None, apart: float | None = None) -> str:
-    """An objective.
+    """Return an objective.
 
     Parameters
     ----------
@@ -89,12 +89,12 @@ def objective(value: float, name: str, like: float | None = None, apart: float |
 
 
 def bound_below(value: float, name: str, like: float) -> str:
-    """A proved lower bound, rounded down."""
+    """Return a proved lower bound, rounded down."""
     return _toward(value, name, like, "down")
 
 
 def bound_above(value: float, name: str, like: float) -> str:
-    """A proved upper bound, rounded up."""
+    """Return a proved upper bound, rounded up."""
     return _toward(value, name, like, "up")
 
 
@@ -107,7 +107,7 @@ def _toward(value: float, name: str, like: float, rounding: Rounding) -> str:
 
 
 def distance(value: float) -> str:
-    """A difference of objectives, with three digits that count."""
+    """Return a difference of objectives, with three digits that count."""
     size = abs(value)
     if size == 0:
         return "0"
@@ -117,7 +117,7 @@ def distance(value: float) -> str:
 
 
 def between(low: float, high: float) -> str:
-    """A number strictly between two others, with three digits that count or as many as that takes."""
+    """Return a number strictly between two others, with three digits that count or as many as that takes."""
     middle = low + (high - low) / 2
     digits = next((n for n in range(3, 18) if low < float(f"{middle:.{n - 1}e}") < high), 17)
     size = abs(float(f"{middle:.{digits - 1}e}"))
@@ -127,7 +127,7 @@ def between(low: float, high: float) -> str:
 
 
 def percent(share: float, decimals: int = 1) -> str:
-    """A share as per cents; it never reads 100 or 0 unless it is."""
+    """Return a share as per cents; it never reads 100 or 0 unless it is."""
     if math.isnan(share):
         return DASH
     shown = round(100 * share, decimals)
@@ -140,15 +140,15 @@ def percent(share: float, decimals: int = 1) -> str:
 
 
 def percent_briefly(share: float, decimals: int = 1) -> str:
-    """The same with a sign for "less than"; it is markup."""
+    """Return the same with a sign for "less than"; it is markup."""
     return percent(share, decimals).replace("less than ", f"&lt;{NARROW_SPACE}")
 
 
 def percent_in_column(share: float, decimals: int = 1) -> str:
-    """A share in a column of shares, where every number has the same form."""
+    """Return a share in a column of shares, where every number has the same form."""
     return f"{fixed(100 * share, decimals)}{NARROW_SPACE}%"
 
 
 def percent_at_most(share: float) -> str:
-    """A share that is proved not to be exceeded: rounded up, with two digits that count."""
+    """Return a share that is proved not to be exceeded: rounded up, with two digits that count."""
     return f"{rounded_up(100 * Decimal(share))}{NARROW_SPACE}%"

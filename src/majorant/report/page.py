@@ -37,7 +37,7 @@ class Report:
 
 
 def html_report(run: Run) -> str:
-    """The report of a fitted model as one self-contained HTML page: ``report(run).html``.
+    """Return the report of a fitted model as one self-contained HTML page: ``report(run).html``.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def html_report(run: Run) -> str:
 
 
 def report(run: Run) -> Report:
-    r"""The page of a fitted model, and its tables as they stand there.
+    r"""Return the page of a fitted model, and its tables as they stand there.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def report(run: Run) -> Report:
 
 
 def _brought(card: ModelCard) -> Iterator[Any]:
-    """Builders of the sections that a model brings along."""
+    """Return builders of the sections that a model brings along."""
     for name in card.sections:
         module, _, function = name.partition(":")
         yield getattr(import_module(module), function)
@@ -149,7 +149,7 @@ def _resource(name: str) -> str:
 
 
 def _policy(script: str) -> str:
-    """What the page may do: use its own styles, and run this script."""
+    """Say what the page may do: use its own styles, and run this script."""
     may_run = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     scripts = f"'sha256-{may_run}'" if script else "'none'"
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}"

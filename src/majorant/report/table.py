@@ -60,7 +60,7 @@ class Column:
         return self.texts or ["" if value is None else str(value) for value in self.values]
 
     def extended(self, value: Value, text: str, markup: str = "") -> Column:
-        """The column with one more cell."""
+        """Return the column with one more cell."""
         cells = [*self._plain_cells, markup or escaped(text)] if self.markup or markup else []
         return replace(self, values=[*self.values, value], texts=[*self.shown, text], markup=cells)
 
@@ -115,7 +115,7 @@ class Table:
         return len(self.columns[0].values)
 
     def to_html(self) -> str:
-        """The table as the page shows it."""
+        """Return the table as the page shows it."""
         shown = [c for c in self.columns if c.where != "copies"]
         heads = "".join(f"<th{_class(c.css)}>{_head(c)}</th>" for c in shown)
         cells = [c.cells for c in shown]
@@ -130,7 +130,7 @@ class Table:
         return f'<div class="scrolls">{table}</div>'
 
     def to_csv(self) -> str:
-        """Comma-separated values with all digits, a header and no total; an empty cell is a value that is not there."""
+        """Return comma-separated values with all digits, a header and no total; missing values are empty."""
         copied = self._copied()
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
@@ -140,7 +140,7 @@ class Table:
         return stream.getvalue()
 
     def to_latex(self) -> str:
-        r"""A ``tabular`` with the rules of booktabs, numbers as they are shown, their points below each other."""
+        r"""Return a ``tabular`` with the rules of booktabs, numbers as shown and aligned at the point."""
         copied = self._copied()
         n_prose = sum("prose" in c.css.split() for c in copied)
         alignment = "".join(_alignment(c, n_prose) for c in copied)
@@ -175,7 +175,7 @@ class Table:
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
     def with_copies(self) -> str:
-        """The table and, below it, its copies to take away."""
+        """Return the table and, below it, its copies to take away."""
         as_csv = _copy("CSV", f"{self.name}.csv", "text/csv", self.to_csv())
         as_latex = _copy("LaTeX", f"{self.name}.tex", "text/x-tex", self.to_latex())
         shown = self.to_html() if self.is_on_page else ""
@@ -186,7 +186,7 @@ class Table:
 
 
 def bar_column(shares: Sequence[float], colours: Sequence[str] = ()) -> Column:
-    """Bars whose lengths are these shares of the column's width; none for zero."""
+    """Return bars whose lengths are these shares of the column's width; none for zero."""
     colours = colours or ["mid"] * len(shares)
     bars = [
         f'<span class="bar fill-{colour}" style="width:{100 * share:.1f}%"></span>' if share else ""
@@ -196,7 +196,7 @@ def bar_column(shares: Sequence[float], colours: Sequence[str] = ()) -> Column:
 
 
 def _copy(kind: str, file: str, mime: str, text: str) -> str:
-    """One copy: closed at first; without its script it opens all the same, and its text can be selected."""
+    """Return one copy: closed at first; without its script it opens all the same, and its text can be selected."""
     return (
         f'<details class="copy" data-type="{mime}"><summary>Copy as {kind}</summary>'
         f'<textarea readonly spellcheck="false" rows="6" aria-label="{file}">\n{escaped(text)}</textarea>'

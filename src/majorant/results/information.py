@@ -45,7 +45,7 @@ def packed(mixture: Mixture, theta: Parameters[Any, Any]) -> Array:
 
 
 def unpacked(mixture: Mixture, vector: Array, like: Parameters[Any, Any]) -> Parameters[Any, Any]:
-    """The inverse of `packed`."""
+    """Return the inverse of `packed`."""
     density, law = mixture.density, mixture.law
     size = density.vector(like.density).shape[1]  # type: ignore[attr-defined]
     one = taken(like, [0] * len(vector))
@@ -56,7 +56,7 @@ def unpacked(mixture: Mixture, vector: Array, like: Parameters[Any, Any]) -> Par
 
 
 def observed_information(on: OnData, theta: Parameters[Any, Any]) -> Array:
-    """Minus the second derivatives of the log-likelihood in the unconstrained numbers; zero where it is flat."""
+    """Return minus the second derivatives of the log-likelihood in the unconstrained numbers; zero where it is flat."""
     mixture = on.mixture
     at = packed(mixture, theta)[0]
     m = len(at)
@@ -87,7 +87,7 @@ def _log_likelihoods(on: OnData, vectors: Array, like: Parameters[Any, Any]) -> 
 
 
 def standard_errors(on: OnData, theta: Parameters[Any, Any]) -> Errors:
-    """Standard errors of every estimate and of the weights, by the delta method.
+    """Return standard errors of every estimate and of the weights, by the delta method.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def standard_errors(on: OnData, theta: Parameters[Any, Any]) -> Errors:
 
 
 def _inverse(information: Array) -> Array:
-    """The covariance; NaN for numbers with a part in directions that the rows do not determine."""
+    """Return the covariance; NaN for numbers with a part in directions that the rows do not determine."""
     covariance = np.full_like(information, np.nan)
     curved = np.flatnonzero(np.diag(information) > 0)
     scale = np.sqrt(np.diag(information)[curved])
@@ -140,13 +140,13 @@ def _inverse(information: Array) -> Array:
 
 
 def limits_of(mixture: Mixture) -> dict[str, Limits]:
-    """Between which numbers estimates lie, as far as density and law say so."""
+    """Say between which numbers estimates lie, as far as density and law say so."""
     own = mixture.density.limits if isinstance(mixture.density, Limited) else {}
     return {**own, **mixture.law.limits}
 
 
 def interval(estimate: Array, errors: Array, z: float, limits: Limits) -> tuple[Array, Array]:
-    """Ends that are z standard errors away: on the logit between 0 and 1, on the logarithm above 0, else as it is."""
+    """Return the ends that are z standard errors away: on the logit between 0 and 1, on the logarithm above 0, else as it is."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if limits == (0.0, 1.0):
             spread = estimate * (1 - estimate)

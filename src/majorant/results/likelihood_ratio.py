@@ -190,7 +190,7 @@ Rows = Mapping[str, Any]
 
 
 def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: ModelCard) -> Rows:
-    """Keywords of ``fit``, rows sorted and each as often as its weight says: neither order nor repeats matter."""
+    """Return keywords of ``fit``, rows sorted and repeated by weight: neither order nor repeats matter."""
     rows: dict[str, Any] = {"X": check_array(X, dtype=np.float64)}
     n = len(rows["X"])
     if card.needs_target:
@@ -215,7 +215,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
 
 
 def _each(value: Any, n: int) -> NDArray[Any]:
-    """One entry a row; a single one, such as an offset, stands for all rows."""
+    """Return one entry a row; a single one, such as an offset, stands for all rows."""
     return np.full(n, value) if np.ndim(value) == 0 else np.asarray(value)
 
 
@@ -230,7 +230,7 @@ def _objective(fitted: Any, card: ModelCard) -> float:
 
 
 def _simulated(est: Any, smaller: Any, card: ModelCard, size: int, rows: Rows, seed: int) -> tuple[float, bool] | None:
-    """The statistic on data drawn from a fit, and whether the search missed something; None where it does not count."""
+    """Return the statistic on data drawn from a fit and whether the search missed; None if degenerate."""
     drawn = dict(rows)
     if card.needs_target:
         others = {name: value for name, value in rows.items() if name not in ("X", "y")}

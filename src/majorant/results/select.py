@@ -123,7 +123,7 @@ def select(
 
 
 def has_criterion(cls: type[Any], criterion: str) -> bool:
-    """Whether a model has a criterion: as a method, or as an attribute of the fit, where it has a likelihood."""
+    """Tell whether a model has a criterion: as a method, or as an attribute of the fit, where it has a likelihood."""
     return hasattr(cls, criterion) or card_of(cls).objective_name == "log-likelihood"
 
 
@@ -159,7 +159,7 @@ def _sizes(n_components: int | Iterable[int]) -> list[int]:
 
 
 def _settings(est: Any, card: ModelCard, grid: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """All combinations of the values; a parameter that is None keeps the estimator's own value."""
+    """Return all combinations of the values; a parameter that is None keeps the estimator's own value."""
     known = est.get_params(deep=False)
     lists: dict[str, Sequence[Any]] = {}
     for name, values in grid.items():
@@ -218,7 +218,7 @@ def _fitted(
 
 
 def criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping[str, Any]) -> float:
-    """What the fitted estimator says: an attribute of the fit, or a method that takes the rows.
+    """Say what the fitted estimator says: an attribute of the fit, or a method that takes the rows.
 
     Raises
     ------
@@ -246,7 +246,7 @@ def _n_parameters(fitted: Any) -> int | None:
 
 
 def _refuse_unfittable(settings: Sequence[Mapping[str, Any]], candidates: Sequence[Candidate]) -> None:
-    """A size may be too large for the data; a setting that no size can be fitted with is a mistake."""
+    """Refuse settings that fit at no size; that one size is too large for the data is no mistake."""
     for setting in settings:
         own = [c for c in candidates if c.setting == setting]
         if all(c.excluded.startswith(UNFITTED) for c in own):

@@ -139,11 +139,11 @@ class Selection:
         return tuple(c for c in self.ranked[1:] if c.value - self.best.value < NEAR)
 
     def difference(self, candidate: Candidate) -> float:
-        """How much worse a candidate's criterion is than the best one's."""
+        """Say how much worse a candidate's criterion is than the best one's."""
         return candidate.value - self.best.value
 
     def describe(self, candidate: Candidate) -> str:
-        """A candidate in words: "3 components, full"."""
+        """Return a candidate in words: "3 components, full"."""
         size = counted(candidate.size, self.part)
         return f"{size}, {candidate.label}" if candidate.label else size
 
@@ -190,7 +190,7 @@ class Selection:
         return tuple(found)
 
     def matrix(self) -> Table:
-        """The criterion: one row a size, one column a setting, the best marked, excluded fits empty."""
+        """Return the criterion: one row a size, one column a setting, the best marked, excluded fits empty."""
         sizes = list(dict.fromkeys(c.size for c in self.candidates))
         labels = list(dict.fromkeys(c.label for c in self.candidates))
         cells = {(c.size, c.label): None if c.excluded else c.value for c in self.candidates}
@@ -202,7 +202,7 @@ class Selection:
         return Table(self.criterion, columns, rows, marked=marked)
 
     def summary(self) -> Summary:
-        """The matrix, the best candidates, those excluded and why, and the search of the chosen fit."""
+        """Return the matrix, the best candidates, those excluded and why, and the search of the chosen fit."""
         blocks = [Block(self.name, self.sentence, (self.matrix(), f"{CAPTION} {_MARK}" if self.ranked else CAPTION))]
         if self.ranked:
             blocks.append(Block("BEST", "", (self._best_table(),)))
@@ -246,7 +246,7 @@ class Selection:
         return tuple(f"{'; '.join(fits)}: {reason.rstrip('.')}." for reason, fits in by_reason.items())
 
     def to_frame(self) -> Any:
-        """One row a fit, as a data frame (pandas if installed, otherwise polars)."""
+        """Return one row a fit, as a data frame (pandas if installed, otherwise polars)."""
         names = list(self.candidates[0].setting)
         columns: dict[str, list[Any]] = {self.size_parameter: [c.size for c in self.candidates]}
         columns |= {name: [c.setting[name] for c in self.candidates] for name in names}
@@ -257,7 +257,7 @@ class Selection:
         return data_frame(columns)
 
     def to_markdown(self) -> str:
-        """The page as markdown."""
+        """Return the page as markdown."""
         return self.summary().to_markdown()
 
     def __str__(self) -> str:
@@ -270,7 +270,7 @@ class Selection:
         return self.summary()._repr_html_()
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values with all digits, for JSON: what is not finite is None."""
+        """Return plain values with all digits, for JSON: what is not finite is None."""
 
         def plain(value: Any) -> Any:
             return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -281,13 +281,13 @@ class Selection:
         return {**state, "candidates": candidates, "best": best, "sentence": self.sentence}
 
     def to_state(self) -> dict[str, Any]:
-        """Plain values without the estimators, for saving."""
+        """Return plain values without the estimators, for saving."""
         state = {name: getattr(self, name) for name in _PLAIN}
         return {**state, "candidates": [{**asdict(c), "warnings": list(c.warnings)} for c in self.candidates]}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Selection:
-        """The inverse of `to_state`."""
+        """Return the inverse of `to_state`."""
         candidates = tuple(Candidate(**{**c, "warnings": tuple(c["warnings"])}) for c in state["candidates"])
         criterion, model, part, size_parameter, objective_name = (str(state[name]) for name in _PLAIN)
         return cls(candidates, criterion, model, part, size_parameter, objective_name)

@@ -126,7 +126,7 @@ class Stability:
         return np.abs(objectives - self.best)
 
     def to_frame(self) -> Any:
-        """One row a refit, as a data frame (pandas if installed, otherwise polars)."""
+        """Return one row a refit, as a data frame (pandas if installed, otherwise polars)."""
         groups = [("seed", self.seeds)] + ([] if self.resamples is None else [("resample", self.resamples)])
         return data_frame(
             {
@@ -138,7 +138,7 @@ class Stability:
         )
 
     def summary(self) -> Summary:
-        """The numbers in a table, and what they allow to be said."""
+        """Return the numbers in a table, and what they allow to be said."""
         groups = [("other seeds", self.seeds)] + ([] if self.resamples is None else [("resamples", self.resamples)])
         moved = not np.isnan(self.seeds.shifts).any()
         columns = [
@@ -320,7 +320,7 @@ def _n_rows(X: Any) -> int:
 def _drawn(
     est: Any, X: Any, y: Any, fit_params: Mapping[str, Any], random: np.random.RandomState
 ) -> tuple[Any, Any, dict[str, Any]]:
-    """A bootstrap resample, as (X, y, fit_params)."""
+    """Return a bootstrap resample, as (X, y, fit_params)."""
     n = _n_rows(X)
     if has_fit_parameter(est, "sample_weight"):
         given = check_sample_weight(fit_params.get("sample_weight"), n)
@@ -412,7 +412,7 @@ class _Comparison:
 
 
 def _deviations(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    """Weighted standard deviation of each column; missing values are left out, a column of one value has exactly 0."""
+    """Return weighted standard deviations of columns without missing values; exactly 0 for one value."""
     is_sparse: bool = sparse.issparse(X)
     if is_sparse:
         return np.asarray(np.sqrt(mean_variance_axis(X.tocsr().astype(np.float64), axis=0, weights=weights)[1]))

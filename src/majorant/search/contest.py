@@ -43,7 +43,7 @@ class Judged(Protocol):
     """A density with solutions that do not count."""
 
     def degeneracy(self, theta: Any, sizes: Array, mixture: Mixture) -> str:
-        """Why the solution of one run does not count, in words; empty where it does. `sizes` are in rows."""
+        """Say why the solution of one run is degenerate, in words; empty if it is regular. `sizes` are in rows."""
         ...
 
 
@@ -111,12 +111,12 @@ class MixtureContest:
         return f", on {SAMPLE} of {len(self.weights)} rows first" if self.is_sampled else ""
 
     def sample(self, draws: np.random.Generator) -> tuple[NDArray[np.intp], Array]:
-        """Rows at equal steps of weight, each with the weight that it stands for."""
+        """Return rows at equal steps of weight, each with the weight that it stands for."""
         rows, times = thinned(self.weights, SAMPLE, draws)
         return rows, times * (self.weights.sum() / SAMPLE)
 
     def on(self, rows: Any) -> OnData:
-        """The mixture on all rows, or on a sample."""
+        """Return the mixture on all rows, or on a sample."""
         if rows is self.whole:
             if 0 not in self._of_rows:
                 self._of_rows[0] = OnData(self.mixture, self.data(*self.columns, weights=self.weights))
@@ -144,7 +144,7 @@ class MixtureContest:
         return self._begun(on, [PERTURBATION] * size, [perturbed(q, log, weights, draws) for q, log in chosen])
 
     def _table(self, on: OnData, theta: Parameters[Any, Any]) -> tuple[Array, Array]:
-        """Responsibilities and log densities of all rows, (components, rows) each."""
+        """Return responsibilities and log densities of all rows, (components, rows) each."""
         k = self.mixture.n_components
 
         def visit(block: Block) -> Array:
@@ -157,7 +157,7 @@ class MixtureContest:
     def _begun(
         self, on: OnData, names: list[str], responsibilities: list[Array]
     ) -> list[NamedStart[Parameters[Any, Any]]]:
-        """Parameters of responsibilities, by one M-step, in batches."""
+        """Return parameters of responsibilities, by one M-step, in batches."""
         size = self._batch_size(responsibilities[0].shape[1])
         out: list[NamedStart[Parameters[Any, Any]]] = []
         for a in range(0, len(names), size):
@@ -211,11 +211,11 @@ class MixtureContest:
         return descend(on, theta, tol=tol, max_iter=max_iter)
 
     def freed(self, on: OnData) -> OnData:
-        """The mixture free of the rule; there is none here."""
+        """Return the mixture without a rule of regularity; there is none here."""
         return on
 
     def _degeneracies(self, theta: Parameters[Any, Any], seen: Seen) -> list[str]:
-        """Why the solution of each run does not count; empty where it does."""
+        """Say why the solution of each run does not count; empty where it does."""
         density, runs = self.mixture.density, len(seen.objective)
         sizes = self.mixture.law.shares(theta.law, seen.statistics.law) * (self.weights.sum() / self.row_weight)
         reasons = [""] * runs
@@ -233,19 +233,19 @@ class MixtureContest:
         return reasons
 
     def held_back(self, run: Run[Parameters[Any, Any]]) -> str:
-        """No rule holds a solution back."""
+        """Return an empty text: no rule holds a solution back."""
         return ""
 
     def is_admissible(self, run: Run[Parameters[Any, Any]]) -> bool:
-        """No rule leaves a maximum out."""
+        """Return False: no rule leaves a maximum out."""
         return False
 
     def shown(self, objective: float) -> float:
-        """The log-likelihood."""
+        """Return the log-likelihood."""
         return -objective - self.constant
 
     def features(self, thetas: Sequence[Parameters[Any, Any]]) -> Array:
-        """Estimates of every kind, each sorted over components, on the scale of their spread."""
+        """Return estimates of every kind, each sorted over components, on the scale of their spread."""
         parts = []
         for values in self.mixture.density.describe(stacked(thetas).density).values():
             table = np.sort(values.reshape(*values.shape[:2], -1), axis=1)

@@ -26,7 +26,7 @@ class Plan:
     least_rounds, most_rounds : int
         Rounds after the last gain at least, and all rounds at most.
     starts_every : int
-        Every so many-th round begins anew instead of perturbing; 0: the first one only.
+        Rounds between two that begin with new starts instead of perturbations; 0: only the first does.
     n_kept : int
         Distinct optima that perturbations begin from.
     n_beyond : int
@@ -47,7 +47,7 @@ class Plan:
     tells_all: bool = False
 
     def at(self, effort: Effort) -> Plan:
-        """The plan for less, or for more: a single round of starts, or five times the patience."""
+        """Return the plan for less, or for more: a single round of starts, or five times the patience."""
         if effort == "fast":
             return replace(self, most_rounds=1)
         if effort == "best":

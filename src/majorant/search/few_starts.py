@@ -53,11 +53,11 @@ class FewStarts(Generic[Theta]):
         return self.part is not self.whole
 
     def sample(self, draws: np.random.Generator) -> Problem[Theta]:
-        """The rows on which starts race were drawn before."""
+        """Return the rows on which starts race were drawn before."""
         return self.part
 
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
-        """What a model says."""
+        """Say what a model says."""
         raise NotImplementedError(f"{type(self).__name__} must say where it begins")
 
     def perturbed(
@@ -72,7 +72,7 @@ class FewStarts(Generic[Theta]):
         return [self.stepped(rows, run, max_iter, tol) for run in runs]
 
     def stepped(self, on: Problem[Theta], run: Run[Theta], max_iter: int, tol: float) -> Run[Theta]:
-        """One run after some more steps."""
+        """Return one run after some more steps."""
         ends = descend(on, run.theta, tol=tol, max_iter=max_iter)
         return replace(
             run,
@@ -84,7 +84,7 @@ class FewStarts(Generic[Theta]):
         )
 
     def held_back(self, run: Run[Theta]) -> str:
-        """Every solution counts."""
+        """Return every solution counts."""
         return ""
 
     def is_admissible(self, run: Run[Theta]) -> bool:
@@ -92,9 +92,9 @@ class FewStarts(Generic[Theta]):
         return False
 
     def features(self, thetas: Sequence[Theta]) -> NDArray[np.float64]:
-        """Solutions of equal objective are taken for one."""
+        """Merge solutions of equal objective."""
         return np.zeros((len(thetas), 1))
 
     def shown(self, objective: float) -> float:
-        """What is minimised."""
+        """Say what is minimised."""
         return objective

@@ -40,7 +40,7 @@ def redrawn(q: Array, log_density: Array, weights: Array, draws: np.random.Gener
 
 
 def replaced(q: Array, log_density: Array, weights: Array, draws: np.random.Generator) -> Array:
-    """Empty a component into the others, and give it the 10 to 60 % that another one explains worst."""
+    """Return empty a component into the others, and give it the 10 to 60 % that another one explains worst."""
     a, b = draws.permutation(len(q))[:2]
     out = q.copy()
     out[a] = 0

@@ -132,42 +132,42 @@ class Contest(Protocol[Theta]):
     def has_rule(self) -> bool: ...
 
     def sample(self, draws: np.random.Generator) -> Any:
-        """Rows for the starts of one round."""
+        """Return rows for the starts of one round."""
         ...
 
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
-        """Starts of every kind."""
+        """Return starts of every kind."""
         ...
 
     def perturbed(
         self, rows: Any, bases: Sequence[Theta], size: int, draws: np.random.Generator
     ) -> list[NamedStart[Theta]]:
-        """Perturbations of some of the best solutions so far, best first."""
+        """Return perturbations of some of the best solutions so far, best first."""
         ...
 
     def run(
         self, rows: Any, runs: list[Run[Theta]], max_iter: int, tol: float, *, free: bool = False
     ) -> list[Run[Theta]]:
-        """EM on some rows, on from where the runs are; `free` of the rule."""
+        """Return EM on some rows, on from where the runs are; `free` of the rule."""
         ...
 
     def held_back(self, run: Run[Theta]) -> str:
-        """Why a solution within the rule does not count: it would go on beyond it; empty where it would not."""
+        """Say why a solution within the rule does not count, as it would go on beyond it; empty if it does."""
         ...
 
     def is_admissible(self, run: Run[Theta]) -> bool:
-        """Whether a solution that does not count is a maximum nevertheless, if other rules were asked for."""
+        """Tell whether a solution that does not count is a maximum nevertheless, if other rules were asked for."""
         ...
 
     def features(self, thetas: Sequence[Theta]) -> NDArray[np.float64]:
-        """Numbers of the size of one, a row for each solution, that agree where two are the same.
+        """Return numbers of the size of one, a row for each solution, that agree where two are the same.
 
         The order of components does not matter.
         """
         ...
 
     def shown(self, objective: float) -> float:
-        """The objective as a reader knows it."""
+        """Return the objective as a reader knows it."""
         ...
 
 
@@ -243,7 +243,7 @@ class Race(Generic[Theta]):
         return self._found()
 
     def _entries(self, rows: Any, number: int, draws: np.random.Generator) -> list[NamedStart[Theta]]:
-        """Starts, or perturbations of the optima so far."""
+        """Return starts, or perturbations of the optima so far."""
         plan = self.contest.plan
         begins_anew = number == 0 or (plan.starts_every > 0 and number % plan.starts_every == 0)
         if begins_anew or not self._bank:
@@ -259,7 +259,7 @@ class Race(Generic[Theta]):
         return same_optimum(objective, self.contest.constant)
 
     def _raced(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
-        """Successive halving: a few steps for all, more for the best, to the end for some."""
+        """Race by successive halving: a few steps for all, more for the best, to the end for some."""
         contest, plan = self.contest, self.contest.plan
         for number, (n_steps, n_kept) in enumerate(plan.race):
             runs = contest.run(rows, runs, n_steps, ROUGH if number else FIRST)
@@ -276,7 +276,7 @@ class Race(Generic[Theta]):
         return contest.run(contest.whole, self._met(runs, 3), contest.max_iter, contest.tol)
 
     def _finished(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
-        """Runs at their end, but for those that fall behind: a run gains less in future than it did of late."""
+        """Finish runs, except those too far behind: a run gains less in future than in its last steps."""
         contest = self.contest
         ends = contest.run(rows, runs, 100, contest.tol)
         best = min((end.objective for end in ends if end.is_regular), default=np.inf)
@@ -291,7 +291,7 @@ class Race(Generic[Theta]):
         return [end for end in ends if end.converged] + finished
 
     def _merged(self, runs: list[Run[Theta]]) -> list[Run[Theta]]:
-        """Runs that have come to the same place become one, the best of them: its end is theirs."""
+        """Merge runs that have come to the same place into the best of them: its end is theirs."""
         order = sorted(range(len(runs)), key=lambda i: runs[i].objective)
         features = self.contest.features([run.theta for run in runs])
         kept: list[int] = []
@@ -341,7 +341,7 @@ class Race(Generic[Theta]):
         self._bank = self._distinct(sorted(self._finals, key=lambda run: run.objective), self.contest.plan.n_kept)
 
     def _is_enough(self, number: int, improved: int) -> bool:
-        """Whether nearly all runs end at the best, or it came back and was not improved for long."""
+        """Tell whether nearly all runs end at the best, or it came back and was not improved for long."""
         if not self._bank:
             return False
         best = self._bank[0].objective
@@ -382,7 +382,7 @@ class Race(Generic[Theta]):
         return note + self.contest.note + "."
 
     def _look_beyond_the_rule(self, rows: Any, draws: np.random.Generator) -> None:
-        """Perturb the optima free of the rule: there may be a maximum that it leaves out."""
+        """Perturb the optima without the rule: there may be a maximum that it leaves out."""
         contest, bases = self.contest, [run.theta for run in self._bank]
         runs = entrants(contest.perturbed(rows, bases, contest.plan.n_beyond, draws))
         runs = self._admissible(contest.run(rows, runs, 15, FIRST, free=True))[:8]
@@ -391,12 +391,12 @@ class Race(Generic[Theta]):
         self._free += self._admissible(ends)
 
     def _admissible(self, runs: list[Run[Theta]]) -> list[Run[Theta]]:
-        """Runs that the rule leaves out, best first, but for those where the likelihood has no maximum."""
+        """Return runs that the rule leaves out, best first, except where the likelihood has no maximum."""
         kept = [run for run in runs if not run.is_regular and self.contest.is_admissible(run)]
         return sorted(kept, key=lambda run: run.objective)
 
     def _excluded(self, best: Run[Theta]) -> Run[Theta] | None:
-        """The best solution that the rule leaves out, if it is better than the best one.
+        """Return the best solution that the rule leaves out, if it is better than the best one.
 
         Those that the rule held back are let go first: their maximum, if any, lies beyond it.
         """
@@ -408,7 +408,7 @@ class Race(Generic[Theta]):
 
 
 def same_optimum(objective: float, constant: float) -> float:
-    """Say how near two objectives of the same optimum are."""
+    """Return the largest difference of two objectives that are taken for the same optimum."""
     shown = abs(objective + constant) if np.isfinite(objective) else 1.0
     return SAME_OPTIMUM * max(shown, 1.0)
 
@@ -433,7 +433,7 @@ def distinct(contest: Contest[Theta], runs: Sequence[Run[Theta]], most: int) -> 
 
 
 def of_all_rows(found: Found[Theta], share: float, n_sampled: int, n_all: int, noun: str) -> Found[Theta]:
-    """Tell what a race found on a sample in the weight of all rows, of which the sample has a share."""
+    """Rescale what a race found on a sample to the weight of all rows."""
 
     def told(run: Run[Theta]) -> Run[Theta]:
         return replace(run, objective=run.objective / share, is_whole=False, path=())
@@ -451,7 +451,7 @@ def of_all_rows(found: Found[Theta], share: float, n_sampled: int, n_all: int, n
 
 
 def followed(contest: Contest[Theta], found: Found[Theta], ends: Sequence[Run[Theta]]) -> Found[Theta]:
-    """Update what was found after its optima were followed to `ends`: so did the starts that met them.
+    """Update the result after its optima were followed to `ends`, with the starts that met them.
 
     One that was none, on a plateau, may leave for where it does not count.
     """

@@ -208,13 +208,13 @@ class SearchReport:
         return optima[1].distance if len(optima) > 1 else None
 
     def with_bound(self, bound: float, bound_on: str = "solution") -> SearchReport:
-        """The report with this bound, unless there is a closer one of the same kind."""
+        """Return the report with this bound, unless there is a closer one of the same kind."""
         if self.proved_bound is not None and self.bound_on == bound_on:
             bound = (max if self.sense == "min" else min)(bound, self.proved_bound)
         return replace(self, proved_bound=bound, bound_on=bound_on)
 
     def scaled(self, unit: float) -> SearchReport:
-        """The report of an objective whose unit is `unit` in another: as if it had been measured there."""
+        """Return the report of an objective whose unit is `unit` in another: as if it had been measured there."""
         bound = None if self.proved_bound is None else self.proved_bound * unit
         starts = tuple(replace(s, objective=s.objective * unit) for s in self.starts)
         return replace(self, starts=starts, proved_bound=bound)
@@ -229,18 +229,18 @@ class SearchReport:
         )
 
     def to_frame(self) -> Any:
-        """One row a start, as a data frame (pandas if installed, otherwise polars)."""
+        """Return one row a start, as a data frame (pandas if installed, otherwise polars)."""
         rows = [asdict(s) for s in self.starts]
         columns: dict[str, Sequence[Any]] = {name: [r[name] for r in rows] for name in rows[0]}
         return data_frame({**columns, "distance": self.distances})
 
     def to_state(self) -> dict[str, Any]:
-        """Plain values, for saving."""
+        """Return plain values, for saving."""
         return asdict(self)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> SearchReport:
-        """The inverse of `to_state`."""
+        """Return the inverse of `to_state`."""
         starts = tuple(
             StartRecord(str(s["source"]), float(s["objective"]), int(s["n_iter"]), bool(s["converged"]))
             for s in state["starts"]

@@ -16,7 +16,7 @@ MOST_CENTRES = 30
 
 
 def clusters_block(labels: NDArray[np.integer], centres: NDArray[np.floating], features: Sequence[str]) -> Block:
-    """Rows and share of every cluster, then the centres, feature by feature.
+    """Return rows and share of every cluster, then the centres, feature by feature.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def clusters_block(labels: NDArray[np.integer], centres: NDArray[np.floating], f
 
 
 def _told_apart(centres: NDArray[np.floating]) -> list[int]:
-    """The features to show, in their own order: all, or those whose centres lie farthest apart."""
+    """Return the features to show, in their own order: all, or those whose centres lie farthest apart."""
     d = centres.shape[1]
     if d <= MOST_FEATURES:
         return list(range(d))

@@ -35,7 +35,7 @@ class Neighbourhoods:
 
 
 def neighbourhoods_of(points: NDArray[np.float64], random_state: int = 0) -> Neighbourhoods | None:
-    """t-SNE of at most 500 rows, equally spaced in the order of their first column.
+    """Return t-SNE of at most 500 rows, equally spaced in the order of their first column.
 
     None for fewer than 30 rows, fewer than three columns or rows that are all equal. It does not depend on the order of
     the rows, and is made on one thread, so that it is the same again.

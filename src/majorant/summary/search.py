@@ -13,7 +13,7 @@ MOST_OPTIMA = 6
 
 
 def search_block(search: SearchReport) -> Block:
-    """The block that opens every summary: starts, distinct optima, hits of the best, the second, and any bound."""
+    """Build the block that opens every summary: starts, distinct optima, hits, the second, any bound."""
     if search.n_starts == 0:
         return Block("SEARCH", "no starts", ("Nothing was recorded of how this fit was found.",))
     sentences = [luck_sentence(search), *_limit_sentences(search), bound_sentence(search)]
@@ -25,14 +25,14 @@ def search_block(search: SearchReport) -> Block:
 
 
 def _format(search: SearchReport) -> NumberFormat:
-    """Decimals that show the best objective and tell it from the second."""
+    """Return decimals that show the best objective and tell it from the second."""
     best = objective_format(search.objective_name, [search.best])
     gap = number_format([search.gap_to_second or 0.0], best.decimals)
     return best if best.powers or gap.powers else gap
 
 
 def optima_table(search: SearchReport) -> Table:
-    """One row a distinct optimum, best first: its objective, how much worse it is, how many starts stopped there."""
+    """Build a table of distinct optima, best first: objective, distance from the best, starts."""
     decimals = _format(search).decimals
     columns = [
         Column(search.objective_name, decimals, min_width=9, key="objective"),
@@ -44,7 +44,7 @@ def optima_table(search: SearchReport) -> Table:
 
 
 def best_sentences(search: SearchReport) -> list[str]:
-    """The best objective with its hits, and the second optimum: what the command line says of a fit."""
+    """Return the best objective with its hits, and the second optimum: what the command line says of a fit."""
     style = _format(search)
     name = search.objective_name
     best = f"Best {name} {style.text(search.best)}"
@@ -68,7 +68,7 @@ def best_sentences(search: SearchReport) -> list[str]:
 
 
 def luck_sentence(search: SearchReport) -> str:
-    """Whether a single start would probably have missed the best optimum."""
+    """Tell whether a single start would probably have missed the best optimum."""
     if search.certain:
         return search.certain
     if search.n_starts == 1 and search.raced_in_words:
@@ -87,7 +87,7 @@ def luck_sentence(search: SearchReport) -> str:
 
 
 def _perturbation_sentence(search: SearchReport) -> str:
-    """What perturbations out of the best solution found; they say nothing about independent starts."""
+    """Say what perturbations out of the best solution found; they say nothing about independent starts."""
     if search.n_hits == search.n_starts:
         return f"{counted(search.n_perturbations, 'perturbation')} out of the best optimum led back to it."
     after = search.n_perturbations_after_best
@@ -107,7 +107,7 @@ def _made(search: SearchReport) -> str:
 
 
 def bound_sentence(search: SearchReport) -> str:
-    """The provable bound, rounded so that what is printed is still proved, or that there is none."""
+    """Return the provable bound, rounded so that what is printed is still proved, or that there is none."""
     if search.proved_bound is None:
         return f"Provable bound: {search.why_no_bound or 'not computed.'}"
     name = search.objective_name

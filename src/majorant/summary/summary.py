@@ -73,7 +73,7 @@ class Facts:
         return (*self.left, *self.right)
 
     def to_lines(self) -> list[str]:
-        """Lines for the terminal."""
+        """Return lines for the terminal."""
         left, right = _fact_lines(self.left), _fact_lines(self.right)
         width = max(map(display_width, left), default=0)
         lines = []
@@ -108,7 +108,7 @@ class Block:
     content: Sequence[Table | Facts | str] = ()
 
     def to_lines(self, width: int, ascii_only: bool) -> list[str]:
-        """Lines for the terminal."""
+        """Return lines for the terminal."""
         opening = f"{self.heading:<{_HEADING_WIDTH}}"
         lines = wrapped(self.note, width, opening, " " * _HEADING_WIDTH) if self.note else [self.heading]
         previous: Table | Facts | str = ""
@@ -175,7 +175,7 @@ class Summary:
         return self.to_text()
 
     def to_text(self, width: int = WIDTH, ascii_only: bool | None = None) -> str:
-        """Text for a terminal.
+        """Return text for a terminal.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Summary:
         return "\n".join(lines)
 
     def block_of(self, title: str) -> Block | None:
-        """The block that holds the table of that name, or None."""
+        """Return the block that holds the table of that name, or None."""
         return next((b for b in self.blocks if any(isinstance(t, Table) and t.title == title for t in b.content)), None)
 
     @property
@@ -222,7 +222,7 @@ class Summary:
         return f'{_STYLE}<div class="majorant-summary">{"".join(parts)}</div>'
 
     def to_markdown(self) -> str:
-        """Markdown: a heading a block, pipe tables."""
+        """Return Markdown: a heading a block, pipe tables."""
         parts = [f"## {plain(self.title)}", plain(self.subtitle)]
         for block in self.blocks:
             parts.append(f"### {block.heading.capitalize()}")
@@ -233,7 +233,7 @@ class Summary:
         return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values with all digits: what `to_json` writes."""
+        """Return plain values with all digits: what `to_json` writes."""
         blocks: dict[str, Any] = {}
         for block in self.blocks:
             blocks[block.heading.lower()] = {
@@ -249,7 +249,7 @@ class Summary:
         return {"title": self.title, "subtitle": self.subtitle, "blocks": blocks, "look_out": list(self.look_out)}
 
     def to_json(self, indent: int | None = 2) -> str:
-        """JSON with all digits; what is not finite is null."""
+        """Return JSON with all digits; what is not finite is null."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
 

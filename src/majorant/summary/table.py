@@ -99,17 +99,17 @@ class Table:
         return "\n".join(self.to_lines())
 
     def values(self, name: str) -> list[Cell]:
-        """The cells of the column of that name."""
+        """Return the cells of the column of that name."""
         place = [column.name for column in self.columns].index(name)
         return [row[place] for row in self.rows]
 
     def head(self, n_rows: int) -> Table:
-        """The first rows."""
+        """Return the first rows."""
         marked = self.marked if self.marked is not None and self.marked[0] < n_rows else None
         return replace(self, rows=self.rows[:n_rows], marked=marked)
 
     def to_lines(self, width: int = WIDTH - 2, ascii_only: bool | None = None) -> list[str]:
-        """Lines for the terminal: the header, then the rows; columns that do not fit follow below, after the first."""
+        """Return lines for the terminal; columns that do not fit follow below, beside the first one."""
         ascii_only = is_ascii_only() if ascii_only is None else ascii_only
         key = _LaidOutColumn.of(self.columns[0], self._cells(0), self._mark(0))
         room = width - len(_INDENT) - key.width - _GAP
@@ -128,7 +128,7 @@ class Table:
         return [row[place] for row in self.rows]
 
     def _mark(self, place: int) -> int | None:
-        """The row of the marked cell, where it stands in that column."""
+        """Return the row of the marked cell, where it stands in that column."""
         return self.marked[0] if self.marked is not None and self.marked[1] == place else None
 
     def _starts_group(self) -> Iterator[bool]:
@@ -159,7 +159,7 @@ class Table:
         return [padded(line, used) + drawn for line, drawn in zip(lines, bars, strict=True)]
 
     def to_html(self) -> str:
-        """An HTML table without any style of its own; number cells have the class ``n``."""
+        """Return an HTML table without any style of its own; number cells have the class ``n``."""
         laid_out = [_LaidOutColumn.of(column, self._cells(i)) for i, column in enumerate(self.columns)]
         marks = [' class="n"' if c.right else "" for c in laid_out]
         head = "".join(f"<th{m}>{escape(c.column.header)}</th>" for c, m in zip(laid_out, marks, strict=True))
@@ -174,7 +174,7 @@ class Table:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def to_markdown(self) -> str:
-        """A pipe table."""
+        """Return a pipe table."""
         laid_out = [_LaidOutColumn.of(column, self._cells(i)) for i, column in enumerate(self.columns)]
         lines = ["| " + " | ".join(_pipe_safe(c.column.header) for c in laid_out) + " |"]
         lines.append("|" + "|".join("---:" if c.right else "---" for c in laid_out) + "|")
@@ -190,7 +190,7 @@ class Table:
         return data_frame({column.name: self._cells(i) for i, column in enumerate(self.columns)})
 
     def to_records(self) -> list[dict[str, Cell]]:
-        """One dictionary a row, with all digits."""
+        """Return one dictionary a row, with all digits."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 

@@ -12,12 +12,12 @@ _RULE = "─"
 
 
 def plain(text: str) -> str:
-    """The text without control characters, which could garble or drive a terminal."""
+    """Return the text without control characters, which could garble or drive a terminal."""
     return "".join("?" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in text)
 
 
 def display_width(text: str) -> int:
-    """Columns that the text takes: two for wide East Asian characters, none for combining marks."""
+    """Return columns that the text takes: two for wide East Asian characters, none for combining marks."""
     if text.isascii():
         return len(text)
     return sum(
@@ -26,13 +26,13 @@ def display_width(text: str) -> int:
 
 
 def padded(text: str, width: int, right: bool = False) -> str:
-    """The text with spaces up to `width` columns, before it if it is aligned to the right."""
+    """Return the text with spaces up to `width` columns, before it if it is aligned to the right."""
     space = " " * (width - display_width(text))
     return space + text if right else text + space
 
 
 def shortened(text: str, width: int) -> str:
-    """The text, cut to `width` columns with three dots where it is longer."""
+    """Return the text, cut to `width` columns with three dots where it is longer."""
     if display_width(text) <= width:
         return text
     kept = ""
@@ -44,7 +44,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def on_two_lines(listed: str, width: int) -> tuple[str, str]:
-    """A list with commas on a line of `width` columns and, if need be, on a second one.
+    """Return a list with commas on a line of `width` columns and, if need be, on a second one.
 
     Entries stay whole, unless one is longer than a line; for those that do not fit stand three dots.
     """
@@ -65,7 +65,7 @@ def on_two_lines(listed: str, width: int) -> tuple[str, str]:
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
-    """Lines of at most `width` columns; `first` opens the first line and `rest` all others."""
+    """Return lines of at most `width` columns; `first` opens the first line and `rest` all others."""
     rest = " " * len(first) if rest is None else rest
     lines = textwrap.wrap(
         plain(text), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, break_long_words=False
@@ -74,7 +74,7 @@ def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> 
 
 
 def is_ascii_only(encoding: str | None = None) -> bool:
-    """Whether an encoding, by default standard output's, lacks the characters of bars and rules."""
+    """Tell whether an encoding, by default standard output's, lacks the characters of bars and rules."""
     encoding = encoding or getattr(sys.stdout, "encoding", None) or "ascii"
     try:
         (_EIGHTHS + _RULE).encode(encoding)
@@ -84,7 +84,7 @@ def is_ascii_only(encoding: str | None = None) -> bool:
 
 
 def bar(count: float, most: float, width: int, ascii_only: bool = False) -> str:
-    """A bar of eighth blocks for a count, `width` columns long for the largest one; never empty for a count above 0."""
+    """Draw a bar of eighth blocks for a count, `width` columns long for the largest; never empty above 0."""
     if count <= 0 or most <= 0:
         return ""
     if ascii_only:
@@ -94,5 +94,5 @@ def bar(count: float, most: float, width: int, ascii_only: bool = False) -> str:
 
 
 def rule(width: int, ascii_only: bool = False) -> str:
-    """A line across the page."""
+    """Return a line across the page."""
     return ("-" if ascii_only else _RULE) * width

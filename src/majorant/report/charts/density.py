@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 
 def density(values: NDArray[np.float64], low: float, high: float, n_points: int = 70) -> NDArray[np.float64]:
-    """Gaussian kernel density at `n_points` equal steps from `low` to `high`, as points (position, density).
+    """Return Gaussian kernel density at `n_points` equal steps from `low` to `high`, as points (position, density).
 
     The bandwidth is Silverman's, at least a fiftieth of the range, so that a single value has a bump of its own.
     """

@@ -27,7 +27,7 @@ class Stacking:
 
 
 def choose_stacking(rows: Sequence[tuple[Sequence[Group], float, float]]) -> Stacking:
-    """The finest stacking with which every row (its groups, and the room from where to where) fits.
+    """Return the finest stacking with which every row (its groups, and the room from where to where) fits.
 
     A group is a position and how many counts share it.
     """
@@ -40,7 +40,7 @@ def choose_stacking(rows: Sequence[tuple[Sequence[Group], float, float]]) -> Sta
 
 
 def stack(groups: Sequence[Group], base: float, low: float, high: float, stacking: Stacking) -> list[Point]:
-    """Centres of the dots of one row above the line at `base`."""
+    """Return centres of the dots of one row above the line at `base`."""
     if not groups:
         return []
     merged = _merge(groups)
@@ -60,7 +60,7 @@ def _n_columns(count: int, stacking: Stacking) -> int:
 
 
 def _merge(groups: Sequence[Group]) -> list[Group]:
-    """Groups whose dots would cover each other become one."""
+    """Return groups whose dots would cover each other become one."""
     merged: list[Group] = []
     for x, count in sorted(groups):
         if merged and x - merged[-1][0] < 0.75 * PITCH:

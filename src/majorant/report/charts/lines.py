@@ -67,7 +67,7 @@ def ranges_of(several: Sequence[Drawn]) -> tuple[tuple[float, float], tuple[floa
 def draw_lines(
     canvas: Canvas, drawn: Drawn, x_scale: Linear, y_scale: Linear, radius: float, name: str, only: int | None = None
 ) -> None:
-    """Bands, lines and rows within the axes; of more components than there are colours, those of `only` one."""
+    """Return bands, lines and rows within the axes; of more components than there are colours, those of `only` one."""
     left, right, top, bottom = x_scale.start, x_scale.end, y_scale.end, y_scale.start
     c = coordinate
     clip = canvas.define(
@@ -98,7 +98,7 @@ def draw_lines(
 
 
 def name_lines(canvas: Canvas, drawn: Drawn, x_scale: Linear, y_scale: Linear) -> None:
-    """The name of every component at the right end of its line, moved up or down where two would touch."""
+    """Write the name of every component at the right end of its line, moved up or down where two would touch."""
     top, bottom = y_scale.end + 12, y_scale.start - 6
     heights = [min(max(y_scale(float(v)) - 8, top), bottom) for v in drawn.ends[1]]
     x = x_scale(float(drawn.at[1])) if drawn.at[0] < drawn.at[1] else x_scale.end

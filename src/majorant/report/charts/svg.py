@@ -18,7 +18,7 @@ ANCHOR_CLASS = {"start": "", "middle": "mid-anchored", "end": "end-anchored"}
 
 
 def coordinate(value: float) -> str:
-    """A length in user units with at most one decimal."""
+    """Return a length in user units with at most one decimal."""
     text = f"{value:.1f}"
     if text.endswith(".0"):
         text = text[:-2]
@@ -26,13 +26,13 @@ def coordinate(value: float) -> str:
 
 
 def path_of(points: Iterable[Point]) -> str:
-    """Path data that visits `points` by straight lines."""
+    """Return path data that visits `points` by straight lines."""
     data = "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in points)
     return f"M{data}" if data else ""
 
 
 def dots_path(points: Iterable[Point]) -> str:
-    """Path data of dots: strokes of no length, each place once."""
+    """Return path data of dots: strokes of no length, each place once."""
     places = dict.fromkeys(f"M{coordinate(x)} {coordinate(y)}h0" for x, y in points)
     return "".join(places)
 
@@ -119,7 +119,7 @@ class Canvas:
         full: str = "",
         quiet: str = "",
     ) -> None:
-        """Text at a baseline.
+        """Return text at a baseline.
 
         Parameters
         ----------
@@ -143,7 +143,7 @@ class Canvas:
         self.add(f'<text{attribute} x="{coordinate(x)}" y="{coordinate(y)}">{title}{escaped(content)}{tail}</text>')
 
     def render(self, label: str) -> str:
-        """The ``<svg>`` element; `label` states its content for those who cannot see it."""
+        """Return the ``<svg>`` element; `label` states its content for those who cannot see it."""
         definitions = f"<defs>{''.join(self._definitions)}</defs>" if self._definitions else ""
         return (
             f'<svg class="{"narrow" if self.size.narrow else "wide"}" '
@@ -153,5 +153,5 @@ class Canvas:
 
 
 def figure(name: str, label: str, draw: Callable[[Size], Canvas]) -> str:
-    """A figure drawn for wide and for narrow pages; the style sheet shows one of the two."""
+    """Return a figure drawn for wide and for narrow pages; the style sheet shows one of the two."""
     return "".join(draw(Size(name, width)).render(label) for width in (WIDE, NARROW))

@@ -45,7 +45,7 @@ class LatentClass:
     speaks: NDArray[np.float64] | None
 
     def telling_features(self, sign: int = 0) -> list[int]:
-        """Features that speak for it (`sign` 1), against it (-1) or either (0), most telling first."""
+        """Return features that speak for it (`sign` 1), against it (-1) or either (0), most telling first."""
         return [] if self.speaks is None else telling_features(self.speaks, sign)
 
 
@@ -179,5 +179,5 @@ def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> NDArray[np.f
 
 
 def measure_classification(run: Run, card: ModelCard) -> Classification:
-    """The numbers of a classification; most are computed when first asked for."""
+    """Return the numbers of a classification; most are computed when first asked for."""
     return Classification(run, card)

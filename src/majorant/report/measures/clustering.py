@@ -69,5 +69,5 @@ class Clustering(Partition):
 
 
 def measure_clustering(run: Run, card: ModelCard) -> Clustering:
-    """The numbers of a clustering; most are computed when first asked for."""
+    """Return the numbers of a clustering; most are computed when first asked for."""
     return Clustering(run, card)

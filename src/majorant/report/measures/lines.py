@@ -51,29 +51,29 @@ class Lines:
         return len(self.weights)
 
     def taken(self, order: NDArray[np.int64]) -> Self:
-        """The same lines in another order."""
+        """Return the same lines in another order."""
         return replace(
             self, coef=self.coef[order], level=self.level[order], scale=self.scale[order], weights=self.weights[order]
         )
 
     def fits(self, X: Array) -> Array:
-        """Every line at some rows, (n, k)."""
+        """Return every line at some rows, (n, k)."""
         return np.asarray(np.einsum("ij,kj->ik", X - self.center, self.coef) + self.level)
 
     def responsibilities(self, X: Array, y: Array) -> Array:
-        """Probability of each line for each row, (n, k)."""
+        """Return the probability of each line for each row, (n, k)."""
         with np.errstate(divide="ignore"):
             constant = np.log(self.scale) - np.log(self.weights)
         return np.asarray(posterior(constant + 0.5 * ((y[:, None] - self.fits(X)) / self.scale) ** 2, axis=1))
 
     def along(self, feature: int, values: Array, others: Array) -> Array:
-        """Every line at some values of one feature, the others held at `others`, (n, k)."""
+        """Return every line at some values of one feature, the others held at `others`, (n, k)."""
         X = np.tile(others, (len(values), 1))
         X[:, feature] = values
         return self.fits(X)
 
 
 def matching_order(labels: NDArray[np.int64], others: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Which of the other components stands for each: the pairs that share most rows."""
+    """Say which of the other components stands for each: the pairs that share most rows."""
     shared = np.bincount(labels * k + others, minlength=k * k).reshape(k, k)
     return np.asarray(linear_sum_assignment(-shared)[1], dtype=np.int64)

@@ -29,7 +29,7 @@ class Memberships(Fit):
         return np.asarray(method(self.as_fitted, **self._given_to(method)), dtype=np.float64)
 
     def _given_to(self, method: Callable[..., Any]) -> dict[str, Any]:
-        """What the fit was given for each row, as far as a method takes it."""
+        """Say what the fit was given for each row, as far as a method takes it."""
         takes = inspect.signature(method).parameters
         return {name: value for name, value in self.run.given.items() if name in takes}
 
@@ -89,5 +89,5 @@ class Memberships(Fit):
         return found
 
     def row_number(self, row: int) -> int:
-        """The number of a row in the table, from 1."""
+        """Return the number of a row in the table, from 1."""
         return row + 1 if self.run.rows is None else int(self.run.rows[row])

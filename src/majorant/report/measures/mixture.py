@@ -34,7 +34,7 @@ class Mixture(Memberships, Partition):
         return self._moment(np.nan_to_num(self.run.X))
 
     def _moment(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Means of cells, weighted by the responsibilities of their rows, over those that are not missing."""
+        """Return means of cells, weighted by the responsibilities of their rows, over those that are not missing."""
         mass = np.einsum("ik,ij->kj", self.responsibilities, ~np.isnan(self.run.X))
         sums = np.einsum("ik,ij->kj", self.responsibilities, np.where(np.isnan(self.run.X), 0.0, cells))
         return np.asarray(sums / np.maximum(mass, 1e-300))
@@ -80,7 +80,7 @@ class Mixture(Memberships, Partition):
         return self.is_normal
 
     def outline(self, part: int, features: tuple[int, int]) -> NDArray[np.float64] | None:
-        """Points of the ellipse that holds nine tenths of a component on two features, in the table's own units."""
+        """Return the ellipse that holds nine tenths of a component on two features, in the table's units."""
         if not self.is_normal:
             return None
         points = normals_of(self.run.estimator, features).ellipse(part, SHARE).points()
@@ -89,5 +89,5 @@ class Mixture(Memberships, Partition):
 
 
 def measure_mixture(run: Run, card: ModelCard) -> Mixture:
-    """The numbers of a mixture; most are computed when first asked for."""
+    """Return the numbers of a mixture; most are computed when first asked for."""
     return Mixture(run, card)

@@ -41,7 +41,7 @@ class BestPair:
 def find_best_pair(
     X: NDArray[np.float64], labels: NDArray[np.int64], k: int, explained: NDArray[np.float64]
 ) -> BestPair | None:
-    """The pair of features with the smallest Wilks' lambda; None if no two features vary apart from each other.
+    """Return the pair of features with the smallest Wilks' lambda; None if no two features vary apart from each other.
 
     Of more than 30 features only pairs among the 30 that the clusters explain best are compared.
     """
@@ -70,7 +70,7 @@ def find_best_pair(
 
 
 def linear_placement(Z: NDArray[np.float64], labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Where a linear discriminant on these columns places each row."""
+    """Say where a linear discriminant on these columns places each row."""
     sizes = np.bincount(labels, minlength=k)
     used = np.flatnonzero(sizes)
     means = np.array([Z[labels == j].mean(axis=0) for j in used])

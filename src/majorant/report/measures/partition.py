@@ -87,7 +87,7 @@ class Partition(Fit):
         return np.sqrt(np.divide(sums, sizes, out=np.full_like(sums, np.nan), where=sizes > 0))
 
     def in_own_units(self, values: NDArray[np.float64], feature: int, *, spread: bool = False) -> NDArray[np.float64]:
-        """Values of a feature, or lengths along it, in the table's own units."""
+        """Return values of a feature, or lengths along it, in the table's own units."""
         slope, shift = self._to_own_units
         return np.asarray(values * slope[feature] + (0.0 if spread else shift[feature]))
 
@@ -105,5 +105,5 @@ class Partition(Fit):
         return False
 
     def outline(self, part: int, features: tuple[int, int]) -> NDArray[np.float64] | None:
-        """Points around a part on two features in the table's own units, where the model says how far it reaches."""
+        """Return an outline of a part on two features, in the table's units, where the model has one."""
         return None

@@ -198,7 +198,7 @@ class Regression(Memberships):
         return np.asarray(data[:, self.main_feature], dtype=np.float64)
 
     def moved(self, lines: Lines, labels: NDArray[np.int64]) -> Array:
-        """Each row's y where all its features but the main one are at their means, by the slopes of its line.
+        """Return each row's y where all its features but the main one are at their means, by the slopes of its line.
 
         The row keeps its distance from the line.
         """
@@ -208,7 +208,7 @@ class Regression(Memberships):
         return np.asarray(left + lines.along(self.main_feature, seen, self.means)[rows, labels])
 
     def ends(self, lines: Lines) -> tuple[Array, Array]:
-        """The ends of every line over the range of the rows: where, in the table's own units, and how high, (2, k)."""
+        """Return the ends of every line over the range of the rows, in the table's units, and heights (2, k)."""
         seen = self.run.X[:, self.main_feature]
         at = np.array([self.main_values.min(), self.main_values.max()])
         return at, lines.along(self.main_feature, np.array([seen.min(), seen.max()]), self.means)
@@ -247,11 +247,11 @@ class Regression(Memberships):
         return sum(o.n_hits for o in near)
 
     def n_moved(self, optimum: Optimum) -> int:
-        """Rows that belong to another component than in the fit."""
+        """Return rows that belong to another component than in the fit."""
         return int((optimum.labels != self.labels).sum())
 
     def residuals(self, component: int) -> Residuals:
-        """What one component leaves over, along the one feature or along its predictions."""
+        """Say what one component leaves over, along the one feature or along its predictions."""
         mine = np.flatnonzero(self.labels == component)
         fits = self.lines.fits(self.run.X[mine])[:, component]
         values = (self.y[mine] - fits) / self.lines.scale[component]
@@ -268,5 +268,5 @@ class Regression(Memberships):
 
 
 def measure_regression(run: Run, card: ModelCard) -> Regression:
-    """The numbers of a mixture of regressions; most are computed when first asked for."""
+    """Return the numbers of a mixture of regressions; most are computed when first asked for."""
     return Regression(run, card)

@@ -104,12 +104,12 @@ class Representation(Fit):
 
 
 def representation_of(fit: Fit) -> Representation | None:
-    """The same run as a representation; None where the model is none."""
+    """Return the same run as a representation; None where the model is none."""
     if isinstance(fit, Representation):
         return fit
     return Representation(fit.run, fit.card) if hasattr(fit.run.estimator, "loadings") else None
 
 
 def measure_representation(run: Run, card: ModelCard) -> Representation:
-    """The numbers of a representation; most are computed when first asked for."""
+    """Return the numbers of a representation; most are computed when first asked for."""
     return Representation(run, card)

@@ -44,7 +44,7 @@ class Silhouettes:
 def measure_silhouettes(
     X: NDArray[np.float64], labels: NDArray[np.int64], sizes: NDArray[np.int64]
 ) -> Silhouettes | None:
-    """None where silhouettes do not exist: fewer than two clusters with rows, or every row a cluster of its own."""
+    """Compute silhouettes; None with fewer than two clusters with rows, or only clusters of one row."""
     n_used = int((sizes > 0).sum())
     if not 2 <= n_used <= min(len(X) - 1, MOST_ROWS // 4):
         return None

@@ -22,7 +22,7 @@ TOP, BOTTOM = 36.0, 266.0
 
 
 def convergence_section(fit: Fit) -> Section | None:
-    """None without a history."""
+    """Build the section, or return None without a history."""
     history = History.of(fit.trace, fit.search.objective_name, fit.search.sense)
     if not len(history.objective):
         return None
@@ -45,7 +45,7 @@ def convergence_section(fit: Fit) -> Section | None:
 
 
 def above_lowest(history: History) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Objective and bound above the lowest objective; NaN where there is no distance to draw on a log axis."""
+    """Return objective and bound above the lowest objective; NaN where there is no distance to draw on a log axis."""
     lowest = float(history.objective.min())
     least = 1e-12 * max(abs(lowest), float(np.abs(history.objective).max()) * 1e-3)
 
@@ -98,7 +98,7 @@ def _thinned(n: int) -> NDArray[np.int64]:
 
 
 def _label_lines(canvas: Canvas, lower: list[Point], upper: list[Point], subject: str) -> None:
-    """Names beside falling lines: to the upper right of the upper one, to the lower left of the other."""
+    """Return names beside falling lines: to the upper right of the upper one, to the lower left of the other."""
     width = canvas.width
     if upper:
         x, y = upper[min(len(upper) // 3, 4)]

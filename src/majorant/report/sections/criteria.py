@@ -12,7 +12,7 @@ from majorant.results.selection import Selection
 
 
 def criteria_section(fit: Memberships) -> Section | None:
-    """None for a model without criteria, and for a degenerate one, whose criteria mean nothing."""
+    """Build the section; None for a model without criteria and for a degenerate fit."""
     selection = fit.run.selection
     if selection is None and (not fit.criteria or not fit.regular):
         return None
@@ -28,7 +28,7 @@ def criteria_section(fit: Memberships) -> Section | None:
 
 
 def criterion_table(selection: Selection) -> Table:
-    """Sizes below each other, forms side by side, the best in bold type."""
+    """Return sizes below each other, forms side by side, the best in bold type."""
     matrix = selection.matrix()
     decimals = matrix.columns[1].decimals or 0
     columns = [Column(words.row_name(selection), [row[0] for row in matrix.rows])]

@@ -55,13 +55,13 @@ class Term:
         return numbers.shared_decimals(self.values, np.abs(self.values) / 100)
 
     def ends(self, component: int) -> tuple[float, float] | None:
-        """The ends of a component's interval, where there is one."""
+        """Return the ends of a component's interval, where there is one."""
         if self.low is None or self.high is None:
             return None
         return float(self.low[component]), float(self.high[component])
 
     def text(self, value: float) -> str:
-        """A value with the decimals of the term."""
+        """Return a value with the decimals of the term."""
         return numbers.scientific(value) if self.decimals is None else numbers.fixed(value, self.decimals)
 
     def scale(self) -> Linear:
@@ -82,7 +82,7 @@ def _step(low: float, high: float) -> float:
 
 
 def estimates_section(regression: Regression) -> Section:
-    """Weight, intercept, slopes and noise of each component, and how well the rows determine them."""
+    """Return weight, intercept, slopes and noise of each component, and how well the rows determine them."""
     shown = min(regression.k, MOST_COMPONENTS)
     features = regression.ranked_features[:MOST_FEATURES]
     return Section(
@@ -97,7 +97,7 @@ def estimates_section(regression: Regression) -> Section:
 
 
 def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[Term]:
-    """The parameters of the heaviest components, slopes of some features."""
+    """Return the parameters of the heaviest components, slopes of some features."""
     model, found = regression.run.estimator, regression.intervals
 
     def term(name: str, addition: str, attribute: str, feature: int | None = None, plain: str = "") -> Term:
@@ -115,7 +115,7 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
 
 
 def _table(listed: Sequence[Term], k: int) -> Table:
-    """All terms below each other, each a group of one row a component."""
+    """Return all terms below each other, each a group of one row a component."""
     parameter, component, estimate, interval, low, high, plot = (
         Column("Parameter", [], where="copies"),
         Column("Component", []),
@@ -154,7 +154,7 @@ def _heading(term: Term) -> str:
 
 
 def _plot(scale: Linear, term: Term, j: int, k: int, interval: str) -> str:
-    """The estimate as a mark on its interval, all of a term on one scale."""
+    """Return the estimate as a mark on its interval, all of a term on one scale."""
     c, colour, middle = coordinate, component_class(j, k), PLOT_HEIGHT / 2
     parts = [f'<line class="grid" x1="0" y1="{c(middle)}" x2="{PLOT_WIDTH}" y2="{c(middle)}"/>']
     if scale.low <= 0 <= scale.high:

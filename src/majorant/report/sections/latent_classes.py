@@ -15,7 +15,7 @@ MOST_LABELS = 3
 
 
 def latent_classes_section(classification: Classification) -> Section | None:
-    """None for a model without latent classes."""
+    """Build the section, or return None for a model without latent classes."""
     found = classification.latent_classes
     if found is None:
         return None

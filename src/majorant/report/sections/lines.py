@@ -20,7 +20,7 @@ TOP = 36.0
 
 
 def fit_section(regression: Regression) -> Section | None:
-    """Rows coloured by their responsibilities, lines and bands; of many components, one panel each.
+    """Return rows coloured by their responsibilities, lines and bands; of many components, one panel each.
 
     None where components are no lines.
     """
@@ -43,7 +43,7 @@ def fit_section(regression: Regression) -> Section | None:
 
 
 def drawn_of(regression: Regression, optimum: Optimum, most: int) -> Drawn:
-    """A solution on the feature of the largest effect, with at most so many rows."""
+    """Return a solution on the feature of the largest effect, with at most so many rows."""
     labels = optimum.labels
     rows = thinned_rows(labels, np.bincount(labels, minlength=regression.k), most)
     at, ends = regression.ends(optimum.lines)
@@ -59,12 +59,12 @@ def drawn_of(regression: Regression, optimum: Optimum, most: int) -> Drawn:
 
 
 def radius_for(n_points: int) -> float:
-    """Smaller marks for more of them."""
+    """Return smaller marks for more of them."""
     return 3.4 if n_points <= 400 else 2.6 if n_points <= 900 else 2.2
 
 
 def draw_fit(size: Size, drawn: Drawn, x_name: str, y_name: str) -> Canvas:
-    """All components in one plot."""
+    """Return all components in one plot."""
     canvas = Canvas(size)
     bottom = TOP + (300 if size.narrow else 420)
     x_range, y_range = ranges_of([drawn])
@@ -86,7 +86,7 @@ def draw_fit(size: Size, drawn: Drawn, x_name: str, y_name: str) -> Canvas:
 
 
 def draw_panels(size: Size, drawn: Drawn, n_panels: int, x_name: str, y_name: str) -> Canvas:
-    """One panel a component, heaviest first: its line and rows in colour over all rows in grey."""
+    """Return one panel a component, heaviest first: its line and rows in colour over all rows in grey."""
     canvas = Canvas(size)
     n_across, gap, height = (2, 12.0, 118.0) if size.narrow else (3, 16.0, 150.0)
     x_range, y_range = ranges_of([drawn])

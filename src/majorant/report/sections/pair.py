@@ -85,7 +85,7 @@ class Scatter:
 
 
 def pair_section(partition: Partition) -> Section | None:
-    """None with fewer than two parts, or fewer than two features that vary apart from each other."""
+    """Build the section; None with fewer than two parts or two features that differ."""
     pair = partition.pair
     if pair is None:
         return None
@@ -110,7 +110,7 @@ def pair_section(partition: Partition) -> Section | None:
 
 
 def draw_scatter(size: Size, data: Scatter, parts: list[int], k: int) -> Canvas:
-    """All parts in one plot, their densities on its edges."""
+    """Return all parts in one plot, their densities on its edges."""
     canvas = Canvas(size)
     edge = 0.0 if data.is_map else EDGE * (0.75 if size.narrow else 1.0)
     top = 8.0 if data.is_map else edge + 28
@@ -142,7 +142,7 @@ def draw_scatter(size: Size, data: Scatter, parts: list[int], k: int) -> Canvas:
 
 
 def draw_scatter_panels(size: Size, data: Scatter, parts: list[int]) -> Canvas:
-    """One panel a part, its rows in colour over all rows in grey; panels share both axes."""
+    """Return one panel a part, its rows in colour over all rows in grey; panels share both axes."""
     canvas = Canvas(size)
     n_across, gap, height = (2, 12.0, 118.0) if size.narrow else (3, 16.0, 150.0)
     (x_low, x_high), (y_low, y_high) = data.ranges()
@@ -204,7 +204,7 @@ def _edge_densities(
     base_x: float,
     reach: float,
 ) -> None:
-    """Densities of each part above the plot and to its right, their areas in proportion to the parts' rows."""
+    """Return densities of each part above the plot and to its right, their areas in proportion to the parts' rows."""
     for values, scale, along_x in ((data.x, x_scale, True), (data.y, y_scale, False)):
         curves = {
             j: density(values[data.labels == j], scale.low, scale.high) * [1.0, float((data.labels == j).mean())]
@@ -222,7 +222,7 @@ def _edge_densities(
 
 
 def _name_parts(canvas: Canvas, data: Scatter, parts: list[int], k: int, x_scale: Linear, y_scale: Linear) -> None:
-    """Each part's name at the median of its rows, moved up or down where two names would touch."""
+    """Return each part's name at the median of its rows, moved up or down where two names would touch."""
     names = [shorten(data.name(j), 120) for j in parts]
     xs = [x_scale(float(np.median(data.x[data.labels == j]))) for j in parts]
     ys = [y_scale(float(np.median(data.y[data.labels == j]))) for j in parts]

@@ -19,7 +19,7 @@ ROOM_FOR_A_HEAD = 4.0
 def draw_panels(
     size: Size, features: Sequence[str], panels: Sequence[tuple[str, NDArray[np.float64]]], every: NDArray[np.float64]
 ) -> Canvas:
-    """One panel a group, with its own points in colour; panels share both axes.
+    """Return one panel a group, with its own points in colour; panels share both axes.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def draw_panels(
 
 
 def _backdrop(canvas: Canvas, every: NDArray[np.float64], rows: Sequence[float], panel_width: float) -> str:
-    """All points in grey, defined once and used in every panel."""
+    """Return all points in grey, defined once and used in every panel."""
     scale = scale_of(every, 8, panel_width - 8)
     points = [(scale(value), y) for point in every.tolist() for value, y in zip(point, rows, strict=True)]
     return canvas.define("centres", f'<path id="{{id}}" class="dot stroke-hair small" d="{dots_path(points)}"/>')
@@ -72,7 +72,7 @@ def scale_of(every: NDArray[np.float64], x1: float, x2: float) -> Linear:
 
 
 def vertical_grid(canvas: Canvas, scale: Linear, y1: float, y2: float, count: int) -> None:
-    """Lines at round numbers of standard deviations, with their names below."""
+    """Return lines at round numbers of standard deviations, with their names below."""
     ticks = scale.ticks(count)
     shelf = Shelf(6)
     ordered = sorted(zip(ticks, signed_labels(ticks, "mean"), strict=True), key=lambda pair: abs(pair[0]))

@@ -23,7 +23,7 @@ MOST_FEATURES_IN_COPIES = 100
 
 
 def profiles_section(partition: Partition) -> Section | None:
-    """None with fewer than two parts, one feature (which has a section of its own) or none that varies."""
+    """Build the section; None with fewer than two parts, with one feature or with none that varies."""
     if len(partition.used) < 2 or partition.n_features < 2 or not partition.ranked_features:
         return None
     one_plot = partition.k <= N_COLOURS
@@ -50,7 +50,7 @@ def profiles_section(partition: Partition) -> Section | None:
 
 
 def profiles_table(partition: Partition, parts: list[int]) -> Table:
-    """Mean and standard deviation of each part on each feature, in the table's own units: only to be copied."""
+    """Return mean and standard deviation of each part on each feature, in the table's own units: only to be copied."""
     features = partition.ranked_features[:MOST_FEATURES_IN_COPIES]
     names = [partition.run.feature_names[feature] for feature in features]
     means, spreads, texts = [], [], []
@@ -73,13 +73,13 @@ def profiles_table(partition: Partition, parts: list[int]) -> Table:
 
 
 def largest_parts(partition: Partition, most: int) -> list[int]:
-    """The largest parts with rows, in their usual order."""
+    """Return the largest parts with rows, in their usual order."""
     by_size = sorted(partition.used, key=lambda j: -int(partition.sizes[j]))[:most]
     return sorted(by_size)
 
 
 def draw_profiles(size: Size, partition: Partition, features: list[int]) -> Canvas:
-    """One row a feature, one mark a part."""
+    """Return one row a feature, one mark a part."""
     canvas, narrow = Canvas(size), size.narrow
     step, top = (40.0, 64.0) if narrow else (31.0, 50.0)
     x1, x2 = (8.0, size.width - 52.0) if narrow else (190.0, size.width - 84.0)
@@ -108,7 +108,7 @@ def draw_profiles(size: Size, partition: Partition, features: list[int]) -> Canv
 
 
 def draw_profile_panels(size: Size, partition: Partition, features: list[int], shown: list[int]) -> Canvas:
-    """One panel a part with its own centre in colour."""
+    """Return one panel a part with its own centre in colour."""
     centres = partition.standard_centres[:, features]
     panels = [(f"{capital(partition.part)} {part + 1}", centres[[part]]) for part in shown]
     names = [partition.run.feature_names[feature] for feature in features]
@@ -120,7 +120,7 @@ def _scale(partition: Partition, features: list[int], x1: float, x2: float) -> L
 
 
 def _name_parts(canvas: Canvas, partition: Partition, scale: Linear, feature: int, first_y: float) -> None:
-    """The parts' names above their marks of the first feature."""
+    """Return the parts' names above their marks of the first feature."""
     narrow = canvas.size.narrow
     names = [str(j + 1) if narrow else f"{capital(partition.part)} {j + 1}" for j in partition.used]
     at = [scale(float(partition.standard_centres[j, feature])) for j in partition.used]

@@ -15,7 +15,7 @@ MOST_PANELS = 12
 
 
 def prototypes_section(classification: Classification) -> Section | None:
-    """None for a model without prototypes, or without a feature that varies."""
+    """Build the section, or return None for a model without prototypes, or without a feature that varies."""
     prototypes = classification.prototypes
     if prototypes is None or not classification.ranked_features:
         return None

@@ -10,7 +10,7 @@ from majorant.report.words import mixture as words
 
 
 def regularity_section(mixture: Mixture) -> Section | None:
-    """None for a regular fit."""
+    """Build the section, or return None for a regular fit."""
     if mixture.regular:
         return None
     smallest = int(mixture.weights.argmin())

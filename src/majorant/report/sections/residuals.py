@@ -18,7 +18,7 @@ MOST_POINTS = 1200
 
 
 def residuals_section(regression: Regression) -> Section | None:
-    """None where one line fits every row exactly and nothing is left over, and where components are no lines."""
+    """Build the section; None where one line fits every row exactly, or components are not lines."""
     if regression.run.estimator.is_exact_ or not regression.has_lines:
         return None
     shown = [j for j in range(regression.k) if regression.sizes[j]][:MOST_PANELS]
@@ -32,7 +32,7 @@ def residuals_section(regression: Regression) -> Section | None:
 
 
 def draw_residuals(size: Size, regression: Regression, shown: list[int]) -> Canvas:
-    """One panel a component: residuals as points, their running median as a line; panels share both axes."""
+    """Return one panel a component: residuals as points, their running median as a line; panels share both axes."""
     canvas = Canvas(size)
     n_across, gap = (1, 0.0) if size.narrow else (min(len(shown), 3), 20.0)
     parts = {j: regression.residuals(j) for j in shown}

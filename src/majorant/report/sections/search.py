@@ -61,7 +61,7 @@ class Layout:
 
 
 def search_section(fit: Fit) -> Section:
-    """How many starts there were and where each ended; always the first section."""
+    """Say how many starts there were and where each ended; always the first section."""
     search = fit.search
     kinds = starts_by_kind(search)
     scale_range = distance_range(search)
@@ -79,7 +79,7 @@ def search_section(fit: Fit) -> Section:
 
 
 def starts_by_kind(search: SearchReport) -> list[Kind]:
-    """Starts by kind in the order of their first start; those of rare kinds together, if there are many kinds."""
+    """Group starts by kind, in the order of their first start; rare kinds together if there are many."""
     snapped = _optimum_distances(search)
     by_kind: dict[str, list[float]] = {}
     for start, distance in zip(search.starts, snapped, strict=True):
@@ -93,7 +93,7 @@ def starts_by_kind(search: SearchReport) -> list[Kind]:
 
 
 def distance_range(search: SearchReport) -> tuple[float, float] | None:
-    """The range of the log axis; None if no start ended off the best."""
+    """Return the range of the log axis; None if no start ended off the best."""
     others = [o.distance for o in search.optima if o.distance > search.tolerance]
     return around_decades(min(others), max(others)) if others else None
 
@@ -101,7 +101,7 @@ def distance_range(search: SearchReport) -> tuple[float, float] | None:
 def draw_starts(
     size: Size, search: SearchReport, kinds: list[Kind], scale_range: tuple[float, float] | None, stacking: Stacking
 ) -> Canvas:
-    """One row a kind of start, one dot a start, the best at the right behind a break."""
+    """Return one row a kind of start, one dot a start, the best at the right behind a break."""
     canvas, layout = Canvas(size), Layout.of(size)
     top, step = 58.0, stacking.height * 6.4 + ROW_GAP + layout.label_height
     bottom = top + step * len(kinds)
@@ -166,7 +166,7 @@ def _figures(search: SearchReport, n_kinds: int) -> str:
 
 
 def _optimum_distances(search: SearchReport) -> list[float]:
-    """The distance of each start's optimum, so that starts of one optimum share one number."""
+    """Return the distance of each start's optimum, so that starts of one optimum share one number."""
     steps = [o.distance for o in search.optima]
     return [max(d for d in steps if d <= distance) for distance in search.distances.tolist()]
 
@@ -178,7 +178,7 @@ def _groups(kind: Kind, layout: Layout, scale: Log | None) -> tuple[list[Group],
 
 
 def _stacking(kinds: list[Kind], scale_range: tuple[float, float] | None) -> Stacking:
-    """One stacking for both versions of the figure, so that one note explains both."""
+    """Return one stacking for both versions of the figure, so that one note explains both."""
     rows = []
     for width in (WIDE, NARROW):
         layout = Layout.of(Size("", width))
@@ -190,7 +190,7 @@ def _stacking(kinds: list[Kind], scale_range: tuple[float, float] | None) -> Sta
 
 
 def _label_optima(canvas: Canvas, layout: Layout, search: SearchReport, scale: Log | None) -> None:
-    """The objective and the number of starts above the best and the optima that have room: the second, then by hits."""
+    """Label the best and the optima that have room, the second first, then by hits."""
     width = canvas.width
     canvas.text(width, 42, "at best", "quiet", anchor="end")
     shelf = Shelf()

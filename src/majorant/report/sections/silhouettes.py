@@ -39,7 +39,7 @@ class Block:
 
 
 def silhouettes_section(clustering: Clustering) -> Section | None:
-    """None where silhouettes do not exist."""
+    """Build the section, or return None where silhouettes do not exist."""
     silhouettes = clustering.silhouettes
     if silhouettes is None:
         return None
@@ -57,7 +57,7 @@ def silhouettes_section(clustering: Clustering) -> Section | None:
 
 
 def draw_silhouettes(size: Size, silhouettes: Silhouettes, k: int) -> Canvas:
-    """One block a cluster, as wide as the cluster has rows, one bar a row."""
+    """Return one block a cluster, as wide as the cluster has rows, one bar a row."""
     canvas = Canvas(size, BOTTOM + 30)
     low, high = min(float(silhouettes.values.min()), 0.0), max(float(silhouettes.values.max()), 0.1)
     scale = Linear(low, high, BOTTOM, TOP)
@@ -88,7 +88,7 @@ def draw_silhouettes(size: Size, silhouettes: Silhouettes, k: int) -> Canvas:
 
 
 def _name_blocks(canvas: Canvas, blocks: list[Block]) -> None:
-    """Names over the blocks, with means if all have room; where not all names have room, the numbers that fit."""
+    """Write names over the blocks, with means if all have room; otherwise the numbers that fit."""
     means = [f"mean {numbers.fixed(b.mean, 2)}" for b in blocks]
     full = [f"Cluster {b.cluster + 1}" for b in blocks]
     widths = [text_width(name, bold=True) for name in full]
@@ -105,7 +105,7 @@ def _name_blocks(canvas: Canvas, blocks: list[Block]) -> None:
 
 
 def _bars(values: NDArray[np.float64], x: float, pitch: float, scale: Linear) -> str:
-    """Path data of a staircase from zero over the sorted values; thin bars are averaged to what can be seen."""
+    """Return path data of a staircase from zero over the sorted values; thin bars are averaged to what can be seen."""
     together = max(1, int(np.ceil(NARROWEST_BAR / pitch)))
     zero = scale(0)
     steps = [f"M{coordinate(x)} {coordinate(zero)}"]

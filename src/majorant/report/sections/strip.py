@@ -25,7 +25,7 @@ BASE, REACH = 150.0, 100.0
 
 
 def strip_section(partition: Partition) -> Section | None:
-    """None unless the table has one feature and two parts or more."""
+    """Build the section, or return None unless the table has one feature and two parts or more."""
     if partition.n_features != 1 or len(partition.used) < 2:
         return None
     name = partition.run.feature_names[0]
@@ -50,7 +50,7 @@ def strip_section(partition: Partition) -> Section | None:
 
 
 def cut_points(values: NDArray[np.float64], labels: NDArray[np.int64], used: list[int]) -> list[str]:
-    """Numbers that part neighbouring parts; none if two overlap."""
+    """Return numbers that part neighbouring parts; none if two overlap."""
     spans = sorted(
         (float(np.fmin.reduce(values[labels == j])), float(np.fmax.reduce(values[labels == j]))) for j in used
     )
@@ -62,7 +62,7 @@ def cut_points(values: NDArray[np.float64], labels: NDArray[np.int64], used: lis
 def draw_strip(
     size: Size, values: NDArray[np.float64], labels: NDArray[np.int64], partition: Partition, name: str
 ) -> Canvas:
-    """Densities above a line, a short tick for each row below it."""
+    """Return densities above a line, a short tick for each row below it."""
     canvas, k = Canvas(size, BASE + 66), partition.k
     scale = Linear(*padded(float(values.min()), float(values.max())), 0, size.width)
     ticks = scale.ticks(4 if size.narrow else 6)

@@ -23,7 +23,7 @@ GAP = 2.0
 
 
 def uncertainty_section(mixture: Mixture) -> Section | None:
-    """None with one component, to which every row belongs."""
+    """Build the section, or return None with one component, to which every row belongs."""
     if mixture.k < 2:
         return None
     edges, counts = certainty_bins(mixture.certainty)
@@ -40,7 +40,7 @@ def uncertainty_section(mixture: Mixture) -> Section | None:
 
 
 def certainty_bins(certainty: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Edges in steps of 0.05 up to 1, from the step that holds the smallest, and the rows above each up to the next.
+    """Return edges in steps of 0.05 up to 1, from that of the smallest, and the rows in each step.
 
     0.9 is an edge, and a row at it counts below it.
     """
@@ -51,13 +51,13 @@ def certainty_bins(certainty: NDArray[np.float64]) -> tuple[NDArray[np.float64],
 
 
 def most_unsure(certainty: NDArray[np.float64], most: int) -> list[int]:
-    """Rows that are not clear-cut, the most unsure first."""
+    """Return rows that are not clear-cut, the most unsure first."""
     order = np.argsort(certainty, kind="stable")[:most]
     return [int(i) for i in order if certainty[i] <= CLEAR]
 
 
 def draw_certainty(size: Size, edges: NDArray[np.float64], counts: NDArray[np.int64]) -> Canvas:
-    """One bar a step, its count above it, the unsure ones dark."""
+    """Return one bar a step, its count above it, the unsure ones dark."""
     canvas = Canvas(size, BASE + 48)
     scale = Linear(float(edges[0]), float(edges[-1]), 8, size.width - 8)
     tallest = int(counts.max())

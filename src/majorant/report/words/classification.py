@@ -17,31 +17,31 @@ ALIKE = 0.02
 
 
 def class_name(classification: Classification, number: int) -> str:
-    """A class's name in prose, as markup."""
+    """Return a class's name in prose, as markup."""
     return f"<i>{escaped(shortened(classification.names[number], LONGEST_CLASS))}</i>"
 
 
 def classes(classification: Classification) -> str:
-    """ "three classes"."""
+    """Return  "three classes"."""
     n = classification.n_classes
     return f"{in_prose(n)} {verb(n, 'class', 'classes')}"
 
 
 def title(classification: Classification) -> str:
-    """The title of the page, as markup."""
+    """Return the title of the page, as markup."""
     units = rows_of(classification.n_units, classification.run.table_name, classification.unit)
     return f"{units} in {classes(classification)}"
 
 
 def plain_title(classification: Classification) -> str:
-    """The title of the window."""
+    """Return the title of the window."""
     rows = counted(classification.n_units, classification.unit, words=False)
     name = classification.run.table_name
     return f"{rows} of {name} in {classes(classification)}: {classification.card.title}"
 
 
 def lede(classification: Classification) -> str:
-    """How many rows are put into their own class, and how sure the fit is."""
+    """Say how many rows are put into their own class, and how sure the fit is."""
     agreement = search_words.agreement(classification.search)
     if classification.n_classes == 1:
         return f"There is one class, so every {classification.unit} is put into it. {agreement}"
@@ -50,7 +50,7 @@ def lede(classification: Classification) -> str:
 
 
 def confusion_headline(classification: Classification) -> str:
-    """What is taken for what most often."""
+    """Say what is taken for what most often."""
     wrong = int(classification.sizes.sum()) - classification.right
     if wrong == 0:
         return f"Every {classification.unit} is put into its own class."
@@ -64,7 +64,7 @@ def confusion_headline(classification: Classification) -> str:
 
 
 def confusion_notes(classification: Classification, n_listed: int | None) -> list[str]:
-    """How to read the table: so many confusions in a list or, if None, all classes in a square."""
+    """Say how to read the table: so many confusions in a list or, if None, all classes in a square."""
     unit = classification.unit
     if n_listed is None:
         texts = [f"<b>One line a class</b>, one column for what its {unit}s are taken for; those in bold are right."]
@@ -85,12 +85,12 @@ def confusion_notes(classification: Classification, n_listed: int | None) -> lis
 
 
 def shown_of(n_shown: int, n: int) -> str:
-    """How many of a list are shown, without a full stop."""
+    """Say how many of a list are shown, without a full stop."""
     return f"The {in_prose(n_shown)} largest of {in_prose(n)} are shown"
 
 
 def classes_headline(classification: Classification) -> str:
-    """Which class is the hardest."""
+    """Say which class is the hardest."""
     recalls = classification.recalls
     if classification.n_classes == 1:
         return f"One class holds all {classification.unit}s."
@@ -102,7 +102,7 @@ def classes_headline(classification: Classification) -> str:
 
 
 def classes_notes(classification: Classification, n_shown: int) -> list[str]:
-    """What the columns are."""
+    """Say what the columns are."""
     unit = classification.unit
     texts = [
         f"<b>Recognised</b> is the share of the {unit}s of a class that are put into it; <b>correct</b> is the share "
@@ -114,7 +114,7 @@ def classes_notes(classification: Classification, n_shown: int) -> list[str]:
 
 
 def prototypes_headline(classification: Classification, features: list[int]) -> str:
-    """How much the prototypes explain of the feature that they explain best."""
+    """Say how much the prototypes explain of the feature that they explain best."""
     best = features[0]
     name = column_name(classification.run.feature_names[best])
     share = numbers.percent(float(classification.explained[best]), 0)
@@ -123,7 +123,7 @@ def prototypes_headline(classification: Classification, features: list[int]) -> 
 
 
 def prototypes_notes(classification: Classification, n_features: int, n_panels: int) -> list[str]:
-    """How to read the panels."""
+    """Say how to read the panels."""
     texts = [
         "<b>One panel a class</b>: its prototypes, one for each pose, in colour; those of all classes in grey. "
         "Features run from the one of which the prototypes explain most."
@@ -143,5 +143,5 @@ def prototypes_notes(classification: Classification, n_features: int, n_panels: 
 
 
 def share_text(share: float) -> str:
-    """A share in a column, a dash where there is none."""
+    """Return a share in a column, a dash where there is none."""
     return numbers.DASH if np.isnan(share) else numbers.percent_in_column(share)

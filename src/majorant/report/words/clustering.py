@@ -14,7 +14,7 @@ MOST_SIZES_IN_LEDE = 6
 
 
 def lede(clustering: Clustering) -> str:
-    """What the clusters explain, and how sure that is."""
+    """Say what the clusters explain, and how sure that is."""
     return f"{_explained(clustering)} {_trust(clustering)}"
 
 

@@ -66,7 +66,7 @@ class History:
         return "above the lowest" if self.sense == "min" else "below the highest"
 
     def shown(self, value: float) -> float:
-        """A value of the trace as the user knows it."""
+        """Return a value of the trace as the user knows it."""
         return value if self.sense == "min" else -value
 
     @property
@@ -94,7 +94,7 @@ class History:
 
 
 def headline(history: History, n_iter: int, converged: bool) -> str:
-    """One sentence on how the fit came to rest."""
+    """Return one sentence on how the fit came to rest."""
     iterations = counted(n_iter, "iteration")
     if not converged:
         return f"The fit was stopped after {iterations}, before it came to rest."
@@ -112,7 +112,7 @@ def headline(history: History, n_iter: int, converged: bool) -> str:
 
 
 def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
-    """How to read the figure and what to look out for."""
+    """Say how to read the figure and what to look out for."""
     texts = []
     if drawn and history.has_bound:
         texts.append(
@@ -139,7 +139,7 @@ def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
 
 
 def figure_label(history: History) -> str:
-    """What the figure shows, as text."""
+    """Say what the figure shows, as text."""
     what = capital(history.subject) + (" and bound" if history.has_bound else "")
     return f"{what} at each of {len(history.objective)} iterations, {history.beyond} {history.subject}, on a log scale"
 

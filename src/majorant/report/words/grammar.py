@@ -33,7 +33,7 @@ _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 
 
 def in_words(n: int) -> str:
-    """A count up to ninety-nine in words, a larger one in figures."""
+    """Return a count up to ninety-nine in words, a larger one in figures."""
     if not 0 <= n < 100:
         return integer(n)
     if n < 20:
@@ -43,39 +43,39 @@ def in_words(n: int) -> str:
 
 
 def in_prose(n: int) -> str:
-    """A count within a sentence: words up to twelve."""
+    """Return a count within a sentence: words up to twelve."""
     return in_words(n) if n <= 12 else integer(n)
 
 
 def opening(n: int) -> str:
-    """A count that opens a sentence."""
+    """Return a count that opens a sentence."""
     return capital(in_words(n))
 
 
 def capital(text: str) -> str:
-    """`text` with a capital first letter."""
+    """Return `text` with a capital first letter."""
     return text[:1].upper() + text[1:]
 
 
 def counted(n: int, noun: str, *, words: bool = True) -> str:
-    """A count and its noun: "one row", "13 rows"."""
+    """Return a count and its noun: "one row", "13 rows"."""
     return f"{in_prose(n) if words else integer(n)} {noun if n == 1 else plural_of(noun)}"
 
 
 def verb(n: int, singular: str, plural: str) -> str:
-    """The form of a verb for a count."""
+    """Return the form of a verb for a count."""
     return singular if n == 1 else plural
 
 
 def listed(items: Sequence[str]) -> str:
-    """ "a", "a and b", "a, b and c"."""
+    """Return  "a", "a and b", "a, b and c"."""
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def chance(share: float) -> str:
-    """A share of tries in words: "two times in five", "one time in 290"."""
+    """Return a share of tries in words: "two times in five", "one time in 290"."""
     simple = ((0.9, "nine times in ten"), (0.8, "four times in five"), (0.75, "three times in four"))
     middle = ((2 / 3, "two times in three"), (0.6, "three times in five"), (0.5, "one time in two"))
     low = (
@@ -92,7 +92,7 @@ def chance(share: float) -> str:
 
 
 def one_in(share: float) -> str:
-    """A small share in words: "one time in 290"; two digits that count."""
+    """Return a small share in words: "one time in 290"; two digits that count."""
     if share <= 1e-4:
         return "less than one time in " + integer(10_000)
     times = 1 / share

@@ -12,7 +12,7 @@ MANY = 0.2
 
 
 def headline(regression: Regression) -> str:
-    """How the next solution differs from the fit."""
+    """Say how the next solution differs from the fit."""
     other = regression.solutions[1]
     moved, n = regression.n_moved(other), regression.n_rows
     name = "The second optimum" if other.regular else "The solution that was left out"
@@ -26,7 +26,7 @@ def headline(regression: Regression) -> str:
 
 
 def caption(solution: Optimum, place: int) -> str:
-    """What stands under the log-likelihood of a solution, as plain text."""
+    """Say what stands under the log-likelihood of a solution, as plain text."""
     if not solution.regular:
         return "left out"
     starts = f"{numbers.integer(solution.n_starts)} start{'' if solution.n_starts == 1 else 's'}"
@@ -36,7 +36,7 @@ def caption(solution: Optimum, place: int) -> str:
 
 
 def notes(regression: Regression, n_drawn: int) -> list[str]:
-    """How to read the panels, and what follows."""
+    """Say how to read the panels, and what follows."""
     solutions, n = regression.solutions, regression.n_rows
     shown = counted(n_drawn, "row") if n_drawn < n else f"The same {counted(n, 'row', words=False)}"
     texts = [f"{capital(shown)} under each solution, and its log-likelihood. The fit stands first."]
@@ -57,5 +57,5 @@ def notes(regression: Regression, n_drawn: int) -> list[str]:
 
 
 def figure_label(regression: Regression) -> str:
-    """What the figure shows, as plain text."""
+    """Say what the figure shows, as plain text."""
     return f"The same rows with the lines of {counted(len(regression.solutions), 'solution')}, side by side"

@@ -15,7 +15,7 @@ OUTLINE = "An ellipse holds nine tenths of a component."
 
 
 def headline(partition: Partition) -> str:
-    """One sentence on how far two features tell the parts apart."""
+    """Return one sentence on how far two features tell the parts apart."""
     pair = partition.pair
     if pair is None:
         return ""
@@ -32,7 +32,7 @@ def headline(partition: Partition) -> str:
 
 
 def notes(partition: Partition, n_drawn: int, n_gaps: int, parts_shown: int) -> list[str]:
-    """How the pair was found, how to read it, what to conclude."""
+    """Say how the pair was found, how to read it, what to conclude."""
     pair = partition.pair
     if pair is None:
         return []
@@ -53,7 +53,7 @@ def notes(partition: Partition, n_drawn: int, n_gaps: int, parts_shown: int) -> 
 
 
 def strip_headline(cuts: list[str], name: str, part: str) -> str:
-    """One sentence on a single feature; `cuts` are the points that tell the parts from each other."""
+    """Return one sentence on a single feature; `cuts` are the points that tell the parts from each other."""
     column = column_name(name)
     if not cuts:
         return f"The {part}s overlap on {column}."

@@ -9,27 +9,27 @@ from majorant.report.words.table import rows_of
 
 
 def parts(partition: Partition) -> str:
-    """ "three clusters"."""
+    """Return  "three clusters"."""
     return counted(partition.k, partition.card.part)
 
 
 def feature_name(partition: Partition, feature: int) -> str:
-    """A feature's name in prose, as markup."""
+    """Return a feature's name in prose, as markup."""
     return column_name(partition.run.feature_names[feature])
 
 
 def shown_of(partition: Partition, n_shown: int) -> str:
-    """A sentence, with a space before it, on how many clusters are shown; "" if all are."""
+    """Return a sentence, with a space before it, on how many clusters are shown; "" if all are."""
     n = len(partition.used)
     return f" The {in_prose(n_shown)} largest of {in_prose(n)} {partition.part}s are shown." if n_shown < n else ""
 
 
 def title(partition: Partition) -> str:
-    """The title of the page, as markup."""
+    """Return the title of the page, as markup."""
     return f"{rows_of(partition.n_rows, partition.run.table_name)} in {parts(partition)}"
 
 
 def plain_title(partition: Partition) -> str:
-    """The title of the window."""
+    """Return the title of the window."""
     rows = counted(partition.n_rows, "row", words=False)
     return f"{rows} of {partition.run.table_name} in {parts(partition)}: {partition.card.title}"

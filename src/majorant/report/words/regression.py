@@ -17,34 +17,34 @@ SHARED = 1.5
 
 
 def target(regression: Regression) -> str:
-    """The name of what is predicted, as markup."""
+    """Return the name of what is predicted, as markup."""
     return column_name(regression.run.target_name)
 
 
 def main_feature(regression: Regression) -> str:
-    """The name of the feature of the largest effect, as markup."""
+    """Return the name of the feature of the largest effect, as markup."""
     return column_name(regression.run.feature_names[regression.main_feature])
 
 
 def lines(regression: Regression) -> str:
-    """ "two regressions", "two Poisson regressions", as plain text."""
+    """Return  "two regressions", "two Poisson regressions", as plain text."""
     return counted(regression.k, f"{regression.response.title} regression".strip())
 
 
 def title(regression: Regression) -> str:
-    """The title of the page, as markup."""
+    """Return the title of the page, as markup."""
     on = main_feature(regression) if regression.n_features == 1 else counted(regression.n_features, "feature")
     return f"{target(regression)} on {on}, a mixture of {escaped(lines(regression))}"
 
 
 def plain_title(regression: Regression) -> str:
-    """The title of the window."""
+    """Return the title of the window."""
     name = shortened(regression.run.target_name, 60)
     return f"{name} of {regression.run.table_name}: mixture of {lines(regression)}"
 
 
 def lede(regression: Regression) -> str:
-    """What the lines are like, and how sure the fit is."""
+    """Say what the lines are like, and how sure the fit is."""
     if not regression.regular:
         return (
             "<strong>This fit is degenerate</strong>: its likelihood and criteria say nothing about the data. "
@@ -75,14 +75,14 @@ def _line(regression: Regression, j: int) -> str:
 
 
 def _brief(value: float) -> str:
-    """Two digits that count."""
+    """Return two digits that count."""
     if value != 0 and not 1e-4 <= value < 1e6:
         return numbers.scientific(value, 2)
     return numbers.fixed(value, max(0, 1 - int(np.floor(np.log10(value)))) if value else 0)
 
 
 def components_headline(regression: Regression) -> str:
-    """What tells the components apart most plainly."""
+    """Say what tells the components apart most plainly."""
     k, feature = regression.k, regression.main_feature
     if k == 1:
         return f"One {'line' if regression.has_lines else 'component'} describes all rows."
@@ -115,7 +115,7 @@ def components_headline(regression: Regression) -> str:
 
 
 def _what_they_are(regression: Regression) -> list[str]:
-    """What coefficients and weights mean where components are no lines."""
+    """Say what coefficients and weights mean where components are no lines."""
     texts = []
     if regression.response.predicts:
         texts.append(f"<b>Intercepts and slopes</b> are of {escaped(regression.response.predicts)}.")
@@ -137,7 +137,7 @@ def _times(ratio: float) -> str:
 
 
 def components_notes(regression: Regression, n_shown: int, n_features_shown: int) -> list[str]:
-    """Where the intervals come from, and what is left out."""
+    """Say where the intervals come from, and what is left out."""
     texts = []
     if regression.intervals is None:
         texts.append(f"<b>There are no intervals:</b> {escaped(why_no_errors(regression.run.estimator))}.")

@@ -14,7 +14,7 @@ BEYOND = float(2 * norm.sf(2))
 
 
 def headline(regression: Regression) -> str:
-    """Whether the lines are lines."""
+    """Tell whether the lines are lines."""
     drifts = [(j, drift) for j in range(regression.k) if (drift := regression.residuals(j).drift) is not None]
     if not drifts:
         if regression.k == 1:
@@ -29,7 +29,7 @@ def headline(regression: Regression) -> str:
 
 
 def notes(regression: Regression, shown: list[int], most_points: int) -> list[str]:
-    """How to read the panels, rows far out, what to look out for."""
+    """Say how to read the panels, rows far out, what to look out for."""
     along = "" if regression.n_features == 1 else ", against what the component predicts"
     texts = [
         f"<b>Residuals divided by \u03c3</b> of the rows that are most probably of each component{along}. The line "
@@ -56,13 +56,13 @@ def notes(regression: Regression, shown: list[int], most_points: int) -> list[st
 
 
 def x_title(regression: Regression) -> str:
-    """Title of the horizontal axis, as plain text."""
+    """Return the title of the horizontal axis, as plain text."""
     if regression.n_features == 1:
         return regression.run.feature_names[0]
     return f"predicted {regression.run.target_name}"
 
 
 def figure_label(regression: Regression) -> str:
-    """What the figure shows, as plain text."""
+    """Say what the figure shows, as plain text."""
     parts = counted(regression.k, "component")
     return f"Residuals of {parts} in standard deviations of the noise against {x_title(regression)}"

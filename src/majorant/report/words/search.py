@@ -16,12 +16,12 @@ CONCLUSION = "<b>What to conclude:</b> "
 
 
 def hit_rate(search: SearchReport) -> float:
-    """Share of the starts that reached the best optimum."""
+    """Return the share of the starts that reached the best optimum."""
     return search.n_hits / search.n_starts
 
 
 def relative(search: SearchReport, distance: float) -> float | None:
-    """A distance from the best as a share of it; None if the best is zero, or a logarithm, whose zero means nothing."""
+    """Return a distance from the best as a share of it; None if the best is zero or a logarithm."""
     return None if search.best == 0 or search.is_logarithm else distance / abs(search.best)
 
 
@@ -32,14 +32,14 @@ def is_close(search: SearchReport, distance: float) -> bool:
 
 
 def others_came_close(search: SearchReport) -> bool:
-    """Whether nine tenths of the starts that missed the best ended close to it."""
+    """Tell whether nine tenths of the starts that missed the best ended close to it."""
     missed = search.optima[1:]
     close = sum(o.n_hits for o in missed if is_close(search, o.distance))
     return bool(missed) and close >= NEARLY_ALL * sum(o.n_hits for o in missed)
 
 
 def luck(search: SearchReport) -> str:
-    """What the starts say about luck, as a clause without a capital letter or a full stop."""
+    """Say what the starts say about luck, as a clause without a capital letter or a full stop."""
     if search.n_starts == 1:
         return f"with one start {_of_one(search)}"
     if search.n_distinct == 1:
@@ -57,7 +57,7 @@ def luck(search: SearchReport) -> str:
 
 
 def _of_one(search: SearchReport) -> str:
-    """What is known where one start was followed: nothing, unless a proof or a bound says what others could reach."""
+    """Say what is known where one start was followed: nothing, unless a proof or a bound limits others."""
     if search.certain:
         return "no other can end better"
     if search.proved_bound is None and search.raced_in_words:
@@ -75,12 +75,12 @@ def _only_one(search: SearchReport) -> str:
 
 
 def descents(n: int, n_perturbations: int) -> str:
-    """Starts and perturbations with their counts, in prose."""
+    """Return starts and perturbations with their counts, in prose."""
     return listed([counted(m, noun) for m, noun in named(n, n_perturbations)])
 
 
 def of_perturbations(search: SearchReport) -> str:
-    """Which of the starts and perturbations reached the best optimum, as a clause."""
+    """Say which of the starts and perturbations reached the best optimum, as a clause."""
     made = descents(search.n_starts, search.n_perturbations)
     if search.n_distinct == 1:
         return f"{capital(made)} all ended at this optimum"
@@ -89,7 +89,7 @@ def of_perturbations(search: SearchReport) -> str:
 
 
 def headline(search: SearchReport) -> str:
-    """One sentence on how many starts reached the best optimum."""
+    """Return one sentence on how many starts reached the best optimum."""
     n, hits = search.n_starts, search.n_hits
     if n == 1:
         return f"{_only_one(search)}; {_of_one(search)}."
@@ -104,7 +104,7 @@ def headline(search: SearchReport) -> str:
 
 
 def agreement(search: SearchReport) -> str:
-    """The same for the lede: a clause with its emphasis in <strong>."""
+    """Return the same for the lede: a clause with its emphasis in <strong>."""
     n, hits = search.n_starts, search.n_hits
     if n == 1:
         return f"<strong>{_only_one(search)}</strong>; {_of_one(search)}."
@@ -121,7 +121,7 @@ def agreement(search: SearchReport) -> str:
 
 
 def notes(search: SearchReport, objective: float, dots_for: int, why_certain: str = "") -> list[str]:
-    """How to read the figure, what to conclude, what to look out for.
+    """Say how to read the figure, what to conclude, what to look out for.
 
     Parameters
     ----------
@@ -145,7 +145,7 @@ def notes(search: SearchReport, objective: float, dots_for: int, why_certain: st
 
 
 def figure_label(search: SearchReport) -> str:
-    """What the figure shows, as text."""
+    """Say what the figure shows, as text."""
     best = f"{search.objective_name} of {numbers.objective(search.best, search.objective_name)}"
     if search.n_starts == 1:
         return f"One start, which reached {article(best)} {best}"
@@ -159,7 +159,7 @@ def figure_label(search: SearchReport) -> str:
 
 
 def distance_title(search: SearchReport) -> str:
-    """Title of the axis of distances."""
+    """Return the title of the axis of distances."""
     return f"{search.objective_name} {'above' if search.sense == 'min' else 'below'} the best"
 
 
@@ -227,7 +227,7 @@ def _conclusion(search: SearchReport) -> str:
 
 
 def _of_the_best(search: SearchReport) -> str:
-    """What perturbations say of the best solution: only those that came after it was found."""
+    """Say what perturbations say of the best solution: only those that came after it was found."""
     after = search.n_perturbations_after_best
     if after:
         said = f"{counted(after, 'perturbation')} after the best solution was found led to nothing better."
@@ -246,12 +246,12 @@ def _after_the_starts(search: SearchReport, objective: float) -> list[str]:
 
 
 def excludes_much(search: SearchReport, room: float) -> bool:
-    """Whether a bound that leaves so much room says something: a share cannot rise far above a good one anyway."""
+    """Tell whether a bound that leaves so much room says something: a share cannot rise far above a good one anyway."""
     return room <= (LOOSE if search.sense == "max" and not search.is_logarithm else TIGHT)
 
 
 def certificate_headline(search: SearchReport, room: float | None, room_text: str, proviso: str = "") -> str:
-    """One sentence on what the proved bound leaves open; `room_text` is the room in words.
+    """Return one sentence on what the proved bound leaves open; `room_text` is the room in words.
 
     `proviso` is what the bound is up to, as the end of a sentence.
     """
@@ -269,7 +269,7 @@ def certificate_headline(search: SearchReport, room: float | None, room_text: st
 def certificate_notes(
     search: SearchReport, objective: float, room: float | None, parts: str, proviso: str = ""
 ) -> list[str]:
-    """`parts` is what a solution consists of ("three clusters"), `proviso` what the bound is up to."""
+    """Explain a bound; `parts` says what a solution consists of ("three clusters"), `proviso` on what it depends."""
     if search.proved_bound is None:
         return []
     name = escaped(search.objective_name)

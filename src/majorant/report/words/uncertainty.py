@@ -9,7 +9,7 @@ from majorant.report.words.grammar import opening, verb
 
 
 def headline(mixture: Mixture) -> str:
-    """One sentence on how many rows belong clearly to one component."""
+    """Return one sentence on how many rows belong clearly to one component."""
     n, clear = mixture.n_rows, mixture.n_clear
     unsure = n - clear
     if not unsure:
@@ -21,7 +21,7 @@ def headline(mixture: Mixture) -> str:
 
 
 def notes(mixture: Mixture, n_listed: int) -> list[str]:
-    """How to read the bars and the list."""
+    """Say how to read the bars and the list."""
     texts = [
         "<b>Each bar counts rows</b> by the probability of their own component, as the fit sees it: 1 is certain. "
         f"Rows up to {CLEAR:.1f} are unsure."
