@@ -9,6 +9,7 @@ from typing import Any, Generic
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.engine.checkpoint import Entry
 from majorant.engine.descent import Problem, descend
 from majorant.search.effort import Plan
 from majorant.search.race import NamedStart, Run, Theta
@@ -72,8 +73,9 @@ class FewStarts(Generic[Theta]):
         return [self.stepped(rows, run, max_iter, tol) for run in runs]
 
     def stepped(self, on: Problem[Theta], run: Run[Theta], max_iter: int, tol: float) -> Run[Theta]:
-        """Return one run after some more steps."""
-        ends = descend(on, run.theta, tol=tol, max_iter=max_iter)
+        """One run after some more steps."""
+        entry = self.entry(on, run.theta, max_iter, tol)
+        ends = descend(on, run.theta, tol=tol, max_iter=max_iter, entry=entry)
         return replace(
             run,
             theta=ends.theta,
@@ -83,8 +85,12 @@ class FewStarts(Generic[Theta]):
             path=(*run.path, *ends.paths[0]),
         )
 
+    def entry(self, on: Problem[Theta], theta: Theta, max_iter: int, tol: float) -> Entry | None:
+        """Where a checkpoint keeps how far a run has come; nowhere, unless a model says so."""
+        return None
+
     def held_back(self, run: Run[Theta]) -> str:
-        """Return every solution counts."""
+        """Hold nothing back: every solution counts."""
         return ""
 
     def is_admissible(self, run: Run[Theta]) -> bool:
