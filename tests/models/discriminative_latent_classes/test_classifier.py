@@ -311,7 +311,7 @@ def test_every_start_draws_its_own_noise(monkeypatch: pytest.MonkeyPatch) -> Non
         seeds.append(named.get("seed", -1))
         return minimize(*arguments, **named)
 
-    monkeypatch.setattr("majorant.models.discriminative_latent_classes.fit.minimize", remembered)
+    monkeypatch.setattr("majorant.models.discriminative_latent_classes.contest.minimize", remembered)
     for _ in range(2):
         mj.DiscriminativeLatentClasses(2, bounds=mj.Tempered(), beta=2.0, random_state=0).fit(X, y)
     drawn = [seed for seed in seeds if seed >= 0]
@@ -348,7 +348,7 @@ def test_search_names_every_start_and_the_trace_falls() -> None:
 def test_a_race_keeps_three_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = xor(200)
     whole = mj.DiscriminativeLatentClasses(4, random_state=0).fit(X, y)
-    monkeypatch.setattr("majorant.models.discriminative_latent_classes.fit.CHEAP", 0)
+    monkeypatch.setattr("majorant.models.discriminative_latent_classes.contest.CHEAP", 0)
     monkeypatch.setattr("majorant.models.discriminative_latent_classes.estimator.most_rows", lambda design: 100)
     raced = mj.DiscriminativeLatentClasses(4, random_state=0).fit(X, y)
     assert sum(not s.converged for s in raced.search_.starts) == 4

@@ -12,8 +12,11 @@ from scipy.special import log_softmax
 
 import majorant as mj
 from majorant.data.chunks import Block
+from majorant.engine.descent import descend
 from majorant.engine.latents import tightest
 from majorant.engine.loop import minimize
+from majorant.engine.of_family import FamilyOnData, one
+from majorant.engine.runs import stacked
 from majorant.models.discriminative_latent_classes.family import LatentClasses, LatentClassFamily
 from majorant.models.discriminative_latent_classes.joint import JointCost
 
@@ -113,6 +116,27 @@ def test_the_joint_descent_goes_on_where_em_ends(indicators: bool) -> None:
     assert (np.diff(values) <= 1e-12 * abs(values[0])).all()
     longer = minimize(fam, rows.labelled, theta=em.theta, max_iter=1000, tol=1e-10)
     assert values[-1] <= longer.objective + 1e-5 * abs(longer.objective)
+
+
+@each_label_model
+def test_the_descent_ends_where_the_loop_does(indicators: bool) -> None:
+    """Runs of a batch do not know each other, and a share of a step lies on the way."""
+    X, y = xor(90)
+    rows = design(X, y, np.random.default_rng(0).gamma(1.0, size=90), indicators=indicators)
+    fam = family(rows, 3)
+    on = FamilyOnData(fam, rows.labelled)
+    begun = [on.started(random_start(3, seed)) for seed in range(2)]
+    both = descend(on, stacked(begun), tol=1e-12, max_iter=2000)
+    for run, start in enumerate(begun):
+        alone = descend(on, start, tol=1e-12, max_iter=2000)
+        assert alone.paths[0] == both.paths[run]
+        assert (np.diff(alone.paths[0]) <= 1e-9).all()
+        loop = minimize(fam, rows.labelled, theta=one(start), tol=1e-14, max_iter=4000)
+        assert alone.objective[0] == pytest.approx(loop.objective, rel=1e-8)
+    seen = on.seen(begun[0])
+    whole, half, none = (on.moved(begun[0], seen, np.array([share])) for share in (1.0, 0.5, 0.0))
+    np.testing.assert_allclose(half.theta, (whole.theta + none.theta) / 2)
+    np.testing.assert_allclose(half.alpha, (whole.alpha + begun[0].alpha) / 2)
 
 
 def test_one_class_is_the_shares_of_the_labels() -> None:

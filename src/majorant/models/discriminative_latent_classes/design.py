@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 
 from majorant.data.chunks import Chunks
 from majorant.data.measure import Measure, empirical_measure
+from majorant.data.units import distinct_units
 from majorant.models.discriminative_latent_classes.labels import PRIOR, IndicatorModel, LabelModel
 from majorant.models.discriminative_latent_classes.targets import Targets
-from majorant.solvers.covariance import principal_variances
+from majorant.solvers.covariance import deviations_of, principal_variances
 from majorant.solvers.rotation import Rotation, rotation
 
 Array = NDArray[np.float64]
@@ -62,10 +64,6 @@ class Design:
     entry: NDArray[np.intp]
     unit: float
 
-    def patterns_of(self, code: NDArray[np.intp]) -> NDArray[Any]:
-        """y as the family takes it."""
-        return _patterns_of(code, self.patterns)
-
     @property
     def x(self) -> Any:
         """The distinct rows, dense or CSR."""
@@ -105,6 +103,46 @@ class Design:
         return np.ascontiguousarray(coef.T), out[-1] - self.measure.origin @ coef
 
 
+@dataclass(frozen=True)
+class FitRows:
+    """What a fit takes of rows, in memory or read block by block.
+
+    Attributes
+    ----------
+    design : Design
+        Of all rows; where they are streamed, what it holds in memory is of the sample.
+    sample : Design
+        On which starts are made: the design itself, or rows drawn uniformly.
+    kind : {"labels", "probabilities", "indicators"}
+        What y is.
+    classes : ndarray of shape (n_labels,)
+    deviations : ndarray of shape (n_features,)
+        Standard deviations of the columns.
+    n_rows, n_sampled : int
+        Rows with weight, and those of the sample.
+    penalty_of_df : callable
+        See `Design.penalty_of_df`.
+    """
+
+    design: Design
+    sample: Design
+    kind: str
+    classes: NDArray[Any]
+    deviations: Array
+    n_rows: int
+    n_sampled: int
+    penalty_of_df: Callable[[float], float]
+
+
+def rows_in_memory(X: Any, targets: Targets, weights: Array | None, n_jobs: int | None) -> FitRows:
+    """The rows of a fit that are all in memory; see `make_design`."""
+    design = make_design(X, targets, weights, n_jobs)
+    measure = design.measure
+    deviations = deviations_of(measure.points, measure.weights / measure.total_weight) / measure.scale
+    n = int(np.sum(measure.positions >= 0))
+    return FitRows(design, design, targets.kind, targets.classes, deviations, n, n, design.penalty_of_df)
+
+
 def make_design(
     X: Any,
     targets: Targets,
@@ -128,28 +166,44 @@ def design_of_measure(
     measure: Measure, targets: Targets, weights: Array | None, n_jobs: int | None, *, rotates: bool = False
 ) -> Design:
     """The design of the points of a measure, in their own coordinates unless it `rotates`."""
-    rows, patterns = targets.rows, targets.patterns
-    merged = _merged(measure.positions[rows], targets.codes, targets.weights_under(weights))
-    unit = float(merged.weights.max())
+    patterns = targets.patterns
+    merged = distinct_units((measure.positions[targets.rows], targets.codes), targets.weights_under(weights))
+    (point, code), unit = merged.columns, float(merged.weights.max())
     of_labelled = merged.weights / unit
     points = measure.points
     turned = rotation(points, measure.weights / unit) if rotates else Rotation(points, np.zeros(points.shape[1]))
-    point = merged.point
     whole = len(point) == turned.z.shape[0] and bool((point == np.arange(len(point))).all())
-    x = turned.z if whole else turned.z[point]
+    kind = IndicatorModel if targets.kind == "indicators" else LabelModel
     return Design(
-        Chunks(x, _patterns_of(merged.code, patterns), weights=_unless_ones(of_labelled), n_jobs=n_jobs),
+        Chunks(
+            turned.z if whole else turned.z[point],
+            _patterns_of(code, patterns),
+            weights=_unless_ones(of_labelled),
+            n_jobs=n_jobs,
+        ),
         Chunks(turned.z, weights=_unless_ones(measure.weights / unit), n_jobs=n_jobs),
         measure,
         turned,
-        _label_model(targets, float(of_labelled.sum())),
+        kind(len(targets.classes), PRIOR * float(of_labelled.sum())),
         point,
-        merged.code,
+        code,
         of_labelled,
         patterns,
-        merged.entry,
+        merged.positions,
         unit,
     )
+
+
+def sampled(design: Design, most: int, random: np.random.Generator) -> Design:
+    """So many of the labelled rows, drawn uniformly; the design itself where it has no more."""
+    n = len(design.weights)
+    if n <= most:
+        return design
+    drawn = np.sort(random.choice(n, most, replace=False, shuffle=False))
+    point, code, weights = design.point[drawn], design.code[drawn], design.weights[drawn]
+    y = _patterns_of(code, design.patterns)
+    data = Chunks(design.x[point], y, weights=weights, n_jobs=design.labelled.n_jobs)
+    return replace(design, labelled=data, point=point, code=code, weights=weights)
 
 
 def penalty_of_df(variances: Array, df: float) -> float:
@@ -172,31 +226,8 @@ def penalty_of_df(variances: Array, df: float) -> float:
     return float(np.exp((low + high) / 2))
 
 
-@dataclass(frozen=True)
-class _Merged:
-    point: NDArray[np.intp]
-    code: NDArray[np.intp]
-    weights: Array
-    entry: NDArray[np.intp]
-
-
-def _merged(point: NDArray[np.intp], code: NDArray[np.intp], w: Array) -> _Merged:
-    """Distinct pairs in order, with summed weights that do not depend on the order of the entries."""
-    order = np.lexsort((w, code, point))
-    point, code, w = point[order], code[order], w[order]
-    first = np.append(True, (np.diff(point) != 0) | (np.diff(code) != 0))
-    entry = np.empty(len(order), dtype=np.intp)
-    entry[order] = np.cumsum(first) - 1
-    return _Merged(point[first], code[first], np.add.reduceat(w, np.flatnonzero(first)), entry)
-
-
 def _patterns_of(code: NDArray[np.intp], patterns: NDArray[Any] | None) -> NDArray[Any]:
     return code.astype(np.int32) if patterns is None else np.ascontiguousarray(patterns[code])
-
-
-def _label_model(targets: Targets, total: float) -> LabelModel:
-    kind = IndicatorModel if targets.kind == "indicators" else LabelModel
-    return kind(len(targets.classes), PRIOR * total)
 
 
 def _unless_ones(w: Array) -> Array | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -30,18 +28,26 @@ from majorant._validation import (
 from majorant.data.chunks import Chunks
 from majorant.data.measure import empirical_measure
 from majorant.data.storage import StoredRows, is_dask, stored_rows
+from majorant.engine.of_family import one
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
-from majorant.models.discriminative_latent_classes.design import Design, in_units, make_design, most_rows, unit_of_each
-from majorant.models.discriminative_latent_classes.fit import Found, Search, sampled
-from majorant.models.discriminative_latent_classes.starts import given_responsibilities
+from majorant.models.discriminative_latent_classes.contest import LatentClassContest, latent_class_contest
+from majorant.models.discriminative_latent_classes.design import (
+    FitRows,
+    in_units,
+    most_rows,
+    rows_in_memory,
+    sampled,
+    unit_of_each,
+)
+from majorant.models.discriminative_latent_classes.starts import Relaxed, given_responsibilities, starts
 from majorant.models.discriminative_latent_classes.stream import rows_with_labels
 from majorant.models.discriminative_latent_classes.summary import latent_class_summary
-from majorant.models.discriminative_latent_classes.targets import Targets, read_targets
+from majorant.models.discriminative_latent_classes.targets import read_targets
 from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
 from majorant.registry import ModelCard, register
+from majorant.search.race import Found, Race
 from majorant.search.record import SearchReport
-from majorant.solvers.covariance import deviations_of
 from majorant.solvers.logits import log_probabilities
 from majorant.summary import Summary
 
@@ -286,17 +292,17 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
             # The sums of BLAS depend on how many threads it may use.
             with threadpool_limits(limits=1, user_api="blas"):
                 X = self._embedded(X, weights, seed)
-                design = make_design(X, targets, weights, self.n_jobs)
-                self._warn_of_few(design)
-                if self.beta != 1 and self.unlabelled_weight > 0 and design.has_unlabelled:
+                rows = rows_in_memory(X, targets, weights, self.n_jobs)
+                if self.beta != 1 and self.unlabelled_weight > 0 and rows.design.has_unlabelled:
                     raise ValueError(
                         f"rows without label count only with beta=1; got beta={self.beta:g} and "
                         f"unlabelled_weight={self.unlabelled_weight:g}: set unlabelled_weight=0 to leave them out"
                     )
                 init = self.init
                 if not isinstance(init, str):
-                    init = given_responsibilities(init, self.n_classes, n, design, targets, weights)
-                self._find(design, targets, init, seed)
+                    init = given_responsibilities(init, self.n_classes, n, rows.design, targets, weights)
+                bounds = None if self.bounds is None else self.bounds.renumbered(unit_of_each(rows.design, targets))
+                self._find(rows, init, bounds, seed)
         return self
 
     def _fit_stored(self, source: StoredRows, y: Any, sample_weight: Any, seed: int) -> None:
@@ -317,14 +323,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         for name in KERNEL_ATTRIBUTES:
             self.__dict__.pop(name, None)
         with threadpool_limits(limits=1, user_api="blas"):
-            rows = rows_with_labels(source, names, seed, self.n_jobs)
-            self._warn_of_few(rows.design)
-            penalty = self._penalty(rows.design.measure.scale, rows.penalty_of_df)
-            sample = sampled(rows.sample, most_rows(rows.sample), np.random.default_rng(seed))
-            found = self._searched(rows.design, sample, penalty, deepcopy(self.bounds), self.init, seed)
-            deviations = np.sqrt(rows.variances) / rows.design.measure.scale
-            note = f"Starts were made on a sample of {len(sample.weights)} of {n} rows." if rows.n_sampled < n else ""
-            self._keep(found, rows.design, penalty, "labels", rows.classes, deviations, n, note)
+            self._find(rows_with_labels(source, names, seed, self.n_jobs), self.init, self.bounds, seed)
 
     def _check_parameters(self) -> None:
         check_integer("n_classes", self.n_classes, low=1)
@@ -366,15 +365,6 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         seen = FeatureMap(self.center_, self.kernel, self.gamma_, self.landmarks_)
         return np.ascontiguousarray(np.einsum("nm,mp->np", seen.of(X), self.kernel_axes_))
 
-    def _warn_of_few(self, design: Design) -> None:
-        if design.measure.n_points < self.n_classes:
-            warnings.warn(
-                f"X has {design.measure.n_points} distinct rows, fewer than n_classes={self.n_classes}: some latent "
-                "classes are left without a row of their own",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
-
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         source = None if reset else stored_rows(X)
         if source is not None:
@@ -385,91 +375,72 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         check_csr(X)
         return X
 
-    def _penalty(self, scale: float, of_df: Callable[[float], float]) -> float:
-        """In the units of the coordinates."""
-        return of_df(self.df) if self.alpha is None else float(self.alpha) * scale * scale
-
-    def _find(self, design: Design, targets: Targets, init: str | Array, seed: int) -> None:
-        measure = design.measure
-        penalty = self._penalty(measure.scale, design.penalty_of_df)
-        sample = (
-            design if not isinstance(init, str) else sampled(design, most_rows(design), np.random.default_rng(seed))
-        )
-        bounds = None if self.bounds is None else self.bounds.renumbered(unit_of_each(design, targets))
-        found = self._searched(design, sample, penalty, bounds, init, seed)
-        deviations = None
-        if self.kernel is None:
-            deviations = deviations_of(measure.points, measure.weights / measure.total_weight) / measure.scale
-        note = "" if sample is design else f"Starts were made on a sample of {len(sample.weights)} rows."
-        n = int(np.sum(measure.positions >= 0))
-        self._keep(found, design, penalty, targets.kind, targets.classes, deviations, n, note)
-
-    def _searched(
-        self,
-        design: Design,
-        sample: Design,
-        penalty: float,
-        bounds: BoundPolicy | None,
-        init: str | Array,
-        seed: int,
-    ) -> tuple[Found, Array]:
-        """The latent classes, and the weight of each."""
-        search = Search(
+    def _find(self, rows: FitRows, init: str | Array, bounds: BoundPolicy | None, seed: int) -> None:
+        """Race the starts and keep the best end."""
+        design, sample, k = rows.design, rows.sample, self.n_classes
+        if design.measure.n_points < k:
+            warnings.warn(
+                f"X has {design.measure.n_points} distinct rows, fewer than n_classes={k}: some latent "
+                "classes are left without a row of their own",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )
+        scale = design.measure.scale
+        penalty = rows.penalty_of_df(self.df) if self.alpha is None else float(self.alpha) * scale * scale
+        if isinstance(init, str):
+            sample = sampled(sample, most_rows(sample), np.random.default_rng(seed))
+        is_part = rows.n_sampled < rows.n_rows or sample is not rows.sample
+        draws = np.random.default_rng(seed)
+        seeds = draws.spawn(1)[0]
+        contest = latent_class_contest(
             design,
             sample,
-            self.n_classes,
+            starts(Relaxed(sample, k, penalty), init, self.n_init, draws),
+            k,
             penalty,
-            float(self.unlabelled_weight),
-            float(self.beta),
-            bounds,
-            self.max_iter,
-            self.tol,
-            self.verbose,
+            beta=float(self.beta),
+            gamma=float(self.unlabelled_weight),
+            bounds=bounds,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            seeds=seeds,
+            note=f"Starts were made on a sample of {len(sample.weights)} rows." if is_part else "",
         )
-        found = search.find(init, self.n_init, seed)
-        if not found.converged:
+        found = Race(contest, self.verbose).find(draws)
+        if not found.best.converged:
             warnings.warn(
                 f"the fit did not converge in max_iter={self.max_iter} iterations: raise it, or tol",
                 ConvergenceWarning,
                 stacklevel=levels_to_user(),
             )
-        return found, search.family(design).class_weights(found.theta, design.labelled) / design.total_weight
+        self._keep(contest, found, rows, penalty)
 
-    def _keep(
-        self,
-        searched: tuple[Found, Array],
-        design: Design,
-        penalty: float,
-        kind: str,
-        classes: NDArray[Any],
-        deviations: Array | None,
-        n_rows: int,
-        note: str,
-    ) -> None:
-        """The fitted attributes."""
-        found, mass = searched
+    def _keep(self, contest: LatentClassContest, found: Found[Any], rows: FitRows, penalty: float) -> None:
+        """The fitted attributes, the class that holds most rows first."""
+        design, theta = rows.design, one(found.best.theta)
         total, scale = design.total_weight, design.measure.scale
-        coef, intercept = design.outward(found.theta.theta)
-        order = np.lexsort((*found.theta.alpha.T[::-1], -mass))
-        self.target_kind_ = kind
-        self.classes_ = classes
+        mass = contest.family.class_weights(theta, design.labelled) / total
+        coef, intercept = design.outward(theta.theta)
+        order = np.lexsort((*theta.alpha.T[::-1], -mass))
+        self.target_kind_ = rows.kind
+        self.classes_ = rows.classes
         self.class_coef_ = np.ascontiguousarray(coef[order])
         self.class_contrasts_ = None
-        if deviations is not None:
+        if self.kernel is None:
             average = np.einsum("k,kp->p", mass[order], self.class_coef_)
-            self.class_contrasts_ = np.asarray((self.class_coef_ - average) * deviations)
+            self.class_contrasts_ = np.asarray((self.class_coef_ - average) * rows.deviations)
         self.class_intercept_ = intercept[order] - intercept.mean()
-        self.class_label_distribution_ = np.ascontiguousarray(found.theta.alpha[order])
+        self.class_label_distribution_ = np.ascontiguousarray(theta.alpha[order])
         self.class_weights_ = mass[order]
         self.n_active_classes_ = int(np.sum(mass > ACTIVE_SHARE))
         self.alpha_ = in_units(penalty, scale)
         self.logistic_c_ = 2 * self.n_classes / (self.alpha_ * total * design.unit)
-        self.objective_ = found.objective * design.unit
-        self.n_iter_ = len(found.trace)
-        self.n_samples_ = n_rows
+        self.objective_ = found.best.objective * design.unit
+        self.n_samples_ = rows.n_rows
         self.total_weight_ = total * design.unit
-        self.search_ = SearchReport(found.records, "cost", "min", note=note).scaled(design.unit)
-        self.trace_ = found.trace.scaled(design.unit)
+        self.search_ = SearchReport(found.records, "cost", "min", note=found.note).scaled(design.unit)
+        self.trace_ = contest.trace(found.best).scaled(design.unit)
+        self.n_iter_ = len(self.trace_)
 
     # Predictions
 

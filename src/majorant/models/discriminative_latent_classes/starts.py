@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.data.chunks import Block
 from majorant.data.measure import Measure
 from majorant.engine.draws import drawn
 from majorant.models.discriminative_latent_classes.design import Design
@@ -17,7 +16,6 @@ from majorant.models.discriminative_latent_classes.targets import Targets
 from majorant.solvers.nearest import squared_distances
 from majorant.starts.ball import ball_relaxation, nearest_groups, softened
 from majorant.starts.quadratic import QuadraticApproximation, principal_axes
-from majorant.starts.restarts import Start
 from majorant.starts.seeding import plus_plus
 from majorant.starts.simplex_program import low_rank_simplex_program, random_assignments
 
@@ -125,15 +123,6 @@ def _nearest_seeds(x: Any, weights: Array, k: int, random: np.random.Generator) 
     """Rows by the nearest of k seeds, each drawn in proportion to its squared distance to those before."""
     rows = Measure(x, weights, np.arange(x.shape[0]), np.zeros(x.shape[1]), 1.0)
     return np.asarray(squared_distances(x, plus_plus(rows, k, random, n_trials=1)).argmin(axis=1))
-
-
-def as_start(name: str, xi: Array, seed: int) -> Start:
-    """Soft assignments as the engine takes them."""
-
-    def latent(block: Block) -> Array:
-        return xi[block.at]
-
-    return Start(name, latent=latent, seed=seed)
 
 
 def given_responsibilities(

@@ -12,7 +12,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.rows import drawn_rows, rows_streamed
 from majorant.data.storage import StoredRows
-from majorant.models.discriminative_latent_classes.design import MOST_AXES, Design, design_of_measure, penalty_of_df
+from majorant.models.discriminative_latent_classes.design import (
+    MOST_AXES,
+    FitRows,
+    design_of_measure,
+    penalty_of_df,
+)
 from majorant.models.discriminative_latent_classes.labels import PRIOR
 from majorant.models.discriminative_latent_classes.targets import Targets
 from majorant.solvers.logits import soft_moments
@@ -23,44 +28,7 @@ MOST_LABELS = 10_000
 """More different targets than this are taken to be no labels."""
 
 
-@dataclass(frozen=True)
-class StreamedRows:
-    """What a fit takes of rows that are read block by block.
-
-    Attributes
-    ----------
-    design : Design
-        All rows; what it holds in memory is of the sample.
-    sample : Design
-        Rows drawn uniformly.
-    classes : ndarray of shape (n_labels,)
-    variances : ndarray of shape (n_features,)
-        Of all rows, in the units of the design.
-    n_sampled : int
-    """
-
-    design: Design
-    sample: Design
-    classes: NDArray[Any]
-    variances: Array
-    n_sampled: int
-
-    def penalty_of_df(self, df: float) -> float:
-        """As `Design.penalty_of_df`, by the covariance of all rows."""
-        if len(self.variances) > MOST_AXES:
-            return self.sample.penalty_of_df(df)
-        rows = self.design.rows
-
-        def moments(block: Block) -> Array:
-            x = block.columns[0].astype(np.float64, copy=False)
-            return soft_moments(x, block.weights, x)
-
-        sums = rows.map_sum(moments) / rows.total_weight
-        covariance = sums[:-1] - np.multiply.outer(sums[-1], sums[-1])
-        return penalty_of_df(np.maximum(np.linalg.eigvalsh(covariance), 0.0), df)
-
-
-def rows_with_labels(source: StoredRows, names: NDArray[Any] | None, seed: int, n_jobs: int | None) -> StreamedRows:
+def rows_with_labels(source: StoredRows, names: NDArray[Any] | None, seed: int, n_jobs: int | None) -> FitRows:
     """The rows of a source whose target is a label.
 
     Parameters
@@ -111,7 +79,26 @@ def rows_with_labels(source: StoredRows, names: NDArray[Any] | None, seed: int, 
     )
     whole = known.astype(np.int64) if (known == np.floor(known)).all() and np.abs(known).max() < 2**53 else known
     classes = whole if names is None else names[known.astype(np.intp)]
-    return StreamedRows(design, sample, classes, rows.variances, len(drawn))
+    deviations = np.sqrt(rows.variances) / design.measure.scale
+
+    def of_df(df: float) -> float:
+        """By the covariance of all rows, unless they have many columns."""
+        if len(rows.variances) > MOST_AXES:
+            return sample.penalty_of_df(df)
+        return penalty_of_df(np.maximum(np.linalg.eigvalsh(_covariance(design.rows)), 0.0), df)
+
+    return FitRows(design, sample, "labels", classes, deviations, source.n_units, len(drawn), of_df)
+
+
+def _covariance(rows: Chunks) -> Array:
+    """That of the columns."""
+
+    def moments(block: Block) -> Array:
+        x = block.columns[0].astype(np.float64, copy=False)
+        return soft_moments(x, block.weights, x)
+
+    sums = rows.map_sum(moments) / rows.total_weight
+    return np.asarray(sums[:-1] - np.multiply.outer(sums[-1], sums[-1]))
 
 
 def _weights_of(source: StoredRows, drawn: NDArray[np.intp], n_jobs: int | None) -> Array | None:

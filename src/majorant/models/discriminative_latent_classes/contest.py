@@ -1,0 +1,212 @@
+"""The race of latent classes: EM from every start, then all parameters at once by L-BFGS."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Block
+from majorant.engine.checkpoint import Entry, entered
+from majorant.engine.loop import minimize
+from majorant.engine.of_family import FamilyOnData, one
+from majorant.engine.policies import BoundPolicy
+from majorant.engine.runs import mapped
+from majorant.engine.trace import Trace
+from majorant.models.discriminative_latent_classes.design import Design
+from majorant.models.discriminative_latent_classes.family import LatentClasses, LatentClassFamily
+from majorant.models.discriminative_latent_classes.joint import JointCost
+from majorant.search.few_starts import FewStarts
+from majorant.search.race import NamedStart, Run
+
+Array = NDArray[np.float64]
+Classified = Run[LatentClasses]
+
+RACE = 7
+"""Steps of EM after which the starts are compared."""
+KEPT = 3
+"""Starts that go on where going on costs much."""
+CHEAP = 3e6
+"""Rows times coefficients up to which every start goes to its end."""
+ROUGH = 1e-4
+"""EM hands over to L-BFGS where it can gain no more than this a row."""
+CLOSING = 20
+"""Steps of EM behind L-BFGS."""
+LADDER = (0.1, 1 / 3, 1.0)
+"""Shares of the weight of unlabelled rows, each begun where the one before ended."""
+
+
+@dataclass
+class LatentClassContest(FewStarts[LatentClasses]):
+    """How latent classes are found.
+
+    Attributes
+    ----------
+    design : Design
+    assignments : iterable of (str, ndarray)
+        Names of starts, and soft assignments of the labelled rows on which they race.
+    gamma : float
+        Weight of what unlabelled rows add.
+    bounds : bound policy, optional
+    seeds : numpy.random.Generator
+        What descents draw on their way.
+    traces : dict
+        Of runs by another policy than the tightest bounds: by the number of the start.
+    """
+
+    whole: FamilyOnData[LatentClasses]
+    part: FamilyOnData[LatentClasses]
+    design: Design = field(kw_only=True)
+    assignments: Iterable[tuple[str, Array]] = field(kw_only=True)
+    gamma: float = field(kw_only=True)
+    bounds: BoundPolicy | None = field(kw_only=True)
+    seeds: np.random.Generator = field(kw_only=True)
+    traces: dict[int, Trace] = field(default_factory=dict)
+    _first: list[Callable[[Block], Array]] = field(default_factory=list)
+
+    @property
+    def family(self) -> LatentClassFamily:
+        family = self.whole.family
+        assert isinstance(family, LatentClassFamily)
+        return family
+
+    def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[LatentClasses]]:
+        named = [(name, lambda block, xi=xi: xi[block.at]) for name, xi in self.assignments]
+        self._first = [latent for _, latent in named]
+        return [(name, self.part.started(latent)) for name, latent in named]
+
+    def shown(self, objective: float) -> float:
+        """In the weights as they were given."""
+        return objective * self.design.unit
+
+    def entry(self, on: Any, theta: LatentClasses, max_iter: int, tol: float) -> Entry | None:
+        return entered(loop="descent", start=theta, rows=on.data.n_units, tol=tol, max_iter=max_iter)
+
+    def finished(self, rows: Any, runs: list[Classified]) -> list[Classified]:
+        """EM to where it is slow, then all parameters at once; with another temperature EM to its end."""
+        joint = self.family.beta == 1
+        tol = max(self.tol, ROUGH) if joint else self.tol
+        ends = []
+        for run in sorted(runs, key=lambda run: run.number):
+            if self.is_sampled:
+                run = replace(run, path=())
+            if self.bounds is None:
+                run = self.stepped(self.whole, run, self.max_iter, tol)
+            else:
+                run = self._by_bounds(run, self.bounds, tol)
+            ends.append(self._polished(run) if joint else run)
+        return ends
+
+    def _by_bounds(self, run: Classified, bounds: BoundPolicy, tol: float) -> Classified:
+        """A descent by a policy; one that explores begins at the assignments of the start, if these are of all rows."""
+        anew = bounds.eta < 1 and not self.is_sampled
+        found = minimize(
+            self.family,
+            self.whole.data,
+            deepcopy(bounds),
+            theta=None if anew else one(run.theta),
+            latent=self._first[run.number] if anew else None,
+            tol=tol,
+            max_iter=self.max_iter,
+            seed=int(self.seeds.integers(2**31)),
+        )
+        before = () if anew else run.path
+        self.traces[run.number] = Trace([*rows_of(before), *found.trace])
+        path = (*before, *found.trace["objective"].tolist())
+        theta = mapped(lambda array: array[None], found.theta)
+        return replace(
+            run, theta=theta, objective=found.objective, n_iter=len(path), converged=found.converged, path=path
+        )
+
+    def _polished(self, run: Classified) -> Classified:
+        """All parameters at once, then EM, which brings probabilities of labels to their ends."""
+        cost = JointCost(self.family, self.design.labelled, self.design.rows)
+        run, converged = self._at_once(cost, run)
+        share = min(abs(run.objective) / self.design.total_weight, 1.0)
+        run = self.stepped(self.whole, run, min(CLOSING, self.max_iter), share * self.tol)
+        if self.gamma > 0 and self.design.has_unlabelled:
+            for share in LADDER:
+                run, converged = self._at_once(replace(cost, gamma=self.gamma * share), run)
+        return replace(run, converged=converged)
+
+    def _at_once(self, cost: JointCost, run: Classified) -> tuple[Classified, bool]:
+        """L-BFGS, and whether it ended before its last iteration."""
+        theta, found = cost.minimise(one(run.theta), tol=self.tol, max_iter=self.max_iter)
+        values = [value * self.design.total_weight for value in found.values[1:]]
+        run = replace(
+            run,
+            theta=mapped(lambda array: array[None], theta),
+            objective=found.value * self.design.total_weight,
+            n_iter=run.n_iter + len(values),
+            path=(*run.path, *values),
+        )
+        return run, found.converged or found.n_iter < self.max_iter
+
+    def trace(self, run: Classified) -> Trace:
+        """The history of a run."""
+        known = self.traces.get(run.number, Trace())
+        return Trace([*map(dict, known), *rows_of(run.path[len(known) :])])
+
+
+def rows_of(path: Iterable[float]) -> list[dict[str, float]]:
+    """Objectives of steps by the tightest bounds, as rows of a trace."""
+    return [{"objective": value, "exploring": 0.0} for value in path]
+
+
+def latent_class_contest(
+    design: Design,
+    sample: Design,
+    assignments: Iterable[tuple[str, Array]],
+    n_classes: int,
+    penalty: float,
+    *,
+    beta: float,
+    gamma: float,
+    bounds: BoundPolicy | None,
+    max_iter: int,
+    tol: float,
+    seeds: np.random.Generator,
+    note: str,
+) -> LatentClassContest:
+    """The contest of latent classes; starts race on a sample, which may be the design itself.
+
+    Parameters
+    ----------
+    design, sample : Design
+    assignments : iterable of (str, ndarray)
+        Names of starts, and soft assignments of the labelled rows of the sample.
+    n_classes : int
+    penalty : float
+        In the units of the coordinates.
+    beta, gamma, bounds, max_iter, tol
+        See `DiscriminativeLatentClasses`.
+    seeds : numpy.random.Generator
+    note : str
+        What a reader must know of the sample.
+    """
+
+    def on(some: Design) -> FamilyOnData[LatentClasses]:
+        total = some.total_weight
+        labels = replace(some.labels, prior=some.labels.prior * total / design.total_weight)
+        family = LatentClassFamily(n_classes, some.n_features, labels, penalty * total / n_classes, beta)
+        return FamilyOnData(family, some.labelled)
+
+    whole = on(design)
+    costs_much = design.labelled.n_units * n_classes * (design.n_features + 1) > CHEAP and bounds is None
+    return LatentClassContest(
+        whole,
+        whole if sample is design else on(sample),
+        tol,
+        max_iter,
+        ((min(RACE, max_iter), KEPT),) if costs_much else (),
+        note,
+        design=design,
+        assignments=assignments,
+        gamma=gamma,
+        bounds=bounds,
+        seeds=seeds,
+    )
