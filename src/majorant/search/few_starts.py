@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
+from majorant._validation import levels_to_user
 from majorant.engine.checkpoint import Entry
 from majorant.engine.descent import Problem, descend
 from majorant.search.effort import Plan
-from majorant.search.race import NamedStart, Run, Theta
+from majorant.search.race import Found, NamedStart, Race, Run, Theta
 
 
 @dataclass
@@ -56,6 +59,17 @@ class FewStarts(Generic[Theta]):
     def sample(self, draws: np.random.Generator) -> Problem[Theta]:
         """Return the rows on which starts race were drawn before."""
         return self.part
+
+    def found(self, draws: np.random.Generator, verbose: int) -> Found[Theta]:
+        """Race; warns where the best run did not converge."""
+        found = Race(self, verbose).find(draws)
+        if not found.best.converged:
+            warnings.warn(
+                f"the fit did not converge in max_iter={self.max_iter} iterations: raise it, or tol",
+                ConvergenceWarning,
+                stacklevel=levels_to_user(),
+            )
+        return found
 
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
         """Say what a model says."""

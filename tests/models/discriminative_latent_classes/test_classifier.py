@@ -349,7 +349,7 @@ def test_a_race_keeps_three_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = xor(200)
     whole = mj.DiscriminativeLatentClasses(4, random_state=0).fit(X, y)
     monkeypatch.setattr("majorant.models.discriminative_latent_classes.contest.CHEAP", 0)
-    monkeypatch.setattr("majorant.models.discriminative_latent_classes.estimator.most_rows", lambda design: 100)
+    monkeypatch.setattr("majorant.models.discriminative_latent_classes.contest.most_rows", lambda design: 100)
     raced = mj.DiscriminativeLatentClasses(4, random_state=0).fit(X, y)
     assert sum(not s.converged for s in raced.search_.starts) == 4
     assert "sample of 100 rows" in raced.search_.note

@@ -102,7 +102,7 @@ class ClusteringContest(FewStarts[Clusterings]):
         if k == 1:
             return [("one cluster", np.ones((len(cost.shares), 1)))]
         if not isinstance(self.init, str):
-            return [("given assignments", self.init)]
+            return [("given assignments", (1 - SOFTNESS) * self.init + SOFTNESS / k)]
         if self.init == "ball":
             return [("ball relaxation", self._ball(cost))]
         if self.init == "relaxation":
@@ -121,7 +121,7 @@ class ClusteringContest(FewStarts[Clusterings]):
             yield "direction of two sides", self._grouped(two_sided[:, None], k)
         yield from self._random_starts(N_RANDOM)
         if k > 2:
-            two = cost.with_clusters(2)
+            two = replace(cost, n_clusters=2)
             discriminant = self._from(self._ball(two), 15, SHORT_TOL, cost=two)
             yield "discriminant of two clusters", self._along(discriminant, 1)
 
@@ -169,7 +169,7 @@ class ClusteringContest(FewStarts[Clusterings]):
         """Under larger penalties first, from softened labels each time: they smooth over small optima."""
         at = run
         for heat in HEATS:
-            hot = self.part.with_penalty(heat * self.part.alpha)
+            hot = replace(self.part, alpha=heat * self.part.alpha)
             at = self._from(self._softened(at), N_HOT, HOT_TOL, cost=hot)
         at = self._from(self._softened(at), N_COOL, SHORT_TOL)
         return replace(at, source=run.source, number=run.number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -122,12 +122,6 @@ class ClusteringCost:
     def settled(self, log_p: Array, log_xi: Array) -> float:
         """The cost of a classifier with its best tables, less its penalty."""
         return self._swept(log_p, log_xi, 1000, 1e-12)[0]
-
-    def with_penalty(self, alpha: float) -> ClusteringCost:
-        return replace(self, alpha=alpha)
-
-    def with_clusters(self, n_clusters: int) -> ClusteringCost:
-        return replace(self, n_clusters=n_clusters)
 
     def _swept(self, log_p: Array, log_xi: Array, most: int = N_SWEEPS, tol: float = -np.inf) -> tuple[float, Array]:
         """The best tables of assignments, then the best assignments, again and again: cost less penalty, and these."""

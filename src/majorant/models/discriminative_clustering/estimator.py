@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_array, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
@@ -34,9 +34,9 @@ from majorant.models.discriminative_clustering.summary import clustering_summary
 from majorant.models.kernel_features import Embedding, FeatureMap, check_kernel, embedding
 from majorant.registry import ModelCard, register
 from majorant.results.certificate import Certificate
-from majorant.search.race import Found, Race
+from majorant.search.race import Found
 from majorant.search.record import SearchReport, StartRecord
-from majorant.starts.ball import softened
+from majorant.starts.given import given_assignments, pooled
 from majorant.starts.quadratic import PrincipalAxes, principal_axes
 from majorant.summary import Summary, counted
 
@@ -244,17 +244,16 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
             embedded, scale = self._embedded(measure, shares, random)
             alpha = self._penalty(embedded.axes, scale)
             cost = ClusteringCost(embedded.axes.coordinates, shares, self.n_clusters, alpha, self.n_jobs)
-            init = self.init if isinstance(self.init, str) else self._given(measure, weights, len(X))
+            init = self.init
+            if not isinstance(init, str):
+                given = given_assignments(init, len(X), self.n_clusters, "cluster", normalised=False)
+                rows = measure.positions >= 0
+                of_row = np.ones(len(X)) if weights is None else weights
+                init = pooled(given[rows], of_row[rows], measure.positions[rows], measure.n_points)
             contest = clustering_contest(
                 cost, embedded.axes, init, self.n_init, tol=self.tol, max_iter=self.max_iter, random=random
             )
-            found = Race(contest, self.verbose).find(random)
-            if not found.best.converged:
-                warnings.warn(
-                    f"the fit did not converge in max_iter={self.max_iter} iterations: raise it, or tol",
-                    ConvergenceWarning,
-                    stacklevel=levels_to_user(),
-                )
+            found = contest.found(random, self.verbose)
             self._keep(X, measure, cost, embedded, scale, found)
             self._keep_search(cost, embedded.axes, found)
         return self
@@ -295,29 +294,6 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
             return RELATIVE_ALPHA * (mean or 1.0)
         with np.errstate(over="ignore", under="ignore"):
             return float(np.clip(float(self.alpha) * np.float64(scale) ** 2, 1e-250, 1e250))
-
-    def _given(self, measure: Measure, weights: NDArray[np.float64] | None, n: int) -> NDArray[np.float64]:
-        """Given labels or assignments, for the distinct rows."""
-        k = self.n_clusters
-        given = check_array(self.init, ensure_2d=False, ensure_min_samples=0, dtype=np.float64)
-        if given.shape == (n,):
-            if not ((given >= 0) & (given < k) & (given == np.floor(given))).all():
-                raise ValueError(f"labels in init must be whole numbers from 0 to {k - 1}")
-            given = softened(given.astype(np.intp), k)
-        elif given.shape != (n, k):
-            raise ValueError(
-                f"init must hold a label for each row, shape ({n},), or an assignment to each cluster, "
-                f"shape ({n}, {k}); got shape {given.shape}"
-            )
-        elif (given < 0).any() or (given.sum(axis=1) <= 0).any():
-            raise ValueError("assignments in init must not be negative, and no row may be all zero")
-        rows = measure.positions >= 0
-        w = np.ones(n) if weights is None else weights
-        total = np.zeros((measure.n_points, k))
-        share = given / given.sum(axis=1, keepdims=True)
-        np.add.at(total, measure.positions[rows], (share * w[:, None])[rows])
-        mixed = total / total.sum(axis=1, keepdims=True)
-        return np.asarray(np.maximum(mixed, 1e-12))
 
     def _keep(
         self, X: Any, measure: Measure, cost: ClusteringCost, embedded: Embedding, scale: float, found: Found[Any]

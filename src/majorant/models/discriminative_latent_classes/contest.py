@@ -17,9 +17,10 @@ from majorant.engine.of_family import FamilyOnData, one
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.runs import mapped
 from majorant.engine.trace import Trace
-from majorant.models.discriminative_latent_classes.design import Design
+from majorant.models.discriminative_latent_classes.design import Design, FitRows, most_rows, sampled
 from majorant.models.discriminative_latent_classes.family import LatentClasses, LatentClassFamily
 from majorant.models.discriminative_latent_classes.joint import JointCost
+from majorant.models.discriminative_latent_classes.starts import Relaxed, starts
 from majorant.search.few_starts import FewStarts
 from majorant.search.race import NamedStart, Run
 
@@ -158,36 +159,36 @@ def rows_of(path: Iterable[float]) -> list[dict[str, float]]:
 
 
 def latent_class_contest(
-    design: Design,
-    sample: Design,
-    assignments: Iterable[tuple[str, Array]],
+    rows: FitRows,
     n_classes: int,
     penalty: float,
+    init: Any,
+    n_init: Any,
     *,
     beta: float,
     gamma: float,
     bounds: BoundPolicy | None,
     max_iter: int,
     tol: float,
-    seeds: np.random.Generator,
-    note: str,
+    draws: np.random.Generator,
 ) -> LatentClassContest:
-    """The contest of latent classes; starts race on a sample, which may be the design itself.
+    """The contest of latent classes. Of many rows a sample has the starts, unless these are given.
 
     Parameters
     ----------
-    design, sample : Design
-    assignments : iterable of (str, ndarray)
-        Names of starts, and soft assignments of the labelled rows of the sample.
+    rows : FitRows
     n_classes : int
     penalty : float
         In the units of the coordinates.
-    beta, gamma, bounds, max_iter, tol
-        See `DiscriminativeLatentClasses`.
-    seeds : numpy.random.Generator
-    note : str
-        What a reader must know of the sample.
+    init, n_init, beta, gamma, bounds, max_iter, tol
+        See `DiscriminativeLatentClasses`; gamma is its `unlabelled_weight`, and given classes are those of the
+        labelled rows.
+    draws : numpy.random.Generator
     """
+    design, sample = rows.design, rows.sample
+    if isinstance(init, str):
+        sample = sampled(sample, most_rows(sample), draws)
+    is_part = rows.n_sampled < rows.n_rows or sample is not rows.sample
 
     def on(some: Design) -> FamilyOnData[LatentClasses]:
         total = some.total_weight
@@ -203,10 +204,10 @@ def latent_class_contest(
         tol,
         max_iter,
         ((min(RACE, max_iter), KEPT),) if costs_much else (),
-        note,
+        f"Starts were made on a sample of {len(sample.weights)} rows." if is_part else "",
         design=design,
-        assignments=assignments,
+        seeds=draws.spawn(1)[0],
+        assignments=starts(Relaxed(sample, n_classes, penalty), init, n_init, draws),
         gamma=gamma,
         bounds=bounds,
-        seeds=seeds,
     )

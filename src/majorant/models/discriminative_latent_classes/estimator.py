@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
@@ -27,34 +26,26 @@ from majorant._validation import (
 )
 from majorant.data.chunks import Chunks
 from majorant.data.measure import empirical_measure
-from majorant.data.storage import StoredRows, is_dask, stored_rows
+from majorant.data.storage import StoredRows, stored_rows
 from majorant.engine.of_family import one
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.discriminative_latent_classes.contest import LatentClassContest, latent_class_contest
-from majorant.models.discriminative_latent_classes.design import (
-    FitRows,
-    in_units,
-    most_rows,
-    rows_in_memory,
-    sampled,
-    unit_of_each,
-)
-from majorant.models.discriminative_latent_classes.starts import Relaxed, given_responsibilities, starts
+from majorant.models.discriminative_latent_classes.design import FitRows, in_units, rows_in_memory, unit_of_each
 from majorant.models.discriminative_latent_classes.stream import rows_with_labels
 from majorant.models.discriminative_latent_classes.summary import latent_class_summary
-from majorant.models.discriminative_latent_classes.targets import read_targets
+from majorant.models.discriminative_latent_classes.targets import read_targets, share_right
 from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
 from majorant.registry import ModelCard, register
-from majorant.search.race import Found, Race
+from majorant.search.race import Found
 from majorant.search.record import SearchReport
 from majorant.solvers.logits import log_probabilities
+from majorant.starts.given import given_assignments, pooled
 from majorant.summary import Summary
 
 Array = NDArray[np.float64]
 
 KERNEL_ATTRIBUTES = ("kernel_axes_", "landmarks_", "center_", "gamma_")
-
 INITS = ("auto", "ball", "relaxation", "random")
 
 
@@ -126,11 +117,11 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         Random starts of "auto" (4) and "random" (10), or starts of "ball" and "relaxation" (1).
     max_iter : int, default=1000
         Largest number of iterations of EM, and of each L-BFGS after it: one, and three more where rows without label
-        count. At most 8 iterations of EM come first, after which starts are compared, and at most 20 behind the first
-        L-BFGS. With another `beta` than 1 all is EM.
+        count. Of many rows at most 7 of EM come first, after which starts are compared; at most 20 come behind the
+        first L-BFGS. With another `beta` than 1 all is EM.
     tol : float, default=1e-8
         L-BFGS stops where an iteration lowers the mean cost of a row by less than this, or than this share of it if it
-        is above 1; EM where it lowers the cost by less than this share of it, or 1e-4 of it where L-BFGS follows.
+        is above 1; EM where it can lower that by no more, or by no more than 1e-4 where L-BFGS follows.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
@@ -279,6 +270,8 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         """
         with self._all_or_nothing():
             self._check_parameters()
+            for name in KERNEL_ATTRIBUTES:
+                self.__dict__.pop(name, None)
             seed = int(check_random_state(self.random_state).randint(2**31))
             source = stored_rows(X)
             if source is not None:
@@ -300,7 +293,8 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
                     )
                 init = self.init
                 if not isinstance(init, str):
-                    init = given_responsibilities(init, self.n_classes, n, rows.design, targets, weights)
+                    given = given_assignments(init, n, self.n_classes, "class", normalised=True)[targets.rows]
+                    init = pooled(given, targets.weights_under(weights), rows.design.entry, len(rows.design.weights))
                 bounds = None if self.bounds is None else self.bounds.renumbered(unit_of_each(rows.design, targets))
                 self._find(rows, init, bounds, seed)
         return self
@@ -313,26 +307,15 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         n = self._check_stored(source, reset=True)
         check_enough_rows(n, "n_classes", self.n_classes, "latent class")
         source.weigh(sample_weight)
-        names = None
-        if y is not None and not is_dask(y):
-            targets = read_targets(y, n, None)
-            if targets.kind != "labels" or len(targets.rows) < n:
-                raise ValueError("rows that are read block by block need one label each: drop those without")
-            names, y = targets.classes, targets.codes
-        source.aim(y)
-        for name in KERNEL_ATTRIBUTES:
-            self.__dict__.pop(name, None)
         with threadpool_limits(limits=1, user_api="blas"):
-            self._find(rows_with_labels(source, names, seed, self.n_jobs), self.init, self.bounds, seed)
+            self._find(rows_with_labels(source, y, seed, self.n_jobs), self.init, self.bounds, seed)
 
     def _check_parameters(self) -> None:
         check_integer("n_classes", self.n_classes, low=1)
-        if self.alpha is None:
-            check_real("df", self.df, low=0.0, high=1.0)
-            if not 0 < self.df < 1:
-                raise ValueError(f"df must lie between 0 and 1, without them; got {self.df!r}")
-        else:
+        if self.alpha is not None:
             check_positive("alpha", self.alpha, finite=True)
+        elif not 0 < check_real("df", self.df, low=0.0, high=1.0) < 1:
+            raise ValueError(f"df must lie between 0 and 1, without them; got {self.df!r}")
         check_kernel(self.kernel, self.n_kernel_components, self.gamma)
         check_positive("beta", self.beta)
         check_bounds(self.bounds)
@@ -343,16 +326,12 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
 
     def _embedded(self, X: Any, weights: Array | None, seed: int) -> Any:
         """The rows as the classes see them."""
-        for name in KERNEL_ATTRIBUTES:
-            self.__dict__.pop(name, None)
         if self.kernel is None:
             return X
         measure = empirical_measure(X, weights)
-        shares = measure.weights / measure.total_weight
-        gamma, size = self.gamma, self.n_kernel_components
-        found = embedding(
-            measure.restore(measure.points), shares, self.kernel, gamma, size, np.random.default_rng(seed)
-        )
+        rows, shares = measure.restore(measure.points), measure.weights / measure.total_weight
+        draws = np.random.default_rng(seed)
+        found = embedding(rows, shares, self.kernel, self.gamma, self.n_kernel_components, draws)
         assert found.to_features is not None
         self.kernel_axes_, self.landmarks_ = found.to_features, found.map.landmarks
         self.center_, self.gamma_ = found.map.center, float(found.map.gamma)
@@ -377,48 +356,36 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
 
     def _find(self, rows: FitRows, init: str | Array, bounds: BoundPolicy | None, seed: int) -> None:
         """Race the starts and keep the best end."""
-        design, sample, k = rows.design, rows.sample, self.n_classes
-        if design.measure.n_points < k:
+        measure = rows.design.measure
+        if measure.n_points < self.n_classes:
             warnings.warn(
-                f"X has {design.measure.n_points} distinct rows, fewer than n_classes={k}: some latent "
-                "classes are left without a row of their own",
+                f"X has {measure.n_points} distinct rows, fewer than n_classes={self.n_classes}: some latent classes "
+                "are left without a row of their own",
                 ConvergenceWarning,
                 stacklevel=levels_to_user(),
             )
-        scale = design.measure.scale
-        penalty = rows.penalty_of_df(self.df) if self.alpha is None else float(self.alpha) * scale * scale
-        if isinstance(init, str):
-            sample = sampled(sample, most_rows(sample), np.random.default_rng(seed))
-        is_part = rows.n_sampled < rows.n_rows or sample is not rows.sample
+        unit = measure.scale
+        penalty = rows.penalty_of_df(self.df) if self.alpha is None else float(self.alpha) * unit * unit
         draws = np.random.default_rng(seed)
-        seeds = draws.spawn(1)[0]
         contest = latent_class_contest(
-            design,
-            sample,
-            starts(Relaxed(sample, k, penalty), init, self.n_init, draws),
-            k,
+            rows,
+            self.n_classes,
             penalty,
+            init,
+            self.n_init,
             beta=float(self.beta),
             gamma=float(self.unlabelled_weight),
             bounds=bounds,
             max_iter=self.max_iter,
             tol=self.tol,
-            seeds=seeds,
-            note=f"Starts were made on a sample of {len(sample.weights)} rows." if is_part else "",
+            draws=draws,
         )
-        found = Race(contest, self.verbose).find(draws)
-        if not found.best.converged:
-            warnings.warn(
-                f"the fit did not converge in max_iter={self.max_iter} iterations: raise it, or tol",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
-        self._keep(contest, found, rows, penalty)
+        self._keep(contest, contest.found(draws, self.verbose), rows, penalty)
 
     def _keep(self, contest: LatentClassContest, found: Found[Any], rows: FitRows, penalty: float) -> None:
         """The fitted attributes, the class that holds most rows first."""
         design, theta = rows.design, one(found.best.theta)
-        total, scale = design.total_weight, design.measure.scale
+        total = design.total_weight
         mass = contest.family.class_weights(theta, design.labelled) / total
         coef, intercept = design.outward(theta.theta)
         order = np.lexsort((*theta.alpha.T[::-1], -mass))
@@ -433,7 +400,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         self.class_label_distribution_ = np.ascontiguousarray(theta.alpha[order])
         self.class_weights_ = mass[order]
         self.n_active_classes_ = int(np.sum(mass > ACTIVE_SHARE))
-        self.alpha_ = in_units(penalty, scale)
+        self.alpha_ = in_units(penalty, design.measure.scale)
         self.logistic_c_ = 2 * self.n_classes / (self.alpha_ * total * design.unit)
         self.objective_ = found.best.objective * design.unit
         self.n_samples_ = rows.n_rows
@@ -446,8 +413,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
 
     def _by_block(self, X: Any, f: Any, width: int) -> Array:
         theta = np.vstack([self.class_coef_.T, self.class_intercept_])
-        data = Chunks(X, n_jobs=self.n_jobs)
-        return data.map_rows(
+        return Chunks(X, n_jobs=self.n_jobs).map_rows(
             lambda block: f(np.exp(log_probabilities(self._features(block.columns[0]), theta))), (width,)
         )
 
@@ -478,8 +444,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
             Rows of sum one, unless y was a table of indicators: each label then has a probability of its own.
         """
         check_is_fitted(self)
-        alpha = self.class_label_distribution_
-        X = self._check_rows(X, reset=False)
+        alpha, X = self.class_label_distribution_, self._check_rows(X, reset=False)
         return self._by_block(X, lambda p: np.einsum("ik,km->im", p, alpha), alpha.shape[1])
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -528,18 +493,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         if y is None and (source := stored_rows(X)) is not None:
             source.aim(None)
             y = source.all_of_target()
-        weights = check_sample_weight(sample_weight, len(found))
-        many = self.target_kind_ == "indicators"
-        targets = read_targets(y, len(found), weights, indicators=many)
-        n = len(self.classes_)
-        if many != (targets.kind == "indicators") or (targets.kind != "labels" and len(targets.classes) != n):
-            expected = f"a table of {n} indicators" if many else f"labels or a table of probabilities of {n} labels"
-            raise ValueError(f"the fit was given {self.target_kind_}, so y must be {expected}; got {targets.kind}")
-        of_entry, found = targets.weights_under(weights), found[targets.rows]
-        if targets.patterns is not None:
-            return float(accuracy_score(targets.patterns[targets.codes], found, sample_weight=of_entry))
-        names = targets.classes if targets.kind == "labels" else self.classes_
-        return float(accuracy_score(names[targets.codes], found, sample_weight=of_entry))
+        return share_right(found, y, check_sample_weight(sample_weight, len(found)), self.target_kind_, self.classes_)
 
     def _summary(self) -> Summary:
         return latent_class_summary(self)

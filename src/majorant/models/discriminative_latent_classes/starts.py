@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from majorant.data.measure import Measure
 from majorant.engine.draws import drawn
 from majorant.models.discriminative_latent_classes.design import Design
-from majorant.models.discriminative_latent_classes.targets import Targets
 from majorant.solvers.nearest import squared_distances
-from majorant.starts.ball import ball_relaxation, nearest_groups, softened
+from majorant.starts.ball import SOFTNESS, ball_relaxation, nearest_groups, softened
 from majorant.starts.quadratic import QuadraticApproximation, principal_axes
 from majorant.starts.seeding import plus_plus
 from majorant.starts.simplex_program import low_rank_simplex_program, random_assignments
@@ -82,7 +81,7 @@ def starts(
     """Names and soft assignments of the labelled rows, shape (n_labelled, n_classes)."""
     d, k = relaxed.design, relaxed.n_classes
     if not isinstance(init, str):
-        yield GIVEN, 0.9 * init + 0.1 / k
+        yield GIVEN, (1 - SOFTNESS) * init + SOFTNESS / k
         return
     if k == 1 or (d.code == d.code[0]).all():  # convex: all starts end at one place
         yield LABELS, softened(np.zeros(len(d.code), dtype=np.int32), k)
@@ -123,45 +122,3 @@ def _nearest_seeds(x: Any, weights: Array, k: int, random: np.random.Generator) 
     """Rows by the nearest of k seeds, each drawn in proportion to its squared distance to those before."""
     rows = Measure(x, weights, np.arange(x.shape[0]), np.zeros(x.shape[1]), 1.0)
     return np.asarray(squared_distances(x, plus_plus(rows, k, random, n_trials=1)).argmin(axis=1))
-
-
-def given_responsibilities(
-    init: Any, n_classes: int, n_rows: int, design: Design, targets: Targets, weights: Array | None
-) -> Array:
-    """A start that the caller has written down, for the entries of a design.
-
-    Parameters
-    ----------
-    init : array-like of shape (n_rows,) or (n_rows, n_classes)
-        A class a row, or its probabilities.
-    n_classes, n_rows : int
-    design : Design
-    targets : Targets
-    weights : ndarray of shape (n_rows,), optional
-
-    Returns
-    -------
-    ndarray of shape (n_entries, n_classes)
-
-    Raises
-    ------
-    ValueError
-        If it is of another shape, or its rows are no probabilities.
-    """
-    table = np.asarray(init)
-    if table.shape == (n_rows,):
-        if table.dtype.kind not in "iu" or table.min() < 0 or table.max() >= n_classes:
-            raise ValueError(f"init, as an array of classes, must hold whole numbers from 0 to {n_classes - 1}")
-        table = np.eye(n_classes)[table]
-    elif table.shape != (n_rows, n_classes) or table.dtype.kind not in "biuf":
-        raise ValueError(
-            f"init, as an array, must hold a class a row, shape ({n_rows},), or its probabilities, shape ({n_rows}, "
-            f"{n_classes}); got {table.dtype} of shape {table.shape}"
-        )
-    table = table.astype(np.float64)
-    if not np.isfinite(table).all() or (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=1e-6):
-        raise ValueError("init, as an array of probabilities, must hold rows that are not negative and sum to one")
-    w = targets.weights_under(weights)
-    of_entry = np.zeros((len(design.weights), n_classes))
-    np.add.at(of_entry, design.entry, w[:, None] * table[targets.rows])
-    return np.asarray(of_entry / of_entry.sum(axis=1, keepdims=True))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.rows import drawn_rows, rows_streamed
-from majorant.data.storage import StoredRows
+from majorant.data.storage import StoredRows, is_dask
 from majorant.models.discriminative_latent_classes.design import (
     MOST_AXES,
     FitRows,
@@ -19,7 +20,7 @@ from majorant.models.discriminative_latent_classes.design import (
     penalty_of_df,
 )
 from majorant.models.discriminative_latent_classes.labels import PRIOR
-from majorant.models.discriminative_latent_classes.targets import Targets
+from majorant.models.discriminative_latent_classes.targets import Targets, read_targets
 from majorant.solvers.logits import soft_moments
 
 Array = NDArray[np.float64]
@@ -28,14 +29,14 @@ MOST_LABELS = 10_000
 """More different targets than this are taken to be no labels."""
 
 
-def rows_with_labels(source: StoredRows, names: NDArray[Any] | None, seed: int, n_jobs: int | None) -> FitRows:
+def rows_with_labels(source: StoredRows, y: Any, seed: int, n_jobs: int | None) -> FitRows:
     """The rows of a source whose target is a label.
 
     Parameters
     ----------
     source : StoredRows
-    names : ndarray of shape (n_labels,), optional
-        What the target numbers; by default the target holds the labels.
+    y : array-like of shape (n_rows,), Dask array or None
+        A label for each row; None where they come with the rows.
     seed : int
         Of the sample.
     n_jobs : int, optional
@@ -45,22 +46,26 @@ def rows_with_labels(source: StoredRows, names: NDArray[Any] | None, seed: int, 
     ValueError
         If a row has no label, or the targets are no labels.
     """
+    names = None
+    if y is not None and not is_dask(y):
+        targets = read_targets(y, source.n_units, None)
+        if targets.kind != "labels" or len(targets.rows) < source.n_units:
+            raise ValueError("rows that are read block by block need one label each: drop those without")
+        names, y = targets.classes, targets.codes
+    source.aim(y)
     unit = source.weights_of_one()
     known = Chunks(source, n_jobs=n_jobs).map_sum(_Known.of).values
     check_classification_targets(known)
     rows = rows_streamed(source, seed, n_jobs)
     drawn = drawn_rows(source.n_units, source.n_features, seed)
 
-    def some(block: Block) -> list[Array]:
-        own = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
-        return [block.columns[1][drawn[own] - block.first]]
-
-    labels = np.concatenate(Chunks(source, n_jobs=n_jobs).map_sum(some))
+    labels = _picked(source, drawn, lambda block: block.columns[1], n_jobs)
     present = np.flatnonzero(rows.measure.positions >= 0)
     codes = np.searchsorted(known, labels[present]).astype(np.intp)
-    sample = design_of_measure(
-        rows.measure, Targets("labels", known, present, codes), _weights_of(source, drawn, n_jobs), n_jobs
-    )
+    weights = None
+    if source.has_weights:
+        weights = _picked(source, drawn, lambda block: np.asarray(block.weights), n_jobs)
+    sample = design_of_measure(rows.measure, Targets("labels", known, present, codes), weights, n_jobs)
 
     def numbered(block: Block) -> tuple[Any, ...]:
         codes = np.searchsorted(known, block.columns[1])
@@ -101,14 +106,12 @@ def _covariance(rows: Chunks) -> Array:
     return np.asarray(sums[:-1] - np.multiply.outer(sums[-1], sums[-1]))
 
 
-def _weights_of(source: StoredRows, drawn: NDArray[np.intp], n_jobs: int | None) -> Array | None:
-    """Those of some rows."""
-    if not source.has_weights:
-        return None
+def _picked(source: StoredRows, drawn: NDArray[np.intp], pick: Callable[[Block], Array], n_jobs: int | None) -> Array:
+    """A number of each of some rows."""
 
     def some(block: Block) -> list[Array]:
         own = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
-        return [np.asarray(block.weights)[drawn[own] - block.first]]
+        return [pick(block)[drawn[own] - block.first]]
 
     return np.concatenate(Chunks(source, n_jobs=n_jobs).map_sum(some))
 

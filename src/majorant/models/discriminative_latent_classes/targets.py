@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
@@ -78,6 +79,37 @@ def read_targets(y: Any, n_rows: int, weights: Array | None, *, indicators: bool
     if table.ndim == 2 and table.shape[1] > 1:
         return _of_table(table, counts, indicators)
     return _of_labels(column_or_1d(table, warn=True), counts)
+
+
+def share_right(found: NDArray[Any], y: Any, weights: Array | None, kind: str, classes: NDArray[Any]) -> float:
+    """Share of the rows with a label whose prediction is right.
+
+    Parameters
+    ----------
+    found : ndarray of shape (n_rows,) or (n_rows, n_labels)
+        Predictions.
+    y, weights
+        See `read_targets`.
+    kind : {"labels", "probabilities", "indicators"}
+        What y was in the fit.
+    classes : ndarray of shape (n_labels,)
+        Of the fit.
+
+    Raises
+    ------
+    ValueError
+        If y is not what the fit was given.
+    """
+    many, n = kind == "indicators", len(classes)
+    targets = read_targets(y, len(found), weights, indicators=many)
+    if many != (targets.kind == "indicators") or (targets.kind != "labels" and len(targets.classes) != n):
+        expected = f"a table of {n} indicators" if many else f"labels or a table of probabilities of {n} labels"
+        raise ValueError(f"the fit was given {kind}, so y must be {expected}; got {targets.kind}")
+    known = targets.patterns
+    if known is None:
+        known = targets.classes if targets.kind == "labels" else classes
+    of_entry = targets.weights_under(weights)
+    return float(accuracy_score(known[targets.codes], found[targets.rows], sample_weight=of_entry))
 
 
 def _of_labels(y: NDArray[Any], counts: NDArray[np.bool_]) -> Targets:
