@@ -22,7 +22,7 @@ from majorant.search.race import Found, NamedStart, Race, Run, Theta
 class FewStarts(Generic[Theta]):
     """One round of starts, each of which is told; see `race.Contest`.
 
-    A model says what its starts are and, where it has a way of its own, how those that lead go to their end.
+    A model says what its starts are and, in `finished`, how those that lead go to their end where it has its own way.
 
     Attributes
     ----------
@@ -85,6 +85,10 @@ class FewStarts(Generic[Theta]):
         self, rows: Any, runs: list[Run[Theta]], max_iter: int, tol: float, *, free: bool = False
     ) -> list[Run[Theta]]:
         return [self.stepped(rows, run, max_iter, tol) for run in runs]
+
+    def finished(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
+        """The runs that lead, each followed to its end on all rows."""
+        return self.run(self.whole, runs, self.max_iter, self.tol)
 
     def stepped(self, on: Problem[Theta], run: Run[Theta], max_iter: int, tol: float) -> Run[Theta]:
         """One run after some more steps."""

@@ -269,7 +269,11 @@ class Race(Generic[Theta]):
                 self._dropped += contest.run(contest.whole, dropped, 0, 0.0) if contest.is_sampled else dropped
             runs = runs[:n_kept]
         if isinstance(contest, Finishing):
-            return contest.finished(rows, runs)
+            ends = contest.finished(rows, runs)
+            best = min(end.objective for end in ends)
+            ahead = [run for run in self._dropped if run.objective < best]  # on a sample they fell behind
+            self._dropped = [run for run in self._dropped if run.objective >= best]
+            return ends + contest.run(contest.whole, ahead, contest.max_iter, contest.tol)
         if not contest.is_sampled:
             return self._finished(rows, runs)
         runs = sorted(contest.run(rows, runs, contest.max_iter, FIRST), key=lambda run: run.rank)
