@@ -27,6 +27,7 @@ LONGEST_STEP = 3.0
 """Largest change of a coefficient of an orthonormal column in one step, where a step is not exact."""
 IN_ONE_CALL = 1 << 15
 """Rows up to which a whole run of EM is one call of a kernel; more are passed over block by block, on threads."""
+ONE = np.ones(1)
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
@@ -115,7 +116,7 @@ class Regression:
         return out
 
     def _trials(self, rows: Block) -> Array:
-        return np.ones(1) if self.response.is_location_scale else rows.columns[3]
+        return ONE if self.response.is_location_scale else rows.columns[3]
 
     # The M-step
 

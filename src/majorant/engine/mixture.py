@@ -8,7 +8,7 @@ All tables are of shape (runs, components, rows): many mixtures are stepped toge
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
@@ -156,8 +156,8 @@ class Posterior:
         Of each row, times its weight.
     statistics : ndarray
         The law's own sums, leading axis the run.
-    entropy : ndarray of shape (runs,)
-        Weighted entropy of the responsibilities of units, over beta.
+    entropy : callable
+        Makes the weighted entropy of the responsibilities of units, over beta, (runs,): EM has no need of it.
     units : ndarray of shape (runs, units)
         Log density of each unit.
     """
@@ -165,7 +165,7 @@ class Posterior:
     log_likelihood: Array
     responsibilities: Table
     statistics: Array
-    entropy: Array
+    entropy: Callable[[], Array]
     units: Array
 
 
@@ -300,12 +300,12 @@ class Mixture:
         """Return log-likelihood and statistics of a block, for every run of a batch."""
         return self._pass(theta, block)[0]
 
-    def _pass(self, theta: Parameters[Any, Any], block: Block) -> tuple[Seen, Array]:
+    def _pass(self, theta: Parameters[Any, Any], block: Block) -> tuple[Seen, Callable[[], Array]]:
         rows, units = self.parts(block)
         log_weights = self.law.log_weights(theta.law)
         if log_weights is not None and self._fused is not None:
             free, entropy, mass, statistics = self._fused.fused_pass(theta.density, log_weights, rows, self.beta)
-            return Seen(free, Sums(statistics, mass)), entropy
+            return Seen(free, Sums(statistics, mass)), lambda: entropy
         found = self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta)
         statistics = self.density.statistics(theta.density, rows, found.responsibilities)
         return Seen(-found.log_likelihood, Sums(statistics, found.statistics)), found.entropy
@@ -313,7 +313,7 @@ class Mixture:
     def likelihood(self, theta: Parameters[Any, Any], block: Block) -> tuple[float, float]:
         """Return minus the log-likelihood of a block for one run, and the entropy of its responsibilities."""
         seen, entropy = self._pass(theta, block)
-        return float(seen.objective[0]), float(entropy[0])
+        return float(seen.objective[0]), float(entropy()[0])
 
     def parts(self, block: Block) -> tuple[Block, Block]:
         """Return the block as the density sees it, and as the law does."""
@@ -443,7 +443,7 @@ class SingleRun:
         seen, entropy = self.mixture._pass(theta, block)
         sums: Sums = seen.statistics
         both = np.concatenate([sums.density.ravel(), sums.law.ravel()])
-        return float(seen.objective[0]), Bound(both, float(entropy[0]), 0.0)
+        return float(seen.objective[0]), Bound(both, float(entropy()[0]), 0.0)
 
     def solve(self, s: Array, theta: Parameters[Any, Any] | None, data: Chunks) -> tuple[Parameters[Any, Any], float]:
         shape = (1, self.n_states, self.mixture.density.width)

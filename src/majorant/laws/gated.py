@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Array, Limits, Posterior, Table
 from majorant.engine.triangles import lower, symmetric
-from majorant.laws.independent import normalised, weighted
+from majorant.laws.independent import entropy_of, normalised, weighted
 from majorant.registry import value_class
 
 LONGEST_STEP = 3.0
@@ -50,11 +51,11 @@ class Gated:
     def posterior(self, phi: Logits, log_density: Table, units: Block, beta: float) -> Posterior:
         """Return responsibilities of each row, and the score and information of the coefficients."""
         prior = self.log_prior(phi, units)
-        log_sum, q, entropy = normalised(log_density + prior, beta)
+        log_sum, q = normalised(log_density + prior, beta)
         w = np.ones(len(units)) if units.weights is None else units.weights
         q *= w
         sums = self._sums(q, np.exp(prior), w, units)
-        return Posterior(weighted(log_sum, w), q, sums, weighted(entropy, w), log_sum)
+        return Posterior(weighted(log_sum, w), q, sums, partial(entropy_of, q, w, beta), log_sum)
 
     def log_weights(self, phi: Logits) -> None:
         """Return None: each row has weights of its own."""

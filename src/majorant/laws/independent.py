@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,8 @@ class Weights:
     weights: Array
 
 
-def normalised(joint: Table, beta: float) -> tuple[NDArray[np.float64], Table, NDArray[np.float64]]:
-    """Return log of the sum over states, the posterior, and its entropy over beta: each unit of each run.
+def normalised(joint: Table, beta: float) -> tuple[NDArray[np.float64], Table]:
+    """Log of the sum over states, and the posterior: each unit of each run.
 
     At an infinite beta the best state has all of it, the first one where several are equal.
     """
@@ -33,7 +34,7 @@ def normalised(joint: Table, beta: float) -> tuple[NDArray[np.float64], Table, N
     if np.isinf(beta):
         q = np.zeros_like(joint)
         np.put_along_axis(q, joint.argmax(axis=1)[:, None], 1.0, axis=1)
-        return top[:, 0], q, np.zeros_like(top[:, 0])
+        return top[:, 0], q
     finite = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         q = np.exp(beta * (joint - finite))
@@ -43,8 +44,13 @@ def normalised(joint: Table, beta: float) -> tuple[NDArray[np.float64], Table, N
     impossible = total[:, 0] == 0  # no state can have made the unit
     if impossible.any():
         q = np.where(impossible[:, None], 1 / joint.shape[1], q)
-    entropy = -np.sum(q * np.log(np.where(q > 0, q, 1.0)), axis=1) / beta
-    return log_sum, q, entropy
+    return log_sum, q
+
+
+def entropy_of(q: Table, weights: Array | None, beta: float) -> Array:
+    """Entropy of responsibilities (times weights) over beta, summed over the units of each run."""
+    own = q if weights is None else np.divide(q, weights, out=np.zeros_like(q), where=weights > 0)
+    return np.asarray(-np.sum(q * np.log(np.where(own > 0, own, 1.0)), axis=(1, 2)) / beta)
 
 
 class Independent:
@@ -63,13 +69,13 @@ class Independent:
     limits: Mapping[str, Limits] = {"weights": (0.0, 1.0)}
 
     def posterior(self, phi: Weights, log_density: Table, units: Block, beta: float) -> Posterior:
-        """Return responsibilities of each row, and their sums."""
-        log_sum, q, entropy = normalised(log_density + self.log_weights(phi)[:, :, None], beta)
+        """Responsibilities of each row, and their sums."""
+        log_sum, q = normalised(log_density + self.log_weights(phi)[:, :, None], beta)
         w = units.weights
-        if w is None:
-            return Posterior(log_sum.sum(axis=1), q, q.sum(axis=2), entropy.sum(axis=1), log_sum)
-        q *= w
-        return Posterior(weighted(log_sum, w), q, q.sum(axis=2), weighted(entropy, w), log_sum)
+        if w is not None:
+            q *= w
+        value = log_sum.sum(axis=1) if w is None else weighted(log_sum, w)
+        return Posterior(value, q, q.sum(axis=2), partial(entropy_of, q, w, beta), log_sum)
 
     def log_weights(self, phi: Weights) -> Array:
         """Return log weights; -inf where a state is absent."""

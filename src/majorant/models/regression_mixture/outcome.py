@@ -76,7 +76,7 @@ def scores(units: AnyUnits, mixture: Mixture, theta: Theta, trim: float) -> dict
 
     def visit(block: Block) -> Array:
         found = mixture.posterior(theta, block)
-        return np.array([found.log_likelihood[0], found.entropy[0]])
+        return np.array([found.log_likelihood[0], found.entropy()[0]])
 
     counted, threshold = units.row_weight, -np.inf
     if not isinstance(units, Units):
