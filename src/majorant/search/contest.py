@@ -195,6 +195,7 @@ class MixtureContest:
                         run.met,
                         run.is_whole and is_whole,
                         (*run.path, *path) if is_whole else (),
+                        run.number,
                     )
                 )
         return out
