@@ -333,10 +333,9 @@ class RegressionMixture(CertifiableLines):
             settings = self._settings(seed, 0 if extras.gating is None else extras.gating.shape[1])
             if source is None:
                 X, y = X.astype(np.float64, copy=False), y.astype(np.float64, copy=False)
-                outcome = fit_units(X, y, weights, extras, settings)
+                attributes, warned = fit_units(X, y, weights, extras, settings)
             else:
-                outcome = fit_units(source, None, None, extras, settings)
-            attributes = dict(outcome.attributes)
+                attributes, warned = fit_units(source, None, None, extras, settings)
             threshold = attributes.pop("trim_threshold", -np.inf)
             for name in ("standard_errors_", "_errors_of_the_fit"):
                 self.__dict__.pop(name, None)
@@ -353,7 +352,7 @@ class RegressionMixture(CertifiableLines):
                     gathered = {name: source.all_beside(name) for name in source.beside_names}
                     extras = check_extras(n, **gathered, n_components=self.n_components, response=self._response)
                 self._keep_responsibilities(X if source is None else source, y, extras, threshold)
-            for message, category in outcome.warnings:
+            for message, category in warned:
                 warnings.warn(message, category, stacklevel=levels_to_user())
         return self
 

@@ -26,13 +26,15 @@ from majorant.models.regression_mixture.extras import Extras, check_unit_weights
 from majorant.models.regression_mixture.moments import moment_start, moment_starts
 from majorant.models.regression_mixture.outcome import fit_attributes, least_mass
 from majorant.models.regression_mixture.read import unit_stream
-from majorant.models.regression_mixture.settings import Given, Outcome, Settings
+from majorant.models.regression_mixture.settings import Given, Settings
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Starts, Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import EXACT_LINE, PLAIN_ONLY, of_dropped
 from majorant.search.race import Found, NamedStart, Race, Run, entrants, followed, of_all_rows
 from majorant.search.record import StartRecord
 from majorant.solvers.responses import Response
+
+Warned = tuple[str, type[Warning]]
 
 POLISH = 1e-5
 """Share of the tolerance to which the solution that is kept is followed."""
@@ -44,8 +46,8 @@ def fit(
     weights: NDArray[np.float64] | None,
     extras: Extras,
     settings: Settings,
-) -> Outcome:
-    """Fit any family; stored rows bring their target, weights, and what else is beside them.
+) -> tuple[dict[str, Any], list[Warned]]:
+    """The attributes of a fit, and what to warn of; stored rows bring what is beside them.
 
     Raises
     ------
@@ -73,12 +75,12 @@ def fit(
     )
     found, trace = _found(contest, settings)
     attributes = fit_attributes(contest, found, trace, settings)
-    said: list[tuple[str, type[Warning]]] = []
+    said: list[Warned] = []
     if units.coordinates.dropped:
         said.append((of_dropped(units, settings.feature_names), LinAlgWarning))
     if not found.best.is_regular:
         said.append((attributes["degeneracy_"], ConvergenceWarning))
-    return Outcome(attributes, said)
+    return attributes, said
 
 
 def _units(X: Any, y: Any, weights: Any, extras: Extras, settings: Settings) -> AnyUnits:

@@ -41,11 +41,6 @@ class Layout:
         """Number of all parameters."""
         return self.k * (self.p + 1 + self.g)
 
-    @property
-    def n_free(self) -> int:
-        """Number of the free ones: a column that is a combination of others has no coefficient to count, as in R."""
-        return self.k * (self.p - self.n_shared) + self.n_shared + self.n_scales + (self.k - 1) * self.g
-
     def line(self, c: int) -> slice:
         """The coefficients of a component."""
         return slice(c * (self.p + 1), c * (self.p + 1) + self.p)

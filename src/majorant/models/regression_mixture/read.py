@@ -85,7 +85,13 @@ def unit_stream(
     average = sum(look.weight for look in found) / n_units if source.has_weights else 1.0
     sample = _sample(rows, beside, found, n_units, seed)
     coordinates = _coordinates(rows, sample, beside, fit_intercept, shared)
-    few = _in_memory(sample, coordinates, response, fit_intercept=fit_intercept, shared=shared, n_jobs=n_jobs)
+    few = units_of(
+        *(sample.x, sample.y, None if (sample.weights == 1.0).all() else sample.weights, sample.extras, response),
+        fit_intercept=fit_intercept,
+        shared=shared,
+        coordinates=coordinates,
+        n_jobs=n_jobs,
+    )
     is_exact = False
     if response.is_location_scale:
 
@@ -215,7 +221,8 @@ class _Sample:
 def _sample(rows: Chunks, beside: tuple[str, ...], found: list[_Look], n_units: int, seed: int) -> _Sample:
     """Units drawn uniformly, of about `SAMPLE_BYTES`."""
     width = next(rows.source.blocks()).columns[0].shape[1]
-    size = min(n_units, -(-sample_size(rows.n_units, width) * n_units // rows.n_units))
+    n_rows = min(rows.n_units, max(SAMPLE_BYTES // (8 * (width + 1)), 1000))
+    size = min(n_units, -(-n_rows * n_units // rows.n_units))
     drawn = np.sort(np.random.default_rng(seed).choice(n_units, size, replace=False, shuffle=False))
     firsts = np.cumsum([0, *(look.n_units for look in found)])
     own = {
@@ -267,34 +274,6 @@ def _coordinates(
         return of
 
     return coordinates_of(origin, np.where(scales > 0, scales, 1.0), gram, fit_intercept, shared)
-
-
-def _in_memory(
-    sample: _Sample,
-    coordinates: Coordinates,
-    response: Response,
-    *,
-    fit_intercept: bool,
-    shared: tuple[int, ...],
-    n_jobs: int | None,
-) -> Units:
-    weights = None if (sample.weights == 1.0).all() else sample.weights
-    return units_of(
-        sample.x,
-        sample.y,
-        weights,
-        sample.extras,
-        response,
-        fit_intercept=fit_intercept,
-        shared=shared,
-        coordinates=coordinates,
-        n_jobs=n_jobs,
-    )
-
-
-def sample_size(n_rows: int, n_features: int) -> int:
-    """How many of the rows of a stream have the starts."""
-    return min(n_rows, max(SAMPLE_BYTES // (8 * (n_features + 1)), 1000))
 
 
 def refuse_non_finite(block: Block) -> None:

@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from majorant._numbers import counted
+from majorant.data.units import distinct_units
 from majorant.engine.draws import drawn
 from majorant.models.regression_mixture.extras import Extras
 
@@ -122,25 +123,17 @@ class Rows:
 
 
 def rows_of(X: NDArray[Any], y: NDArray[Any], weights: Array | None, extras: Extras) -> Rows:
-    """Distinct units of positive weight, sorted: rows by what they hold, groups by their names."""
-    w = np.ones(len(y)) if weights is None else weights
-    kept = np.flatnonzero(w > 0)
+    """Distinct units of positive weight, in canonical order."""
     given = {"gating": extras.gating, "offset": extras.offset, "trials": extras.trials}
-    present = {name: np.asarray(v)[kept] for name, v in given.items() if v is not None}
-    X, y, w = np.asarray(X, dtype=np.float64)[kept], np.asarray(y, dtype=np.float64)[kept], w[kept]
-    table = np.column_stack([X, y, *present.values()])
+    beside = {name: np.asarray(v) for name, v in given.items() if v is not None}
+    columns = [np.asarray(c, dtype=np.float64) for c in (X, y, *beside.values())]
+    found = distinct_units(columns, weights, extras.groups)
+    X, y, *others = found.columns
     if extras.groups is None:
-        _, first, unit = np.unique(table, axis=0, return_index=True, return_inverse=True)
-        unit = unit.ravel()
-        order = np.lexsort((w, unit))  # sums do not depend on the order of the rows
-        mass = np.bincount(unit[order], w[order]).astype(np.float64)
-        return Rows(X[first], y[first], {n: v[first] for n, v in present.items()}, np.arange(len(first)), mass)
-    _, code = np.unique(extras.groups[kept], return_inverse=True)
-    code = code.ravel()
-    order = np.lexsort((*table.T[::-1], code))
-    unit = code[order].astype(np.intp)
-    mass = w[order][np.searchsorted(unit, np.arange(int(unit.max()) + 1))]
-    return Rows(X[order], y[order], {"groups": unit, **{n: v[order] for n, v in present.items()}}, unit, mass)
+        return Rows(X, y, dict(zip(beside, others, strict=True)), np.arange(len(y)), found.weights)
+    unit = others.pop()
+    first = np.flatnonzero(np.append(True, unit[1:] != unit[:-1]))
+    return Rows(X, y, {"groups": unit, **dict(zip(beside, others, strict=True))}, unit, found.weights[first])
 
 
 def bootstrap(

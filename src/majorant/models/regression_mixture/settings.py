@@ -1,9 +1,9 @@
-"""What a user asked of a fit, checked, and what a fit leaves."""
+"""What a user asked of a fit, checked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,21 +50,6 @@ class Settings:
     seed: int
     n_jobs: int | None
     feature_names: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a fit leaves.
-
-    Attributes
-    ----------
-    attributes : dict
-        By name.
-    warnings : list of (message, category)
-    """
-
-    attributes: dict[str, Any]
-    warnings: list[tuple[str, type[Warning]]] = field(default_factory=list)
 
 
 def response_of(family: str | Response) -> Response:
