@@ -25,11 +25,13 @@ from majorant.models.regression_mixture.starts import weighted_fits
 from majorant.models.regression_mixture.units import Units
 from majorant.solvers.responses import Response
 
+Array = NDArray[np.float64]
+
 
 def units_of(
-    X: NDArray[np.float64],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
+    X: Array,
+    y: Array,
+    weights: Array | None,
     extras: Extras,
     response: Response,
     *,
@@ -38,21 +40,7 @@ def units_of(
     coordinates: Coordinates | None = None,
     n_jobs: int | None = None,
 ) -> Units:
-    """The units of a fit.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,)
-    weights : ndarray of shape (n_samples,), optional
-    extras : Extras
-    response : Response
-    fit_intercept : bool
-    shared : tuple of int
-        Columns with one coefficient for all components; -1 is the intercept.
-    coordinates : Coordinates, optional
-        Those of other rows: the units are then put into them, and the single model is not taken out.
-    n_jobs : int, optional
+    """The units of a fit, in coordinates of their own, or in given ones: the single model is not taken out then.
 
     Raises
     ------
@@ -97,12 +85,7 @@ def units_of(
 
 
 def _coordinates(
-    X: NDArray[np.float64],
-    row_weights: NDArray[np.float64],
-    gates: NDArray[np.float64] | None,
-    weights: NDArray[np.float64],
-    fit_intercept: bool,
-    shared: tuple[int, ...],
+    X: Array, row_weights: Array, gates: Array | None, weights: Array, fit_intercept: bool, shared: tuple[int, ...]
 ) -> Coordinates:
     origin = np.zeros(X.shape[1])
     if fit_intercept:

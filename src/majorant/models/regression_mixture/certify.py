@@ -20,6 +20,8 @@ from majorant.results.certificate import Certificate
 from majorant.solvers.mixture_bounds import Effort, UpperBound, regressions_upper_bound
 from majorant.solvers.responses import Gaussian
 
+Array = NDArray[np.float64]
+
 FITTED_SHARE = 0.5
 """Of the smallest fitted variance: the floor where none is given, as for Gaussian mixtures."""
 MOST_COEFFICIENTS = 4
@@ -136,12 +138,7 @@ class CertifiableLines(UncertainLines):
 
 
 def upper_bound(
-    X: NDArray[np.float64],
-    y: NDArray[np.float64],
-    weights: NDArray[np.float64] | None,
-    noise: float,
-    reached: float = -np.inf,
-    effort: Effort = "default",
+    X: Array, y: Array, weights: Array | None, noise: float, reached: float = -np.inf, effort: Effort = "default"
 ) -> UpperBound:
     """The bound for rows in memory, beside what some fit reached; all in the units of the rows."""
     w = np.ones(len(y)) if weights is None else weights
@@ -166,9 +163,7 @@ def upper_bound(
     return replace(found, bound=bound, attained=attained)
 
 
-def _features(
-    units: Units, X: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _features(units: Units, X: Array, y: Array, weights: Array) -> Array:
     """X of the units: distinct ones of positive weight, in their order."""
     features = np.unique(np.column_stack((X, y))[weights > 0], axis=0)[:, :-1]
     return features if len(features) == units.n_rows else np.empty((units.n_rows, 0))

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-Gram = Callable[[NDArray[np.float64] | None], NDArray[np.float64]]
+Array = NDArray[np.float64]
+
+Gram = Callable[[Array | None], Array]
 
 
 @dataclass(frozen=True)
@@ -41,41 +43,41 @@ class Coordinates:
     gating_transform : ndarray of shape (n_gating + 1, g)
     """
 
-    origin: NDArray[np.float64]
-    scales: NDArray[np.float64]
+    origin: Array
+    scales: Array
     order: NDArray[np.intp]
-    transform: NDArray[np.float64]
-    smallest: NDArray[np.float64]
+    transform: Array
+    smallest: Array
     n_shared: int
-    pooled: NDArray[np.float64]
+    pooled: Array
     sigma: float
     fit_intercept: bool
     dropped: tuple[int, ...]
-    gating_origin: NDArray[np.float64]
-    gating_scales: NDArray[np.float64]
-    gating_transform: NDArray[np.float64]
+    gating_origin: Array
+    gating_scales: Array
+    gating_transform: Array
 
     @property
     def n_coefficients(self) -> int:
         return int(self.transform.shape[1])
 
-    def raw(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def raw(self, X: Array) -> Array:
         """v of rows, (n, p_raw)."""
         x = (X - self.origin) / self.scales
         v = np.column_stack([np.ones(len(x)), x]) if self.fit_intercept else x
         return np.asarray(v[:, self.order])
 
-    def design(self, X: NDArray[np.float64]) -> NDArray[np.float64]:
+    def design(self, X: Array) -> Array:
         """z of rows, (n, p)."""
         return np.ascontiguousarray(np.einsum("ij,jp->ip", self.raw(X), self.transform))
 
-    def gating(self, gates: NDArray[np.float64]) -> NDArray[np.float64]:
+    def gating(self, gates: Array) -> Array:
         """The gating columns of a fit, a constant among them, (n, g)."""
         v = np.column_stack([np.ones(len(gates)), (gates - self.gating_origin) / self.gating_scales])
         return np.asarray(np.einsum("ij,jg->ig", v, self.gating_transform))
 
     @property
-    def to_user(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def to_user(self) -> tuple[Array, Array]:
         """Matrix M and vector m with ``[level, slopes] = M c + m`` for a component's coefficients c.
 
         The level is the predictor less its offset at ``x = origin``; without intercept it is no parameter, and zero.
@@ -87,20 +89,20 @@ class Coordinates:
         matrix = np.einsum("ij,jl,lp->ip", back, self.smallest, self.transform)
         return self.sigma * matrix, np.asarray(np.einsum("ip,p->i", matrix, self.pooled))
 
-    def coefficients(self, coef: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def coefficients(self, coef: Array) -> tuple[Array, Array]:
         """Slopes (K, n_features) and levels at `origin` (K,) in the units of X and y."""
         matrix, shift = self.to_user
         values = np.einsum("ip,kp->ki", matrix, coef) + shift
         return values[:, 1:], values[:, 0]
 
-    def of_coefficients(self, slopes: NDArray[np.float64], levels: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_coefficients(self, slopes: Array, levels: Array) -> Array:
         """The inverse of `coefficients`."""
         full = np.column_stack([levels, slopes * self.scales]) if self.fit_intercept else slopes * self.scales
         inverse = np.linalg.pinv(self.transform)  # where columns are dropped any line that agrees on the rows will do
         return np.asarray((np.einsum("kj,pj->kp", full[:, self.order], inverse) - self.pooled) / self.sigma)
 
     @property
-    def gating_to_user(self) -> NDArray[np.float64]:
+    def gating_to_user(self) -> Array:
         """Matrix M with ``[intercept, coef] = M a`` for a component's gating coefficients a."""
         scaled = self.gating_transform.copy()
         scaled[1:] /= self.gating_scales[:, None]
@@ -109,22 +111,11 @@ class Coordinates:
 
 
 def coordinates_of(
-    origin: NDArray[np.float64],
-    scales: NDArray[np.float64],
-    gram: Callable[[Coordinates], Gram],
-    fit_intercept: bool,
-    shared: tuple[int, ...],
+    origin: Array, scales: Array, gram: Callable[[Coordinates], Gram], fit_intercept: bool, shared: tuple[int, ...]
 ) -> Coordinates:
     """The coordinates in which the columns are orthonormal, the single model at zero; without gating.
 
-    Parameters
-    ----------
-    origin, scales : ndarray of shape (n_features,)
-    gram : callable
-        Given coordinates without a transform: their v's Gram matrix, as `gram_of`.
-    fit_intercept : bool
-    shared : tuple of int
-        Columns with one coefficient for all components; -1 is the intercept.
+    `gram` gives the Gram matrix of v of coordinates without a transform; of `shared` columns -1 is the intercept.
 
     Raises
     ------
@@ -174,40 +165,38 @@ def movable(n_features: int, fit_intercept: bool, shared: tuple[int, ...]) -> ND
     return free
 
 
-def location(columns: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def location(columns: Array, weights: Array) -> Array:
     """Weighted mean of each column, about its first row so that no digits are lost."""
     first = columns[len(columns) // 2]
     return np.asarray(first + np.einsum("i,ij->j", weights / weights.sum(), columns - first))
 
 
-def spread(columns: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def spread(columns: Array, weights: Array) -> Array:
     """Weighted root mean square of each column, one where it is zero."""
     size = np.abs(columns).max(axis=0, initial=0.0)
     size = np.where(size > 0, size, 1.0)
     return np.asarray(np.sqrt(np.einsum("i,ij->j", weights / weights.sum(), (columns / size) ** 2)) * size).clip(1e-300)
 
 
-def gram_of(v: NDArray[np.float64], weights: NDArray[np.float64]) -> Gram:
+def gram_of(v: Array, weights: Array) -> Gram:
     """Weighted means of the products of two columns of ``v T``, for any T; None is the identity."""
     share = weights / weights.sum()
 
-    def gram(transform: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    def gram(transform: Array | None) -> Array:
         z = v if transform is None else np.einsum("ij,jp->ip", v, transform)
         return np.asarray(np.einsum("i,ij,il->jl", share, z, z))
 
     return gram
 
 
-def triangular(gram: Gram) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
+def triangular(gram: Gram) -> tuple[Array, Array, tuple[int, ...]]:
     """T with orthonormal ``v T``, the projection onto the rows' space, and the columns of no use."""
     transform, smallest, dropped = orthonormal_transform(gram(None))
     lower = np.linalg.cholesky(gram(transform))  # whitening squares the condition: once more
     return np.asarray(np.linalg.solve(lower, transform.T).T), smallest, dropped
 
 
-def orthonormal_transform(
-    gram: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[int, ...]]:
+def orthonormal_transform(gram: Array) -> tuple[Array, Array, tuple[int, ...]]:
     """A matrix T with ``T' gram T = I``, the projection onto the rows' space, and the columns of no use.
 
     T follows the order of the columns, unlike eigenvectors, which rounding may turn where eigenvalues are close.
@@ -225,7 +214,7 @@ def orthonormal_transform(
     return transform, space @ space.T, dropped
 
 
-def _redundant(gram: NDArray[np.float64]) -> tuple[int, ...]:
+def _redundant(gram: Array) -> tuple[int, ...]:
     """Columns that are combinations of those before them: a Cholesky factorisation meets no pivot."""
     rest = gram.copy()
     found: list[int] = []

@@ -18,12 +18,7 @@ from majorant.engine.policies import BoundPolicy
 from majorant.models.regression_mixture.certify import CertifiableLines
 from majorant.models.regression_mixture.extras import Extras, check_extras, shared_columns
 from majorant.models.regression_mixture.fit import fit as fit_units
-from majorant.models.regression_mixture.settings import (
-    FLOOR,
-    Settings,
-    check_init,
-    check_parameters,
-)
+from majorant.models.regression_mixture.settings import FLOOR, Settings, check_init, check_parameters
 from majorant.models.regression_mixture.summary import regression_summary
 from majorant.registry import ModelCard, register
 from majorant.solvers.responses import Response

@@ -13,29 +13,18 @@ from sklearn.utils.validation import check_array
 from majorant._validation import check_groups
 from majorant.solvers.responses import Response
 
+Array = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Extras:
-    """Of each row; None where not given.
-
-    Attributes
-    ----------
-    groups : ndarray of shape (n_samples,) of int, or None
-        Number of the row's group among `group_names`.
-    group_names : ndarray of shape (n_groups,), or None
-    gating : ndarray of shape (n_samples, n_gating), or None
-    offset, trials : ndarray of shape (n_samples,), or None
-    labels : ndarray of shape (n_samples,) of int, or None
-        -1 where unknown.
-    gating_names : ndarray of shape (n_gating,), or None
-        Of the gating columns, where a data frame named them.
-    """
+    """Of each row; None where not given: the number of its group among `group_names`, its label, -1 where unknown."""
 
     groups: NDArray[np.intp] | None = None
     group_names: NDArray[Any] | None = None
-    gating: NDArray[np.float64] | None = None
-    offset: NDArray[np.float64] | None = None
-    trials: NDArray[np.float64] | None = None
+    gating: Array | None = None
+    offset: Array | None = None
+    trials: Array | None = None
     labels: NDArray[np.intp] | None = None
     gating_names: NDArray[np.object_] | None = None
 
@@ -85,7 +74,7 @@ def _names(gating: Any) -> NDArray[np.object_] | None:
     return np.array(names, dtype=object) if names and all(isinstance(name, str) for name in names) else None
 
 
-def _column(name: str, value: Any, n: int) -> NDArray[np.float64]:
+def _column(name: str, value: Any, n: int) -> Array:
     """One finite number a row; a single number stands for all rows."""
     raw = np.asarray(value)
     if raw.ndim == 0:
@@ -102,7 +91,7 @@ def _column(name: str, value: Any, n: int) -> NDArray[np.float64]:
     return column
 
 
-def _gating(gating: Any, n: int) -> NDArray[np.float64]:
+def _gating(gating: Any, n: int) -> Array:
     raw = gating if hasattr(gating, "shape") else np.asarray(gating)
     if raw.shape == () or getattr(getattr(raw, "dtype", None), "kind", "f") not in "biufO":
         raise TypeError(
@@ -133,7 +122,7 @@ def _constant(what: str, table: NDArray[Any], codes: NDArray[np.intp], names: ND
         )
 
 
-def check_unit_weights(weights: NDArray[np.float64] | None, extras: Extras) -> None:
+def check_unit_weights(weights: Array | None, extras: Extras) -> None:
     """Refuse weights that differ within a group.
 
     Raises

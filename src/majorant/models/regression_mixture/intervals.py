@@ -15,16 +15,7 @@ def intervals(model: Any, level: float = 0.95) -> dict[str, tuple[Array, Array]]
     """Intervals of every parameter: symmetric for coefficients, for noise on the scale of the logarithm, for weights of
     the logit.
 
-    Parameters
-    ----------
-    model : RegressionMixture
-        Fitted.
-    level : float
-
-    Returns
-    -------
-    dict of (low, high), or None
-        By the name of the parameter; None where there are no standard errors.
+    By the name of the parameter; None where there are no standard errors.
     """
     errors = model.standard_errors_
     if errors is None:

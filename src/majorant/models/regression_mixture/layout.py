@@ -13,21 +13,11 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Layout:
-    """All parameters are, in this order, the coefficients and the logarithm of the scale of every component, then the
-    coefficients of the logit of every component. Free ones are fewer.
+    """All parameters are, in this order, the p coefficients and the logarithm of the scale of each of k components,
+    then the g coefficients of the logit of each; g is one without gating.
 
-    Attributes
-    ----------
-    k : int
-        Components.
-    p : int
-        Coefficients of each.
-    g : int
-        Coefficients of each logit; one without gating.
-    n_shared : int
-        Of the coefficients, the last ones: the same in all components.
-    n_scales : int
-        Free scales: k, 1 for a common one, 0 where the family has none.
+    Free ones are fewer: the last `n_shared` coefficients are the same in all components, and of scales k are free, one
+    where it is common, or none.
     """
 
     k: int
@@ -90,17 +80,8 @@ class Layout:
     ) -> dict[str, Array] | None:
         """Standard errors by the name of the parameter; None where one is no number.
 
-        Parameters
-        ----------
-        covariance : ndarray of shape (size, size)
-        lines : ndarray of shape (1 + n_features, p)
-            Intercept and slopes by the coefficients of a component, in units of `unit`.
-        scales : ndarray of shape (k,)
-        weights_by_logits : ndarray of shape (k, k g)
-            Derivatives.
-        gates : ndarray of shape (1 + n_gating, g)
-            Intercept and coefficients of a logit by its coefficients here.
-        unit : float
+        `lines` are intercept and slopes by the coefficients of a component, (1 + n_features, p), in units of `unit`,
+        `gates` the same of a logit; then the scales (k,) and derivatives of the weights by the logits (k, k g).
         """
         k = range(self.k)
         by_line = np.array([_root(lines, covariance[self.line(c), self.line(c)]) for c in k]) * unit

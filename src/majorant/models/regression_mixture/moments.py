@@ -96,13 +96,8 @@ def in_features(units: AnyUnits) -> tuple[Chunks, NDArray[np.float64], NDArray[n
     Residuals about one line would not do: the lines of a mixture add up to nothing then, so that K of them span less
     than K dimensions.
 
-    Returns
-    -------
-    data : Chunks
-        A constant, where there is an intercept, and the standardised columns; y in units of the single noise.
-    back : ndarray of shape (p, p)
-    pooled : ndarray of shape (p,)
-        A line b of these is the line ``b @ back - pooled`` of the units.
+    Of a constant, where there is an intercept, the standardised columns, and y in units of the single noise; a line b
+    of these is the line ``b @ back - pooled`` of the units.
     """
     c = units.coordinates
     inverse = np.linalg.inv(c.transform[np.abs(c.transform).max(axis=1) > 0])

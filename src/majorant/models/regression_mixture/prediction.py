@@ -24,6 +24,8 @@ from majorant.models.regression_mixture.outcome import criteria
 from majorant.models.regression_mixture.settings import response_of
 from majorant.solvers.responses import Response
 
+Array = NDArray[np.float64]
+
 
 def _tells_rows_apart(model: FittedLines) -> bool:
     """Whether there are components, and they differ at all."""
@@ -35,20 +37,20 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     """The methods of a mixture of regressions that need a fit."""
 
     n_jobs: int | None
-    coef_: NDArray[np.float64]
-    weights_: NDArray[np.float64]
-    scale_: NDArray[np.float64]
-    center_: NDArray[np.float64]
-    center_fits_: NDArray[np.float64]
-    gating_coef_: NDArray[np.float64]
-    gating_intercept_: NDArray[np.float64]
+    coef_: Array
+    weights_: Array
+    scale_: Array
+    center_: Array
+    center_fits_: Array
+    gating_coef_: Array
+    gating_intercept_: Array
     gating_names_in_: NDArray[np.object_] | None
     groups_: NDArray[Any] | None
-    group_responsibilities_: NDArray[np.float64] | None
+    group_responsibilities_: Array | None
     family: str | Response
     n_parameters_: int
     is_exact_: bool
-    responsibilities_: NDArray[np.float64] | None
+    responsibilities_: Array | None
     trimmed_: NDArray[np.bool_] | None
 
     def _rows(self, X: Any, y: Any = None) -> tuple[Any, Any]:
@@ -76,16 +78,16 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         check_gating(extras, self.gating_coef_.shape[1], self.gating_names_in_)
         return extras
 
-    def _fits(self, block: Block) -> NDArray[np.float64]:
+    def _fits(self, block: Block) -> Array:
         """Every component's line at the rows of a block, (rows, K); a row's answer does not depend on the others."""
         slopes = np.einsum("ij,kj->ik", block.columns[0].astype(np.float64) - self.center_, self.coef_)
         return np.asarray(slopes + self.center_fits_)
 
-    def _predictors(self, block: Block, extras: Extras) -> NDArray[np.float64]:
+    def _predictors(self, block: Block, extras: Extras) -> Array:
         """Linear predictors, offsets included, (rows, K)."""
         return self._fits(block) if extras.offset is None else self._fits(block) + extras.offset[block.at, None]
 
-    def _log_priors(self, gating: NDArray[np.float64] | None, n: int) -> NDArray[np.float64]:
+    def _log_priors(self, gating: Array | None, n: int) -> Array:
         """Logarithms of the priors of units with these gating columns, (n, K)."""
         with np.errstate(divide="ignore"):
             if gating is None:
@@ -93,7 +95,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         logits = np.einsum("ug,kg->uk", gating, self.gating_coef_) + self.gating_intercept_
         return np.asarray(logits - logsumexp(logits, axis=1, keepdims=True))
 
-    def _densities(self, X: Any, y: NDArray[Any], extras: Extras) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def _densities(self, X: Any, y: NDArray[Any], extras: Extras) -> tuple[Array, Array]:
         """Log density of every unit (a group, or a row), and its responsibilities."""
         k, response = len(self.weights_), self._response
         target = np.asarray(y, dtype=np.float64)[:, None]
@@ -127,7 +129,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
             energies = np.where(others, np.inf, energies)
         return -free_energy(energies, axis=1), posterior(energies, axis=1)
 
-    def _responsibilities(self, X: Any, y: NDArray[Any], extras: Extras) -> NDArray[np.float64]:
+    def _responsibilities(self, X: Any, y: NDArray[Any], extras: Extras) -> Array:
         """Those of every row; one so far from all components that its densities are no floats is refused."""
         q = self._densities(X, y, extras)[1]
         q = q if extras.groups is None else q[extras.groups]
@@ -136,7 +138,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
             raise ValueError(f"no component comes near row {far[0]}, whose target is {y[far[0]]:g}: look at its units")
         return q
 
-    def _priors(self, extras: Extras, n: int) -> NDArray[np.float64]:
+    def _priors(self, extras: Extras, n: int) -> Array:
         """Probabilities of the components before the target is seen: the posterior of groups that the fit has seen."""
         priors = np.exp(self._log_priors(extras.gating, n))
         if extras.groups is None or extras.group_names is None:
@@ -157,7 +159,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     @through_formula
     def predict(
         self, X: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
-    ) -> NDArray[np.float64]:
+    ) -> Array:
         """The mixture's mean at each row, ``sum_k p_k E_k(y | x)``.
 
         The probabilities p_k are the priors (by the gating columns, where there are any). With `groups`, those of a
@@ -216,13 +218,13 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         self._response.check(np.asarray(target, dtype=np.float64), np.ones(len(fits)) if counts is None else counts)
         return float(r2_score(target, fits, sample_weight=check_sample_weight(sample_weight, len(fits))))
 
-    def _means(self, block: Block, extras: Extras) -> NDArray[np.float64]:
+    def _means(self, block: Block, extras: Extras) -> Array:
         """Expected target under every component, (rows, K)."""
         trials = np.ones((len(block), 1)) if extras.trials is None else extras.trials[block.at, None]
         return self._response.mean(self._predictors(block, extras), trials)
 
     @through_formula
-    def predict_components(self, X: Any, *, offset: Any = None, trials: Any = None) -> NDArray[np.float64]:
+    def predict_components(self, X: Any, *, offset: Any = None, trials: Any = None) -> Array:
         """Every component's mean at each row.
 
         Parameters
@@ -242,15 +244,8 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     @available_if(_tells_rows_apart)  # type: ignore[untyped-decorator]
     @through_formula
     def predict_proba(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        groups: Any = None,
-        gating: Any = None,
-        offset: Any = None,
-        trials: Any = None,
-    ) -> NDArray[np.float64]:
+        self, X: Any, y: Any = None, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
+    ) -> Array:
         """The probability of each component for each row: its responsibilities where the target is known.
 
         Not there (``hasattr`` is False) before the fit, and where one line fitted every row exactly: all components are
@@ -302,7 +297,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     @through_formula
     def log_density(
         self, X: Any, y: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
-    ) -> NDArray[np.float64]:
+    ) -> Array:
         """Log density of each row's target given its features; with groups, of the targets of each group.
 
         Parameters
@@ -362,7 +357,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         gating: Any = None,
         offset: Any = None,
         trials: Any = None,
-    ) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    ) -> tuple[Array, NDArray[np.intp]]:
         """Targets drawn from the model at some rows, and the component of each.
 
         Parameters

@@ -26,15 +26,7 @@ SAMPLE_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class _Given:
-    """What a block holds, the rows of a unit together.
-
-    Attributes
-    ----------
-    x : ndarray of shape (n_rows, n_features)
-    y, offset, trials, weights : ndarray of shape (n_rows,)
-    first : ndarray of shape (n_units,)
-    groups : ndarray of shape (n_units,), or None
-    """
+    """What a block holds, the rows of a unit together; `first` and `groups` are of units."""
 
     x: Array
     y: Array
@@ -242,9 +234,7 @@ def _sample(rows: Chunks, beside: tuple[str, ...], found: list[_Look], n_units: 
     x, y, offset, trials, weights, sizes = map(np.concatenate, zip(*rows.map_sum(some), strict=True))
     groups = np.repeat(np.arange(len(sizes)), sizes) if "groups" in beside else None
     extras = Extras(
-        groups=groups,
-        offset=offset if "offset" in beside else None,
-        trials=trials if "trials" in beside else None,
+        groups=groups, offset=offset if "offset" in beside else None, trials=trials if "trials" in beside else None
     )
     return _Sample(x, y, weights, extras, size)
 

@@ -79,15 +79,7 @@ class Bootstrap:
 class Rows:
     """Rows of a fit in an order of their own: neither theirs, nor repeats written as weights, matter.
 
-    Attributes
-    ----------
-    X : ndarray of shape (n, d)
-    y : ndarray of shape (n,)
-    extras : dict of ndarray of shape (n, ...)
-        By the keyword of ``fit``.
-    unit : ndarray of shape (n,) of int
-        What is drawn as one: the group, or the row.
-    weights : ndarray of shape (n_units,)
+    `extras` are keywords of ``fit``; `unit` is what is drawn as one, the group or the row, and `weights` are of units.
     """
 
     X: Array

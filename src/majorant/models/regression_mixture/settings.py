@@ -10,13 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
-from majorant._validation import (
-    check_choice,
-    check_integer,
-    check_positive,
-    check_real,
-    check_runs,
-)
+from majorant._validation import check_choice, check_integer, check_positive, check_real, check_runs
 from majorant.densities import VarianceRule
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.solvers.responses import RESPONSES, Response

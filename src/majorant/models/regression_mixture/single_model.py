@@ -25,33 +25,19 @@ def unit_of_noise(noise: float, spread: float, height: float) -> tuple[float, bo
     The unit is then a floor, `EXACT` of the target's standard deviation; of its height where it is constant; of one
     where it is zero.
 
-    Parameters
-    ----------
-    noise, spread, height : float
-        Root mean squares of what the line leaves, of the target about its mean (about zero without an intercept), and
-        the size of that mean.
+    Given are root mean squares of what the line leaves, of the target about its mean (about zero without an intercept),
+    and the size of that mean.
     """
     exact = noise <= EXACT * spread
     return (EXACT * (spread or height or 1.0) if exact else noise), exact
 
 
 def single_line(
-    rows: Chunks,
-    design: Callable[[Block], Array],
-    target: Callable[[Block], Array],
-    p: int,
-    *,
-    fit_intercept: bool,
+    rows: Chunks, design: Callable[[Block], Array], target: Callable[[Block], Array], p: int, *, fit_intercept: bool
 ) -> tuple[Array, float, bool]:
     """The least-squares line, the unit of its residuals, and whether it fits every row.
 
-    Parameters
-    ----------
-    rows : Chunks
-    design, target : callable
-        Of a block; the design is orthonormal, of `p` columns.
-    p : int
-    fit_intercept : bool
+    `design` and `target` are functions of a block; the design is orthonormal, of `p` columns.
     """
     pooled = np.zeros(p)
     for _ in range(3):  # later steps take what rounding left of the first

@@ -14,13 +14,7 @@ MOST_FEATURES = 20
 
 
 def regression_summary(model: Any) -> Summary:
-    """Search report, criteria, the lines; what was left out.
-
-    Parameters
-    ----------
-    model : RegressionMixture
-        Fitted.
-    """
+    """Search report, criteria, the lines; what was left out."""
     k, d = model.coef_.shape
     q = model.responsibilities_
     n = model.n_samples_fit_ if q is None else len(q)

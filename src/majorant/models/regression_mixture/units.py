@@ -23,19 +23,7 @@ Array = NDArray[np.float64]
 
 
 class InCoordinates:
-    """What follows from the coordinates of units, wherever these are.
-
-    Attributes
-    ----------
-    coordinates : Coordinates
-    unit : float
-        The average weight of a unit.
-    row_weight : float
-        Of the rows, at average weights of one.
-    n_units, n_rows : int
-    gating, labels, positions
-        As of `Units`.
-    """
+    """What follows from the coordinates of units, wherever these are: see `Units`."""
 
     coordinates: Coordinates
     unit: float
@@ -85,25 +73,17 @@ class Units(InCoordinates):
 
     Attributes
     ----------
-    z : ndarray of shape (n_rows, p)
-        Design, orthonormal; columns whose coefficients are shared come last.
-    y : ndarray of shape (n_rows,)
-        Of location and scale: the single model's standardised residual.
+    z, y : ndarray of shape (n_rows, p) and (n_rows,)
+        The orthonormal design, columns whose coefficients are shared last, and the target: where it is of location and
+        scale the single model's standardised residual.
     offset, trials : ndarray of shape (n_rows,), or None
-        `offset` holds the single model's fit; None for responses of location and scale.
-    first : ndarray of shape (n_units,) of int
-        First row of each unit.
-    gating : ndarray of shape (n_units, g), or None
-    weights : ndarray of shape (n_units,)
-        One on average.
-    labels : ndarray of shape (n_units,) of int, or None
-        Known components; -1 where unknown.
-    unit : float
-        The average weight.
-    coordinates : Coordinates
+        `offset` holds the single model's fit; None where the target is of location and scale.
+    first, weights : ndarray of shape (n_units,)
+        First row of each unit, and its weight, one on average; `unit` is the average weight that was given.
+    gating, labels : ndarray of shape (n_units, g) and (n_units,), or None
+        Labels are -1 where unknown.
     positions : ndarray of shape (n_given,), or None
         Where each given row is among the rows, -1 for one without weight.
-    n_jobs : int or None
     is_exact : bool
         Whether the single model fits every row.
     """
@@ -216,20 +196,7 @@ class Units(InCoordinates):
 
 @dataclass(frozen=True)
 class UnitStream(InCoordinates):
-    """Units as they are read, in the coordinates of a fit.
-
-    Attributes
-    ----------
-    data : Chunks
-    sample : Units
-        Some of them, drawn uniformly, merged where they are the same.
-    n_sampled : int
-        Units that were drawn.
-    total_weight : float
-        Of the units, at average weights of one.
-    is_exact : bool
-        Whether the single model fits every row.
-    """
+    """Units as they are read, in the coordinates of a fit, and `sample`: `n_sampled` of them, the same ones merged."""
 
     data: Chunks
     sample: Units
