@@ -26,7 +26,7 @@ class Weights:
 
 
 def normalised(joint: Table, beta: float) -> tuple[NDArray[np.float64], Table]:
-    """Log of the sum over states, and the posterior: each unit of each run.
+    """Return log of the sum over states, and the posterior: each unit of each run.
 
     At an infinite beta the best state has all of it, the first one where several are equal.
     """

@@ -11,7 +11,6 @@ from scipy.stats import norm
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from majorant._validation import (
     check_enough_rows,
@@ -26,6 +25,7 @@ from majorant.data.rows import unobserved_message
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import Units, blocks_of, check_group_weights, distinct_units
 from majorant.engine.mixture import Drawn, Mixture, OnData, Parameters
+from majorant.engine.threads import one_thread
 from majorant.laws import Gated, Independent
 from majorant.models.base import LatentVariableModel
 from majorant.models.mixture_rows import Rows, in_rows, law_of
@@ -167,7 +167,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
                 density = finite + np.log(np.exp(joint[0] - finite).sum(axis=0))
             return np.concatenate([density[None], found]).T
 
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             if source is None:
                 data = Chunks(blocks_of(columns, None, None if codes is None else codes[order]), n_jobs=self.n_jobs)
             else:
@@ -349,7 +349,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         on, rows = self._on(X, sample_weight, groups, gating, labels)
         assert rows is not None
         theta = self._theta()
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             both = on.data.map_sum(lambda block: np.array(on.mixture.likelihood(theta, block)))
         deviance, entropy_sum = (2 * both[0] * rows.row_weight, both[1] * rows.row_weight)
         return float(deviance), float(rows.weights.sum()), float(entropy_sum)
@@ -430,7 +430,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     def _errors(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> Errors:
         on, _ = self._on(X, sample_weight, groups, gating, labels)
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             return standard_errors(on, self._theta())
 
     def standard_errors(

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from threadpoolctl import threadpool_limits
 
 from majorant._validation import (
     check_choice,
@@ -32,6 +31,7 @@ from majorant.engine.descent import Ends, descend
 from majorant.engine.loop import Solution, minimize
 from majorant.engine.mixture import Mixture, OnData, SingleRun
 from majorant.engine.policies import BoundPolicy, check_bounds
+from majorant.engine.threads import one_thread
 from majorant.engine.trace import Trace
 from majorant.laws import Independent
 from majorant.models.fitted_mixture import Array, FittedMixture
@@ -174,7 +174,7 @@ class MixtureEstimator(FittedMixture):
         ConvergenceWarning
             If no regular solution was found, or `max_iter` was reached.
         """
-        with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):
+        with self._all_or_nothing(), one_thread():
             self._check_parameters()
             random = check_random_state(self.random_state)
             draws = np.random.default_rng(int(random.randint(2**31)))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize as scipy_minimize
-from threadpoolctl import ThreadpoolController
+
+from majorant.engine.threads import one_thread
 
 Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 """Value and gradient at a point."""
@@ -88,7 +88,7 @@ def lbfgs(
         return last, gradient
 
     # One thread: the sums of BLAS over long vectors depend on how many it may use.
-    with _libraries().limit(limits=1, user_api="blas"):
+    with one_thread():
         found = scipy_minimize(
             remembered,
             x,
@@ -99,9 +99,3 @@ def lbfgs(
             options={"maxiter": max_iter, "ftol": tol, "gtol": gtol, "maxfun": 20 * max_iter, "maxcor": memory},
         )
     return SmoothResult(np.asarray(found.x), float(found.fun), seen, bool(found.status == 0))
-
-
-@cache
-def _libraries() -> ThreadpoolController:
-    """Those with threads, which take milliseconds to be found: longer than a small problem takes to be solved."""
-    return ThreadpoolController()

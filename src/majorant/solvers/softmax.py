@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from threadpoolctl import threadpool_limits
 
 from majorant._validation import check_csr, check_integer, check_real, check_sample_weight
 from majorant.data.chunks import Block, Chunks
+from majorant.engine.threads import one_thread
 from majorant.solvers.logits import LogitSums, logit_sums, soft_moments
 from majorant.solvers.rotation import rotation
 from majorant.solvers.smooth import lbfgs
@@ -298,7 +298,7 @@ def softmax_regression(
     check_real("tol", tol, low=0.0)
     check_integer("max_iter", max_iter, low=1)
     p, k = x.shape[1], targets.shape[1]
-    with threadpool_limits(limits=1, user_api="blas"):  # its sums depend on how many threads it may use
+    with one_thread():  # its sums depend on how many threads it may use
         rows = rotation(x, omega)
         theta = np.zeros((rows.z.shape[1] + 1, k))
         if coef is not None:

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
+from majorant.engine.threads import one_thread
 from majorant.solvers.covariance import centred_combinations, covariance, mean_of, weighted_gram
 
 NEGLIGIBLE = 1e-10
@@ -63,7 +63,7 @@ def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = Non
     n, p = x.shape
     is_sparse = sparse.issparse(x)
     mean = mean_of(x, shares)
-    with threadpool_limits(limits=1, user_api="blas"):  # its sums depend on how many threads it may use
+    with one_thread():  # its sums depend on how many threads it may use
         variances, vectors = np.linalg.eigh(covariance(x, shares, mean) if p <= n else weighted_gram(x, shares, mean))
     order = np.argsort(-variances, kind="stable")[:n_axes]
     rounding = (64 * np.finfo(np.float64).eps * np.abs(x.data if is_sparse else x).max(initial=0.0)) ** 2
@@ -73,7 +73,7 @@ def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = Non
         return PrincipalAxes(np.zeros((1, n)), np.zeros(1), np.zeros((p, 1)), mean)
     axes = vectors[:, kept]
     if p > n:
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             axes = centred_combinations(x, mean, np.sqrt(shares)[:, None] * axes) / deviations
     axes = _signed(axes)
     if is_sparse:

@@ -13,7 +13,6 @@ from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
 
 from majorant._validation import (
     check_choice,
@@ -25,6 +24,7 @@ from majorant._validation import (
     levels_to_user,
 )
 from majorant.data.measure import Measure, empirical_measure, square_unit
+from majorant.engine.threads import one_thread
 from majorant.engine.trace import Trace
 from majorant.models.base import ACTIVE_SHARE, LatentVariableModel
 from majorant.models.discriminative_clustering.certify import information_bound
@@ -231,7 +231,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         ValueError, TypeError
             If data, weights, kernel or parameters cannot be used; the message says what to change.
         """
-        with self._all_or_nothing(), threadpool_limits(limits=1, user_api="blas"):  # sums would depend on threads
+        with self._all_or_nothing(), one_thread():  # sums would depend on threads
             self._check_parameters()
             random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
             self._refuse_chunks(X)
@@ -413,7 +413,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         """
         X = self._checked(X)
         weights = check_sample_weight(sample_weight, len(X))
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_thread():
             measure = empirical_measure(X.astype(np.float64, copy=False), weights)
             shares = measure.weights / measure.total_weight
             rows, scale = measure.points, measure.scale

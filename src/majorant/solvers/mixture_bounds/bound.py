@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from majorant._kernels import BoxSearch
 from majorant.data.measure import empirical_measure
+from majorant.engine.threads import one_thread
 from majorant.solvers.mixture_bounds.bumps import EPSILON, Bumps, whitened
 from majorant.solvers.mixture_bounds.lines import line_bumps
 from majorant.solvers.mixture_bounds.mixing import Aim, Mixing, best_mixing
@@ -130,7 +130,7 @@ def mixture_upper_bound(
         raise ValueError(f"weights must be ({len(x)},); got {weights.shape}")
     plan = _PLANS[effort]
     # One thread, so that the sums of BLAS are taken in one order whatever the machine's number of threads.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         measure = empirical_measure(x, weights)
         try:
             bumps = whitened(measure.points, measure.weights, s * measure.scale**2)
@@ -174,7 +174,7 @@ def regressions_upper_bound(
     reached, effort, budget
         As for `mixture_upper_bound`.
     """
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_thread():
         return _bound(line_bumps(z, y, weights, noise, features), reached, _PLANS[effort], budget)
 
 

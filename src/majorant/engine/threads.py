@@ -1,0 +1,22 @@
+"""One thread of the libraries of linear algebra: with more, sums depend on how many there are."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+import scipy.linalg  # noqa: F401  its library is not numpy's, and must be there to be found
+from threadpoolctl import ThreadpoolController
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Let products of matrices run on one thread within a ``with`` block."""
+    limited: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
+    return limited
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those with threads, which take milliseconds to be found: longer than a small problem takes to be solved."""
+    return ThreadpoolController()
