@@ -20,8 +20,7 @@ from majorant.densities import Predictors
 from majorant.engine.mixture import Parameters
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights
-from majorant.models.regression_mixture.information import layout_of, observed_information
-from majorant.models.regression_mixture.layout import Layout
+from majorant.models.regression_mixture.information import Layout, layout_of, observed_information
 from majorant.persistence import load, save
 
 from .test_regression_experts_em import FAMILIES, OPTIONS, problem_of
