@@ -106,11 +106,14 @@ def _gating(gating: Any, n: int) -> Array:
     return table
 
 
+def first_rows(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The first row of each group."""
+    return np.unique(codes, return_index=True)[1]
+
+
 def _constant(what: str, table: NDArray[Any], codes: NDArray[np.intp], names: NDArray[Any] | None) -> None:
     """Refuse a table that differs between rows of one group: the group has one latent component."""
-    first = np.full(int(codes.max()) + 1, -1, dtype=np.intp)
-    rows = np.arange(len(codes))[::-1]
-    first[codes[rows]] = rows
+    first = first_rows(codes)
     differs = table != table[first[codes]]
     bad = np.flatnonzero(differs if differs.ndim == 1 else differs.any(axis=1))
     if len(bad):

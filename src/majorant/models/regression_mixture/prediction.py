@@ -19,7 +19,7 @@ from majorant.data.storage import stored_rows
 from majorant.energy import free_energy, posterior
 from majorant.engine.latents import entropies
 from majorant.models.formula_estimator import FormulaEstimator, through_formula
-from majorant.models.regression_mixture.extras import Extras, check_extras, check_gating, check_unit_weights
+from majorant.models.regression_mixture.extras import Extras, check_extras, check_gating, check_unit_weights, first_rows
 from majorant.models.regression_mixture.outcome import criteria
 from majorant.models.regression_mixture.settings import response_of
 from majorant.solvers.responses import Response
@@ -118,13 +118,10 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
             sums = np.zeros((n_groups, k))
             np.add.at(sums, extras.groups, table)
             table = sums
-            if gating is not None:
-                first = np.zeros(n_groups, dtype=np.intp)
-                first[extras.groups[::-1]] = np.arange(len(target))[::-1]
-                gating = gating[first]
+            gating = None if gating is None else gating[first_rows(extras.groups)]
         energies = -(table + self._log_priors(gating, len(table)))
         if extras.labels is not None:
-            labels = extras.labels if extras.groups is None else _of_groups(extras.labels, extras.groups, len(table))
+            labels = extras.labels if extras.groups is None else extras.labels[first_rows(extras.groups)]
             others = (labels[:, None] >= 0) & (np.arange(k) != labels[:, None])
             energies = np.where(others, np.inf, energies)
         return -free_energy(energies, axis=1), posterior(energies, axis=1)
@@ -338,10 +335,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         check_unit_weights(weights, extras)
         densities, q = self._densities(rows, target, extras)
         w = np.ones(len(target)) if weights is None else weights
-        of_unit = w
-        if extras.groups is not None:
-            of_unit = np.zeros(len(densities))
-            of_unit[extras.groups] = w
+        of_unit = w if extras.groups is None else w[first_rows(extras.groups)]
         counts = of_unit > 0
         value = float(np.sum(of_unit[counts] * densities[counts]))
         uncertainty = float(np.sum(of_unit * np.asarray(entropies(q))))
@@ -383,9 +377,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         priors = np.exp(self._log_priors(extras.gating, n))
         levels = random.random_sample(n)
         if extras.groups is not None:
-            first = np.zeros(int(extras.groups.max()) + 1, dtype=np.intp)
-            first[extras.groups[::-1]] = np.arange(n)[::-1]
-            levels = levels[first][extras.groups]
+            levels = levels[first_rows(extras.groups)][extras.groups]
         cumulated = np.cumsum(priors, axis=1)
         component = (cumulated[:, :-1] <= levels[:, None] * cumulated[:, -1:]).sum(axis=1).astype(np.intp)
         own = eta[np.arange(n), component]
@@ -394,12 +386,6 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
             noise = self._response.draw(np.zeros(n), np.ones(n), counts, random)
             return own + self.scale_[component] * noise, component
         return self._response.draw(own, self.scale_[component] ** 2, counts, random), component
-
-
-def _of_groups(labels: NDArray[np.intp], groups: NDArray[np.intp], n_groups: int) -> NDArray[np.intp]:
-    out = np.full(n_groups, -1, dtype=np.intp)
-    out[groups] = labels
-    return out
 
 
 def _kind(names: NDArray[Any]) -> str:
