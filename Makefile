@@ -1,13 +1,14 @@
 # make demo   an environment, the package, fits to two real tables, their reports
-# make test   everything: lint, types, tests
+# make test   lint, types, and the tests that are quick; make test-all: everything that a change has to pass
 # make bench  one table beside other packages; make release-check, make oldest: what a release must pass
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= auto
-PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadscope
+PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+WAITS := slow or browser or cluster or site
 
-.PHONY: demo test lint check test-isa test-sanitizers docs bench release-check oldest kernels clean
+.PHONY: demo test lint check test-all test-rest test-isa test-sanitizers docs bench release-check oldest kernels clean
 
 demo:
 	$(MAKE) --no-print-directory -j 2 kernels $(VENV)/installed-cli
@@ -22,25 +23,23 @@ lint: kernels $(VENV)/installed-test
 	$(BIN)/mypy
 
 check: kernels $(VENV)/installed-test
-	$(PYTEST)
+	$(PYTEST) -m "not ($(WAITS))"
 
-# Tests of pages, command line, files and clusters, which no kernel serves: once is enough.
-COMPUTES := $(addprefix --ignore=tests/,cli data/test_cluster.py persistence plot report summary test_architecture.py test_bad_parameters.py test_docs.py \
-    test_peers_script.py test_release.py test_scale_script.py models/test_guide_model.py as_a_user)
+# The tests that wait (tests/tiers.py), then what computes for every other instruction set and under sanitizers.
+test-all: test test-rest test-isa test-sanitizers
 
-# How tables are read, which calls an estimator must stand, and models in numpy alone are no question of the instruction
-# set; odd numbers in them are one of memory.
-ANYWHERE := $(addprefix --ignore=tests/,formulas models/harmonium test_estimator_checks.py test_experiments.py)
+test-rest: kernels $(VENV)/installed-test
+	$(PYTEST) -m "$(WAITS)"
 
-# For the instruction set that most machines have, all that computes; for the others, all that calls a kernel itself: models
-# only call what these tests cover.
-BY_ISA := $(addprefix tests/,kernels solvers starts data engine)
+# What calls a kernel itself, in full, and of the models, which only call what these tests cover, what is quick; those in numpy
+# alone are no question of the instruction set.
+KERNELS := $(addprefix tests/,kernels solvers starts data engine test_cases.py)
+MODELS := $(addprefix tests/,densities laws models results search test_bad_input.py test_lifecycle.py) --ignore=tests/models/harmonium
+COMPUTES = $(1) -m "not (browser or cluster or site)" $(KERNELS); $(1) -m "not ($(WAITS))" $(MODELS)
 
 test-isa: kernels $(VENV)/installed-test
 	set -e; for isa in $$($(BIN)/python -c "from majorant import _kernels as k; print(*[i for i in k.isas() if i != k.isa()])"); do \
-	    echo "MAJORANT_ISA=$$isa"; \
-	    if [ $$isa = v3 ]; then which="tests $(ANYWHERE) --ignore=tests/test_bad_input.py --ignore=tests/test_lifecycle.py"; else which="$(BY_ISA)"; fi; \
-	    MAJORANT_ISA=$$isa $(PYTEST) $$which $(COMPUTES); done
+	    echo "MAJORANT_ISA=$$isa"; export MAJORANT_ISA=$$isa; $(call COMPUTES,$(PYTEST)); done
 
 # And with the kernels under AddressSanitizer and UndefinedBehaviorSanitizer; an allocation that is too large fails as it does without them.
 test-sanitizers: $(VENV)/installed-test
@@ -49,9 +48,9 @@ test-sanitizers: $(VENV)/installed-test
 	cp -R src/majorant build/sanitizers
 	rm -f build/sanitizers/majorant/_kernels*.so
 	$(call compile,$(VENV)/build-sanitizers,build/sanitizers,-DMAJORANT_SANITIZE=ON)
-	ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 MAJORANT_SANITIZED=1 \
-	LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	    PYTHONPATH=$(abspath build/sanitizers) $(PYTEST) $(COMPUTES) $(ANYWHERE)
+	set -e; export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 MAJORANT_SANITIZED=1 \
+	    LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
+	    PYTHONPATH=$(abspath build/sanitizers); $(call COMPUTES,$(PYTEST))
 
 # The guide and the reference, as a site in docs/_build; the tests build it too, and take a warning for a failure.
 docs: kernels $(VENV)/installed-test

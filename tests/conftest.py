@@ -1,20 +1,34 @@
-"""Seeds, shared data and the settings of generated examples, for every test of the repository."""
+"""Seeds, shared data, tiers and the settings of generated examples, for every test of the repository."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from .tiers import tier
+
 SEEDS_VARIABLE = "MAJORANT_TEST_SEEDS"
 DATA_VARIABLE = "MAJORANT_SHARED_DATA"
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what waits for `make test-all`."""
+    seen: Counter[str] = Counter()
+    for item in items:
+        function = item.nodeid.partition("[")[0]
+        marker = tier(item.path.name, function.split("::")[-1], seen[function])
+        seen[function] += 1
+        if marker is not None:
+            item.add_marker(marker)
 
 
 def seeds_of(text: str) -> list[int]:
