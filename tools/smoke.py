@@ -1,6 +1,6 @@
 """Whether an installed majorant works: run by `make release-check` with the interpreter of a clean environment.
 
-    python tools/smoke.py [--not-from FOLDER]
+    python tools/smoke.py [--not-from FOLDER] [--no-commands]
 
 It is an error if the package comes from that folder. The command line is looked for beside the interpreter.
 """
@@ -8,6 +8,7 @@ It is an error if the package comes from that folder. The command line is looked
 from __future__ import annotations
 
 import argparse
+import platform
 import subprocess
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from pathlib import Path
 import numpy as np
 
 import majorant as mj
+from majorant import _kernels
 
 
 def check_package(source: Path | None) -> None:
@@ -58,12 +60,15 @@ def check_commands(folder: Path) -> None:
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--not-from", type=Path)
+    parser.add_argument("--no-commands", action="store_true", help="under emulation, which cannot start programs")
     chosen = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as name:
         check_package(chosen.not_from)
         check_fits(Path(name))
-        check_commands(Path(name))
-    print(f"majorant {mj.__version__} of {Path(mj.__file__).parent} works")
+        if not chosen.no_commands:
+            check_commands(Path(name))
+    where = f"{Path(mj.__file__).parent}, on {platform.machine()} ({_kernels.isa()})"
+    print(f"majorant {mj.__version__} works, in {where}")
 
 
 if __name__ == "__main__":
