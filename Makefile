@@ -50,7 +50,8 @@ test-sanitizers: $(VENV)/installed-test
 	$(call compile,$(VENV)/build-sanitizers,build/sanitizers,-DMAJORANT_SANITIZE=ON)
 	set -e; export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 MAJORANT_SANITIZED=1 \
 	    LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
-	    PYTHONPATH=$(abspath build/sanitizers); $(call COMPUTES,$(PYTEST))
+	    PYTHONPATH=$(abspath build/sanitizers); \
+	    $(BIN)/python -c "import sys, majorant; assert '/sanitizers/' in majorant.__file__, majorant.__file__"; $(call COMPUTES,$(PYTEST))
 
 # The guide and the reference, as a site in docs/_build; the tests build it too, and take a warning for a failure.
 docs: kernels $(VENV)/installed-test
@@ -106,10 +107,12 @@ kernels: $(VENV)/build-tools
 	$(call compile,$(VENV)/build,src)
 
 # The package is used where it stands, in src/; pip installs its dependencies and commands.
-EDITABLE := --quiet -C wheel.cmake=false -C editable.mode=inplace --editable
+EDITABLE := --quiet -C wheel.cmake=false -C wheel.py-api= -C editable.mode=inplace --editable
 
+# As a line in sys.path after PYTHONPATH, which may name another build; the finder that comes with it would be asked first.
 $(VENV)/installed-%: $(VENV)/build-tools
 	$(BIN)/python -m pip install $(EDITABLE) ".[$*]"
+	echo $(abspath src) > $$($(BIN)/python -c "import sysconfig; print(sysconfig.get_path('purelib'))")/_editable_skbc_majorant.pth
 	touch $@ $(if $(filter test,$*),$(VENV)/installed-cli)
 
 $(VENV)-oldest/installed: pyproject.toml tools/oldest.py
