@@ -168,8 +168,9 @@ def fit_entered(model: str, parameters: Mapping[str, Any]) -> Iterator[None]:
         journal.is_in_fit = is_within
     if not is_within and not journal.has_kept_since(first):
         warnings.warn(
-            f"nothing of this {model} can be kept in a checkpoint: it was fitted from its beginning, to the rows given "
-            "now, and will be every time; take it out of the block, or see majorant.checkpoint for the fits that are kept",
+            f"nothing of this {model} can be kept in a checkpoint: it was fitted from its beginning, to the rows "
+            "given now, and will be every time; take it out of the block, or see majorant.checkpoint for the fits "
+            "that are kept",
             stacklevel=levels_to_user(),
         )
 
@@ -208,8 +209,8 @@ def _tell(value: Any, told: Any) -> None:
     elif callable(value) and (isroutine(value) or isinstance(value, type | partial)):
         name = getattr(value, "__qualname__", type(value).__name__)
         raise ValueError(
-            f"the function {name} cannot be distinguished from another one: a fit under a checkpoint takes no functions "
-            "as parameters; fit with one of the named choices, or without the checkpoint"
+            f"the function {name} cannot be distinguished from another one: a fit under a checkpoint takes no "
+            "functions as parameters; fit with one of the named choices, or without the checkpoint"
         )
     elif is_dataclass(value):
         _tell({f.name: getattr(value, f.name) for f in fields(value)}, told)

@@ -146,7 +146,7 @@ def limits_of(mixture: Mixture) -> dict[str, Limits]:
 
 
 def interval(estimate: Array, errors: Array, z: float, limits: Limits) -> tuple[Array, Array]:
-    """Return the ends that are z standard errors away: on the logit between 0 and 1, on the logarithm above 0, else as it is."""
+    """Return the ends z standard errors away: on the logit between 0 and 1, on the logarithm above 0, else plainly."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if limits == (0.0, 1.0):
             spread = estimate * (1 - estimate)
