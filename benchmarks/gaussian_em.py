@@ -32,7 +32,8 @@ from majorant import _kernels
 from majorant.data import Chunks
 from majorant.engine import minimize
 from majorant.models.gaussian_mixture.family import GaussianFamily
-from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType, Mixture, m_step, moments
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
+from majorant.solvers.gaussian import Mixture, m_step, moments
 from majorant.solvers.gaussian_em import run_em
 
 N, D, K = 10**5, 10, 10

@@ -29,9 +29,10 @@ from sklearn.mixture import GaussianMixture as Peer
 
 from majorant import RegressionMixture
 from majorant.datasets.tone import STRETCH_RATIO, TUNED
-from majorant.models.gaussian_mixture.certify import as_matrices, certificate, common_part
+from majorant.models.gaussian_mixture.certify import certificate, common_part
 from majorant.results.certificate import Certificate
-from majorant.solvers.gaussian import CovarianceType, Mixture
+from majorant.solvers.covariance_types import CovarianceType
+from majorant.solvers.gaussian import Mixture
 from majorant.solvers.mixture_bounds import Effort
 
 Rows = NDArray[np.float64]
@@ -140,7 +141,7 @@ def main() -> None:
         fit = Peer(k, covariance_type=kind, n_init=10, tol=1e-8, max_iter=2000, random_state=0).fit(x)
         mixture = Mixture(fit.weights_, fit.means_, fit.covariances_, kind)
         for share in FLOORS:
-            floor = share * common_part(as_matrices(mixture))
+            floor = share * common_part(mixture.covariance.matrices(mixture.covariances, *mixture.means.shape))
             begin = time.process_time()
             made = certificate(x, None, mixture, floor, arguments.effort)
             row(name, x.shape, k, kind, share, made, time.process_time() - begin)

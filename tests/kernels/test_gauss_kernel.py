@@ -13,15 +13,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.solvers.gaussian import (
-    COVARIANCE_TYPES,
-    CovarianceType,
-    Mixture,
-    covariance_shape,
-    m_step,
-    moments,
-    triangle_to_matrix,
-)
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType, triangle_to_matrix
+from majorant.solvers.gaussian import Mixture, m_step, moments
 from tests.kernels.instruction_sets import answers_under
 
 from . import reference
@@ -37,7 +30,7 @@ ROUNDING = {np.float64: 1e-13, np.float32: 4e-6}
 def mixture_of(seed: int, k: int, d: int, covariance_type: CovarianceType, spread: float = 2.0) -> Mixture:
     """Random components; their means are of single precision, as those of a fit to single rows."""
     random = np.random.default_rng(seed)
-    shape = covariance_shape(k, d, covariance_type)
+    shape = COVARIANCES[covariance_type].shape(k, d)
     if covariance_type in ("full", "tied"):
         root = random.normal(size=(*shape[:-1], d + 3))
         covariances = root @ np.swapaxes(root, -1, -2) / (d + 3) + 0.05 * np.eye(d)
@@ -178,7 +171,7 @@ class TestPass:
     def test_tight_components_far_out_lose_no_digits(self, covariance_type: CovarianceType, dtype: type) -> None:
         far = np.array([[2.0**20, -(2.0**21)], [-(2.0**20), 0.0]])
         one = np.eye(2) if covariance_is_matrix(covariance_type) else np.ones(())
-        covariances = np.broadcast_to(one, covariance_shape(2, 2, covariance_type))
+        covariances = np.broadcast_to(one, COVARIANCES[covariance_type].shape(2, 2))
         mixture = Mixture(np.full(2, 0.5), far, np.array(covariances), covariance_type)
         x = np.random.default_rng(0).integers(-3, 4, (100, 2)) + far[np.arange(100) % 2]
         assert_agrees_with_numpy(mixture, x.astype(dtype), None)

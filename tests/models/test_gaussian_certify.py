@@ -14,8 +14,9 @@ from sklearn.exceptions import NotFittedError
 from sklearn.mixture import GaussianMixture as Peer
 
 import majorant as mj
-from majorant.models.gaussian_mixture.certify import as_matrices, certificate, common_part
-from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType, Mixture
+from majorant.models.gaussian_mixture.certify import certificate, common_part
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
+from majorant.solvers.gaussian import Mixture
 
 Array = NDArray[Any]
 
@@ -42,7 +43,7 @@ def test_no_mixture_of_any_size_is_better(petals: Array, covariance_type: Covari
     assert made.bound > made.objective
     assert made.attained is not None
     assert made.bound - made.attained <= 0.02 * made.difference
-    least = 0.5 * common_part(as_matrices(mixture))
+    least = 0.5 * common_part(mixture.covariance.matrices(mixture.covariances, *mixture.means.shape))
     root = np.linalg.cholesky(least)
     y = np.linalg.solve(root, petals.T).T
     for k in range(1, 9):

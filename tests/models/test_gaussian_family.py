@@ -15,7 +15,8 @@ from majorant.data import Block, Chunks
 from majorant.data.storage import stored_rows
 from majorant.engine import minimize
 from majorant.models.gaussian_mixture import GaussianFamily, Mixture
-from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType, m_step, moments
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
+from majorant.solvers.gaussian import m_step, moments
 
 from ..engine.problems import POLICIES, objective
 

@@ -20,7 +20,7 @@ from majorant.models.gaussian_mixture import GaussianFamily, Mixture
 from majorant.models.gaussian_mixture.coordinates import Coordinates, frames
 from majorant.models.gaussian_mixture.missing import MissingFamily, mixture_in_rows, total_gaussian
 from majorant.models.gaussian_mixture.missing_em import run_em_on_observed
-from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
 from majorant.solvers.gaussian_em import run_em
 from majorant.solvers.gaussian_missing import impute, log_densities
 

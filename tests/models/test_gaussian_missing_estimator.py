@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from majorant import GaussianMixture, GibbsLimit, open_rows
 from majorant.models.gaussian_mixture import fitting
-from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
 
 NAN = np.nan
 each_type = pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)

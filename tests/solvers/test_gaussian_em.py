@@ -7,7 +7,8 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from majorant.solvers import gaussian_em
-from majorant.solvers.gaussian import COVARIANCE_TYPES, Array, CovarianceType, Mixture
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
+from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.gaussian_em import run_em
 
 each_type = pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)

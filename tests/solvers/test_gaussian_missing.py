@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
-from majorant.solvers.gaussian import COVARIANCE_TYPES, CovarianceType, Mixture, moments
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
+from majorant.solvers.gaussian import Mixture, moments
 from majorant.solvers.gaussian_missing import Completion, impute, log_densities, marginal
 
 each_type = pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)

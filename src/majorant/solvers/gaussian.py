@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
 from majorant.registry import value_class
+from majorant.solvers.covariance_types import COVARIANCES, Covariance, CovarianceType
 
 Array = NDArray[np.float64]
-CovarianceType = Literal["full", "tied", "diag", "spherical"]
-COVARIANCE_TYPES: tuple[CovarianceType, ...] = ("full", "tied", "diag", "spherical")
 LOG_2PI = float(np.log(2 * np.pi))
-CODES = {name: code for code, name in enumerate(COVARIANCE_TYPES)}  # the kernels' order
 
 
 @value_class
@@ -55,6 +53,11 @@ class Mixture:
     covariance_type: CovarianceType
 
     @property
+    def covariance(self) -> Covariance:
+        """The type of the covariances."""
+        return COVARIANCES[self.covariance_type]
+
+    @property
     def n_components(self) -> int:
         return int(self.means.shape[0])
 
@@ -66,9 +69,7 @@ class Mixture:
     def n_parameters(self) -> int:
         """Free parameters, as criteria count them."""
         k, d = self.means.shape
-        triangle = d * (d + 1) // 2
-        free = {"full": k * triangle, "tied": triangle, "diag": k * d, "spherical": k}[self.covariance_type]
-        return int(k * d + k - 1 + free)
+        return int(k * d + k - 1 + self.covariance.n_parameters(k, d))
 
     def precision_factors(self) -> tuple[Array, Array]:
         """Factors of the precisions, and the logarithms of the covariances' determinants.
@@ -94,7 +95,7 @@ class Mixture:
         covariances = np.ascontiguousarray(self.covariances)
         factors, constants = np.empty_like(covariances), np.empty(self.n_components)
         singular = _kernels.gauss_factor(
-            covariances.ravel(), self.n_features, CODES[self.covariance_type], factors.ravel(), constants
+            covariances.ravel(), self.n_features, self.covariance.code, factors.ravel(), constants
         )
         if singular >= 0:
             raise ValueError(singular_message(self.covariance_type, singular))
@@ -121,7 +122,7 @@ class Mixture:
     def tight_moments(self, x: NDArray[Any], weights: Array | None, beta: float = 1.0) -> tuple[float, float, Array]:
         """Weighted sums in one pass: free energies, entropies over `beta`, and moments under the responsibilities."""
         k, d = self.means.shape
-        out = np.empty((k, 1 + d + n_second_moments(d, self.covariance_type)))
+        out = np.empty((k, 1 + d + self.covariance.n_second(d)))
         free, entropy = _kernels.gauss_pass(_rows(x), weights, *self._components, beta, out)
         return free, entropy, out
 
@@ -140,7 +141,7 @@ class Mixture:
     @property
     def _components(self) -> tuple[Array, Array, Array, int]:
         """The mixture as kernels take it."""
-        return np.ascontiguousarray(self.means), self._factored[0].ravel(), self._offsets, CODES[self.covariance_type]
+        return np.ascontiguousarray(self.means), self._factored[0].ravel(), self._offsets, self.covariance.code
 
     def mapped(self, matrix: float | NDArray[Any], shift: float | NDArray[Any] = 0.0) -> Self:
         """The mixture of ``x * matrix + shift``, or of ``x @ matrix + shift`` where `matrix` has two dimensions.
@@ -157,34 +158,15 @@ class Mixture:
             If the result has another covariance type.
         """
         a = np.asarray(matrix, dtype=np.float64)
-        allowed = {"full": 2, "tied": 2, "diag": 1, "spherical": 0}[self.covariance_type]
+        allowed = self.covariance.most_axes
         if a.ndim > allowed:
             kinds = ["one factor for all columns", "a factor for each column"][allowed]
             raise ValueError(f"components of type {self.covariance_type!r} can be mapped by {kinds} at most")
         if a.ndim == 2:
-            means = np.einsum("kl,lm->km", self.means, a)
-            covariances = np.einsum("la,...lm,mb->...ab", a, self.covariances, a)
-            covariances = (covariances + np.swapaxes(covariances, -1, -2)) / 2
+            means, covariances = np.einsum("kl,lm->km", self.means, a), self.covariance.mapped(self.covariances, a)
         else:
-            means = self.means * a
-            squares = np.outer(a, a) if a.ndim and allowed == 2 else a**2
-            covariances = self.covariances * squares
+            means, covariances = self.means * a, self.covariance.scaled(self.covariances, a)
         return type(self)(self.weights, means + shift, covariances, self.covariance_type)
-
-
-def n_second_moments(n_features: int, covariance_type: CovarianceType) -> int:
-    """How many second moments a component of this type needs."""
-    triangle = n_features * (n_features + 1) // 2
-    return {"full": triangle, "tied": triangle, "diag": n_features, "spherical": 1}[covariance_type]
-
-
-def triangle_to_matrix(triangle: Array, n_features: int) -> Array:
-    """Symmetric matrices (..., d, d) from their lower triangles, row by row."""
-    out = np.empty((*triangle.shape[:-1], n_features, n_features))
-    row, column = np.tril_indices(n_features)
-    out[..., row, column] = triangle
-    out[..., column, row] = triangle
-    return out
 
 
 def moments(
@@ -192,9 +174,10 @@ def moments(
 ) -> Array:
     """Weighted moments about each component's mean of the rows that `q`, (n_rows, K), gives it; (K, 1 + d + second)."""
     k, d = means.shape
-    out = np.empty((k, 1 + d + n_second_moments(d, covariance_type)))
+    kind = COVARIANCES[covariance_type]
+    out = np.empty((k, 1 + d + kind.n_second(d)))
     given = np.ascontiguousarray(q, dtype=np.float64)
-    _kernels.gauss_moments(_rows(x), weights, np.ascontiguousarray(means), given, CODES[covariance_type], out)
+    _kernels.gauss_moments(_rows(x), weights, np.ascontiguousarray(means), given, kind.code, out)
     return out
 
 
@@ -253,18 +236,18 @@ def m_step(
         If a covariance is singular, which only a positive floor prevents.
     """
     k, d = reference.shape
-    shape = covariance_shape(k, d, covariance_type)
+    kind = COVARIANCES[covariance_type]
+    shape = kind.shape(k, d)
     if old is not None:
         covariances = np.array(old.covariances, order="C")
     else:
-        one = np.eye(d) if covariance_type in ("full", "tied") else np.ones(())
-        covariances = np.array(np.broadcast_to(max(floor, 1.0) * one, shape), order="C")
+        covariances = np.array(np.broadcast_to(max(floor, 1.0) * kind.identity(d), shape), order="C")
     weights, means, offsets = np.empty(k), np.empty((k, d)), np.empty(k)
     factors, floored = np.empty(shape), np.empty(k, dtype=np.uint8)
     value, travel, singular = _kernels.gauss_step(
         np.ascontiguousarray(moments),
         np.ascontiguousarray(reference),
-        CODES[covariance_type],
+        kind.code,
         floor,
         single,
         weights,
@@ -283,12 +266,6 @@ def log_likelihood(mixture: Mixture, x: NDArray[Any], weights: Array | None) -> 
     """Weighted log-likelihood of rows, and their responsibilities (n_rows, n_components)."""
     free, q = mixture.posteriors(x)
     return -float(free.sum() if weights is None else np.sum(weights * free)), q
-
-
-def covariance_shape(n_components: int, n_features: int, covariance_type: CovarianceType) -> tuple[int, ...]:
-    """scikit-learn's shape of the covariances."""
-    k, d = n_components, n_features
-    return {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}[covariance_type]
 
 
 def singular_message(covariance_type: CovarianceType, component: int | None = None) -> str:

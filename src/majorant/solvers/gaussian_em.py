@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from majorant import _kernels
 from majorant.data.chunks import effective_threads
-from majorant.solvers.gaussian import CODES, Array, CovarianceType, Mixture, covariance_shape, singular_message
+from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
+from majorant.solvers.gaussian import Array, Mixture, singular_message
 
 CALL_OPERATIONS = 3e8
 """Multiplications of one call of the kernel, if only roughly: between calls a fit can be interrupted."""
@@ -105,7 +106,7 @@ def run_em(
     first = starts[0]
     k = first.n_components if isinstance(first, Mixture) else int(first.shape[1])
     n, d = points.shape
-    operations = n * k * (n_steps + 1) * ((d * d if covariance_type in ("full", "tied") else 4 * d) + 30)
+    operations = n * k * (n_steps + 1) * ((d * d if COVARIANCES[covariance_type].has_matrices else 4 * d) + 30)
     size = max(1, min(int(CALL_OPERATIONS // operations), CALL_BYTES // (8 * n * k)))
     total = float(n) if weights is None else float(weights.sum())
     tolerance = -np.inf if tol is None else tol * total
@@ -137,7 +138,8 @@ def _run(
 ) -> list[EmRun]:
     """One call of the kernel."""
     runs, d = len(starts), points.shape[1]
-    shape = covariance_shape(k, d, covariance_type)
+    kind = COVARIANCES[covariance_type]
+    shape = kind.shape(k, d)
     shares, means = np.empty((runs, k)), np.empty((runs, k, d))
     covariances = np.empty((runs, *shape))
     given = None
@@ -152,7 +154,7 @@ def _run(
     _kernels.gauss_em(
         points,
         weights,
-        CODES[covariance_type],
+        kind.code,
         floor,
         n_steps,
         tolerance,

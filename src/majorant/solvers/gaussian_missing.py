@@ -25,7 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.patterns import patterns
-from majorant.solvers.gaussian import LOG_2PI, Array, Mixture, n_second_moments, triangle_to_matrix
+from majorant.solvers.covariance_types import SPHERICAL, triangle_to_matrix
+from majorant.solvers.gaussian import LOG_2PI, Array, Mixture
 
 Mask = NDArray[np.bool_]
 
@@ -35,11 +36,7 @@ def marginal(mixture: Mixture, observed: Mask) -> Mixture:
     if observed.all():
         return mixture
     there = np.flatnonzero(observed)
-    covariances = mixture.covariances
-    if mixture.covariance_type in ("full", "tied"):
-        covariances = covariances[..., there[:, None], there]
-    elif mixture.covariance_type == "diag":
-        covariances = covariances[:, there]
+    covariances = mixture.covariance.of_columns(mixture.covariances, there)
     return Mixture(mixture.weights, mixture.means[:, there], covariances, mixture.covariance_type)
 
 
@@ -99,7 +96,7 @@ class Completion:
         """
         centres = self.mixture.means[:, ~self.observed]
         shape = (len(x), *centres.shape)
-        if self.mixture.covariance_type in ("diag", "spherical"):
+        if not self.mixture.covariance.has_matrices:
             return np.broadcast_to(centres, shape)
         slopes = np.broadcast_to(self._conditionals[0], (*centres.shape, x.shape[1]))
         difference = x[:, None, :] - self.marginal.means
@@ -121,15 +118,15 @@ class Completion:
         if len(gone) == 0:
             return moments
         d, p = len(self.observed), len(there)
-        kind = self.mixture.covariance_type
+        kind = self.mixture.covariance
         mass, first, second = moments[:, :1], moments[:, 1 : 1 + p], moments[:, 1 + p :]
-        out = np.zeros((len(moments), 1 + d + n_second_moments(d, kind)))
+        out = np.zeros((len(moments), 1 + d + kind.n_second(d)))
         out[:, :1] = mass
         sums, squares = out[:, 1 : 1 + d], out[:, 1 + d :]
         sums[:, there] = first
-        if kind == "spherical":
+        if kind is SPHERICAL:
             squares[:] = second + mass * self.n_missing * self.mixture.covariances[:, None]
-        elif kind == "diag":
+        elif not kind.has_matrices:
             squares[:, there] = second
             squares[:, gone] = mass * self.mixture.covariances[:, gone]
         else:

@@ -106,7 +106,7 @@ def certificate(
     shares, means = mixture.weights.astype(np.float64), mixture.means.astype(np.float64)
     mixture = Mixture(shares, means, mixture.covariances.astype(np.float64), mixture.covariance_type)
     present = mixture.weights > 0
-    covariances = as_matrices(mixture)[present]
+    covariances = mixture.covariance.matrices(mixture.covariances, *means.shape)[present]
     floor, words = floor_of(covariance_at_least, covariances, x, weights)
     share = min(_largest_share(floor, one) for one in covariances)
     if share < 1 - ROUNDING:
@@ -173,17 +173,6 @@ def floor_of(covariance_at_least: Any, covariances: Array, x: Array, weights: Ar
     if not (np.isfinite(floor).all() and np.linalg.eigvalsh(floor)[0] > 0):
         raise ValueError("covariance_at_least must be positive definite: no direction may have variance zero")
     return floor, words
-
-
-def as_matrices(mixture: Mixture) -> Array:
-    """The covariances as matrices (n_components, n_features, n_features), whatever their type."""
-    k, d = mixture.means.shape
-    covariances = mixture.covariances
-    if mixture.covariance_type == "spherical":
-        covariances = np.broadcast_to(covariances[:, None], (k, d))
-    if covariances.ndim == 2 and mixture.covariance_type != "tied":
-        return np.asarray(covariances[:, :, None] * np.eye(d))
-    return np.array(np.broadcast_to(covariances, (k, d, d)))
 
 
 def common_part(covariances: Array) -> Array:

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import rq
 
+from majorant.solvers.covariance_types import COVARIANCES
+
 Array = NDArray[np.float64]
 
 STILL = 1e-12
@@ -106,8 +108,8 @@ class Frames:
 
     def of_type(self, covariance_type: str) -> Coordinates:
         """Those in which the EM of a covariance type runs."""
-        chosen = {"diag": self.standardised, "spherical": self.scaled}
-        return chosen.get(covariance_type, self.whitened)
+        chosen: Coordinates = getattr(self, COVARIANCES[covariance_type].frame)
+        return chosen
 
 
 def frames(

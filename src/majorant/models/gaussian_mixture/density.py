@@ -15,7 +15,8 @@ from majorant.data.storage import stored_rows
 from majorant.models.base import LatentVariableModel
 from majorant.models.gaussian_mixture.lifting import observed_log_densities, steadied
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
-from majorant.solvers.gaussian import CovarianceType, Mixture
+from majorant.solvers.covariance_types import CovarianceType
+from majorant.solvers.gaussian import Mixture
 from majorant.solvers.gaussian_missing import impute
 
 ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
@@ -172,11 +173,11 @@ class Density(LatentVariableModel):
             raise ValueError(f"Invalid value for 'n_samples': {n_samples}. The sampling requires at least one sample.")
         random = check_random_state(self.random_state)
         shares = np.asarray(self.weights_, dtype=np.float64)
-        counts = random.multinomial(n_samples, shares / shares.sum())
-        rows = []
+        counts, d = random.multinomial(n_samples, shares / shares.sum()), self.means_.shape[1]
+        rows, factors = [], self.precisions_cholesky_.reshape(-1, *self._mixture().covariance.identity(d).shape)
         for k, count in enumerate(counts):
-            z = random.standard_normal((count, self.means_.shape[1]))
-            factor = self.precisions_cholesky_ if self.covariance_type == "tied" else self.precisions_cholesky_[k]
+            z = random.standard_normal((count, d))
+            factor = factors[k] if len(factors) > 1 else factors[0]
             # x - mean = z @ inverse of the precision's factor
             spread = z / factor if np.ndim(factor) < 2 else np.linalg.solve(factor.T, z.T).T
             rows.append(self.means_[k] + spread)

@@ -42,7 +42,7 @@ from majorant.models.gaussian_mixture.words import (
 )
 from majorant.registry import ModelCard, register
 from majorant.search.record import SearchReport
-from majorant.solvers.gaussian import COVARIANCE_TYPES
+from majorant.solvers.covariance_types import COVARIANCE_TYPES
 from majorant.summary import Summary
 
 SMALL_TABLE = 1 << 24

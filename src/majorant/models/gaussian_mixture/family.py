@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft
 from majorant.engine.problem import Bound
-from majorant.solvers.gaussian import Array, CovarianceType, Mixture, m_step, moments
+from majorant.solvers.covariance_types import CovarianceType
+from majorant.solvers.gaussian import Array, Mixture, m_step, moments
 
 
 @dataclass
@@ -75,10 +76,6 @@ class GaussianFamily:
 
     def floored(self, theta: Mixture) -> NDArray[np.bool_]:
         """Which components have an eigenvalue on the floor."""
-        k, d = self.n_states, self.n_features
-        if self.covariance_type in ("full", "tied"):
-            values = np.linalg.eigvalsh(theta.covariances).reshape(-1, d)
-        else:
-            values = theta.covariances.reshape(k, -1)
-        rounding = 4 * d * np.finfo(np.float64).eps * values.max(axis=1, keepdims=True)
-        return np.broadcast_to((values <= self.floor + rounding).any(axis=1), (k,))
+        values = theta.covariance.eigenvalues(theta.covariances)
+        rounding = 4 * self.n_features * np.finfo(np.float64).eps * values.max(axis=1, keepdims=True)
+        return np.broadcast_to((values <= self.floor + rounding).any(axis=1), (self.n_states,))

@@ -32,7 +32,8 @@ from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.search import Search, one_hot
 from majorant.models.gaussian_mixture.starts import KINDS, partitions
 from majorant.search.record import StartRecord
-from majorant.solvers.gaussian import Array, CovarianceType, Mixture
+from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
+from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.gaussian_missing import impute
 
 LONG_CLIMB = 1000
@@ -222,11 +223,8 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
 
 def _one_point(rows: Rows, problem: Problem) -> Fit:
     """Rows that are all equal: components that cannot be told apart, of a width that is made up."""
-    k, measure = problem.n_components, rows.measure
-    shapes = {"full": (k, 0, 0), "tied": (0, 0), "diag": (k, 0)}
-    mixture = Mixture(
-        np.full(k, 1.0 / k), np.zeros((k, 0)), np.zeros(shapes[problem.covariance_type]), problem.covariance_type
-    )
+    k, measure, kind = problem.n_components, rows.measure, COVARIANCES[problem.covariance_type]
+    mixture = Mixture(np.full(k, 1.0 / k), np.zeros((k, 0)), np.zeros(kind.shape(k, 0)), kind.name)
     coordinates = problem.own.in_units(measure.scale, measure.origin)
     total = rows.data.total_weight
     value = coordinates.log_volume * total
@@ -363,7 +361,7 @@ def _on_all_rows(rows: Rows, problem: Problem, settings: Settings, best: Candida
     added = _added(coordinates, reg_covar, problem.covariance_type)
     floor = problem.floor
     if settings.reg_covar > 0 and settings.covariance_floor is None:  # what is added is a floor of its own
-        has_matrices = problem.covariance_type in ("full", "tied") and start.n_features > 1
+        has_matrices = start.covariance.has_matrices and start.n_features > 1
         floor = LEAST_FLOOR if has_matrices else 1e-30
     model = GaussianFamily(problem.n_components, start.n_features, problem.covariance_type, floor, settings.beta)
     family = MissingFamily(model, coordinates) if rows.n_missing else model
@@ -390,10 +388,8 @@ def _added(coordinates: Coordinates, reg_covar: float, covariance_type: Covarian
     """`reg_covar` times the identity, in other coordinates."""
     if not reg_covar:
         return None
-    squares = np.einsum("ai,aj->ij", coordinates.forward, coordinates.forward) * reg_covar
-    if covariance_type in ("full", "tied"):
-        return np.asarray(squares)
-    return np.diag(squares).copy() if covariance_type == "diag" else np.asarray(squares[0, 0])
+    kind = COVARIANCES[covariance_type]
+    return kind.mapped(reg_covar * kind.identity(len(coordinates.forward)), coordinates.forward)
 
 
 def _steps_over(data: Chunks, family: GaussianFamily | MissingFamily, added: Array | None) -> Callable[[Mixture], Step]:
@@ -417,9 +413,5 @@ def _steps_over(data: Chunks, family: GaussianFamily | MissingFamily, added: Arr
 
 def _mostly(mixture: Mixture, added: Array) -> NDArray[np.bool_]:
     """Components that along some direction have no more variance of their own than was added."""
-    own = mixture.covariances - added
-    k = mixture.n_components
-    if own.ndim == 1 or mixture.covariance_type == "diag":
-        return np.asarray((own <= added).reshape(k, -1).any(axis=1))
-    least = np.linalg.eigvalsh(own - added).reshape(-1, mixture.n_features).min(axis=1)
-    return np.broadcast_to(least <= 0, (k,))
+    least = mixture.covariance.eigenvalues(mixture.covariances - 2 * added).min(axis=1)
+    return np.broadcast_to(least <= 0, (mixture.n_components,))

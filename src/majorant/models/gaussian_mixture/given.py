@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from majorant.data.measure import Measure
-from majorant.models.gaussian_mixture.coordinates import Coordinates
 from majorant.models.gaussian_mixture.problem import Problem
 from majorant.models.gaussian_mixture.starts import squared_distances
-from majorant.solvers.gaussian import Array, CovarianceType, Mixture
+from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
+from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.swap import swap_search
 from majorant.starts.seeding import plus_plus, random_rows
 
@@ -62,11 +62,11 @@ def checked_weights(value: Any, k: int) -> Array | None:
 
 def checked_covariances(value: Any, covariance_type: CovarianceType, k: int, d: int) -> Array | None:
     """The covariances of `precisions_init`."""
-    shapes = {"full": (k, d, d), "tied": (d, d), "diag": (k, d), "spherical": (k,)}
-    precisions = checked_init(f"{covariance_type} precision", value, shapes[covariance_type])
+    kind = COVARIANCES[covariance_type]
+    precisions = checked_init(f"{covariance_type} precision", value, kind.shape(k, d))
     if precisions is None:
         return None
-    if covariance_type in ("diag", "spherical"):
+    if not kind.has_matrices:
         if not (precisions > 0).all():
             raise ValueError(
                 f"'{covariance_type} precision' should be positive; precisions_init holds {precisions.min():g}"
@@ -113,7 +113,7 @@ def chosen_starts(
         shares = begun.weights if (begun.weights > 0).all() else np.full(k, 1.0 / k)
         covariances = begun.covariances
         if given_covariances is not None:
-            covariances = _brought(given_covariances, own, problem.covariance_type)
+            covariances = COVARIANCES[problem.covariance_type].mapped(given_covariances, own.forward)
         yield (
             source,
             Mixture(
@@ -142,13 +142,3 @@ def _responsibilities(
 def _nearest(x: Array, centres: Array, k: int) -> Array:
     labels = squared_distances(x, centres).argmin(axis=1)
     return np.asarray(labels[:, None] == np.arange(k), dtype=np.float64)
-
-
-def _brought(covariances: Array, coordinates: Coordinates, covariance_type: CovarianceType) -> Array:
-    """Covariances of the measure's points in other coordinates."""
-    forward = coordinates.forward
-    if covariance_type in ("full", "tied"):
-        return np.asarray(np.einsum("ai,...ab,bj->...ij", forward, covariances, forward))
-    if covariance_type == "diag":
-        return np.asarray(np.einsum("ai,ka->ki", forward**2, covariances))
-    return np.asarray(covariances * forward[0, 0] ** 2)

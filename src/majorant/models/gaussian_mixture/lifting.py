@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from majorant.data.patterns import patterns
 from majorant.models.gaussian_mixture.coordinates import Coordinates, upper_factor
+from majorant.solvers.covariance_types import COVARIANCES, Covariance
 from majorant.solvers.gaussian import LOG_2PI, Array, Mixture
 from majorant.solvers.gaussian_missing import marginal
 
@@ -23,13 +24,12 @@ class Lifted:
     covariances: Array
     precisions_cholesky: Array
     precisions: Array
+    kind: Covariance
 
     def fits(self, dtype: Any) -> bool:
         """Whether variances and precisions are ordinary numbers of a type."""
         limits = np.finfo(dtype)
-        variances = self.covariances
-        if variances.ndim >= 2 and variances.shape[-1] == variances.shape[-2] == self.means.shape[1]:
-            variances = np.diagonal(variances, axis1=-2, axis2=-1)
+        variances = self.kind.variances(self.covariances, *self.means.shape)
         # Not numpy's comparison of numbers of two types, which would bring the limits of one into the other.
         most = max(float(np.abs(self.covariances).max()), float(np.abs(self.precisions).max()))
         return float(variances.min()) > float(limits.tiny) and most < float(limits.max)
@@ -45,23 +45,19 @@ def lifted(mixture: Mixture, coordinates: Coordinates, order: NDArray[np.intp]) 
     """The parameters in the units of the coordinates' rows; precisions are not found by inverting covariances, which
     may be near to singular there."""
     means = coordinates.centre + np.einsum("kr,rd->kd", mixture.means, coordinates.back)
-    covariances, back, still = mixture.covariances, coordinates.back, coordinates.still
-    if mixture.covariance_type in ("full", "tied"):
-        flat = np.einsum("sa,sb->ab", still, still)
-        whole = np.einsum("ra,...rs,sb->...ab", back, covariances, back) + flat
-        factors = mixture.precision_factors()[0] if coordinates.rank else covariances
+    kind = mixture.covariance
+    whole = kind.mapped(mixture.covariances, coordinates.back) + kind.beside(coordinates.still)
+    if kind.has_matrices:
+        factors = mixture.precision_factors()[0] if coordinates.rank else mixture.covariances
         rotated = np.einsum("ar,...rs->...as", coordinates.forward, factors)
         cholesky = np.array([_with_still(f, coordinates) for f in (rotated if rotated.ndim == 3 else rotated[None])])
         precisions = np.einsum("kab,kcb->kac", cholesky, cholesky)
-        if mixture.covariance_type == "tied":
-            return Lifted(mixture.weights[order], means[order], whole, cholesky[0], precisions[0])
-        return Lifted(mixture.weights[order], means[order], whole[order], cholesky[order], precisions[order])
-    if mixture.covariance_type == "diag":
-        variances = np.einsum("kr,rd->kd", covariances, back**2) + np.sum(still**2, axis=0)
+        if rotated.ndim == 2:
+            return Lifted(mixture.weights[order], means[order], whole, cholesky[0], precisions[0], kind)
     else:
-        variances = covariances * back[0, 0] ** 2
-    precision = 1.0 / variances
-    return Lifted(mixture.weights[order], means[order], variances[order], np.sqrt(precision)[order], precision[order])
+        precisions = 1.0 / whole
+        cholesky = np.sqrt(precisions)
+    return Lifted(mixture.weights[order], means[order], whole[order], cholesky[order], precisions[order], kind)
 
 
 def _with_still(factor: Array, coordinates: Coordinates) -> Array:
@@ -98,7 +94,7 @@ def steadied(mixture: Mixture, rounding: float) -> Mixture:
     rounding : float
         Smallest eigenvalue of the correlations of a component that is told from rounding.
     """
-    if mixture.covariance_type in ("diag", "spherical"):
+    if not mixture.covariance.has_matrices:
         return mixture
     sd = np.sqrt(np.diagonal(mixture.covariances, axis1=-2, axis2=-1))
     scale = sd[..., :, None] * sd[..., None, :]
@@ -112,16 +108,13 @@ def steadied(mixture: Mixture, rounding: float) -> Mixture:
 
 def log_densities(x: NDArray[np.floating], means: Array, precisions_cholesky: Array, covariance_type: str) -> Array:
     """``log N(x_i; mean_k, covariance_k)``, shape (n_rows, n_components), by differences from the means."""
-    k, d = means.shape
+    (k, d), kind = means.shape, COVARIANCES[covariance_type]
+    factors = np.broadcast_to(precisions_cholesky, (k, *kind.identity(d).shape))
+    roots = kind.variances(precisions_cholesky, k, d)
     out = np.empty((len(x), k))
-    for j, mean in enumerate(means):
-        factor = precisions_cholesky if covariance_type == "tied" else precisions_cholesky[j]
+    for j, (mean, factor) in enumerate(zip(means, factors, strict=True)):
         difference = x - mean
-        if covariance_type in ("full", "tied"):
-            scaled = np.einsum("ia,ab->ib", difference, factor)
-            log_root = float(np.log(np.diag(factor)).sum())
-        else:
-            scaled = difference * factor
-            log_root = float(np.log(factor).sum()) * (d if covariance_type == "spherical" else 1)
+        scaled = np.einsum("ia,ab->ib", difference, factor) if kind.has_matrices else difference * factor
+        log_root = float(np.log(roots[j]).sum())
         out[:, j] = log_root - 0.5 * (d * LOG_2PI + np.einsum("ia,ia->i", scaled, scaled))
     return out

@@ -28,7 +28,8 @@ from majorant.engine.latents import Latent, as_soft, entropies, tightest
 from majorant.engine.problem import Bound
 from majorant.models.gaussian_mixture.coordinates import Coordinates
 from majorant.models.gaussian_mixture.family import GaussianFamily
-from majorant.solvers.gaussian import Array, CovarianceType, Mixture, n_second_moments, triangle_to_matrix
+from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
+from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.gaussian_missing import Completion
 
 TOTAL_FLOOR = 1e-10
@@ -112,9 +113,9 @@ class MissingFamily:
     def _in_rows(self, theta: Mixture | None) -> Mixture:
         """Parameters in the units of the rows."""
         if theta is None:
-            k, d, kind = self.n_states, self.model.n_features, self.model.covariance_type
-            shapes = {"full": np.tile(np.eye(d), (k, 1, 1)), "tied": np.eye(d), "diag": np.ones((k, d))}
-            theta = Mixture(np.full(k, 1 / k), np.zeros((k, d)), shapes.get(kind, np.ones(k)), kind)
+            k, d, kind = self.n_states, self.model.n_features, COVARIANCES[self.model.covariance_type]
+            one = np.array(np.broadcast_to(kind.identity(d), kind.shape(k, d)))
+            theta = Mixture(np.full(k, 1 / k), np.zeros((k, d)), one, kind.name)
         return theta if self.coordinates is None else mixture_in_rows(theta, self.coordinates)
 
     @property
@@ -124,7 +125,7 @@ class MissingFamily:
     def nothing(self) -> Array:
         """Statistics of no rows."""
         d = self.model.n_features if self.coordinates is None else len(self.coordinates.centre)
-        return np.zeros((self.n_states, 2 + d + n_second_moments(d, self.model.covariance_type)))
+        return np.zeros((self.n_states, 2 + d + COVARIANCES[self.model.covariance_type].n_second(d)))
 
     def parts(self, theta: Mixture | None, block: Block) -> Iterator[tuple[Any, GaussianFamily, Completion, Block]]:
         """The rows of each pattern: where they are, the family of their columns, what completes them, their entries."""
@@ -158,7 +159,7 @@ class _NoColumns(GaussianFamily):
             return np.tile(-np.log(theta.weights), (len(block), 1))
 
     def statistics(self, block: Block, q: Latent, theta: Mixture | None) -> Array:
-        out = np.zeros((self.n_states, 1 + n_second_moments(0, self.covariance_type)))
+        out = np.zeros((self.n_states, 1 + COVARIANCES[self.covariance_type].n_second(0)))
         out[:, 0] = [block.total(share) for share in as_soft(q, self.n_states).T]
         return out
 
@@ -170,7 +171,7 @@ class _NoColumns(GaussianFamily):
 
 def _condition(mixture: Mixture) -> float:
     """The largest ratio of variances among the directions of a component, in standard deviations of its columns."""
-    if mixture.covariance_type in ("diag", "spherical"):
+    if not mixture.covariance.has_matrices:
         return 1.0
     sd = np.sqrt(np.diagonal(mixture.covariances, axis1=-2, axis2=-1))
     values = np.linalg.eigvalsh(mixture.covariances / (sd[..., :, None] * sd[..., None, :]))
@@ -185,35 +186,18 @@ def whole_moments(part: Completion, moments: Array) -> Array:
 
 def mixture_in_rows(mixture: Mixture, coordinates: Coordinates) -> Mixture:
     """A mixture in coordinates as one of the rows, with the little variance that still directions are given."""
-    back, still, kind = coordinates.back, coordinates.still, mixture.covariance_type
+    back, kind = coordinates.back, mixture.covariance
     means = coordinates.centre + np.einsum("kl,lm->km", mixture.means, back)
-    if kind in ("full", "tied"):
-        covariances = np.einsum("la,...lm,mb->...ab", back, mixture.covariances, back, optimize=False)
-        covariances = (covariances + np.swapaxes(covariances, -1, -2)) / 2 + np.einsum("la,lb->ab", still, still)
-    elif kind == "diag":
-        covariances = np.einsum("kl,la->ka", mixture.covariances, back**2) + np.sum(still**2, axis=0)
-    else:
-        covariances = mixture.covariances * back[0, 0] ** 2
-    return Mixture(mixture.weights, means, covariances, kind)
+    covariances = kind.mapped(mixture.covariances, back) + kind.beside(coordinates.still)
+    return Mixture(mixture.weights, means, covariances, mixture.covariance_type)
 
 
 def _moved(moments: Array, coordinates: Coordinates, covariance_type: CovarianceType) -> tuple[Array, float]:
     """Moments of rows as moments in coordinates, and what completed rows expect to pay in still directions."""
-    d, forward, still = len(coordinates.centre), coordinates.forward, coordinates.still_forward
+    d, forward, kind = len(coordinates.centre), coordinates.forward, COVARIANCES[covariance_type]
     mass, first, second = moments[:, :1], moments[:, 1 : 1 + d], moments[:, 1 + d :]
-    extra = 0.0
-    if covariance_type in ("full", "tied"):
-        matrices = triangle_to_matrix(second, d)
-        extra += 0.5 * float(np.einsum("kab,al,bl->", matrices, still, still))
-        half = np.einsum("kab,bm->kam", matrices, forward)
-        row, column = np.tril_indices(coordinates.rank)
-        second = np.einsum("kam,al->klm", half, forward)[:, row, column]
-    elif covariance_type == "diag":
-        extra += 0.5 * float(np.einsum("ka,al->", second, still**2))
-        second = np.einsum("ka,al->kl", second, forward**2)
-    else:
-        second = second * forward[0, 0] ** 2
-    return np.hstack([mass, np.einsum("ka,al->kl", first, forward), second]), extra
+    extra = kind.second_price(second, coordinates.still_forward)
+    return np.hstack([mass, np.einsum("ka,al->kl", first, forward), kind.second_mapped(second, forward)]), extra
 
 
 class _TotalFamily(MissingFamily):

@@ -15,7 +15,8 @@ from majorant.engine.latents import tightest
 from majorant.models.gaussian_mixture.coordinates import Coordinates
 from majorant.models.gaussian_mixture.family import GaussianFamily
 from majorant.models.gaussian_mixture.missing import MissingFamily, whole_moments
-from majorant.solvers.gaussian import Array, CovarianceType, Mixture, MStep, m_step
+from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
+from majorant.solvers.gaussian import Array, Mixture, MStep, m_step
 from majorant.solvers.gaussian_em import EmRun
 
 
@@ -67,7 +68,7 @@ def run_em_on_observed(
     first = starts[0]
     k = first.n_components if isinstance(first, Mixture) else int(first.shape[1])
     # Runs of tied components have covariances of their own each.
-    kind: CovarianceType = "full" if covariance_type == "tied" else covariance_type
+    kind: CovarianceType = "full" if COVARIANCES[covariance_type].has_matrices else covariance_type
     family = MissingFamily(GaussianFamily(len(starts) * k, coordinates.rank, kind), coordinates)
 
     def steps(moments: Array, old: Sequence[Mixture | None]) -> list[MStep]:
@@ -112,8 +113,7 @@ def _joined(mixtures: Sequence[Mixture], covariance_type: CovarianceType) -> Mix
     """The components of all mixtures; their shares sum to one in each."""
     weights = np.concatenate([mixture.weights for mixture in mixtures])
     means = np.concatenate([mixture.means for mixture in mixtures])
-    if covariance_type == "tied":
-        k, d = mixtures[0].means.shape
-        covariances = np.concatenate([np.broadcast_to(mixture.covariances, (k, d, d)) for mixture in mixtures])
-        return Mixture(weights, means, covariances, "full")
-    return Mixture(weights, means, np.concatenate([mixture.covariances for mixture in mixtures]), covariance_type)
+    kind = COVARIANCES[covariance_type]
+    each = mixtures[0].means.shape[0], *kind.identity(mixtures[0].n_features).shape
+    covariances = np.concatenate([np.broadcast_to(mixture.covariances, each) for mixture in mixtures])
+    return Mixture(weights, means, covariances, "full" if kind.has_matrices else covariance_type)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.solvers.gaussian import Array, Mixture, triangle_to_matrix
+from majorant.solvers.covariance_types import triangle_to_matrix
+from majorant.solvers.gaussian import Array, Mixture
 
 MERGE_SHARE = 0.35
 """How often two components are merged and cut anew, rather than one removed and another cut."""

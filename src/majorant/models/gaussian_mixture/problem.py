@@ -15,10 +15,11 @@ from majorant.engine.trace import Trace
 from majorant.models.gaussian_mixture.coordinates import Coordinates, Frames
 from majorant.models.gaussian_mixture.descent import Climb, climb, steps_of
 from majorant.models.gaussian_mixture.missing_em import run_em_on_observed
-from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge, least_size
+from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge
 from majorant.models.gaussian_mixture.starts import Views
 from majorant.search.record import StartRecord
-from majorant.solvers.gaussian import Array, CovarianceType, Mixture
+from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
+from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.gaussian_em import EmRun, run_em
 
 LEAST_FLOOR = 1e-14
@@ -74,7 +75,7 @@ class Problem:
     def is_hopeless(self) -> bool:
         """Whether there are too few rows for any regular solution."""
         k, rank = self.n_components, self.own.rank
-        return k * least_size(k, self.covariance_type, rank, self.total) > self.total * (1 + 1e-9)
+        return k * COVARIANCES[self.covariance_type].least_size(k, rank, self.total) > self.total * (1 + 1e-9)
 
     @property
     def floor(self) -> float:
@@ -106,7 +107,7 @@ class Problem:
             return judge(run.mixture, run.floored, self.total).fault
         if run.floored.any():
             return Fault.FLOORED
-        least = least_size(self.n_components, self.covariance_type, run.mixture.n_features, self.total)
+        least = run.mixture.covariance.least_size(self.n_components, run.mixture.n_features, self.total)
         return Fault.SMALL if are_small(run.mixture.weights * self.total, least).any() else Fault.NONE
 
     def in_points(self, coordinates: Coordinates, run: EmRun) -> float:

@@ -11,9 +11,8 @@ from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
-from majorant.solvers.gaussian import Array, CovarianceType, Mixture
+from majorant.solvers.gaussian import Array, Mixture
 
 LEAST_RATIO = 5e-4
 """Smallest variance of a component along any direction, as a share of the pooled within-component variance there."""
@@ -62,32 +61,9 @@ class Regularity:
         return np.flatnonzero(are_small(self.sizes, self.least_size)) if self.fault is Fault.SMALL else np.arange(0)
 
 
-def least_size(n_components: int, covariance_type: CovarianceType, rank: int, n_rows: float) -> float:
-    """Rows that a component must have: some more than fix its covariance, and where that is shared, any at all, but
-    none are enough if all rows together do not fix it."""
-    if n_components == 1:
-        return 0.0
-    if covariance_type == "tied":
-        return 0.5 if n_rows >= n_components + rank else np.inf
-    return 3.0 if rank == 1 else 2.0 * (rank + 1)
-
-
 def are_small(sizes: Array, least: float) -> NDArray[np.bool_]:
     """Which components have too few rows; a little is left to rounding."""
     return np.asarray(sizes < least - 1e-6)
-
-
-def variance_ratios(mixture: Mixture) -> Array:
-    """Smallest eigenvalue of ``W^-1/2 S_k W^-1/2`` of each component, W the pooled within-component covariance."""
-    covariances, shares = mixture.covariances, mixture.weights
-    if mixture.covariance_type == "tied":
-        return np.ones(mixture.n_components)
-    pooled = np.einsum("k,k...->...", shares, covariances)
-    if mixture.covariance_type == "spherical":
-        return np.asarray(covariances / pooled)
-    if mixture.covariance_type == "diag":
-        return np.asarray((covariances / pooled).min(axis=1))
-    return np.array([eigh(c, pooled, eigvals_only=True, check_finite=False)[0] for c in covariances])
 
 
 def judge(mixture: Mixture, floored: NDArray[np.bool_], n_rows: float) -> Regularity:
@@ -102,8 +78,8 @@ def judge(mixture: Mixture, floored: NDArray[np.bool_], n_rows: float) -> Regula
         Rows of the fit.
     """
     sizes = mixture.weights * n_rows
-    least = least_size(mixture.n_components, mixture.covariance_type, mixture.n_features, n_rows)
-    ratios = variance_ratios(mixture)
+    least = mixture.covariance.least_size(mixture.n_components, mixture.n_features, n_rows)
+    ratios = mixture.covariance.ratios(mixture.covariances, mixture.weights)
     if floored.any() or (ratios < LEAST_RATIO).any():
         fault = Fault.FLOORED
         ratios = np.where(floored, np.minimum(ratios, 0.0), ratios)

@@ -15,7 +15,7 @@ from majorant.models.gaussian_mixture.problem import Candidate, Degenerate, Ledg
 from majorant.models.gaussian_mixture.regularity import Fault
 from majorant.models.gaussian_mixture.starts import KINDS, OWN, Labels, partitions
 from majorant.search.record import PERTURBATION
-from majorant.solvers.gaussian import Array, CovarianceType, Mixture, log_likelihood, moments, triangle_to_matrix
+from majorant.solvers.gaussian import Array, Mixture, log_likelihood, moments
 from majorant.solvers.gaussian_em import EmRun
 
 N_STARTS = 24
@@ -177,12 +177,9 @@ class Search:
         _, q = log_likelihood(mixture, u, weights)
         mass = np.einsum("i,ik->k", weights, q)
         means = np.einsum("i,ik,ij->kj", weights, q, u) / np.maximum(mass, 1e-300)[:, None]
-        covariance_type = mixture.covariance_type
-        kind: CovarianceType = "diag" if covariance_type in ("diag", "spherical") else "full"
-        pooled = moments(u, weights, q, means, kind)[:, 1 + u.shape[1] :].sum(axis=0) / mass.sum()
-        if covariance_type == "spherical":
-            return np.asarray(pooled.mean())
-        return pooled if kind == "diag" else triangle_to_matrix(pooled, u.shape[1])
+        kind, d = mixture.covariance, u.shape[1]
+        second = moments(u, weights, q, means, kind.pooled_type.name)[:, 1 + d :]
+        return kind.pooled(second, float(mass.sum()), d)
 
     def _labels(self, u: Array, mixture: Mixture) -> Labels:
         return np.asarray(mixture.energies(u).argmin(axis=1))

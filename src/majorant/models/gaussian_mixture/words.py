@@ -9,9 +9,9 @@ import numpy as np
 
 from majorant.models.gaussian_mixture.coordinates import Frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
+from majorant.solvers.covariance_types import COVARIANCES
 from majorant.solvers.gaussian import Mixture
 from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
-from majorant.summary.normals import deviations_of
 
 MOST_SHOWN = 20
 
@@ -25,7 +25,7 @@ def rank_sentences(frames: Frames, covariance_type: str, names: Sequence[str] | 
     said = []
     if frames.constant and covariance_type != "spherical":
         said.append(f"Constant columns: {named(frames.constant)}. They tell no components apart.")
-    if frames.dependent and covariance_type in ("full", "tied"):
+    if frames.dependent and COVARIANCES[covariance_type].has_matrices:
         said.append(
             f"Columns {named(frames.dependent)} are linear functions of each other, so that every covariance is "
             "singular; the directions in which the rows do not vary are left out of the fit."
@@ -80,7 +80,7 @@ def components_block(mixture: Mixture, features: Sequence[str]) -> Block:
         return Block("COMPONENTS", "", (f"The parameters of {size} are in weights_, means_ and covariances_.",))
     shares = [(j + 1, float(mixture.weights[j])) for j in range(k)]
     columns = [*(Column(str(j + 1), 3, min_width=9) for j in range(k))]
-    deviations = deviations_of(mixture.covariances, mixture.covariance_type, mixture.means.shape)
+    deviations = np.sqrt(mixture.covariance.variances(mixture.covariances, k, d))
     content: list[Table | str] = [
         Table("components", [Column("component"), Column("share", 3)], shares),
         Table(

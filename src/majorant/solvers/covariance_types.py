@@ -1,0 +1,298 @@
+"""Covariances of the components of a Gaussian mixture, by type: everything that depends on the type is asked here.
+
+Covariances are arrays in scikit-learn's shapes: (K, d, d) where "full", (d, d) where "tied", (K, d) where "diag" and
+(K,) where "spherical".
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+
+Array = NDArray[np.float64]
+CovarianceType = Literal["full", "tied", "diag", "spherical"]
+
+
+class Covariance(ABC):
+    """One type of covariances, without state.
+
+    Attributes
+    ----------
+    name : str
+    code : int
+        What the kernels call it.
+    most_axes : int
+        Axes of the maps under which components keep their type: a matrix, a factor for each column, or one factor.
+    frame : str
+        Coordinates in which EM does not depend on units: "whitened", "standardised" or "scaled".
+    """
+
+    name: ClassVar[CovarianceType]
+    code: ClassVar[int]
+    most_axes: ClassVar[int]
+    frame: ClassVar[str]
+
+    @property
+    def has_matrices(self) -> bool:
+        """Whether columns are correlated within a component."""
+        return self.most_axes == 2
+
+    @abstractmethod
+    def shape(self, k: int, d: int) -> tuple[int, ...]:
+        """Shape of the covariances of `k` components in `d` columns."""
+
+    @abstractmethod
+    def n_parameters(self, k: int, d: int) -> int:
+        """Free parameters of the covariances."""
+
+    @abstractmethod
+    def n_second(self, d: int) -> int:
+        """Second moments that a component needs."""
+
+    @abstractmethod
+    def identity(self, d: int) -> Array:
+        """The identity, as one component's covariance."""
+
+    def matrices(self, covariances: Array, k: int, d: int) -> Array:
+        """The covariances as matrices (K, d, d)."""
+        return np.asarray(self.variances(covariances, k, d)[:, :, None] * np.eye(d))
+
+    @abstractmethod
+    def variances(self, covariances: Array, k: int, d: int) -> Array:
+        """Variance of each column in each component, (K, d)."""
+
+    @abstractmethod
+    def of_columns(self, covariances: Array, columns: NDArray[np.intp]) -> Array:
+        """The covariances of some of the columns."""
+
+    @abstractmethod
+    def mapped(self, covariances: Array, matrix: Array) -> Array:
+        """The covariances of ``x @ matrix``, a map between coordinates in which components have this type."""
+
+    def scaled(self, covariances: Array, factor: Array) -> Array:
+        """The covariances of ``x * factor``: a number, or, but for "spherical", one for each column."""
+        return np.asarray(covariances * factor**2)
+
+    def beside(self, still: Array) -> Array | float:
+        """What standard deviations along other directions, (n_still, d), add to a covariance."""
+        return 0.0
+
+    @abstractmethod
+    def second_mapped(self, second: Array, matrix: Array) -> Array:
+        """Second moments of ``x @ matrix`` from those of x, (K, n_second)."""
+
+    def second_price(self, second: Array, matrix: Array) -> float:
+        """Half the sum of squares of ``x @ matrix`` over all components, from second moments."""
+        return 0.0
+
+    def eigenvalues(self, covariances: Array) -> Array:
+        """Variances along principal axes, one row for each component, or a single one where all share them."""
+        return covariances
+
+    def ratios(self, covariances: Array, shares: Array) -> Array:
+        """Smallest variance of each component along any direction, as a share of the pooled within-component one."""
+        pooled = np.einsum("k,k...->...", shares, covariances)
+        return np.asarray((covariances / pooled).reshape(len(shares), -1).min(axis=1))
+
+    def least_size(self, k: int, rank: int, n_rows: float) -> float:
+        """Rows that a component must have: some more than fix its covariance."""
+        if k == 1:
+            return 0.0
+        return 3.0 if rank == 1 else 2.0 * (rank + 1)
+
+    @property
+    def pooled_type(self) -> Covariance:
+        """The type of second moments that `pooled` takes."""
+        return DIAGONAL
+
+    def pooled(self, second: Array, mass: float, d: int) -> Array:
+        """The pooled within-component covariance, from second moments about the means."""
+        return np.asarray(second.sum(axis=0) / mass)
+
+
+class Matrices(Covariance):
+    """Covariance matrices: any linear map leaves them matrices."""
+
+    most_axes = 2
+    frame = "whitened"
+
+    def n_second(self, d: int) -> int:
+        return d * (d + 1) // 2
+
+    def identity(self, d: int) -> Array:
+        return np.eye(d)
+
+    def matrices(self, covariances: Array, k: int, d: int) -> Array:
+        return np.array(np.broadcast_to(covariances, (k, d, d)))
+
+    def variances(self, covariances: Array, k: int, d: int) -> Array:
+        return np.broadcast_to(np.diagonal(covariances, axis1=-2, axis2=-1), (k, d))
+
+    def of_columns(self, covariances: Array, columns: NDArray[np.intp]) -> Array:
+        return np.asarray(covariances[..., columns[:, None], columns])
+
+    def mapped(self, covariances: Array, matrix: Array) -> Array:
+        out = np.einsum("al,...ab,bm->...lm", matrix, covariances, matrix, optimize=False)
+        return np.asarray((out + np.swapaxes(out, -1, -2)) / 2)
+
+    def scaled(self, covariances: Array, factor: Array) -> Array:
+        return np.asarray(covariances * (np.outer(factor, factor) if factor.ndim else factor**2))
+
+    def beside(self, still: Array) -> Array | float:
+        return np.asarray(np.einsum("la,lb->ab", still, still))
+
+    def second_mapped(self, second: Array, matrix: Array) -> Array:
+        half = np.einsum("kab,bm->kam", triangle_to_matrix(second, len(matrix)), matrix)
+        row, column = np.tril_indices(matrix.shape[1])
+        return np.asarray(np.einsum("kam,al->klm", half, matrix)[:, row, column])
+
+    def second_price(self, second: Array, matrix: Array) -> float:
+        return 0.5 * float(np.einsum("kab,al,bl->", triangle_to_matrix(second, len(matrix)), matrix, matrix))
+
+    def eigenvalues(self, covariances: Array) -> Array:
+        return np.asarray(np.linalg.eigvalsh(covariances).reshape(-1, covariances.shape[-1]))
+
+    @property
+    def pooled_type(self) -> Covariance:
+        return FULL
+
+    def pooled(self, second: Array, mass: float, d: int) -> Array:
+        return triangle_to_matrix(super().pooled(second, mass, d), d)
+
+
+class Full(Matrices):
+    """A matrix for each component."""
+
+    name = "full"
+    code = 0
+
+    def shape(self, k: int, d: int) -> tuple[int, ...]:
+        return (k, d, d)
+
+    def n_parameters(self, k: int, d: int) -> int:
+        return k * self.n_second(d)
+
+    def ratios(self, covariances: Array, shares: Array) -> Array:
+        """Smallest eigenvalue of ``W^-1/2 S_k W^-1/2``, W the pooled within-component covariance."""
+        pooled = np.einsum("k,k...->...", shares, covariances)
+        return np.array([eigh(c, pooled, eigvals_only=True, check_finite=False)[0] for c in covariances])
+
+
+class Tied(Matrices):
+    """One matrix for all components."""
+
+    name = "tied"
+    code = 1
+
+    def shape(self, k: int, d: int) -> tuple[int, ...]:
+        return (d, d)
+
+    def n_parameters(self, k: int, d: int) -> int:
+        return self.n_second(d)
+
+    def ratios(self, covariances: Array, shares: Array) -> Array:
+        """One: all share it."""
+        return np.ones(len(shares))
+
+    def least_size(self, k: int, rank: int, n_rows: float) -> float:
+        """Any size at all, but none is enough if all rows together do not fix the covariance."""
+        if k == 1:
+            return 0.0
+        return 0.5 if n_rows >= k + rank else np.inf
+
+
+class Diagonal(Covariance):
+    """A variance for each column of each component."""
+
+    name = "diag"
+    code = 2
+    most_axes = 1
+    frame = "standardised"
+
+    def shape(self, k: int, d: int) -> tuple[int, ...]:
+        return (k, d)
+
+    def n_parameters(self, k: int, d: int) -> int:
+        return k * d
+
+    def n_second(self, d: int) -> int:
+        return d
+
+    def identity(self, d: int) -> Array:
+        return np.ones(d)
+
+    def variances(self, covariances: Array, k: int, d: int) -> Array:
+        return covariances
+
+    def of_columns(self, covariances: Array, columns: NDArray[np.intp]) -> Array:
+        return np.asarray(covariances[..., columns])
+
+    def mapped(self, covariances: Array, matrix: Array) -> Array:
+        return np.asarray(np.einsum("...a,al->...l", covariances, matrix**2))
+
+    def beside(self, still: Array) -> Array | float:
+        return np.asarray(np.sum(still**2, axis=0))
+
+    def second_mapped(self, second: Array, matrix: Array) -> Array:
+        return np.asarray(np.einsum("ka,al->kl", second, matrix**2))
+
+    def second_price(self, second: Array, matrix: Array) -> float:
+        return 0.5 * float(np.einsum("ka,al->", second, matrix**2))
+
+
+class Spherical(Covariance):
+    """A variance for each component, the same along every direction."""
+
+    name = "spherical"
+    code = 3
+    most_axes = 0
+    frame = "scaled"
+
+    def shape(self, k: int, d: int) -> tuple[int, ...]:
+        return (k,)
+
+    def n_parameters(self, k: int, d: int) -> int:
+        return k
+
+    def n_second(self, d: int) -> int:
+        return 1
+
+    def identity(self, d: int) -> Array:
+        return np.ones(())
+
+    def variances(self, covariances: Array, k: int, d: int) -> Array:
+        return np.broadcast_to(covariances[:, None], (k, d))
+
+    def of_columns(self, covariances: Array, columns: NDArray[np.intp]) -> Array:
+        return covariances
+
+    def mapped(self, covariances: Array, matrix: Array) -> Array:
+        return np.asarray(covariances * matrix[0, 0] ** 2)
+
+    def second_mapped(self, second: Array, matrix: Array) -> Array:
+        return np.asarray(second * matrix[0, 0] ** 2)
+
+    def eigenvalues(self, covariances: Array) -> Array:
+        return covariances[..., None]
+
+    def pooled(self, second: Array, mass: float, d: int) -> Array:
+        return np.asarray(super().pooled(second, mass, d).mean())
+
+
+FULL, TIED, DIAGONAL, SPHERICAL = Full(), Tied(), Diagonal(), Spherical()
+COVARIANCES: dict[str, Covariance] = {kind.name: kind for kind in (FULL, TIED, DIAGONAL, SPHERICAL)}
+"""The types by name, in the order of the kernels' codes."""
+COVARIANCE_TYPES: tuple[CovarianceType, ...] = ("full", "tied", "diag", "spherical")
+
+
+def triangle_to_matrix(triangle: Array, n_features: int) -> Array:
+    """Symmetric matrices (..., d, d) from their lower triangles, row by row."""
+    out = np.empty((*triangle.shape[:-1], n_features, n_features))
+    row, column = np.tril_indices(n_features)
+    out[..., row, column] = triangle
+    out[..., column, row] = triangle
+    return out
