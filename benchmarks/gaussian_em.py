@@ -30,8 +30,12 @@ from sklearn.mixture import GaussianMixture as PeerMixture
 
 from majorant import _kernels
 from majorant.data import Chunks
+from majorant.densities.gaussian import Gaussian, normals
 from majorant.engine import minimize
-from majorant.models.gaussian_mixture.family import GaussianFamily
+from majorant.engine.mixture import Mixture as MixtureOf
+from majorant.engine.mixture import Parameters, SingleRun
+from majorant.laws import Independent
+from majorant.laws.independent import Weights
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
 from majorant.solvers.gaussian import Mixture, m_step, moments
 from majorant.solvers.gaussian_em import run_em
@@ -61,8 +65,10 @@ def start(X: NDArray[Any], covariance_type: CovarianceType) -> Mixture:
 
 def descend(X: NDArray[Any], theta: Mixture, n_iter: int, n_jobs: int = 1) -> float:
     """The log-likelihood after some iterations of ours."""
-    family = GaussianFamily(K, D, theta.covariance_type)
-    return -minimize(family, Chunks(X, n_jobs=n_jobs), theta=theta, tol=-np.inf, max_iter=n_iter).objective
+    density = Gaussian(theta.covariance, D, single=X.dtype == np.float32)
+    family = SingleRun(MixtureOf(density, Independent(), K))
+    first = Parameters(normals([theta]), Weights(theta.weights[None]))
+    return -minimize(family, Chunks(X, n_jobs=n_jobs), theta=first, tol=-np.inf, max_iter=n_iter).objective
 
 
 def peer(X: NDArray[Any], theta: Mixture, n_iter: int) -> PeerMixture:

@@ -14,11 +14,12 @@ import majorant as mj
 from majorant.data import Block, Chunks
 from majorant.data.storage import stored_rows
 from majorant.engine import minimize
-from majorant.models.gaussian_mixture import GaussianFamily, Mixture
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
-from majorant.solvers.gaussian import m_step, moments
+from majorant.solvers.gaussian import Mixture, m_step, moments
 
 from ..engine.problems import POLICIES, objective
+from ..gaussian import family as family_of
+from ..gaussian import mixture_of, theta_of
 
 each_type = pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 
@@ -37,7 +38,7 @@ def first_labels(labels: NDArray[np.int32]) -> Any:
 def test_em_never_loses(covariance_type: CovarianceType) -> None:
     for seed in range(100):
         x, labels = data_of(seed)
-        family = GaussianFamily(3, 2, covariance_type, floor=0.01)
+        family = family_of(3, 2, covariance_type, floor=0.01)
         end = minimize(family, Chunks(x), latent=first_labels(labels), max_iter=20)
         values = end.trace["objective"]
         assert np.diff(values).max(initial=0.0) <= 1e-10 * abs(values[-1])
@@ -47,7 +48,7 @@ def test_em_never_loses(covariance_type: CovarianceType) -> None:
 @pytest.mark.parametrize("name", POLICIES)
 def test_every_policy_runs_and_its_bound_falls(name: str, covariance_type: CovarianceType) -> None:
     x, labels = data_of(3)
-    family = GaussianFamily(3, 2, covariance_type, floor=0.05)
+    family = family_of(3, 2, covariance_type, floor=0.05)
     end = minimize(family, Chunks(x, rows=25), POLICIES[name], latent=first_labels(labels), max_iter=60)
     exploring = end.trace["exploring"] == 1
     for part in (exploring, ~exploring):
@@ -77,13 +78,14 @@ def feasible_step(theta: Mixture, floor: float, random: np.random.Generator) -> 
 @pytest.mark.parametrize("floor", [1e-6, 5.0, 8.0, 20.0])
 def test_solve_is_the_constrained_minimum(covariance_type: CovarianceType, floor: float) -> None:
     x = data_of(5, d=3)[0]
-    family = GaussianFamily(3, 3, covariance_type, floor=floor)
+    family = family_of(3, 3, covariance_type, floor=floor)
     data, block = Chunks(x), Block(0, (x,))
     q = np.random.default_rng(0).dirichlet([0.5] * 3, len(x))
-    theta, value = family.solve(family.statistics(block, q, None), None, data)
+    found, value = family.solve(family.statistics(block, q, None), None, data)
+    theta = mixture_of(found, covariance_type)
 
     def expected_energy(at: Mixture) -> float:
-        return float(np.sum(q * family.energies(at, block)))
+        return float(np.sum(q * family.energies(theta_of(at), block)))
 
     assert value == pytest.approx(expected_energy(theta), rel=1e-12)
     random = np.random.default_rng(1)
@@ -92,16 +94,12 @@ def test_solve_is_the_constrained_minimum(covariance_type: CovarianceType, floor
     wide = covariance_type in ("full", "tied")
     variances = np.linalg.eigvalsh(theta.covariances) if wide else theta.covariances
     assert variances.min() >= floor * (1 - 1e-12)
-    free = family_without_floor(family).solve(family.statistics(block, q, None), None, data)[0]
-    variances = (np.linalg.eigvalsh(free.covariances) if wide else free.covariances).reshape(
+    free = family_of(3, 3, covariance_type).solve(family.statistics(block, q, None), None, data)[0].density
+    variances = (np.linalg.eigvalsh(free.covariances[0]) if wide else free.covariances[0]).reshape(
         -1, 1 if covariance_type == "spherical" else 3
     )
-    np.testing.assert_array_equal(family.floored(theta), np.broadcast_to(variances.min(axis=1) < floor, 3))
-    assert not family_without_floor(family).floored(free).any()
-
-
-def family_without_floor(family: GaussianFamily) -> GaussianFamily:
-    return GaussianFamily(family.n_states, family.n_features, family.covariance_type)
+    np.testing.assert_array_equal(found.density.floored[0], np.broadcast_to(variances.min(axis=1) < floor, 3))
+    assert not free.floored.any()
 
 
 # Units and precision
@@ -113,10 +111,10 @@ def test_units_only_add_a_constant(covariance_type: CovarianceType, unit: float)
     x, labels = data_of(7, n=80)
     ends = []
     for c in (1.0, unit):
-        family = GaussianFamily(3, 2, covariance_type, floor=1e-3 * c**2)
+        family = family_of(3, 2, covariance_type, floor=1e-3 * c**2)
         ends.append(minimize(family, Chunks(c * x), latent=first_labels(labels), tol=-np.inf, max_iter=30))
     assert ends[1].objective - x.size * np.log(unit) == pytest.approx(ends[0].objective, rel=1e-11)
-    np.testing.assert_allclose(ends[1].theta.means / unit, ends[0].theta.means, rtol=1e-8)
+    np.testing.assert_allclose(ends[1].theta.density.means / unit, ends[0].theta.density.means, rtol=1e-8)
 
 
 FAR = np.array([[1e6 + 1, 1e6 - 1], [1e6 - 1, 1e6 + 1], [1e6 + 2, 1e6], [5, 3], [4, 4], [6, 3]])
@@ -126,7 +124,7 @@ FAR = np.array([[1e6 + 1, 1e6 - 1], [1e6 - 1, 1e6 + 1], [1e6 + 2, 1e6], [5, 3], 
 @each_type
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_tight_groups_far_apart_keep_their_variances(covariance_type: CovarianceType, dtype: type) -> None:
-    family = GaussianFamily(2, 2, covariance_type, floor=1e-9)
+    family = family_of(2, 2, covariance_type, floor=1e-9, single=dtype == np.float32)
     labels = np.array([0, 0, 0, 1, 1, 1], dtype=np.int32)
     end = minimize(family, Chunks(FAR.astype(dtype)), latent=first_labels(labels), max_iter=50)
     group = [np.cov(FAR[labels == k].T, bias=True) for k in range(2)]
@@ -137,18 +135,19 @@ def test_tight_groups_far_apart_keep_their_variances(covariance_type: Covariance
         "spherical": np.array([np.trace(c) / 2 for c in group]),
     }[covariance_type]
     rounding = 1e-9 if dtype == np.float64 else 0.02  # the mean 1000000.667 itself is 0.04 off in single precision
-    np.testing.assert_allclose(end.theta.covariances, expected, rtol=rounding, atol=rounding)
-    np.testing.assert_allclose(end.theta.weights, 0.5, rtol=1e-12)
+    np.testing.assert_allclose(end.theta.density.covariances[0], expected, rtol=rounding, atol=rounding)
+    np.testing.assert_allclose(end.theta.law.weights, 0.5, rtol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("covariance_type", ["spherical", "diag", "tied"])
 def test_two_rows_end_at_the_floor(covariance_type: CovarianceType, dtype: type) -> None:
-    family = GaussianFamily(2, 1, covariance_type, floor=0.1)
+    family = family_of(2, 1, covariance_type, floor=0.1, single=dtype == np.float32)
     data = Chunks(np.array([[20000.0], [0.0]], dtype=dtype))
     end = minimize(family, data, latent=first_labels(np.array([0, 1], dtype=np.int32)))
-    np.testing.assert_array_equal(end.theta.covariances.ravel(), np.full(end.theta.covariances.size, 0.1))
-    assert family.floored(end.theta).all()
+    covariances = end.theta.density.covariances
+    np.testing.assert_array_equal(covariances.ravel(), np.full(covariances.size, 0.1))
+    assert end.theta.density.floored.all()
 
 
 @each_type
@@ -156,24 +155,27 @@ def test_single_rows_give_nearly_the_fit_of_double_ones(covariance_type: Covaria
     x, labels = data_of(3, n=2000)
     ends = []
     for dtype in (np.float64, np.float32):
-        family = GaussianFamily(3, 2, covariance_type, floor=1e-3)
+        family = family_of(3, 2, covariance_type, floor=1e-3, single=dtype == np.float32)
         ends.append(minimize(family, Chunks(x.astype(dtype)), latent=first_labels(labels), tol=-np.inf, max_iter=15))
     assert ends[1].objective == pytest.approx(ends[0].objective, rel=1e-5)
-    np.testing.assert_allclose(ends[1].theta.covariances, ends[0].theta.covariances, rtol=1e-3, atol=1e-3)
-    assert ends[1].theta.means.dtype == np.float64
-    np.testing.assert_array_equal(ends[1].theta.means, ends[1].theta.means.astype(np.float32))
+    np.testing.assert_allclose(
+        ends[1].theta.density.covariances, ends[0].theta.density.covariances, rtol=1e-3, atol=1e-3
+    )
+    means = ends[1].theta.density.means
+    assert means.dtype == np.float64
+    np.testing.assert_array_equal(means, means.astype(np.float32))
 
 
 @each_type
 def test_weights_are_repeats(covariance_type: CovarianceType) -> None:
     x, labels = data_of(4, n=50)
     times = np.random.default_rng(0).integers(0, 4, 50)
-    family = GaussianFamily(3, 2, covariance_type, floor=0.01)
+    family = family_of(3, 2, covariance_type, floor=0.01)
     weighted = minimize(family, Chunks(x, weights=times.astype(float)), latent=first_labels(labels), max_iter=20)
     repeated = np.repeat(labels, times)
     plain = minimize(family, Chunks(np.repeat(x, times, axis=0)), latent=first_labels(repeated), max_iter=20)
     assert weighted.objective == pytest.approx(plain.objective, rel=1e-12)
-    np.testing.assert_allclose(weighted.theta.covariances, plain.theta.covariances, rtol=1e-8)
+    np.testing.assert_allclose(weighted.theta.density.covariances, plain.theta.density.covariances, rtol=1e-8)
 
 
 # Where the rows are
@@ -205,16 +207,20 @@ def test_streams_are_fitted_as_rows_in_memory(
     ).mixture
 
     def fit(data: Chunks) -> Any:
-        return minimize(GaussianFamily(3, 2, covariance_type, floor=0.01), data, theta=theta, tol=-np.inf, max_iter=10)
+        family = family_of(3, 2, covariance_type, floor=0.01, single=dtype == np.float32)
+        return minimize(family, data, theta=theta_of(theta), tol=-np.inf, max_iter=10)
 
     memory = fit(Chunks(x, weights=weights))
     streams = [fit(Chunks(source, n_jobs=n_jobs)) for n_jobs in (1, 2, 3)]
     rounding = 1e-12 if dtype == np.float64 else 1e-6
     assert streams[0].objective == pytest.approx(memory.objective, rel=rounding)
-    np.testing.assert_allclose(streams[0].theta.covariances, memory.theta.covariances, rtol=1e4 * rounding)
+    np.testing.assert_allclose(
+        streams[0].theta.density.covariances, memory.theta.density.covariances, rtol=1e4 * rounding
+    )
     for other in streams[1:]:
         assert other.objective == streams[0].objective
         for name in ("weights", "means", "covariances"):
-            np.testing.assert_array_equal(getattr(other.theta, name), getattr(streams[0].theta, name))
+            a, b = (mixture_of(end.theta, covariance_type) for end in (other, streams[0]))
+            np.testing.assert_array_equal(getattr(a, name), getattr(b, name))
     threads = [fit(Chunks(x, weights=weights, n_jobs=n_jobs)) for n_jobs in (2, 3)]
     assert {t.objective for t in threads} == {memory.objective}

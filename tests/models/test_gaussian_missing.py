@@ -15,16 +15,20 @@ from sklearn.datasets import load_iris
 
 from majorant.data import Block, Chunks
 from majorant.data.rows import rows_in_memory
+from majorant.densities.coordinates import Coordinates, frames
+from majorant.densities.gaussian_gaps import mixture_in_rows
 from majorant.engine import minimize
-from majorant.models.gaussian_mixture import GaussianFamily, Mixture
-from majorant.models.gaussian_mixture.coordinates import Coordinates, frames
-from majorant.models.gaussian_mixture.missing import MissingFamily, mixture_in_rows, total_gaussian
-from majorant.models.gaussian_mixture.missing_em import run_em_on_observed
-from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
+from majorant.engine.mixture import OnData
+from majorant.models.gaussian_mixture.missing import total_gaussian
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, CovarianceType
+from majorant.solvers.gaussian import Mixture
 from majorant.solvers.gaussian_em import run_em
 from majorant.solvers.gaussian_missing import impute, log_densities
 
 from ..engine.problems import POLICIES, objective
+from ..gaussian import family as family_of
+from ..gaussian import mixture_of, theta_of
+from ..gaussian import with_gaps as missing
 
 each_type = pytest.mark.parametrize("covariance_type", COVARIANCE_TYPES)
 NAN = np.nan
@@ -55,7 +59,7 @@ def log_likelihood(mixture: Mixture, x: NDArray[Any], weights: NDArray[Any] | No
 def test_the_observed_likelihood_rises_at_every_step(covariance_type: CovarianceType, data_seed: int) -> None:
     rows = rows_in_memory(iris(data_seed), None, 1)
     assert len(rows.measure.positions) == 150
-    family = MissingFamily(GaussianFamily(3, 4, covariance_type, floor=1e-3))
+    family = missing(family_of(3, 4, covariance_type, floor=1e-3))
     end = minimize(family, rows.data, latent=labels_of(rows.data.n_units, 3, data_seed), max_iter=40, tol=0)
     values = end.trace["objective"]
     assert len(values) > 10
@@ -64,25 +68,33 @@ def test_the_observed_likelihood_rises_at_every_step(covariance_type: Covariance
     assert (end.trace["bound"][1:] <= values[:-1] + 1e-9).all()
     assert (end.trace["bound"] >= values - 1e-9).all()
     inside = rows.measure.points[rows.measure.positions[rows.measure.positions >= 0]]
-    assert end.objective == pytest.approx(-log_likelihood(end.theta, inside), rel=1e-12)
+    assert end.objective == pytest.approx(-log_likelihood(mixture_of(end.theta, covariance_type), inside), rel=1e-12)
 
 
 @each_type
 def test_the_bound_touches_where_it_was_made_and_is_one_elsewhere(covariance_type: CovarianceType) -> None:
     x = iris(7)[::3]
     w = np.random.default_rng(0).uniform(0.2, 3, len(x))
-    family, block = MissingFamily(GaussianFamily(2, 4, covariance_type, floor=1e-6)), Block(0, (x,), w)
+    family, block = missing(family_of(2, 4, covariance_type, floor=1e-6)), Block(0, (x,), w)
     random = np.random.default_rng(1)
     theta = some_mixture(covariance_type, random)
-    free, bound = family.tight_pass(theta, block)
+    free, bound = family.tight_pass(theta_of(theta), block)
+    statistics = rows_of(bound.statistics, covariance_type)
     assert free == pytest.approx(-log_likelihood(theta, x, w), rel=1e-12)
-    assert value_of(bound.statistics, theta, theta) - bound.entropy == pytest.approx(free, rel=1e-10)
+    assert value_of(statistics, theta, theta) - bound.entropy == pytest.approx(free, rel=1e-10)
     for _ in range(20):
         other = some_mixture(covariance_type, random)
-        above = value_of(bound.statistics, other, theta) - bound.entropy
+        above = value_of(statistics, other, theta) - bound.entropy
         assert above >= -log_likelihood(other, x, w)
-    lowest, value = family.solve(bound.statistics, theta, Chunks(x))
-    assert value == pytest.approx(value_of(bound.statistics, lowest, theta), rel=1e-10)
+    found, value = family.solve(bound.statistics, theta_of(theta), Chunks(x))
+    lowest = mixture_of(found, covariance_type)
+    assert value == pytest.approx(value_of(statistics, lowest, theta), rel=1e-10)
+
+
+def rows_of(statistics: NDArray[Any], covariance_type: CovarianceType) -> NDArray[Any]:
+    """Moments of two components in four columns, out of the statistics of a bound."""
+    width = 2 + 4 + COVARIANCES[covariance_type].n_second(4)
+    return statistics[: 2 * width].reshape(2, width)
 
 
 def some_mixture(covariance_type: CovarianceType, random: np.random.Generator) -> Mixture:
@@ -124,7 +136,7 @@ def value_of(statistics: NDArray[Any], theta: Mixture, made_at: Mixture) -> floa
 def test_every_policy_runs_and_its_bound_falls(name: str, covariance_type: CovarianceType) -> None:
     x = iris(3)[::3]
     x[5] = NAN
-    family = MissingFamily(GaussianFamily(2, 4, covariance_type, floor=1e-2))
+    family = missing(family_of(2, 4, covariance_type, floor=1e-2))
     end = minimize(family, Chunks(x, rows=30), POLICIES[name], latent=labels_of(len(x), 2, 0), max_iter=25)
     exploring = end.trace["exploring"] == 1
     bounds = end.trace["bound"][exploring]
@@ -137,7 +149,7 @@ def test_every_policy_runs_and_its_bound_falls(name: str, covariance_type: Covar
 def test_any_temperature(beta: float) -> None:
     x = iris(5)
     x[9] = NAN
-    family = MissingFamily(GaussianFamily(3, 4, "full", floor=1e-3, beta=beta))
+    family = missing(family_of(3, 4, "full", floor=1e-3, beta=beta))
     end = minimize(family, Chunks(x), latent=labels_of(len(x), 3, 1), max_iter=30)
     values = end.trace["objective"]
     assert np.diff(values).max() <= 1e-10 * abs(values[0])
@@ -147,15 +159,15 @@ def test_any_temperature(beta: float) -> None:
 @each_type
 def test_rows_without_gaps_are_those_of_the_complete_family(covariance_type: CovarianceType) -> None:
     x = load_iris().data
-    model = GaussianFamily(3, 4, covariance_type, floor=1e-3)
-    family = MissingFamily(GaussianFamily(3, 4, covariance_type, floor=1e-3))
     for dtype in (np.float64, np.float32):
+        model = family_of(3, 4, covariance_type, floor=1e-3, single=dtype == np.float32)
+        family = missing(model)
         data = Chunks(x.astype(dtype), rows=64)
         a = minimize(model, data, latent=labels_of(150, 3, 2), max_iter=25)
         b = minimize(family, data, latent=labels_of(150, 3, 2), max_iter=25)
         np.testing.assert_array_equal(a.trace["objective"], b.trace["objective"])
-        np.testing.assert_array_equal(a.theta.means, b.theta.means)
-        np.testing.assert_array_equal(a.theta.covariances, b.theta.covariances)
+        np.testing.assert_array_equal(a.theta.density.means, b.theta.density.means)
+        np.testing.assert_array_equal(a.theta.density.covariances, b.theta.density.covariances)
 
 
 def test_the_case_of_twelve_rows() -> None:
@@ -196,14 +208,14 @@ def test_brute_force_finds_nothing_better_than_em_on_a_tiny_case() -> None:
     x = with_gaps(x, 0, 0.25)
     x = x[~np.isnan(x).all(axis=1)]
     assert 5 < np.isnan(x).sum() < 20
-    family = MissingFamily(GaussianFamily(2, 2, "full", floor=1e-6))
+    family = missing(family_of(2, 2, "full", floor=1e-6))
     q = np.where(np.nan_to_num(x[:, :1], nan=2.5) + np.nan_to_num(x[:, 1:], nan=2.0) < 4.5, [[1.0, 0.0]], [[0.0, 1.0]])
     end = minimize(family, Chunks(x), latent=lambda block: q, tol=1e-16, max_iter=3000)
 
     def loss(parameters: NDArray[np.float64]) -> float:
         return -log_likelihood(unpacked(parameters), x)
 
-    at = packed(end.theta)
+    at = packed(mixture_of(end.theta, "full"))
     assert loss(at) == pytest.approx(end.objective, rel=1e-12)
     gradient = approx_fprime(at, loss, 1e-6)
     assert np.abs(gradient).max() < 1e-4 * abs(end.objective)
@@ -219,23 +231,22 @@ def test_row_order_chunks_and_repeats_do_not_matter(covariance_type: CovarianceT
     order = np.random.default_rng(1).permutation(times.sum())
     a = rows_in_memory(x, times.astype(np.float64), 1)
     b = rows_in_memory(np.repeat(x, times, axis=0)[order], None, 1)
-    family = MissingFamily(GaussianFamily(3, 4, covariance_type, floor=1e-3))
+    family = missing(family_of(3, 4, covariance_type, floor=1e-3))
     ends = [minimize(family, r.data, latent=labels_of(r.data.n_units, 3, 0), max_iter=10) for r in (a, b)]
     np.testing.assert_array_equal(ends[0].trace["objective"], ends[1].trace["objective"])
-    np.testing.assert_array_equal(ends[0].theta.covariances, ends[1].theta.covariances)
+    np.testing.assert_array_equal(ends[0].theta.density.covariances, ends[1].theta.density.covariances)
     pieces = Chunks(a.measure.points, weights=a.measure.weights, rows=17, n_jobs=2)
     apart = minimize(family, pieces, latent=labels_of(pieces.n_units, 3, 0), max_iter=10)
     np.testing.assert_allclose(apart.trace["objective"], ends[0].trace["objective"], rtol=1e-11)
-    np.testing.assert_allclose(apart.theta.means, ends[0].theta.means, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(apart.theta.density.means, ends[0].theta.density.means, rtol=1e-7, atol=1e-9)
 
 
 @each_type
 def test_rows_in_any_order_of_patterns_give_the_same_sums(covariance_type: CovarianceType) -> None:
     x = iris(12)
     order = np.random.default_rng(0).permutation(len(x))
-    theta = some_mixture(covariance_type, np.random.default_rng(0))
-    theta = Mixture(theta.weights, theta.means, theta.covariances, covariance_type)
-    family = MissingFamily(GaussianFamily(2, 4, covariance_type))
+    theta = theta_of(some_mixture(covariance_type, np.random.default_rng(0)))
+    family = missing(family_of(2, 4, covariance_type))
     (free, a), (other, b) = (family.tight_pass(theta, Block(0, (rows,))) for rows in (x, x[order]))
     assert free == pytest.approx(other, rel=1e-13)
     np.testing.assert_allclose(a.statistics, b.statistics, rtol=1e-11, atol=1e-9)
@@ -247,18 +258,18 @@ def test_rows_in_any_order_of_patterns_give_the_same_sums(covariance_type: Covar
 @each_type
 def test_a_row_without_entries_adds_nothing(covariance_type: CovarianceType) -> None:
     x = iris(13)[::2]
-    family = MissingFamily(GaussianFamily(2, 4, covariance_type, floor=1e-3))
+    family = missing(family_of(2, 4, covariance_type, floor=1e-3))
     more = np.vstack([x, np.full((20, 4), NAN)])
-    theta = some_mixture(covariance_type, np.random.default_rng(2))
+    theta = theta_of(some_mixture(covariance_type, np.random.default_rng(2)))
     values = [family.tight_pass(theta, Block(0, (rows,)))[0] for rows in (x, more)]
     assert values[0] == pytest.approx(values[1], rel=1e-13)
     a, b = (rows_in_memory(rows, None, 1) for rows in (x, more))
     np.testing.assert_array_equal(a.measure.points, b.measure.points)
-    single = MissingFamily(GaussianFamily(1, 4, covariance_type))
+    single = missing(family_of(1, 4, covariance_type))
     ends = [
         minimize(single, Chunks(rows), latent=labels_of(len(rows), 1, 0), tol=1e-15, max_iter=300) for rows in (x, more)
     ]
-    np.testing.assert_allclose(ends[0].theta.means, ends[1].theta.means, rtol=1e-5)
+    np.testing.assert_allclose(ends[0].theta.density.means, ends[1].theta.density.means, rtol=1e-5)
 
 
 @each_type
@@ -267,15 +278,16 @@ def test_coordinates_change_nothing_but_the_floor(covariance_type: CovarianceTyp
     data = Chunks(x)
     own = frames(load_iris().data, np.ones(150), 1e-16).of_type(covariance_type)
     theta = some_mixture(covariance_type, np.random.default_rng(4))
-    plain = MissingFamily(GaussianFamily(2, 4, covariance_type))
-    moved = MissingFamily(GaussianFamily(2, 4, covariance_type), own)
+    plain = missing(family_of(2, 4, covariance_type))
+    moved = missing(family_of(2, 4, covariance_type), own)
     start = brought(theta, own)
     np.testing.assert_allclose(mixture_in_rows(start, own).covariances, theta.covariances, rtol=1e-9)
-    a, b = (minimize(f, data, theta=t, max_iter=15) for f, t in ((plain, theta), (moved, start)))
+    a, b = (minimize(f, data, theta=theta_of(t), max_iter=15) for f, t in ((plain, theta), (moved, start)))
     volume = own.log_volume * 150
     np.testing.assert_allclose(a.trace["objective"], b.trace["objective"] - volume, rtol=1e-9)
     np.testing.assert_allclose(a.trace["bound"], b.trace["bound"] - volume, rtol=1e-9)
-    np.testing.assert_allclose(mixture_in_rows(b.theta, own).covariances, a.theta.covariances, rtol=1e-6, atol=1e-8)
+    back = mixture_in_rows(mixture_of(b.theta, covariance_type), own)
+    np.testing.assert_allclose(back.covariances, a.theta.density.covariances[0], rtol=1e-6, atol=1e-8)
 
 
 def brought(mixture: Mixture, own: Coordinates) -> Mixture:
@@ -296,11 +308,11 @@ def test_still_directions_with_missing_entries() -> None:
     own = frames(full, np.ones(80), 1e-16).of_type("full")
     assert own.rank == 3
     x = with_gaps(full, 1, 0.15)
-    family = MissingFamily(GaussianFamily(2, 3, "full", floor=5e-4), own)
+    family = missing(family_of(2, 3, "full", floor=5e-4), own)
     end = minimize(family, Chunks(x), latent=labels_of(80, 2, 0), max_iter=30, tol=0)
     values = end.trace["objective"]
     assert np.diff(values).max() <= 1e-7 * abs(values[0])
-    filled = impute(mixture_in_rows(end.theta, own), x)
+    filled = impute(mixture_in_rows(mixture_of(end.theta, "full"), own), x)
     known = ~np.isnan(x[:, :2]).any(axis=1)
     np.testing.assert_allclose(filled[known, 3], full[known, 3], atol=1e-5)
     np.testing.assert_allclose(filled[:, 4], 7.0, atol=1e-9)
@@ -309,11 +321,10 @@ def test_still_directions_with_missing_entries() -> None:
 @each_type
 def test_single_precision_is_near_double(covariance_type: CovarianceType) -> None:
     x = iris(15)
-    family = MissingFamily(GaussianFamily(3, 4, covariance_type, floor=1e-3))
-    ends = [
-        minimize(family, Chunks(x.astype(dtype)), latent=labels_of(150, 3, 3), max_iter=20, tol=0)
-        for dtype in (np.float64, np.float32)
-    ]
+    ends = []
+    for dtype in (np.float64, np.float32):
+        family = missing(family_of(3, 4, covariance_type, floor=1e-3, single=dtype == np.float32))
+        ends.append(minimize(family, Chunks(x.astype(dtype)), latent=labels_of(150, 3, 3), max_iter=20, tol=0))
     np.testing.assert_allclose(ends[1].trace["objective"], ends[0].trace["objective"], rtol=1e-4)
 
 
@@ -341,15 +352,20 @@ def test_runs_in_step_are_the_runs_one_by_one(covariance_type: CovarianceType) -
     data = Chunks(x, rows=40)
     own = frames(load_iris().data, np.ones(150), 1e-16).of_type(covariance_type)
     starts = [np.eye(2)[random.integers(0, 2, 150)] for _ in range(3)]
-    runs = run_em_on_observed(data, own, starts, covariance_type, 1e-3, 4)
-    again = run_em_on_observed(data, own, [run.mixture for run in runs], covariance_type, 1e-3, 3)
-    for start, run, more in zip(starts, runs, again, strict=True):
-        family = MissingFamily(GaussianFamily(2, own.rank, covariance_type, floor=1e-3), own)
+    family = missing(family_of(2, own.rank, covariance_type, floor=1e-3), own)
+    on = OnData(family.mixture, data)
+    theta, values, share = family.mixture.started(np.stack([q.T for q in starts]), data), [], np.ones(3)
+    for _ in range(8):
+        seen = on.seen(theta)
+        values.append(seen.objective)
+        theta, before = on.moved(theta, seen, share), theta
+    for run, start in enumerate(starts):
         end = minimize(family, data, latent=lambda b, q=start: q[b.first : b.first + len(b)], max_iter=8, tol=0)
-        found = -np.append(run.log_likelihoods, more.log_likelihoods[1:])
-        np.testing.assert_allclose(found, end.trace["objective"], rtol=1e-10)
-        np.testing.assert_allclose(more.mixture.means, end.theta.means, rtol=1e-7, atol=1e-9)
-        np.testing.assert_allclose(more.mixture.covariances, end.theta.covariances, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(np.array(values)[:, run], end.trace["objective"], rtol=1e-10)
+        np.testing.assert_allclose(before.density.means[run], end.theta.density.means[0], rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(
+            before.density.covariances[run], end.theta.density.covariances[0], rtol=1e-7, atol=1e-9
+        )
 
 
 @each_type
@@ -357,7 +373,12 @@ def test_runs_without_gaps_are_those_of_the_complete_rows(covariance_type: Covar
     x = load_iris().data
     own = frames(x, np.ones(150), 1e-16).of_type(covariance_type)
     u, q = own.of(x), np.eye(3)[np.random.default_rng(1).integers(0, 3, 150)]
-    (here,) = run_em_on_observed(Chunks(x), own, [q], covariance_type, 1e-3, 6)
+    family = missing(family_of(3, own.rank, covariance_type, floor=1e-3), own)
+    on, theta, values = OnData(family.mixture, Chunks(x)), family.mixture.started(q.T[None], Chunks(x)), []
+    for _ in range(7):
+        seen = on.seen(theta)
+        values.append(-seen.objective[0])
+        theta, before = on.moved(theta, seen, np.ones(1)), theta
     (there,) = run_em(u, None, [q], covariance_type, 1e-3, 6)
-    np.testing.assert_allclose(here.log_likelihoods, there.log_likelihoods, rtol=1e-9)
-    np.testing.assert_array_equal(here.floored, there.floored)
+    np.testing.assert_allclose(values, there.log_likelihoods, rtol=1e-9)
+    np.testing.assert_array_equal(before.density.floored[0], there.floored)

@@ -14,7 +14,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.mixture import GaussianMixture as Peer
 
 import majorant as mj
-from majorant.models.gaussian_mixture.problem import Problem
+from majorant.models.gaussian_mixture.contest import SOON, GaussianContest
 from majorant.search.record import PERTURBATION
 
 IRIS = load_iris().data
@@ -137,7 +137,7 @@ def test_no_iterations_leave_a_start_as_it_is() -> None:
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_a_warm_start_goes_on_where_it_was() -> None:
-    model = mj.GaussianMixture(3, init_params="random", random_state=0, warm_start=True, max_iter=2)
+    model = mj.GaussianMixture(3, init_params="random", random_state=0, warm_start=True, max_iter=8)
     values = [model.fit(IRIS).log_likelihood_ for _ in range(40)]
     assert (np.diff(values) >= -1e-9).all() and model.converged_
     assert values[0] < values[-1] - 1.0
@@ -279,21 +279,20 @@ def test_units_out_of_range_are_refused_for_what_they_are(covariance_type: str, 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("missing", [False, True])
 def test_more_components_than_rows_can_tell_end_soon(missing: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    climbs: list[int | None] = []
-    climbed = Problem.climbed
+    limits: list[int] = []
+    run = GaussianContest.run
 
-    def counted(problem: Problem, u: Any, coordinates: Any, start: Any, tol: Any = None, n_steps: Any = None) -> Any:
-        climbs.append(n_steps)
-        return climbed(problem, u, coordinates, start, tol, n_steps)
+    def counted(contest: GaussianContest, rows: Any, runs: Any, max_iter: int, tol: float, **options: Any) -> Any:
+        limits.append(max_iter)
+        return run(contest, rows, runs, max_iter, tol, **options)
 
-    monkeypatch.setattr(Problem, "climbed", counted)
+    monkeypatch.setattr(GaussianContest, "run", counted)
     X = IRIS[:30].copy()
     X[0, 0] = np.nan if missing else X[0, 0]
     model = fit(X, 12)
     assert not model.regular_
     assert np.isfinite(model.log_likelihood_)
-    assert climbs
-    assert all(n is not None for n in climbs)
+    assert limits and max(limits) <= SOON
     assert PERTURBATION not in {start.source for start in model.search_.starts}
 
 

@@ -191,8 +191,8 @@ class TestRefusals:
         with (tmp_path / "fit").open("rb") as stream:
             meta, arrays = read_archive(stream)
         text = json.dumps(meta)
-        assert '{"value": "Mixture"' in text
-        meta = json.loads(text.replace('{"value": "Mixture"', f'{{"value": {json.dumps(other)}'))
+        assert '{"value": "Normals"' in text
+        meta = json.loads(text.replace('{"value": "Normals"', f'{{"value": {json.dumps(other)}'))
         with (tmp_path / "fit").open("wb") as stream:
             write_archive(stream, meta, arrays)
         with pytest.raises(SavedModelError, match="is not a checkpoint from which a fit can be resumed"):
@@ -201,7 +201,7 @@ class TestRefusals:
     def test_a_class_of_parameters_that_went(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         with mj.checkpoint(tmp_path / "fit"):
             FITS["gaussian"](X)
-        monkeypatch.delitem(registry.VALUES, "Mixture")
+        monkeypatch.delitem(registry.VALUES, "Normals")
         with pytest.raises(SavedModelError, match="is not a checkpoint from which a fit can be resumed"):
             mj.checkpoint(tmp_path / "fit").__enter__()
 

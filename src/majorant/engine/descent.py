@@ -49,10 +49,15 @@ class Problem(Protocol[Theta]):
     ----------
     total_weight : float
         Weight of all units; tolerances are per unit of weight.
+    is_guarded : bool
+        Whether a step that raises the objective is shortened: where the M-step is exact, only rounding could.
     """
 
     @property
     def total_weight(self) -> float: ...
+
+    @property
+    def is_guarded(self) -> bool: ...
 
     def seen(self, theta: Theta) -> Seen:
         """Pass over the data once."""
@@ -174,6 +179,8 @@ def _step(problem: Problem[Theta], theta: Theta, seen: Seen) -> tuple[Theta, See
     share = np.ones(len(seen.objective))
     new = problem.moved(theta, seen, share)
     after = problem.seen(new)
+    if not problem.is_guarded and np.isfinite(after.objective).all():
+        return new, after
     for _ in range(MOST_SHORTENINGS):
         bad = np.flatnonzero(_rises(after, seen))
         if not len(bad):
@@ -196,7 +203,7 @@ def _is_done(passed: list[Seen], limit: float) -> NDArray[np.bool_]:
     if len(passed) < 3:
         return np.zeros(len(passed[0].objective), dtype=bool)
     a, b, c = (seen.objective for seen in passed)
-    first, second = np.maximum(a - b, 0.0), np.maximum(b - c, 0.0)
+    first, second = np.abs(a - b), np.abs(b - c)
     rate = np.divide(second, first, out=np.ones_like(first), where=first > 0)
     left = np.divide(second * rate, 1 - rate, out=np.full_like(first, np.inf), where=rate < 1)
     return np.asarray((left <= limit) | (second <= 1e-14 * np.abs(c)))

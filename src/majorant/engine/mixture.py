@@ -42,7 +42,7 @@ class Density(Protocol[Theta]):
     n_columns : int
         Row-aligned arrays of a block that it reads: the first ones.
     exact : bool
-        Whether `solve` minimises, rather than steps towards the minimum.
+        Whether `solve` minimises, rather than steps towards the minimum: its steps need no guard.
     width : int
         Sums that it takes of each state.
     """
@@ -85,8 +85,13 @@ class Density(Protocol[Theta]):
 class FusedPass(Protocol):
     """A density whose pass with independent states is one kernel."""
 
-    def fused_pass(self, theta: Any, log_weights: Array, rows: Block, beta: float) -> tuple[Array, Array, Array, Array]:
-        """Return weighted free energies and entropies (runs,), masses (runs, components) and statistics."""
+    def fused_pass(
+        self, theta: Any, log_weights: Array, rows: Block, beta: float
+    ) -> tuple[Array, Array, Array, Array] | None:
+        """Return weighted free energies and entropies (runs,), the mass of each state (runs, components), statistics.
+
+        None for a batch of which tables are cheaper.
+        """
         ...
 
 
@@ -304,8 +309,10 @@ class Mixture:
         rows, units = self.parts(block)
         log_weights = self.law.log_weights(theta.law)
         if log_weights is not None and self._fused is not None:
-            free, entropy, mass, statistics = self._fused.fused_pass(theta.density, log_weights, rows, self.beta)
-            return Seen(free, Sums(statistics, mass)), lambda: entropy
+            fused = self._fused.fused_pass(theta.density, log_weights, rows, self.beta)
+            if fused is not None:
+                free, entropy, mass, statistics = fused
+                return Seen(free, Sums(statistics, mass)), lambda: entropy
         found = self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta)
         statistics = self.density.statistics(theta.density, rows, found.responsibilities)
         return Seen(-found.log_likelihood, Sums(statistics, found.statistics)), found.entropy
@@ -368,6 +375,10 @@ class OnData:
     @property
     def total_weight(self) -> float:
         return self.data.total_weight
+
+    @property
+    def is_guarded(self) -> bool:
+        return not (self.mixture.density.exact and getattr(self.mixture.law, "statistics_are_free", False))
 
     def seen(self, theta: Parameters[Any, Any]) -> Seen:
         mixture = self.mixture  # what travels to workers should not hold the data

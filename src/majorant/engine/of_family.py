@@ -41,6 +41,11 @@ class FamilyOnData(Generic[Theta]):
     def total_weight(self) -> float:
         return self.data.total_weight
 
+    @property
+    def is_guarded(self) -> bool:
+        """The M-step may be a step of an iteration."""
+        return True
+
     def started(self, latent: Callable[[Block], Any]) -> Theta:
         """One run from latent values, which are a function of a block."""
         family = self.family

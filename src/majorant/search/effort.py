@@ -23,8 +23,16 @@ class Plan:
         Of a round.
     race : tuple of (int, int)
         Steps of EM, and how many runs go on after them.
+    perturbation_race : tuple of (int, int)
+        The same for rounds of perturbations; empty: as for starts.
     least_rounds, most_rounds : int
         Rounds after the last gain at least, and all rounds at most.
+    least_barren : int
+        Rounds after the last gain at least while no solution counts.
+    sure_rounds : int
+        Rounds after which it is enough that nearly all runs end at the best.
+    least_hits : int
+        How often the best must have been reached.
     starts_every : int
         Rounds between two that begin with new starts instead of perturbations; 0: only the first does.
     n_kept : int
@@ -39,8 +47,12 @@ class Plan:
     n_starts: int = 24
     n_perturbations: int = 24
     race: tuple[tuple[int, int], ...] = ((6, 8), (20, 4))
+    perturbation_race: tuple[tuple[int, int], ...] = ()
     least_rounds: int = 3
     most_rounds: int = 12
+    least_barren: int = 60
+    sure_rounds: int = 1
+    least_hits: int = 3
     starts_every: int = 2
     n_kept: int = 4
     n_beyond: int = 24

@@ -24,6 +24,8 @@ MET_OBJECTIVE, MET_FEATURES = 1e-3, 1e-2
 """Runs that are this near each other are on their way to the same place."""
 LEAST_STARTS = 3
 """Starts, rather than perturbations, that are followed to their end, or until they meet one that is."""
+STEADIEST = 0.95
+"""Largest rate at which gains are taken to shrink, where it is told from few steps."""
 DISTINCT_FEATURES = 0.1
 """Optima of equal objective whose features differ by more are two."""
 
@@ -74,6 +76,15 @@ class Run(Generic[Theta]):
     def rank(self) -> tuple[bool, float]:
         """Smaller is better: a regular solution before any other, then the lower objective."""
         return not self.is_regular, self.objective
+
+    @property
+    def heading(self) -> float:
+        """Where the objective is heading, if its gains go on to shrink as they do; where it is, if no path is known."""
+        if len(self.path) < 3:
+            return self.objective
+        before, last = self.path[-3] - self.path[-2], self.path[-2] - self.path[-1]
+        rate = min(last / before, STEADIEST) if last > 0 and before > 0 else 0.0
+        return self.objective - last * rate / (1 - rate)
 
 
 def _n_starts(run: Run[Any]) -> int:
@@ -223,45 +234,51 @@ class Race(Generic[Theta]):
     _bank: list[Run[Theta]] = field(default_factory=list)
     _free: list[Run[Theta]] = field(default_factory=list)
     _dropped: list[Run[Theta]] = field(default_factory=list)
+    _features: dict[int, tuple[Theta, NDArray[np.float64]]] = field(default_factory=dict)
     _n_started: int = 0
     _n_perturbed: int = 0
 
     def find(self, draws: np.random.Generator) -> Found[Theta]:
         """Race until the best regular optimum has come back often enough."""
         contest, plan = self.contest, self.contest.plan
-        best, improved = np.inf, 0
+        best, improved = (True, np.inf), 0
         for number in range(plan.most_rounds):
             rows = contest.sample(draws) if contest.is_sampled else contest.whole
-            self._keep(self._raced(rows, entrants(self._entries(rows, number, draws))))
+            self._keep(self._raced(rows, *self._entries(rows, number, draws)))
             if number == 0 and self._bank and contest.has_rule:
                 self._look_beyond_the_rule(rows, draws)
-            if self._bank and self._bank[0].objective < best - self._same(best):
-                best, improved = self._bank[0].objective, number
+            here = min(self._bank[:1] or self._degenerate, key=lambda run: run.rank).rank
+            if here < (best[0], best[1] - self._same(best[1])):
+                best, improved = here, number
             if self._is_enough(number, improved):
                 break
         end_of_starts(self.verbose)
         return self._found()
 
-    def _entries(self, rows: Any, number: int, draws: np.random.Generator) -> list[NamedStart[Theta]]:
-        """Return starts, or perturbations of the optima so far."""
+    def _entries(
+        self, rows: Any, number: int, draws: np.random.Generator
+    ) -> tuple[list[Run[Theta]], tuple[tuple[int, int], ...]]:
+        """Starts, or perturbations of the optima so far, and the heats of their race."""
         plan = self.contest.plan
         begins_anew = number == 0 or (plan.starts_every > 0 and number % plan.starts_every == 0)
-        if begins_anew or not self._bank:
+        bases = self._bank
+        if not bases and plan.starts_every == 0:  # there may be one that counts beside those that do not
+            bases = sorted(self._degenerate, key=lambda run: run.objective)[: plan.n_kept]
+        if begins_anew or not bases:
             starts = self.contest.starts(rows, number == 0, draws)
             self._n_started += len(starts)
-            return starts
-        bases = [run.theta for run in self._bank]
-        perturbed = self.contest.perturbed(rows, bases, plan.n_perturbations, draws)
+            return entrants(starts), plan.race
+        perturbed = self.contest.perturbed(rows, [run.theta for run in bases], plan.n_perturbations, draws)
         self._n_perturbed += len(perturbed)
-        return perturbed
+        return entrants(perturbed), plan.perturbation_race or plan.race
 
     def _same(self, objective: float) -> float:
         return same_optimum(objective, self.contest.constant)
 
-    def _raced(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
+    def _raced(self, rows: Any, runs: list[Run[Theta]], heats: tuple[tuple[int, int], ...]) -> list[Run[Theta]]:
         """Race by successive halving: a few steps for all, more for the best, to the end for some."""
         contest, plan = self.contest, self.contest.plan
-        for number, (n_steps, n_kept) in enumerate(plan.race):
+        for number, (n_steps, n_kept) in enumerate(heats):
             runs = contest.run(rows, runs, n_steps, ROUGH if number else FIRST)
             runs = sorted(runs if plan.tells_all else self._merged(runs), key=lambda run: run.rank)
             if plan.tells_all:
@@ -275,15 +292,15 @@ class Race(Generic[Theta]):
             self._dropped = [run for run in self._dropped if run.objective >= best]
             return ends + contest.run(contest.whole, ahead, contest.max_iter, contest.tol)
         if not contest.is_sampled:
-            return self._finished(rows, runs)
+            return self._finished(rows, self._worth_following(runs))
         runs = sorted(contest.run(rows, runs, contest.max_iter, FIRST), key=lambda run: run.rank)
         return contest.run(contest.whole, self._met(runs, 3), contest.max_iter, contest.tol)
 
     def _finished(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Finish runs, except those too far behind: a run gains less in future than in its last steps."""
         contest = self.contest
-        ends = contest.run(rows, runs, 100, contest.tol)
-        best = min((end.objective for end in ends if end.is_regular), default=np.inf)
+        ends = contest.run(rows, runs, min(100, contest.max_iter), contest.tol)
+        best = min([self._limit, *(end.objective for end in ends if end.is_regular)])
         n_done = sum(_n_starts(run) for run in (*self._finals, *(end for end in ends if end.converged)))
         unfinished = []
         for run, end in zip(runs, ends, strict=True):
@@ -294,10 +311,46 @@ class Race(Generic[Theta]):
         finished = contest.run(rows, unfinished, contest.max_iter, contest.tol)
         return [end for end in ends if end.converged] + finished
 
+    @property
+    def _limit(self) -> float:
+        """Below which runs are worth following: where but one solution is perturbed, only what betters it is."""
+        return self._bank[0].objective if self._bank and self.contest.plan.n_kept == 1 else np.inf
+
+    def _worth_following(self, runs: list[Run[Theta]]) -> list[Run[Theta]]:
+        """Runs that may still change the bank; those that came to an optimum in it have met it."""
+        out = []
+        for run in runs:
+            here = next((i for i, known in enumerate(self._finals) if self._are_near(run, known)), None)
+            if here is not None:
+                known = self._finals[here]
+                self._finals[here] = replace(known, met=(*known.met, (run.source, run.n_iter), *run.met))
+            elif np.isinf(self._limit) or (run.is_regular and run.heading < self._limit - MET_OBJECTIVE):
+                out.append(run)
+        return out
+
+    def _are_near(self, run: Run[Theta], known: Run[Theta]) -> bool:
+        if not run.is_regular or abs(run.objective - known.objective) > MET_OBJECTIVE:
+            return False
+        return bool(np.abs(self._features_of(run) - self._features_of(known)).max() <= MET_FEATURES)
+
+    def _look_at(self, runs: list[Run[Theta]]) -> None:
+        """Keep the features of runs, with their parameters so that identities last."""
+        new = [run.theta for run in runs if id(run.theta) not in self._features]
+        if new:
+            for theta, features in zip(new, self.contest.features(new), strict=True):
+                self._features[id(theta)] = (theta, features)
+
+    def _features_of(self, run: Run[Theta]) -> NDArray[np.float64]:
+        """Return the features of a run, which are asked for again and again."""
+        self._look_at([run])
+        return self._features[id(run.theta)][1]
+
     def _merged(self, runs: list[Run[Theta]]) -> list[Run[Theta]]:
         """Merge runs that have come to the same place into the best of them: its end is theirs."""
         order = sorted(range(len(runs)), key=lambda i: runs[i].objective)
-        features = self.contest.features([run.theta for run in runs])
+        ahead = np.diff([runs[i].objective for i in order]) <= MET_OBJECTIVE
+        near_another = np.append(ahead, False) | np.append(False, ahead)
+        self._look_at([runs[i] for i, is_near in zip(order, near_another, strict=True) if is_near])
         kept: list[int] = []
         met: dict[int, list[tuple[str, int]]] = {}
         for i in order:
@@ -305,7 +358,7 @@ class Race(Generic[Theta]):
                 j
                 for j in kept[-4:]
                 if runs[i].objective - runs[j].objective <= MET_OBJECTIVE
-                and np.abs(features[i] - features[j]).max() <= MET_FEATURES
+                and np.abs(self._features_of(runs[i]) - self._features_of(runs[j])).max() <= MET_FEATURES
             ]
             if near:
                 met[near[0]] += [(runs[i].source, runs[i].n_iter), *runs[i].met]
@@ -347,14 +400,15 @@ class Race(Generic[Theta]):
     def _is_enough(self, number: int, improved: int) -> bool:
         """Tell whether nearly all runs end at the best, or it came back and was not improved for long."""
         if not self._bank:
-            return False
+            return number - improved >= self.contest.plan.least_barren
         best = self._bank[0].objective
         n_finals = sum(1 + len(run.met) for run in self._finals)
         hits = sum(1 + len(run.met) for run in self._finals if run.objective <= best + self._same(best))
-        if number >= 1 and improved == 0 and hits >= 0.75 * n_finals:
+        plan = self.contest.plan
+        if number >= plan.sure_rounds and improved == 0 and hits >= 0.75 * n_finals:
             return True
-        patience = self.contest.plan.least_rounds
-        return number >= patience and hits >= 3 and number - improved >= patience
+        patience = plan.least_rounds
+        return number >= patience and hits >= plan.least_hits and number - improved >= patience
 
     def _found(self) -> Found[Theta]:
         is_regular = bool(self._bank)

@@ -11,10 +11,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 
 Array = NDArray[np.float64]
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
+LARGEST_LOG = 600.0
+"""Logarithms of variances are taken to lie within this: their exponentials are numbers."""
 
 
 class Covariance(ABC):
@@ -89,9 +90,33 @@ class Covariance(ABC):
         """Half the sum of squares of ``x @ matrix`` over all components, from second moments."""
         return 0.0
 
+    def second_traces(self, second: Array, precisions: Array) -> Array:
+        """``trace(P_k S_k)`` of each component's precision and second moments."""
+        return np.asarray(np.einsum("kd,kd->k", second, precisions))
+
+    def squared(self, factors: Array) -> Array:
+        """Precisions from their factors, one of each component."""
+        return np.asarray(factors**2)
+
+    def times(self, precisions: Array, vectors: Array) -> Array:
+        """``P_k v_k`` of each component."""
+        return np.asarray(precisions * vectors)
+
     def eigenvalues(self, covariances: Array) -> Array:
         """Variances along principal axes, one row for each component, or a single one where all share them."""
         return covariances
+
+    def lifted(self, covariances: Array, floor: float) -> Array:
+        """The covariances with no eigenvalue below a floor."""
+        return np.maximum(covariances, floor)
+
+    def vector(self, covariances: Array) -> Array:
+        """Unconstrained numbers that tell them."""
+        return np.log(covariances)
+
+    def of_vector(self, vector: Array, k: int, d: int) -> Array:
+        """The inverse of `vector`, from a flat one."""
+        return np.exp(np.clip(vector, -LARGEST_LOG, LARGEST_LOG)).reshape(self.shape(k, d))
 
     def ratios(self, covariances: Array, shares: Array) -> Array:
         """Smallest variance of each component along any direction, as a share of the pooled within-component one."""
@@ -153,8 +178,38 @@ class Matrices(Covariance):
     def second_price(self, second: Array, matrix: Array) -> float:
         return 0.5 * float(np.einsum("kab,al,bl->", triangle_to_matrix(second, len(matrix)), matrix, matrix))
 
+    def second_traces(self, second: Array, precisions: Array) -> Array:
+        return np.asarray(np.einsum("kab,kab->k", triangle_to_matrix(second, precisions.shape[-1]), precisions))
+
+    def squared(self, factors: Array) -> Array:
+        return np.asarray(np.einsum("kab,kcb->kac", factors, factors))
+
+    def times(self, precisions: Array, vectors: Array) -> Array:
+        return np.asarray(np.einsum("kab,kb->ka", precisions, vectors))
+
     def eigenvalues(self, covariances: Array) -> Array:
         return np.asarray(np.linalg.eigvalsh(covariances).reshape(-1, covariances.shape[-1]))
+
+    def lifted(self, covariances: Array, floor: float) -> Array:
+        values, vectors = np.linalg.eigh(covariances)
+        if values.min() >= floor:
+            return covariances
+        return np.asarray(np.einsum("...al,...l,...bl->...ab", vectors, np.maximum(values, floor), vectors))
+
+    def vector(self, covariances: Array) -> Array:
+        """Lower triangles of the Cholesky factors, with logarithms on the diagonal."""
+        factors = np.linalg.cholesky(covariances)
+        row, column = np.tril_indices(covariances.shape[-1])
+        out = factors[..., row, column]
+        return np.where(row == column, np.log(np.where(row == column, out, 1.0)), out)
+
+    def of_vector(self, vector: Array, k: int, d: int) -> Array:
+        row, column = np.tril_indices(d)
+        free = np.array(vector.reshape(*self.shape(k, d)[:-2], len(row)))
+        factors = np.zeros(self.shape(k, d))
+        free[..., row == column] = np.exp(np.clip(free[..., row == column], -LARGEST_LOG / 2, LARGEST_LOG / 2))
+        factors[..., row, column] = free
+        return np.asarray(np.einsum("...ab,...cb->...ac", factors, factors))
 
     @property
     def pooled_type(self) -> Covariance:
@@ -178,8 +233,9 @@ class Full(Matrices):
 
     def ratios(self, covariances: Array, shares: Array) -> Array:
         """Smallest eigenvalue of ``W^-1/2 S_k W^-1/2``, W the pooled within-component covariance."""
-        pooled = np.einsum("k,k...->...", shares, covariances)
-        return np.array([eigh(c, pooled, eigvals_only=True, check_finite=False)[0] for c in covariances])
+        root = np.linalg.cholesky(np.einsum("k,k...->...", shares, covariances))
+        half = np.linalg.solve(root, covariances)
+        return np.asarray(np.linalg.eigvalsh(np.linalg.solve(root, np.swapaxes(half, 1, 2)))[:, 0])
 
 
 class Tied(Matrices):
@@ -275,6 +331,12 @@ class Spherical(Covariance):
 
     def second_mapped(self, second: Array, matrix: Array) -> Array:
         return np.asarray(second * matrix[0, 0] ** 2)
+
+    def second_traces(self, second: Array, precisions: Array) -> Array:
+        return np.asarray(second[:, 0] * precisions)
+
+    def times(self, precisions: Array, vectors: Array) -> Array:
+        return np.asarray(precisions[:, None] * vectors)
 
     def eigenvalues(self, covariances: Array) -> Array:
         return covariances[..., None]

@@ -16,14 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant.registry import value_class
 from majorant.solvers.covariance_types import COVARIANCES, Covariance, CovarianceType
 
 Array = NDArray[np.float64]
 LOG_2PI = float(np.log(2 * np.pi))
 
 
-@value_class
 @dataclass(frozen=True)
 class Mixture:
     r"""Parameters of a Gaussian mixture, :math:`p(x) = \sum_k \pi_k N(x; \mu_k, \Sigma_k)`.
@@ -170,12 +168,17 @@ class Mixture:
 
 
 def moments(
-    x: NDArray[Any], weights: Array | None, q: NDArray[Any], means: Array, covariance_type: CovarianceType
+    x: NDArray[Any],
+    weights: Array | None,
+    q: NDArray[Any],
+    means: Array,
+    covariance_type: CovarianceType,
+    out: Array | None = None,
 ) -> Array:
     """Weighted moments about each component's mean of the rows that `q`, (n_rows, K), gives it; (K, 1 + d + second)."""
     k, d = means.shape
     kind = COVARIANCES[covariance_type]
-    out = np.empty((k, 1 + d + kind.n_second(d)))
+    out = np.empty((k, 1 + d + kind.n_second(d))) if out is None else out
     given = np.ascontiguousarray(q, dtype=np.float64)
     _kernels.gauss_moments(_rows(x), weights, np.ascontiguousarray(means), given, kind.code, out)
     return out
@@ -242,24 +245,42 @@ def m_step(
         covariances = np.array(old.covariances, order="C")
     else:
         covariances = np.array(np.broadcast_to(max(floor, 1.0) * kind.identity(d), shape), order="C")
-    weights, means, offsets = np.empty(k), np.empty((k, d)), np.empty(k)
-    factors, floored = np.empty(shape), np.empty(k, dtype=np.uint8)
+    means, floored = np.empty((k, d)), np.empty(k, dtype=np.bool_)
+    at = np.ascontiguousarray(moments), reference, kind, floor, means, covariances, floored
+    weights, value, travel = solve_in_place(*at, single=single)
+    return MStep(Mixture(weights, means, covariances, covariance_type), value, floored, travel)
+
+
+def solve_in_place(
+    moments: Array,
+    reference: Array,
+    kind: Covariance,
+    floor: float,
+    means: Array,
+    covariances: Array,
+    floored: NDArray[np.bool_],
+    *,
+    single: bool,
+) -> tuple[Array, float, float]:
+    """As `m_step`, into arrays that hold the old covariances; returns weights, value and travel."""
+    k = len(reference)
+    weights, offsets, factors = np.empty(k), np.empty(k), np.empty(covariances.size)
     value, travel, singular = _kernels.gauss_step(
-        np.ascontiguousarray(moments),
+        moments,
         np.ascontiguousarray(reference),
         kind.code,
         floor,
         single,
         weights,
         means,
-        covariances.ravel(),
-        factors.ravel(),
+        covariances.reshape(-1),
+        factors,
         offsets,
-        floored,
+        floored.view(np.uint8),
     )
     if singular >= 0:
-        raise ValueError(singular_message(covariance_type, singular))
-    return MStep(Mixture(weights, means, covariances, covariance_type), value, floored.astype(bool), travel)
+        raise ValueError(singular_message(kind.name, singular))
+    return weights, value, travel
 
 
 def log_likelihood(mixture: Mixture, x: NDArray[Any], weights: Array | None) -> tuple[float, NDArray[Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,79 +103,112 @@ def run_em(
     """
     if len(starts) == 0:
         return []
-    first = starts[0]
-    k = first.n_components if isinstance(first, Mixture) else int(first.shape[1])
-    n, d = points.shape
-    operations = n * k * (n_steps + 1) * ((d * d if COVARIANCES[covariance_type].has_matrices else 4 * d) + 30)
-    size = max(1, min(int(CALL_OPERATIONS // operations), CALL_BYTES // (8 * n * k)))
-    total = float(n) if weights is None else float(weights.sum())
-    tolerance = -np.inf if tol is None else tol * total
+    runs = []
+    for is_mixture, part in groupby(starts, lambda start: isinstance(start, Mixture)):
+        alike: list[Any] = list(part)
+        given: EmStarts | NDArray[Any]
+        if is_mixture:
+            given = EmStarts(*(np.stack([getattr(s, name) for s in alike]) for name in EmStarts._fields))
+        else:
+            given = np.stack([np.asarray(start) for start in alike])
+        how = covariance_type, floor, n_steps, tol
+        ends = run_batch(points, weights, given, *how, accelerate=accelerate, n_jobs=n_jobs)
+        runs += [
+            EmRun(
+                Mixture(ends.weights[i], ends.means[i], ends.covariances[i], covariance_type),
+                ends.history[i, : n + 1],
+                ends.floored[i],
+                bool(ends.converged[i]),
+            )
+            for i, n in enumerate(ends.n_iter)
+        ]
+    return runs
 
-    def run(group: Sequence[Any]) -> list[EmRun]:
-        return _run(points, weights, group, k, covariance_type, floor, n_steps, tolerance, accelerate)
 
-    groups = []
-    for _, part in groupby(starts, lambda start: isinstance(start, Mixture)):
-        alike = list(part)
-        groups += [alike[a : a + size] for a in range(0, len(alike), size)]
-    threads = effective_threads(n_jobs)
-    if threads == 1 or len(groups) == 1:
-        return [end for group in groups for end in run(group)]
-    with ThreadPoolExecutor(threads) as pool:
-        return [end for ends in pool.map(run, groups) for end in ends]
+class EmStarts(NamedTuple):
+    """Parameters of a batch of mixtures, leading axis the run."""
+
+    weights: Array
+    means: Array
+    covariances: Array
 
 
-def _run(
+class EmEnds(NamedTuple):
+    """Where a batch of runs ended, see `EmRun`; of `history`, the first ``n_iter + 1`` numbers of a run are known."""
+
+    weights: Array
+    means: Array
+    covariances: Array
+    history: Array
+    n_iter: NDArray[np.int64]
+    floored: NDArray[np.bool_]
+    converged: NDArray[np.bool_]
+
+
+def run_batch(
     points: NDArray[Any],
     weights: Array | None,
-    starts: Sequence[Mixture | NDArray[Any]],
-    k: int,
+    starts: EmStarts | NDArray[Any],
     covariance_type: CovarianceType,
     floor: float,
     n_steps: int,
-    tolerance: float,
-    accelerate: bool,
-) -> list[EmRun]:
-    """One call of the kernel."""
-    runs, d = len(starts), points.shape[1]
+    tol: float | None = None,
+    *,
+    accelerate: bool = False,
+    n_jobs: int | None = None,
+) -> EmEnds:
+    """Run EM from a batch of mixtures, or of responsibilities (runs, n_rows, n_components): see `run_em`."""
+    is_given = isinstance(starts, EmStarts)
+    of_runs: NDArray[Any] = starts.means if isinstance(starts, EmStarts) else starts
+    total, k = len(of_runs), of_runs.shape[1 if is_given else 2]
+    n, d = points.shape
     kind = COVARIANCES[covariance_type]
-    shape = kind.shape(k, d)
-    shares, means = np.empty((runs, k)), np.empty((runs, k, d))
-    covariances = np.empty((runs, *shape))
-    given = None
-    if isinstance(starts[0], Mixture):
-        for i, start in enumerate(starts):
-            assert isinstance(start, Mixture)
-            shares[i], means[i], covariances[i] = start.weights, start.means, start.covariances
-    else:
-        given = np.ascontiguousarray(np.stack([np.asarray(start) for start in starts]), dtype=np.float64)
-    history, passes = np.full((runs, n_steps + 1), np.nan), np.empty(runs, dtype=np.int64)
-    floored, status = np.empty((runs, k), dtype=np.uint8), np.empty(runs, dtype=np.uint8)
-    _kernels.gauss_em(
-        points,
-        weights,
-        kind.code,
-        floor,
-        n_steps,
-        tolerance,
-        accelerate,
-        shares,
-        means,
-        covariances.reshape(runs, -1),
-        given,
-        history,
-        passes,
-        floored,
-        status,
+    operations = n * k * (n_steps + 1) * ((d * d if kind.has_matrices else 4 * d) + 30)
+    size = max(1, min(int(CALL_OPERATIONS // operations), CALL_BYTES // (8 * n * k)))
+    weight = float(n) if weights is None else float(weights.sum())
+    ends = EmEnds(
+        np.empty((total, k)),
+        np.empty((total, k, d)),
+        np.empty((total, *kind.shape(k, d))),
+        np.full((total, n_steps + 1), np.nan),
+        np.empty(total, dtype=np.int64),
+        np.empty((total, k), dtype=np.bool_),
+        np.empty(total, dtype=np.bool_),
     )
+    if isinstance(starts, EmStarts):
+        for there, own in zip(ends, starts, strict=False):
+            there[:] = own
+    status = np.empty(total, dtype=np.uint8)
+
+    def run(first: int) -> None:
+        at = slice(first, first + size)
+        q = None if isinstance(starts, EmStarts) else np.ascontiguousarray(starts[at], dtype=np.float64)
+        _kernels.gauss_em(
+            points,
+            weights,
+            kind.code,
+            floor,
+            n_steps,
+            -np.inf if tol is None else tol * weight,
+            accelerate,
+            ends.weights[at],
+            ends.means[at],
+            ends.covariances[at].reshape(len(ends.means[at]), -1),
+            q,
+            ends.history[at],
+            ends.n_iter[at],
+            ends.floored[at].view(np.uint8),
+            status[at],
+        )
+
+    firsts, threads = range(0, total, size), effective_threads(n_jobs)
+    if threads == 1 or total <= size:
+        for first in firsts:
+            run(first)
+    else:
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(run, firsts))
     if (status == 2).any():
         raise ValueError(singular_message(covariance_type))
-    return [
-        EmRun(
-            Mixture(shares[i], means[i], covariances[i], covariance_type),
-            history[i, : passes[i] + 1],
-            floored[i].astype(bool),
-            bool(status[i] == 1),
-        )
-        for i in range(runs)
-    ]
+    ends.converged[:] = status == 1
+    return ends

@@ -92,6 +92,11 @@ class ClusteringCost:
         log_p = self.predicted(theta.theta[0])
         return Clusterings(theta.theta, self._swept(log_p, log_p, FIRST_SWEEPS)[1][None])
 
+    @property
+    def is_guarded(self) -> bool:
+        """The M-step is a step of an iteration."""
+        return True
+
     def seen(self, theta: Clusterings) -> Seen:
         """The cost and the assignments after some sweeps."""
         passed = [self._swept(self.predicted(t), log_xi) for t, log_xi in zip(theta.theta, theta.log_xi, strict=True)]

@@ -97,9 +97,9 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
     reg_covar : float, default=0.0
         Added to the diagonal of every covariance in the last climb, as scikit-learn does, in squared units of X. Not
         needed, and it makes the answer depend on the units.
-    max_iter : int, default=100
-        Largest number of iterations of the last climb, or of each from a start that was chosen; an iteration is two
-        steps of EM and an extrapolation of them. 0 leaves the start as it is.
+    max_iter : int, default=200
+        Largest number of steps of EM of the last climb, or of each from a start that was chosen. 0 leaves the start as
+        it is.
     n_init : "auto" or int, default="auto"
         Number of searches, one by default. Where starts are not left to the search, the number of these: one by
         default, six where `bounds` or `beta` are set.
@@ -140,11 +140,11 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
     converged_ : bool
         Whether the last climb ended at its maximum, within `tol`.
     n_iter_ : int
-        Iterations of the last climb.
+        Steps of EM of the last climb.
     lower_bound_ : float
         Log-likelihood per row of the fit.
     lower_bounds_ : list of float
-        The same after every iteration of the last climb.
+        The same after every step of the last climb.
     regular_ : bool
         Whether the solution is regular. If none was found, a ConvergenceWarning says why, and ``aic``, ``bic`` and
         ``icl`` are infinite where the floor set the likelihood: no criterion may choose such a fit.
@@ -198,7 +198,7 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
         tol: float = 1e-3,
         covariance_floor: str | float = "auto",
         reg_covar: float = 0.0,
-        max_iter: int = 100,
+        max_iter: int = 200,
         n_init: str | int = "auto",
         init_params: str = "auto",
         weights_init: ArrayLike | None = None,

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._progress import end_of_starts
-from majorant.data.chunks import Block, Chunks
+from majorant.data.chunks import Chunks
 from majorant.data.measure import Measure
 from majorant.data.patterns import patterns
 from majorant.data.rows import Rows
 from majorant.data.scratch import cached_as
 from majorant.data.storage import mapped
+from majorant.densities.coordinates import Coordinates, Frames, frames
+from majorant.densities.gaussian import Gaussian
+from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine.checkpoint import entered
+from majorant.engine.descent import descend
 from majorant.engine.draws import thinned
-from majorant.engine.loop import minimize
+from majorant.engine.loop import Solution, minimize
+from majorant.engine.mixture import Mixture as Model
+from majorant.engine.mixture import OnData, SingleRun
 from majorant.engine.policies import BoundPolicy
-from majorant.engine.problem import Sweep
 from majorant.engine.trace import Trace
-from majorant.models.gaussian_mixture.coordinates import Coordinates, Frames, frames
-from majorant.models.gaussian_mixture.descent import Climb, Step, climb
-from majorant.models.gaussian_mixture.family import GaussianFamily
+from majorant.models.gaussian_mixture.contest import LEAST_FLOOR, GaussianContest, Theta, contest_of, search
 from majorant.models.gaussian_mixture.given import chosen_starts
-from majorant.models.gaussian_mixture.missing import TOTAL_FLOOR, MissingFamily, total_gaussian
-from majorant.models.gaussian_mixture.problem import LEAST_FLOOR, Candidate, Ledger, Problem, history
+from majorant.models.gaussian_mixture.missing import TOTAL_FLOOR, total_gaussian
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
-from majorant.models.gaussian_mixture.search import Search, one_hot
-from majorant.models.gaussian_mixture.starts import KINDS, partitions
+from majorant.models.gaussian_mixture.starts import KINDS
+from majorant.search.race import Found, NamedStart, Run, entrants
 from majorant.search.record import StartRecord
-from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
+from majorant.solvers.covariance_types import COVARIANCES, Covariance, CovarianceType
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.gaussian_missing import impute
 
-LONG_CLIMB = 1000
-"""Iterations of a climb of the search; `max_iter` is about the last one."""
+LONG_RUN = 2000
+"""Steps of a run of the search; `max_iter` is about the last one."""
 
 MOST_POINTS = 10_000
 """The search goes over so many distinct rows at most; of more it takes a sample."""
@@ -141,7 +142,7 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
     Fit
     """
     draws = np.random.default_rng(int(random.randint(2**31)))
-    measure = _searched(rows, draws)
+    measure, kind = _searched(rows, draws), COVARIANCES[settings.covariance_type]
     weights = measure.weights / float(np.sort(measure.weights)[measure.n_points // 2])
     unit = rows.data.total_weight / float(weights.sum())
     is_whole = measure is rows.measure and not rows.is_stream
@@ -149,91 +150,141 @@ def fit_mixture(rows: Rows, settings: Settings, precision: float, random: np.ran
     if rows.n_missing:
         normal = total_gaussian(rows)
         total = (normal.means[0], normal.covariances[0])
-        if len(patterns(measure.points)) <= MOST_PATTERNS:
-            observed = Chunks(measure.points, weights=weights, n_jobs=rows.data.n_jobs)
+        observed = measure.points if len(patterns(measure.points)) <= MOST_PATTERNS else None
         measure = replace(measure, points=impute(normal, measure.points))
         precision = max(precision, STILL_PRECISION)
     x = measure.points.astype(np.float64, copy=False)
-    problem = Problem(
+    views = frames(x, weights, precision, total)
+    if views.of_type(kind.name).rank == 0:
+        return _one_point(rows, settings.n_components, kind, views)
+    contest = contest_of(
         x,
         weights,
-        frames(x, weights, precision, total),
-        settings.n_components,
-        settings.covariance_type,
-        settings.covariance_floor,
-        precision**2 + 1e-26,
-        settings.tol,
-        max(settings.max_iter, LONG_CLIMB) if settings.is_automatic else settings.max_iter,
-        observed,
+        views,
+        kind,
+        n_components=settings.n_components,
+        beta=settings.beta,
+        covariance_floor=settings.covariance_floor,
+        noise=precision**2 + 1e-26,
+        tol=settings.tol,
+        max_iter=max(settings.max_iter, LONG_RUN) if settings.is_automatic else settings.max_iter,
+        observed=observed,
+        n_jobs=rows.data.n_jobs,
     )
-    if problem.own.rank == 0:
-        return _one_point(rows, problem)
-    offset = float(np.log(measure.scale)) * rows.entry_weight
-    ledger = Ledger(unit, offset, settings.verbose)
     on_filled = rows.n_missing > 0 and observed is None
-    policy = settings.bounds
-    if policy is not None:  # it may speak of rows that are not in a sample
-        policy = policy.renumbered(rows.measure.positions) if is_whole else None
-    note = ""
+    trace: Trace | None = None
     if settings.is_automatic and not settings.by_engine and settings.max_iter > 0:
-        is_easy = problem.n_components == 1 or problem.is_hopeless  # another search would end at the same
-        for _ in range(1 if is_easy else settings.n_init or 1):
-            Search(problem, ledger).find(draws)
-        best = ledger.winner
-        if ledger.n_raced > len(ledger.records):
-            perturbations = f" and {ledger.n_perturbed} perturbations" if ledger.n_perturbed else ""
-            note = f"{ledger.n_raced} starts{perturbations} were raced; only those that led were followed to their end."
+        raced = _searches(contest, settings, draws)
     else:
-        best = _from_chosen_starts(problem, ledger, measure, settings, policy, draws)
-    if ledger.regular and ledger.degenerate:
-        n, of = len(ledger.degenerate), len(ledger.degenerate) + len(ledger.regular)
-        note = f"{note} {n} of {of} runs ended at degenerate solutions, which are no answers: left out here.".strip()
-    last = best
+        policy = settings.bounds
+        if policy is not None:  # it may speak of rows that are not in a sample
+            policy = policy.renumbered(rows.measure.positions) if is_whole else None
+        found, trace = _from_chosen_starts(contest, measure, settings, policy, draws)
+        raced = [(contest, found)]
+    where, found = min(
+        raced, key=lambda one: (not one[1].best.is_regular, -one[0].log_likelihood(one[1].best.objective))
+    )
+    best = found.best
+    offset = float(np.log(measure.scale)) * rows.entry_weight
+    shift = where.coordinates.log_volume * rows.data.total_weight + offset
+    theta, objectives, converged = best.theta, [best.objective * unit], best.converged
+    trace = (trace or _of_objectives(best.path)).scaled(unit)
     ended = settings.by_engine and is_whole and not settings.reg_covar and not on_filled
     if settings.max_iter > 0 and not ended:
-        last = _on_all_rows(rows, problem, settings, best, unit)
-        if ledger.best is None:
-            ledger.offer(last, best.source)
-    end_of_starts(settings.verbose)
+        theta, last, converged = _on_all_rows(rows, where, settings, best.theta)
+        objectives = last["objective"].tolist()
+        # The search's log-likelihoods are of all rows, or of another sample.
+        trace = Trace([*trace, *last]) if is_whole else last
+    elif len(trace):
+        objectives = trace["objective"].tolist()
+    regularity = where.judged(theta)
+    if not found.records:
+        end = replace(best, theta=theta, objective=objectives[-1] / unit, n_iter=len(objectives), converged=converged)
+        raced = [(where, replace(found, records=(StartRecord(end.source, end.objective, end.n_iter, end.converged),)))]
+    records, note = _told(raced, best.is_regular, unit, offset)
     if not is_whole and len(x) < rows.data.n_units:
-        searched = f"The search went over {len(x)} of {rows.data.n_units} rows, the last climb over all."
-        note = f"{note} {searched}".strip()
+        note += f" The search went over {len(x)} of {rows.data.n_units} rows, the last climb over all."
     if rows.n_missing:
-        note = f"{note} {_missing_sentence(rows, on_filled)}".strip()
-    # The search's log-likelihoods are of all rows, or of another sample.
-    trace = last.trace if last is best or not is_whole else Trace([*best.trace, *last.trace])
-    coordinates = last.coordinates.in_units(measure.scale, measure.origin)
-    degenerate = ledger.best_degenerate
-    shift = last.coordinates.log_volume * rows.data.total_weight + offset
+        note += f" {_missing_sentence(rows, on_filled)}"
+    seen = [one.log_likelihood(one.best_degenerate.objective) for one, _ in raced if one.best_degenerate is not None]
     return Fit(
-        last.end.mixture,
-        coordinates,
-        last.log_likelihood * unit + offset,
+        where.mixture_of(theta),
+        where.coordinates.in_units(measure.scale, measure.origin),
+        shift - objectives[-1],
         rows.data.total_weight,
-        last.end.converged,
-        tuple(v * unit + shift for v in last.end.log_likelihoods),
-        last.regularity,
-        None if degenerate is None else degenerate.log_likelihood * unit + offset,
-        ledger.records,
-        _moved(trace.scaled(unit), shift),
-        note,
-        problem.frames,
+        converged,
+        tuple(shift - value for value in objectives),
+        regularity,
+        max(seen) * unit + offset if seen else None,
+        records,
+        _moved(trace, shift),
+        note.strip(),
+        views,
     )
 
 
-def _one_point(rows: Rows, problem: Problem) -> Fit:
+def _searches(
+    contest: GaussianContest, settings: Settings, draws: np.random.Generator
+) -> list[tuple[GaussianContest, Found[Theta]]]:
+    """So many searches; one where another would end at the same."""
+    if contest.mixture.n_components == 1:
+        start = contest.mixture.started(np.ones((1, 1, len(contest.weights))), contest.on(contest.whole).data)
+        return [
+            (
+                contest,
+                _found(contest.run(contest.whole, entrants([("all rows", start)]), contest.max_iter, contest.tol)),
+            )
+        ]
+    n = 1 if contest.is_hopeless else settings.n_init or 1
+    return [one for _ in range(n) for one in search(contest, draws, settings.verbose)]
+
+
+def _found(runs: list[Run[Theta]]) -> Found[Theta]:
+    """What runs that did not race lead to."""
+    best = min(runs, key=lambda run: run.rank)
+    kept = [run for run in runs if run.is_regular == best.is_regular]
+    records = tuple(StartRecord(run.source, run.objective, run.n_iter, run.converged) for run in kept)
+    return Found(best, records, (best,), n_degenerate=len(runs) - len(kept))
+
+
+def _told(
+    raced: list[tuple[GaussianContest, Found[Theta]]], is_regular: bool, unit: float, offset: float
+) -> tuple[tuple[StartRecord, ...], str]:
+    """The runs of all searches in the units of X, and in words what else there was."""
+    records, n_degenerate = [], 0
+    for contest, found in raced:
+        n_degenerate += found.n_degenerate
+        if found.best.is_regular != is_regular:
+            n_degenerate += len(found.records)
+            continue
+        for record in found.records:
+            value = contest.log_likelihood(record.objective) * unit + offset
+            records.append(replace(record, objective=value, n_iter=max(record.n_iter, 1)))
+    n_starts, n_perturbed = (sum(n) for n in zip(*(f.raced for _, f in raced), strict=True))
+    note = ""
+    if n_starts:
+        perturbations = f" and {n_perturbed} perturbations" if n_perturbed else ""
+        note = f"{n_starts} starts{perturbations} were raced; only those that led were followed to their end."
+    if n_degenerate and is_regular:
+        of = n_degenerate + len(records)
+        note += f" {n_degenerate} of {of} runs ended at degenerate solutions, which are no answers: left out here."
+    return tuple(records), note
+
+
+def _one_point(rows: Rows, k: int, kind: Covariance, views: Frames) -> Fit:
     """Rows that are all equal: components that cannot be told apart, of a width that is made up."""
-    k, measure, kind = problem.n_components, rows.measure, COVARIANCES[problem.covariance_type]
     mixture = Mixture(np.full(k, 1.0 / k), np.zeros((k, 0)), np.zeros(kind.shape(k, 0)), kind.name)
-    coordinates = problem.own.in_units(measure.scale, measure.origin)
+    coordinates = views.of_type(kind.name).in_units(rows.measure.scale, rows.measure.origin)
     total = rows.data.total_weight
     value = coordinates.log_volume * total
     regularity = Regularity(Fault.FLOORED, np.zeros(k), np.full(k, 1.0 / k), 0)
-    record = StartRecord("all rows", value, 1, True)
-    trace = Trace([{"objective": -value, "bound": -value, "gap": 0.0, "exploring": 0.0}])
-    return Fit(
-        mixture, coordinates, value, total, True, (value,), regularity, value, (record,), trace, "", problem.frames
-    )
+    record, trace = StartRecord("all rows", value, 1, True), _of_objectives([-value])
+    return Fit(mixture, coordinates, value, total, True, (value,), regularity, value, (record,), trace, "", views)
+
+
+def _of_objectives(values: Any) -> Trace:
+    """Minus the log-likelihoods of EM: its bounds touch."""
+    return Trace([{"objective": v, "bound": v, "gap": 0.0, "exploring": 0.0} for v in values])
 
 
 def _missing_sentence(rows: Rows, on_filled: bool) -> str:
@@ -263,89 +314,78 @@ def _moved(trace: Trace, shift: float) -> Trace:
 
 
 def _from_chosen_starts(
-    problem: Problem,
-    ledger: Ledger,
+    contest: GaussianContest,
     measure: Measure,
     settings: Settings,
     policy: BoundPolicy | None,
     draws: np.random.Generator,
-) -> Candidate:
-    """The best of the starts that the user chose; a single one is left to the last climb, and not offered yet."""
-    u = problem.own.of(problem.points)
-    starts = list(_starts(problem, u, measure, settings, draws))
-    if len(starts) == 1 and not settings.by_engine:
-        source, start = starts[0]
-        run = problem.run_em(u, problem.own, [start], 0)[0]
-        end = Climb(start, run.log_likelihood, np.zeros(start.n_components, dtype=bool), False, ())
-        candidate = replace(problem.candidate(problem.own, end, Trace()), source=source)
-        if settings.max_iter == 0:
-            ledger.offer(candidate, source)
-        return candidate
-    for source, start in starts:
-        ledger.n_raced += 1
-        if settings.by_engine:
-            seed = int(draws.integers(2**31))
-            candidate = _by_engine(problem, u, settings, policy, start, seed)
-        else:
-            candidate = problem.climbed(u, problem.own, start)
-        ledger.offer(candidate, source)
-    return ledger.winner
+) -> tuple[Found[Theta], Trace | None]:
+    """The best of the starts that the user chose; a single one is left to the last climb, with no record yet."""
+    starts = _starts(contest, measure, settings, draws)
+    if settings.by_engine:
+        solutions = [_by_engine(contest, settings, policy, theta, int(draws.integers(2**31))) for _, theta in starts]
+        runs = [
+            Run(
+                source,
+                theta,
+                solution.theta,
+                solution.objective,
+                solution.n_iter,
+                solution.converged,
+                Fault(contest.judged(solution.theta).fault).word,
+            )
+            for (source, theta), solution in zip(starts, solutions, strict=True)
+        ]
+        found = _found(runs)
+        chosen = next(i for i, run in enumerate(runs) if run is found.best)
+        return found, solutions[chosen].trace
+    is_single = len(starts) == 1
+    max_iter = 0 if is_single else contest.max_iter
+    found = _found(contest.run(contest.whole, entrants(starts), max_iter, contest.tol))
+    return (replace(found, records=()) if is_single else found), None
 
 
 def _starts(
-    problem: Problem, u: Array, measure: Measure, settings: Settings, draws: np.random.Generator
-) -> Iterator[tuple[str, Mixture]]:
+    contest: GaussianContest, measure: Measure, settings: Settings, draws: np.random.Generator
+) -> list[NamedStart[Theta]]:
     n_init = (settings.n_init or 1) if settings.max_iter > 0 else 1
     if settings.is_automatic and settings.max_iter > 0:
-        for source, labels in partitions(problem.views(u), problem.n_components, settings.n_init or len(KINDS), draws):
-            q = one_hot(labels, problem.n_components)
-            run = problem.run_em(u, problem.own, [q], 0)[0]
-            yield source, run.mixture
-        return
-    given_means = None if settings.means is None else (settings.means - measure.origin) * measure.scale
-    given_covariances = None if settings.covariances is None else settings.covariances * measure.scale**2
-    yield from chosen_starts(
-        problem,
-        u,
-        measure,
-        settings.init_params,
-        (settings.weights, given_means, given_covariances),
-        draws.integers(2**31, size=n_init).tolist(),
-    )
+        plan = replace(contest.plan, n_starts=settings.n_init or len(KINDS))
+        every = replace(contest, plan=plan, kinds=KINDS)
+        return every.starts(every.whole, True, draws)
+    means = None if settings.means is None else (settings.means - measure.origin) * measure.scale
+    covariances = None if settings.covariances is None else settings.covariances * measure.scale**2
+    given = settings.weights, means, covariances
+    seeds = draws.integers(2**31, size=n_init).tolist()
+    return list(chosen_starts(contest, measure, settings.init_params, given, seeds))
 
 
 def _by_engine(
-    problem: Problem, u: Array, settings: Settings, policy: BoundPolicy | None, start: Mixture, seed: int
-) -> Candidate:
+    contest: GaussianContest, settings: Settings, policy: BoundPolicy | None, start: Theta, seed: int
+) -> Solution[Theta]:
     """A start followed by the engine's loop."""
-    model = GaussianFamily(problem.n_components, u.shape[1], problem.covariance_type, problem.floor, settings.beta)
-    data = Chunks(u, weights=problem.weights)
-    family: GaussianFamily | MissingFamily = model
-    if problem.observed is not None:
-        family, data = MissingFamily(model, problem.own), problem.observed
-    solution = minimize(
-        family,
+    data = Chunks(*contest.columns, weights=contest.weights)
+    tol = max(settings.tol, 1e-15)
+    return minimize(
+        SingleRun(contest.mixture),
         data,
         deepcopy(policy),
         theta=start,
-        tol=max(settings.tol, 1e-15),
+        tol=tol,
         max_iter=settings.max_iter,
         seed=seed,
     )
-    values = tuple(float(-v) for v in solution.trace["objective"])
-    theta = solution.theta
-    end = Climb(theta, -solution.objective, np.asarray(family.floored(theta)), solution.converged, values)
-    return problem.candidate(problem.own, end, solution.trace)
 
 
 # All rows
 
 
-def _on_all_rows(rows: Rows, problem: Problem, settings: Settings, best: Candidate, unit: float) -> Candidate:
-    """The solution of the search, climbed from on all rows; with `reg_covar` by scikit-learn's M-step."""
-    coordinates, start = best.coordinates, best.end.mixture
-    dtype = rows.dtype
-    data: Chunks
+def _on_all_rows(rows: Rows, contest: GaussianContest, settings: Settings, start: Theta) -> tuple[Theta, Trace, bool]:
+    """The solution of the search, gone on from on all rows; with `reg_covar` by scikit-learn's M-step.
+
+    Returns parameters, a trace of objectives in the coordinates, and whether it converged.
+    """
+    coordinates, kind, dtype = contest.coordinates, contest.kind, rows.dtype
 
     def to_u(x: NDArray[np.floating]) -> NDArray[np.floating]:
         return np.ascontiguousarray(coordinates.of(x), dtype=dtype)
@@ -355,63 +395,26 @@ def _on_all_rows(rows: Rows, problem: Problem, settings: Settings, best: Candida
     elif rows.is_stream:
         data = Chunks(cached_as(rows.data.source, mapped(rows.data.source, to_u)), n_jobs=rows.data.n_jobs)
     else:
-        measure = rows.measure
-        data = Chunks(to_u(measure.points), weights=measure.weights, n_jobs=rows.data.n_jobs)
-    reg_covar = settings.reg_covar and settings.reg_covar * rows.measure.scale * rows.measure.scale
-    added = _added(coordinates, reg_covar, problem.covariance_type)
-    floor = problem.floor
-    if settings.reg_covar > 0 and settings.covariance_floor is None:  # what is added is a floor of its own
-        has_matrices = start.covariance.has_matrices and start.n_features > 1
-        floor = LEAST_FLOOR if has_matrices else 1e-30
-    model = GaussianFamily(problem.n_components, start.n_features, problem.covariance_type, floor, settings.beta)
-    family = MissingFamily(model, coordinates) if rows.n_missing else model
-    if settings.by_engine and not settings.reg_covar:
+        data = Chunks(to_u(rows.measure.points), weights=rows.measure.weights, n_jobs=rows.data.n_jobs)
+    floor, added = contest.model.floor, None
+    if settings.reg_covar > 0:
+        added = _added(coordinates, settings.reg_covar * rows.measure.scale**2, kind)
+        if settings.covariance_floor is None:  # what is added is a floor of its own
+            floor = LEAST_FLOOR if kind.has_matrices and contest.model.d > 1 else 1e-30
+    model = Gaussian(kind, contest.model.d, floor, single=dtype == np.float32, added=added)
+    density = GaussianGaps(model, coordinates) if rows.n_missing else model
+    mixture: Model = replace(contest.mixture, density=density)
+    if settings.by_engine and added is None:
         policy = deepcopy(settings.bounds) if rows.is_stream else None
-        solution = minimize(family, data, policy, theta=start, tol=max(settings.tol, 1e-15), max_iter=settings.max_iter)
-        values = tuple(float(-v) for v in solution.trace["objective"])
-        floored = np.asarray(family.floored(solution.theta))
-        end = Climb(solution.theta, -solution.objective, floored, solution.converged, values).scaled(1 / unit)
-        return problem.candidate(coordinates, end, solution.trace.scaled(1 / unit))
-    end = climb(
-        _steps_over(data, family, added),
-        start,
-        floor=floor,
-        tol=settings.tol * data.total_weight,
-        max_iter=settings.max_iter,
-        accelerate=added is None,
-        entry=entered(loop="climb", start=start, rows=data.n_units, tol=settings.tol, max_iter=settings.max_iter),
-    ).scaled(1 / unit)
-    return problem.candidate(coordinates, end, history(end))
+        tol = max(settings.tol, 1e-15)
+        solution = minimize(SingleRun(mixture), data, policy, theta=start, tol=tol, max_iter=settings.max_iter)
+        return solution.theta, solution.trace, solution.converged
+    tol, max_iter = settings.tol, settings.max_iter
+    entry = entered(loop="descent", start=start, rows=data.n_units, tol=tol, max_iter=max_iter)
+    ends = descend(OnData(mixture, data), start, tol=tol, max_iter=max_iter, accelerate=added is None, entry=entry)
+    return ends.theta, _of_objectives(ends.paths[0]), bool(ends.converged[0])
 
 
-def _added(coordinates: Coordinates, reg_covar: float, covariance_type: CovarianceType) -> Array | None:
+def _added(coordinates: Coordinates, reg_covar: float, kind: Covariance) -> Array:
     """`reg_covar` times the identity, in other coordinates."""
-    if not reg_covar:
-        return None
-    kind = COVARIANCES[covariance_type]
     return kind.mapped(reg_covar * kind.identity(len(coordinates.forward)), coordinates.forward)
-
-
-def _steps_over(data: Chunks, family: GaussianFamily | MissingFamily, added: Array | None) -> Callable[[Mixture], Step]:
-    """Steps of EM over chunks; a covariance that is made of little but what was `added` counts as floored."""
-
-    def visit(mixture: Mixture, block: Block) -> Sweep:
-        free, bound = family.tight_pass(mixture, block)
-        return Sweep(free, bound, bound)
-
-    def step(mixture: Mixture) -> Step:
-        seen = data.map_sum(lambda block: visit(mixture, block))
-        new, _ = family.solve(seen.tight.statistics, mixture, data)
-        floored = np.asarray(family.floored(new))
-        if added is not None:
-            new = replace(new, covariances=new.covariances + added)
-            floored = floored | _mostly(new, added)
-        return Step(-seen.free, new, floored)
-
-    return step
-
-
-def _mostly(mixture: Mixture, added: Array) -> NDArray[np.bool_]:
-    """Components that along some direction have no more variance of their own than was added."""
-    least = mixture.covariance.eigenvalues(mixture.covariances - 2 * added).min(axis=1)
-    return np.broadcast_to(least <= 0, (mixture.n_components,))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from majorant.data.measure import Measure
-from majorant.models.gaussian_mixture.problem import Problem
+from majorant.models.gaussian_mixture.contest import GaussianContest, Theta
 from majorant.models.gaussian_mixture.starts import squared_distances
 from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
 from majorant.solvers.gaussian import Array, Mixture
@@ -80,20 +80,17 @@ def checked_covariances(value: Any, covariance_type: CovarianceType, k: int, d: 
 
 
 def chosen_starts(
-    problem: Problem,
-    u: Array,
+    contest: GaussianContest,
     measure: Measure,
     init_params: str,
     given: tuple[Array | None, Array | None, Array | None],
     seeds: Sequence[int],
-) -> Iterator[tuple[str, Mixture]]:
-    """What each start is, and the mixture where it begins, in the problem's own coordinates.
+) -> Iterator[tuple[str, Theta]]:
+    """What each start is, and where it begins.
 
     Parameters
     ----------
-    problem : Problem
-    u : ndarray of shape (n_points, rank)
-        The points in these coordinates.
+    contest : GaussianContest
     measure : Measure
     init_params : str
     given : tuple
@@ -101,28 +98,23 @@ def chosen_starts(
     seeds : sequence of int
         One a start.
     """
-    own, k = problem.own, problem.n_components
-    given_weights, given_means, given_covariances = given
+    own, k = contest.coordinates, contest.mixture.n_components
+    weights, means, covariances = given
     source = SOURCES[init_params] if all(part is None for part in given) else "given"
     for seed in seeds:
-        if given_means is None:
-            q = _responsibilities(measure, problem.weights, k, init_params, np.random.default_rng(seed))
+        if means is None:
+            q = _responsibilities(measure, contest.weights, k, init_params, np.random.default_rng(seed))
         else:
-            q = _nearest(u, own.of(given_means), k)
-        begun = problem.run_em(u, own, [q], 0)[0].mixture
+            q = _nearest(contest.points, own.of(means), k)
+        begun = contest.mixture_of(contest.mixture.started(q.T[None], contest.on(contest.whole).data))
         shares = begun.weights if (begun.weights > 0).all() else np.full(k, 1.0 / k)
-        covariances = begun.covariances
-        if given_covariances is not None:
-            covariances = COVARIANCES[problem.covariance_type].mapped(given_covariances, own.forward)
-        yield (
-            source,
-            Mixture(
-                shares if given_weights is None else given_weights,
-                begun.means if given_means is None else own.of(given_means),
-                covariances,
-                problem.covariance_type,
-            ),
+        start = Mixture(
+            shares if weights is None else weights,
+            begun.means if means is None else own.of(means),
+            begun.covariances if covariances is None else contest.kind.mapped(covariances, own.forward),
+            contest.kind.name,
         )
+        yield source, contest.theta_of(start)
 
 
 def _responsibilities(

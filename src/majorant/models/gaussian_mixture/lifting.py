@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.patterns import patterns
-from majorant.models.gaussian_mixture.coordinates import Coordinates, upper_factor
+from majorant.densities.coordinates import Coordinates, upper_factor
 from majorant.solvers.covariance_types import COVARIANCES, Covariance
 from majorant.solvers.gaussian import LOG_2PI, Array, Mixture
 from majorant.solvers.gaussian_missing import marginal

@@ -27,6 +27,11 @@ class Fault(IntEnum):
     FLOORED = 2
     """A covariance is, or would be without the floor, nearly singular."""
 
+    @property
+    def word(self) -> str:
+        """Empty where nothing is wrong."""
+        return ("", "too few rows", "on the floor")[self]
+
 
 @dataclass(frozen=True)
 class Regularity:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from majorant.models.gaussian_mixture.coordinates import Frames
+from majorant.densities.coordinates import Frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.solvers.covariance_types import COVARIANCES
 from majorant.solvers.gaussian import Mixture

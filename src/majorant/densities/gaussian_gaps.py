@@ -1,0 +1,244 @@
+r"""Normal distributions of rows with missing entries: the density of what is observed.
+
+The latent values of a row are its component and its missing entries, (z, x_m); entries are taken to be missing at
+random. For any densities :math:`q(z)` and :math:`p_z(x_m)`, up to weights and temperature,
+
+.. math::
+   -\log p(x_o) \le \sum_z q(z) \Big[ E_{p_z} E(z, x_o, x_m) - h(p_z) \Big] - H(q),
+
+where E is the energy of whole rows and h differential entropy. With :math:`p_z = p(x_m \mid x_o, z)` at the current
+parameters the bracket is the energy of the observed entries there, so the bound touches; and it is linear in moments of
+whole rows that are expected at these parameters. That is what statistics need them for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Block
+from majorant.data.patterns import Pattern, patterns
+from majorant.densities.coordinates import Coordinates
+from majorant.densities.gaussian import Gaussian, Normals
+from majorant.engine.mixture import Array, Table
+from majorant.solvers.covariance_types import FULL
+from majorant.solvers.gaussian import Mixture, moments
+from majorant.solvers.gaussian_missing import Completion
+
+
+class GaussianGaps:
+    """Normal distributions of the observed entries of rows (NaN: missing).
+
+    Without any missing entry it is `model`, to the last bit. Runs go in step, so that a pattern of observed columns
+    costs a factorisation of each of their components in a block.
+
+    Parameters
+    ----------
+    model : Gaussian
+        Of whole rows, in `coordinates`; its M-step is the one used.
+    coordinates : Coordinates, optional
+        Those in which `model` lives and parameters are; by default those of the rows. The rows themselves cannot be
+        brought there, as columns mix. Each log density has their ``log_volume`` taken off: those of complete rows are
+        in units of the coordinates then, as those of `model` are.
+    """
+
+    n_columns = 1
+    exact = True
+
+    def __init__(self, model: Gaussian, coordinates: Coordinates | None = None) -> None:
+        self.model, self.coordinates = model, coordinates
+        self.kind = model.kind
+        self.d = model.d if coordinates is None else len(coordinates.centre)
+        self.volume = 0.0 if coordinates is None else coordinates.log_volume
+
+    @property
+    def width(self) -> int:
+        """Moments of whole rows in their own units, and minus the entropies of what is missing."""
+        return 2 + self.d + self.kind.n_second(self.d)
+
+    def in_rows(self, theta: Normals | None, run: int, k: int) -> Mixture:
+        """One run in the units of the rows, by default the standard normal of the coordinates; weights are one."""
+        if theta is None:
+            d = self.model.d
+            covariances = np.array(np.broadcast_to(self.kind.identity(d), self.kind.shape(k, d)))
+            mixture = Mixture(np.ones(k), np.zeros((k, d)), covariances, self.kind.name)
+        else:
+            mixture = self.model.mixture(theta, run)
+        return mixture if self.coordinates is None else mixture_in_rows(mixture, self.coordinates)
+
+    # Passes
+
+    def log_density(self, theta: Normals, rows: Block) -> Table:
+        """Log density of the observed entries, zero (less the volume) for a row without any."""
+        runs, k = theta.means.shape[:2]
+        out = np.zeros((len(rows), runs * k))
+        for group, part, own in self._parts(theta, (runs, k), rows):
+            if group.observed.any():
+                out[group.rows] = part.marginal.log_densities(own)
+        return np.ascontiguousarray(out.T).reshape(runs, k, -1) - self.volume
+
+    def statistics(self, theta: Normals | None, rows: Block, q: Table) -> Array:
+        """Moments of whole rows expected at `theta`; for a start, at the standard normal of the coordinates."""
+        runs, k = q.shape[:2]
+        total, flat = np.zeros((runs * k, self.width)), q.reshape(runs * k, -1)
+        for group, part, own in self._parts(theta, (runs, k), rows):
+            total += whole_moments(part, _moments_of(part, own, np.ascontiguousarray(flat[:, group.rows].T)))
+        return total.reshape(runs, k, -1)
+
+    def fused_pass(
+        self, theta: Normals, log_weights: Array, rows: Block, beta: float
+    ) -> tuple[Array, Array, Array, Array] | None:
+        """One run by the kernel, pattern by pattern; of more, tables are cheaper."""
+        groups = _groups(rows)
+        if len(theta.means) > 1 or not all(group.observed.any() for group in groups):
+            return None
+        free, entropy, weights = 0.0, 0.0, np.exp(log_weights[0])
+        whole = self.in_rows(theta, 0, len(weights))
+        whole = Mixture(weights, whole.means, whole.covariances, whole.covariance_type)
+        mass, total = np.zeros(len(weights)), np.zeros((len(weights), self.width))
+        for group in groups:
+            part, own = Completion(whole, group.observed), self._entries(group, rows)
+            w = None if rows.weights is None else rows.weights[group.rows]
+            value, spread, sums = part.marginal.tight_moments(own, w, beta)
+            free, entropy, mass = free + value, entropy + spread, mass + sums[:, 0]
+            total += whole_moments(part, sums)
+        free += self.volume * rows.weight
+        return np.array([free]), np.array([entropy]), mass[None], total[None]
+
+    def _parts(
+        self, theta: Normals | None, shape: tuple[int, int], rows: Block
+    ) -> list[tuple[Pattern, Completion, NDArray[Any]]]:
+        """The rows of each pattern, what completes them, and their entries; a pass needs them twice."""
+        known = rows.memory.pop("parts", None)
+        if theta is not None and known is not None and known[0] is theta:
+            found: list[tuple[Pattern, Completion, NDArray[Any]]] = known[1]
+            return found
+        runs, k = shape
+        joined = joined_components([self.in_rows(theta, run, k) for run in range(runs)])
+        parts = [(group, Completion(joined, group.observed), self._entries(group, rows)) for group in _groups(rows)]
+        if theta is not None:
+            rows.memory["parts"] = theta, parts
+        return parts
+
+    def _entries(self, group: Pattern, rows: Block) -> NDArray[Any]:
+        """Observed entries of a pattern; in double precision unless the means are known to be of single."""
+        own = group.of(rows.columns[0])
+        return own if self.coordinates is None and group.is_complete else own.astype(np.float64, copy=False)
+
+    # The M-step
+
+    def solve(self, statistics: Array, theta: Normals | None, share: Array) -> Normals:
+        """That of the model, by the moments of completed rows in its coordinates."""
+        return self.model.solve(np.stack([self.in_model(sums)[0] for sums in statistics]), theta, share)
+
+    def in_model(self, sums: Array) -> tuple[Array, float]:
+        """Moments of whole rows in the model's coordinates, and what their expected energy is beyond the model's."""
+        constant, moments_of_rows = float(sums[:, -1].sum()), sums[:, :-1]
+        if self.coordinates is None:
+            return np.ascontiguousarray(moments_of_rows), constant
+        d, forward = self.d, self.coordinates.forward
+        mass, first, second = moments_of_rows[:, :1], moments_of_rows[:, 1 : 1 + d], moments_of_rows[:, 1 + d :]
+        constant += self.kind.second_price(second, self.coordinates.still_forward)
+        moved = np.einsum("ka,al->kl", first, forward), self.kind.second_mapped(second, forward)
+        return np.hstack([mass, *moved]), constant
+
+    def expected_log_density(self, statistics: Array, theta: Normals) -> Array:
+        """That of the model, less what is paid in still directions and gained by the entropies of what is missing."""
+        moved = [self.in_model(sums) for sums in statistics]
+        inside = self.model.expected_log_density(np.stack([sums for sums, _ in moved]), theta)
+        return np.asarray(inside - [constant for _, constant in moved])
+
+    def rounding(self, statistics: Array, theta: Normals) -> Array:
+        """Conditional covariances are differences: narrow directions lose digits to wide ones."""
+        inside = self.model.rounding(np.stack([self.in_model(sums)[0] for sums in statistics]), theta)
+        k = theta.means.shape[1]
+        return inside * [condition(self.in_rows(theta, run, k)) for run in range(len(inside))]
+
+    # Parameters as numbers: those of the model
+
+    def n_parameters(self, n_components: int) -> int:
+        """Means and free entries of the covariances."""
+        return self.model.n_parameters(n_components)
+
+    def describe(self, theta: Normals) -> dict[str, Array]:
+        """Means and covariances, in the coordinates."""
+        return self.model.describe(theta)
+
+    def recalled(self, estimates: Mapping[str, Array]) -> Normals:
+        """The components of one mixture."""
+        return self.model.recalled(estimates)
+
+    def vector(self, theta: Normals) -> Array:
+        """Means, and unconstrained numbers of the covariances."""
+        return self.model.vector(theta)
+
+    def theta_of(self, vector: Array, like: Normals) -> Normals:
+        """The inverse of `vector`."""
+        return self.model.theta_of(vector, like)
+
+
+def _groups(rows: Block) -> tuple[Pattern, ...]:
+    """Patterns of a block, kept beside it."""
+    x = rows.columns[0]
+    known = rows.memory.get("patterns")
+    if known is None or known[0] is not x:
+        rows.memory["patterns"] = known = (x, patterns(x))
+    found: tuple[Pattern, ...] = known[1]
+    return found
+
+
+def _moments_of(part: Completion, own: NDArray[Any], q: Array) -> Array:
+    """Moments of observed columns about their means, by weighted responsibilities (rows, components)."""
+    if part.observed.any():
+        return moments(own, None, q, part.marginal.means, part.mixture.covariance_type)
+    out = np.zeros((q.shape[1], 1 + part.mixture.covariance.n_second(0)))
+    out[:, 0] = q.sum(axis=0)
+    return out
+
+
+def whole_moments(part: Completion, moments: Array) -> Array:
+    """Moments of whole rows, and what the entropies of their missing entries take from the bound."""
+    constant = np.zeros(len(moments)) if part.n_missing == 0 else -moments[:, 0] * part.entropies
+    return np.column_stack([part.complete(moments), constant])
+
+
+def joined_components(mixtures: list[Mixture]) -> Mixture:
+    """The components of all mixtures as those of one; tied ones have covariances of their own there."""
+    if len(mixtures) == 1:
+        return mixtures[0]
+    kind = mixtures[0].covariance
+    k, d = mixtures[0].means.shape
+    covariances = [np.broadcast_to(mixture.covariances, (k, *kind.identity(d).shape)) for mixture in mixtures]
+    return Mixture(
+        np.concatenate([mixture.weights for mixture in mixtures]),
+        np.concatenate([mixture.means for mixture in mixtures]),
+        np.concatenate(covariances),
+        FULL.name if kind.has_matrices else kind.name,
+    )
+
+
+def mixture_in_rows(mixture: Mixture, coordinates: Coordinates) -> Mixture:
+    """A mixture in coordinates as one of the rows, with the little variance that still directions are given."""
+    back, kind = coordinates.back, mixture.covariance
+    means = coordinates.centre + np.einsum("kl,lm->km", mixture.means, back)
+    covariances = kind.mapped(mixture.covariances, back) + kind.beside(coordinates.still)
+    return Mixture(mixture.weights, means, covariances, mixture.covariance_type)
+
+
+def condition(mixture: Mixture) -> float:
+    """The largest ratio of variances among the directions of a component, in standard deviations of its columns."""
+    if not mixture.covariance.has_matrices:
+        return 1.0
+    sd = np.sqrt(np.diagonal(mixture.covariances, axis1=-2, axis2=-1))
+    values = np.linalg.eigvalsh(mixture.covariances / (sd[..., :, None] * sd[..., None, :]))
+    return float(1.0 / max(values.min(), np.finfo(np.float64).eps))
+
+
+def in_columns(d: int, deviations: Array) -> Coordinates:
+    """Coordinates in which columns are in given standard deviations."""
+    none = np.zeros((0, d))
+    scale = np.diag(1 / deviations), np.diag(deviations)
+    return Coordinates(np.zeros(d), *scale, none, none.T, -float(np.log(deviations).sum()))
