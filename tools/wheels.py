@@ -91,9 +91,7 @@ def emulated(tests: bool) -> None:
     wheel = audited(next(wheel.parent.glob("*_aarch64.whl")))
     site = WORK / "aarch64-site"
     shutil.rmtree(site, ignore_errors=True)
-    platforms = [
-        f"--platform={tag}_aarch64" for tag in (wheel.stem.rpartition("-")[2].removesuffix("_aarch64"), *MANYLINUX)
-    ]
+    platforms = [f"--platform={tag}" for tag in (*wheel.stem.rpartition("-")[2].split("."), *MANYLINUX)]
     install = "-m", "pip", "install", "--quiet", *platforms, "--python-version", ARM_PYTHON, "--only-binary", ":all:"
     run(sys.executable, *install, "--target", site, wheel, "pytest", "hypothesis")
     system = arm_system()
