@@ -37,7 +37,7 @@ def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.
     Raises
     ------
     TypeError
-        If it is no number.
+        If it is not a number.
     ValueError
         If it is NaN or out of range.
     """
@@ -148,7 +148,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     Raises
     ------
     TypeError
-        If they are no numbers.
+        If they are not numbers.
     ValueError
         If their number is wrong, one is negative or not finite, or all are zero.
     """

@@ -55,8 +55,8 @@ def _alive() -> Iterator[None]:
 
 def _lost(what: str, error: BaseException) -> NoReturn:
     raise ClusterError(
-        f"the cluster cannot go on: {what}. The estimator is as it was before; under majorant.checkpoint the next fit "
-        "goes on from where this one stood"
+        f"the cluster cannot continue: {what}. The estimator is unchanged; under majorant.checkpoint the next fit "
+        "resumes from here"
     ) from error
 
 
