@@ -151,7 +151,6 @@ SOURCES = [
 
 
 LONGEST = {
-    "models/harmonium/fit.py": 581,
     "models/harmonium/supervised.py": 566,
     "models/discriminative_latent_classes/estimator.py": 574,
 }
