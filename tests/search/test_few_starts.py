@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from majorant.engine.descent import Seen
+from majorant.search.contestants import Run
 from majorant.search.few_starts import FewStarts
-from majorant.search.race import Run
 
 Array = NDArray[np.float64]
 

@@ -18,9 +18,10 @@ from majorant.densities import Bernoulli, Categorical
 from majorant.engine.mixture import Mixture
 from majorant.laws import Independent
 from majorant.search.contest import MixtureContest
+from majorant.search.contestants import Run, entrants
 from majorant.search.effort import EFFORTS, Plan
 from majorant.search.perturbations import joined, perturbed, redrawn, replaced
-from majorant.search.race import Race, Run, entrants, followed
+from majorant.search.race import Race, followed
 from majorant.search.record import PERTURBATION
 from majorant.search.starts import KINDS, softened, tables
 

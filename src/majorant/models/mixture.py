@@ -37,8 +37,9 @@ from majorant.laws import Independent
 from majorant.models.fitted_mixture import Array, FittedMixture
 from majorant.models.mixture_rows import Rows
 from majorant.search.contest import MixtureContest
+from majorant.search.contestants import Found, entrants
 from majorant.search.effort import EFFORTS, Effort, Plan
-from majorant.search.race import Found, Race, entrants
+from majorant.search.race import Race
 from majorant.search.record import SearchReport, StartRecord
 from majorant.summary import counted
 

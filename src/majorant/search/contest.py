@@ -15,9 +15,9 @@ from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.draws import thinned
 from majorant.engine.mixture import Mixture, OnData, Parameters
 from majorant.engine.runs import split, stacked
+from majorant.search.contestants import NamedStart, Run
 from majorant.search.effort import Plan
 from majorant.search.perturbations import perturbed
-from majorant.search.race import NamedStart, Run
 from majorant.search.record import PERTURBATION
 from majorant.search.starts import softened, tables
 

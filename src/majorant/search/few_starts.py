@@ -14,8 +14,9 @@ from sklearn.exceptions import ConvergenceWarning
 from majorant._validation import levels_to_user
 from majorant.engine.checkpoint import Entry
 from majorant.engine.descent import Problem, descend
+from majorant.search.contestants import Found, NamedStart, Run, Theta
 from majorant.search.effort import Plan
-from majorant.search.race import Found, NamedStart, Race, Run, Theta
+from majorant.search.race import Race
 
 
 @dataclass

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, report_start
-from majorant.search.effort import Plan
+from majorant.search.contestants import Contest, Finishing, Found, Run, Theta, entrants
 from majorant.search.record import PERTURBATION, SAME_OPTIMUM, StartRecord
-
-Theta = TypeVar("Theta")
 
 FIRST, ROUGH = 1e-7, 1e-8
 """Tolerances per unit of weight while runs race: in the first heat, and in later ones."""
@@ -24,197 +22,13 @@ MET_OBJECTIVE, MET_FEATURES = 1e-3, 1e-2
 """Runs that are this near each other are on their way to the same place."""
 LEAST_STARTS = 3
 """Starts, rather than perturbations, that are followed to their end, or until they meet one that is."""
-STEADIEST = 0.95
-"""Largest rate at which gains are taken to shrink, where it is told from few steps."""
 DISTINCT_FEATURES = 0.1
 """Optima of equal objective whose features differ by more are two."""
-
-
-@dataclass(frozen=True)
-class Run(Generic[Theta]):
-    """Where one start has come to.
-
-    Attributes
-    ----------
-    source : str
-        What kind of start it was, in words.
-    start, theta : parameters
-        Where it began and where it is: batches of one run.
-    objective : float
-        Minus the log-likelihood, in the units of the fit.
-    n_iter : int
-    converged : bool
-    degenerate : str
-        Why the solution does not count; empty where it does.
-    met : tuple of (source, n_iter)
-        Runs that came to the same place and were not continued.
-    is_whole : bool
-        Whether every step was made on all rows.
-    path : tuple of float
-        Objectives after the steps on all rows, where they are kept.
-    number : int
-        Which start of its round it was.
-    """
-
-    source: str
-    start: Theta
-    theta: Theta
-    objective: float = np.inf
-    n_iter: int = 0
-    converged: bool = False
-    degenerate: str = ""
-    met: tuple[tuple[str, int], ...] = ()
-    is_whole: bool = True
-    path: tuple[float, ...] = ()
-    number: int = 0
-
-    @property
-    def is_regular(self) -> bool:
-        return not self.degenerate
-
-    @property
-    def rank(self) -> tuple[bool, float]:
-        """Smaller is better: a regular solution before any other, then the lower objective."""
-        return not self.is_regular, self.objective
-
-    @property
-    def heading(self) -> float:
-        """Where the objective is heading, if its gains go on to shrink as they do; where it is, if no path is known."""
-        if len(self.path) < 3:
-            return self.objective
-        before, last = self.path[-3] - self.path[-2], self.path[-2] - self.path[-1]
-        rate = min(last / before, STEADIEST) if last > 0 and before > 0 else 0.0
-        return self.objective - last * rate / (1 - rate)
 
 
 def _n_starts(run: Run[Any]) -> int:
     """Count the independent starts that came to where a run is."""
     return sum(source != PERTURBATION for source in (run.source, *(source for source, _ in run.met)))
-
-
-NamedStart = tuple[str, Theta]
-
-
-def entrants(starts: Sequence[NamedStart[Theta]]) -> list[Run[Theta]]:
-    """Make runs that have not begun."""
-    return [Run(source, theta, theta, number=number) for number, (source, theta) in enumerate(starts)]
-
-
-class Contest(Protocol[Theta]):
-    """What a race needs to know of a problem: where to begin, how to run, which solutions count.
-
-    Attributes
-    ----------
-    plan : Plan
-    tol : float
-        What is left to gain in log-likelihood, per unit of weight, at convergence.
-    max_iter : int
-    constant : float
-        By what minus the log-likelihood in the units of the data is larger than an objective.
-    whole : rows
-        All rows in memory.
-    is_sampled : bool
-        Whether starts race on samples of the rows.
-    note : str
-        What a reader must know of the samples.
-    has_rule : bool
-        Whether a rule may leave maxima of the likelihood out.
-    """
-
-    tol: float
-    max_iter: int
-
-    @property
-    def plan(self) -> Plan: ...
-
-    @property
-    def constant(self) -> float: ...
-
-    @property
-    def whole(self) -> Any: ...
-
-    @property
-    def is_sampled(self) -> bool: ...
-
-    @property
-    def note(self) -> str: ...
-
-    @property
-    def has_rule(self) -> bool: ...
-
-    def sample(self, draws: np.random.Generator) -> Any:
-        """Return rows for the starts of one round."""
-        ...
-
-    def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
-        """Return starts of every kind."""
-        ...
-
-    def perturbed(
-        self, rows: Any, bases: Sequence[Theta], size: int, draws: np.random.Generator
-    ) -> list[NamedStart[Theta]]:
-        """Return perturbations of some of the best solutions so far, best first."""
-        ...
-
-    def run(
-        self, rows: Any, runs: list[Run[Theta]], max_iter: int, tol: float, *, free: bool = False
-    ) -> list[Run[Theta]]:
-        """Return EM on some rows, on from where the runs are; `free` of the rule."""
-        ...
-
-    def held_back(self, run: Run[Theta]) -> str:
-        """Say why a solution within the rule does not count, as it would go on beyond it; empty if it does."""
-        ...
-
-    def is_admissible(self, run: Run[Theta]) -> bool:
-        """Tell whether a solution that does not count is a maximum nevertheless, if other rules were asked for."""
-        ...
-
-    def features(self, thetas: Sequence[Theta]) -> NDArray[np.float64]:
-        """Return numbers of the size of one, a row for each solution, that agree where two are the same.
-
-        The order of components does not matter.
-        """
-        ...
-
-    def shown(self, objective: float) -> float:
-        """Return the objective as a reader knows it."""
-        ...
-
-
-@runtime_checkable
-class Finishing(Protocol):
-    """A contest that takes the runs which lead to their end in a way of its own."""
-
-    def finished(self, rows: Any, runs: list[Run[Any]]) -> list[Run[Any]]: ...
-
-
-@dataclass(frozen=True)
-class Found(Generic[Theta]):
-    """What a race found, in the units of the fit.
-
-    Attributes
-    ----------
-    best : Run
-    records : tuple of StartRecord
-    optima : tuple of Run
-        The distinct regular ones, best first; degenerate ones where there are no others.
-    excluded : Run or None
-        A better solution that the rule leaves out.
-    note : str
-    n_degenerate : int
-        Runs that ended at degenerate solutions, where there are regular ones.
-    raced : tuple of (int, int)
-        Starts and perturbations that raced.
-    """
-
-    best: Run[Theta]
-    records: tuple[StartRecord, ...]
-    optima: tuple[Run[Theta], ...]
-    excluded: Run[Theta] | None = None
-    note: str = ""
-    n_degenerate: int = 0
-    raced: tuple[int, int] = (0, 0)
 
 
 @dataclass

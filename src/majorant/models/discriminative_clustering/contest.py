@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from majorant.engine.draws import thinned
 from majorant.models.discriminative_clustering.cost import ClusteringCost, Clusterings
+from majorant.search.contestants import NamedStart, Run
 from majorant.search.few_starts import FewStarts
-from majorant.search.race import NamedStart, Run
 from majorant.starts.ball import SOFTNESS, ball_relaxation, nearest_groups, softened
 from majorant.starts.quadratic import PrincipalAxes, QuadraticApproximation
 from majorant.starts.simplex_program import low_rank_simplex_program, random_assignments

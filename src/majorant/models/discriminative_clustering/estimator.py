@@ -34,7 +34,7 @@ from majorant.models.discriminative_clustering.summary import clustering_summary
 from majorant.models.kernel_features import Embedding, FeatureMap, check_kernel, embedding
 from majorant.registry import ModelCard, register
 from majorant.results.certificate import Certificate
-from majorant.search.race import Found
+from majorant.search.contestants import Found
 from majorant.search.record import SearchReport, StartRecord
 from majorant.starts.given import given_assignments, pooled
 from majorant.starts.quadratic import PrincipalAxes, principal_axes

@@ -21,8 +21,8 @@ from majorant.models.discriminative_latent_classes.design import Design, FitRows
 from majorant.models.discriminative_latent_classes.family import LatentClasses, LatentClassFamily
 from majorant.models.discriminative_latent_classes.joint import JointCost
 from majorant.models.discriminative_latent_classes.starts import Relaxed, starts
+from majorant.search.contestants import NamedStart, Run
 from majorant.search.few_starts import FewStarts
-from majorant.search.race import NamedStart, Run
 
 Array = NDArray[np.float64]
 Classified = Run[LatentClasses]

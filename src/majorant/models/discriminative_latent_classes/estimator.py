@@ -37,7 +37,7 @@ from majorant.models.discriminative_latent_classes.summary import latent_class_s
 from majorant.models.discriminative_latent_classes.targets import read_targets, share_right
 from majorant.models.kernel_features import FeatureMap, Kernel, check_kernel, embedding
 from majorant.registry import ModelCard, register
-from majorant.search.race import Found
+from majorant.search.contestants import Found
 from majorant.search.record import SearchReport
 from majorant.solvers.logits import log_probabilities
 from majorant.starts.given import given_assignments, pooled

@@ -24,8 +24,9 @@ from majorant.models.gaussian_mixture.perturbations import perturbed
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge
 from majorant.models.gaussian_mixture.starts import KINDS, OWN, Views, partitions
 from majorant.search.contest import MixtureContest
+from majorant.search.contestants import Found, NamedStart, Run
 from majorant.search.effort import Plan
-from majorant.search.race import Found, NamedStart, Race, Run
+from majorant.search.race import Race
 from majorant.search.record import PERTURBATION
 from majorant.solvers.covariance_types import Covariance
 from majorant.solvers.gaussian import Array, Mixture, log_likelihood, moments

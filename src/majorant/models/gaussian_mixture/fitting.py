@@ -31,7 +31,7 @@ from majorant.models.gaussian_mixture.given import chosen_starts
 from majorant.models.gaussian_mixture.missing import TOTAL_FLOOR, total_gaussian
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.starts import KINDS
-from majorant.search.race import Found, NamedStart, Run, entrants
+from majorant.search.contestants import Found, NamedStart, Run, entrants
 from majorant.search.record import StartRecord
 from majorant.solvers.covariance_types import COVARIANCES, Covariance, CovarianceType
 from majorant.solvers.gaussian import Array, Mixture

@@ -22,8 +22,8 @@ from majorant.models.regression_mixture.starts import Starts, Theta, plan_of
 from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import EXACT_LINE, SEPARATED, TWINS, of_ratio
 from majorant.search.contest import MixtureContest
+from majorant.search.contestants import NamedStart, Run
 from majorant.search.effort import Plan
-from majorant.search.race import NamedStart, Run
 from majorant.search.record import PERTURBATION
 
 Array = NDArray[np.float64]

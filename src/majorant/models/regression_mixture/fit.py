@@ -30,7 +30,8 @@ from majorant.models.regression_mixture.settings import Given, Settings
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Starts, Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import EXACT_LINE, PLAIN_ONLY, of_dropped
-from majorant.search.race import Found, NamedStart, Race, Run, entrants, followed, of_all_rows
+from majorant.search.contestants import Found, NamedStart, Run, entrants
+from majorant.search.race import Race, followed, of_all_rows
 from majorant.search.record import StartRecord
 from majorant.solvers.responses import Response
 

@@ -15,7 +15,7 @@ from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.contest import RegressionContest
 from majorant.models.regression_mixture.starts import Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.search.race import NamedStart, entrants
+from majorant.search.contestants import NamedStart, entrants
 from majorant.starts.moment_least_squares import MomentFit, moment_least_squares
 from majorant.starts.regression_moments import regression_moments
 from majorant.starts.spectral import SpectralFit, spectral_experts

@@ -20,7 +20,7 @@ from majorant.models.regression_mixture.settings import Settings
 from majorant.models.regression_mixture.starts import Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import SEPARATED, of_degenerate, what_would_admit
-from majorant.search.race import Found, Run
+from majorant.search.contestants import Found, Run
 from majorant.search.record import SearchReport, StartRecord
 
 Array = NDArray[np.float64]
