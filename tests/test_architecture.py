@@ -173,13 +173,7 @@ PASSES = {
     *("gauss_em", "gauss_step", "regression_em", "regression_step", "regression_pass"),
 }
 """Functions that pass over the data, take a step of EM or extrapolate some."""
-OWN_ITERATIONS = {
-    "discriminative_clustering/em.py",
-    "gaussian_mixture/descent.py",
-    "gaussian_mixture/missing.py",
-    "gaussian_mixture/missing_em.py",
-    "regression_mixture/single_model.py",
-}
+OWN_ITERATIONS = {"regression_mixture/single_model.py"}
 """Files of models with loops over passes that are still to be moved to the engine; none is added here."""
 
 

@@ -24,6 +24,7 @@ class TwoValleys:
 
     tilt: float
     total_weight: float = 1.0
+    is_guarded = True
 
     def seen(self, theta: Array) -> Seen:
         x = theta[:, 0]
