@@ -78,6 +78,7 @@ SAME_NUMBERS: dict[str, Callable[[Path], Any]] = {
     "objects": lambda _: ROWS.astype(object),
     "whole objects": lambda _: ROWS.astype(int).astype(object),
     "lists": lambda _: ROWS.tolist(),
+    "masked array without a masked cell": lambda _: np.ma.masked_less(ROWS, -1),
     "matrix of rows": lambda _: list(ROWS),
     "pandas": lambda _: pd.DataFrame(ROWS, columns=NAMES),
     "pandas, mixed": lambda _: pd.DataFrame(ROWS, columns=NAMES).astype({"a": "int16", "b": "Int64", "c": "float64"}),
@@ -164,6 +165,18 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "mixed column names": (lambda: pd.DataFrame(ROWS, columns=["a", 1, "c"]), "names"),
     "fewer rows than parts": (lambda: ROWS[:2], "n_samples=2"),
     "one row": (lambda: ROWS[:1], "n_samples=1"),
+    "dates": (lambda: ROWS.astype("M8[D]"), r"dates or durations \(datetime64\[D\]\)"),
+    "no date": (lambda: np.full((N, 3), "NaT", dtype="M8[s]"), "dates or durations"),
+    "durations": (lambda: ROWS.astype("m8[s]"), "dates or durations"),
+    "pandas dates": (
+        lambda: pd.DataFrame(ROWS, columns=NAMES).assign(b=pd.date_range("2020", periods=N)),
+        "column 'b' of X holds dates",
+    ),
+    "polars dates": (
+        lambda: pl.DataFrame(ROWS, schema=NAMES).with_columns(pl.col("b").cast(pl.Int32).cast(pl.Date)),
+        "column 'b' of X holds dates",
+    ),
+    "masked": (lambda: np.ma.masked_less(ROWS.astype(float), 95), "masked cells"),
 }
 
 DEGENERATE: dict[str, tuple[Callable[[], NDArray[Any]], int]] = {

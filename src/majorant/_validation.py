@@ -292,6 +292,44 @@ def _kind(value: Any) -> str:
     return "text" if isinstance(value, str) else "number" if isinstance(value, Real) else type(value).__name__
 
 
+def validate_data(estimator: Any, X: Any, *target: Any, **options: Any) -> Any:
+    """Check rows and target as scikit-learn's ``validate_data``, which takes dates and masked cells for numbers.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If they cannot be used.
+    """
+    from sklearn.utils.validation import validate_data as checked
+
+    refuse_what_is_no_number(X, "X")
+    return checked(estimator, X, *target, **options)
+
+
+def refuse_what_is_no_number(X: Any, name: str) -> None:
+    """Refuse dates, durations and masked cells, which would pass for numbers.
+
+    Raises
+    ------
+    ValueError
+        If cells are masked.
+    TypeError
+        If it holds dates or durations.
+    """
+    if isinstance(X, np.ma.MaskedArray) and np.ma.getmaskarray(X).any():
+        raise ValueError(
+            f"{name} is a masked array with {np.ma.getmaskarray(X).sum()} masked cells: make them NaN where the model "
+            f"takes missing cells, {name}.astype(float).filled(numpy.nan), or leave those rows out"
+        )
+    columns = [(repr(c), str(getattr(X[c], "dtype", ""))) for c in getattr(X, "columns", ()) if isinstance(c, str)]
+    for column, dtype in columns or [("", str(getattr(X, "dtype", "")))]:
+        if dtype.lower().startswith(("date", "timedelta", "duration", "time", "period")):
+            where = f"column {column} of {name}" if column else name
+            raise TypeError(
+                f"{where} holds dates or durations ({dtype}), which are no numbers: give days since a date, for example"
+            )
+
+
 @contextmanager
 def explained(X: Any, of_missing: str | None = None) -> Iterator[None]:
     """What scikit-learn says of text in a data frame, with the name of the column; of missing values `of_missing`."""

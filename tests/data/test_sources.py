@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 import majorant as mj
 from majorant.data.chunks import Block, Chunks, added
@@ -333,3 +334,22 @@ class TestProgress:
     def test_silent_by_default(self, capsys: pytest.CaptureFixture[str]) -> None:
         FITS["kmeans"](mj.open_rows(parts))
         assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("with_target", [False, True])
+def test_a_function_may_fill_one_array_again_and_again(with_target: bool) -> None:
+    """As readers of files do: what is kept of a part must not be what the next one is written to."""
+    rows, y = np.empty((300, X.shape[1])), np.empty(300)
+
+    def refilled() -> Iterator[Any]:
+        for a in range(0, N, 300):
+            n = min(300, N - a)
+            rows[:n], y[:n] = X[a : a + n], Y[a : a + n]
+            yield (rows[:n], y[:n]) if with_target else rows[:n]
+
+    model = mj.RegressionMixture(2, random_state=0) if with_target else mj.KMeans(3, random_state=0)
+    given = () if with_target else (None,)
+    streamed = clone(model).fit(mj.open_rows(refilled), *given)
+    memory = clone(model).fit(mj.open_rows(lambda: [(X, Y)] if with_target else [X]), *given)
+    of = "log_likelihood_" if with_target else "inertia_"
+    assert getattr(streamed, of) == pytest.approx(getattr(memory, of), rel=1e-9)

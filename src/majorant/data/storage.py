@@ -363,7 +363,15 @@ def _called(factory: Callable[[], Iterable[Any]]) -> Iterator[Any]:
     given = factory()
     if not isinstance(given, Iterable):
         raise TypeError(f"the function must return an iterable of arrays at every call; got {type(given).__name__}")
-    return iter(given)
+    # A generator may fill the same array anew, and parts are kept until others are asked for.
+    return iter(given) if isinstance(given, Sequence) else map(_own, given)
+
+
+def _own(part: Any) -> Any:
+    """Copy arrays: what is given may be filled anew."""
+    if isinstance(part, tuple):
+        return tuple(map(_own, part))
+    return part.copy() if isinstance(part, np.ndarray) else part
 
 
 def _names(given: Any) -> list[str] | None:

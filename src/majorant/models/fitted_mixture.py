@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import (
     check_enough_rows,
@@ -19,6 +19,7 @@ from majorant._validation import (
     check_real,
     check_sample_weight,
     explained,
+    validate_data,
 )
 from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.rows import unobserved_message

@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import (
     check_choice,
@@ -22,6 +22,7 @@ from majorant._validation import (
     check_runs,
     check_sample_weight,
     levels_to_user,
+    validate_data,
 )
 from majorant.data.measure import Measure, empirical_measure, square_unit
 from majorant.engine.threads import one_thread

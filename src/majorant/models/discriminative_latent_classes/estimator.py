@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from majorant._validation import (
@@ -23,6 +23,7 @@ from majorant._validation import (
     check_runs,
     check_sample_weight,
     levels_to_user,
+    validate_data,
 )
 from majorant.data.chunks import Chunks
 from majorant.data.measure import empirical_measure

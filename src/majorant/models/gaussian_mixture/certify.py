@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import solve_triangular
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_sample_weight
+from majorant._validation import check_choice, check_sample_weight, validate_data
 from majorant.models.base import refuse_stored
 from majorant.models.gaussian_mixture.density import Density
 from majorant.results.certificate import Certificate

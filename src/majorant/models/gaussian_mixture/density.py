@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_integer, check_sample_weight
+from majorant._validation import check_integer, check_sample_weight, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.storage import stored_rows
 from majorant.models.base import LatentVariableModel

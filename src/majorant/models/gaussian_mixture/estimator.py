@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import DensityMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
 from majorant._validation import (
     check_choice,
@@ -23,6 +22,7 @@ from majorant._validation import (
     check_verbose,
     explained,
     levels_to_user,
+    validate_data,
 )
 from majorant.data.rows import Rows, rows_in_memory, rows_streamed, unobserved_message
 from majorant.data.storage import stored_rows

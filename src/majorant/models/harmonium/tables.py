@@ -10,9 +10,9 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils.validation import check_array
 
-from majorant._validation import check_csr, is_missing
+from majorant._validation import check_csr, is_missing, refuse_what_is_no_number, validate_data
 from majorant.data.measure import empirical_measure
 from majorant.models.harmonium.views import Bernoulli, Chain, View, resolve_columns
 
@@ -167,6 +167,7 @@ def numbered(view: str, width: int) -> list[str]:
 
 def _checked(values: Any, view: View, name: str) -> Any:
     mixed = view.kind == "categorical"
+    refuse_what_is_no_number(values, f"view {name!r}")
     return check_array(
         values,
         accept_sparse="csr" if view.kind == "bernoulli" else False,

@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from majorant._validation import (
@@ -25,6 +25,7 @@ from majorant._validation import (
     check_sample_weight,
     explained,
     levels_to_user,
+    validate_data,
     with_small_indices,
 )
 from majorant.data.chunks import Block, Chunks

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.utils.validation import validate_data
 
-from majorant._validation import check_csr, exact_labels, is_missing, refuse_mixed
+from majorant._validation import check_csr, exact_labels, is_missing, refuse_mixed, validate_data
 from majorant.data.chunks import Chunks, block_rows
 from majorant.data.storage import is_dask
 from majorant.models.margin.samples import Samples

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, ClassNamePrefixFeaturesOutMixin, Trans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from majorant import energy
 from majorant._validation import (
@@ -26,6 +26,7 @@ from majorant._validation import (
     levels_to_user,
     refuse_missing_labels,
     refuse_mixed,
+    validate_data,
 )
 from majorant.data.chunks import Chunks
 from majorant.data.measure import square_unit

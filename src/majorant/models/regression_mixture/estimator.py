@@ -9,9 +9,8 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
 
-from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user
+from majorant._validation import check_enough_rows, check_sample_weight, levels_to_user, validate_data
 from majorant.data.storage import StoredRows, is_dask, stored_rows
 from majorant.densities import VarianceRule
 from majorant.engine.policies import BoundPolicy

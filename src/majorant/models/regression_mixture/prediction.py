@@ -11,9 +11,9 @@ from sklearn.base import RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_sample_weight
+from majorant._validation import check_sample_weight, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.storage import stored_rows
 from majorant.energy import free_energy, posterior
