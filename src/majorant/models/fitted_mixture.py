@@ -25,7 +25,7 @@ from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.rows import unobserved_message
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import Units, blocks_of, check_group_weights, distinct_units
-from majorant.engine.mixture import Drawn, Mixture, OnData, Parameters
+from majorant.engine.mixture import Array, Drawn, Mixture, OnData, Parameters
 from majorant.engine.threads import one_thread
 from majorant.laws import Gated, Independent
 from majorant.models.base import LatentVariableModel
@@ -33,8 +33,6 @@ from majorant.models.mixture_rows import Rows, in_rows, law_of
 from majorant.models.mixture_summary import mixture_summary
 from majorant.results.information import Errors, interval, limits_of, standard_errors
 from majorant.summary import Summary
-
-Array = NDArray[np.float64]
 
 
 class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
