@@ -29,12 +29,12 @@ from majorant.data.units import blocks_of, distinct_units, row_weight
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, descend
 from majorant.engine.loop import Solution, minimize
-from majorant.engine.mixture import Mixture, OnData, SingleRun
+from majorant.engine.mixture import Array, Mixture, OnData, SingleRun
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.threads import one_thread
 from majorant.engine.trace import Trace
 from majorant.laws import Independent
-from majorant.models.fitted_mixture import Array, FittedMixture
+from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, entrants
