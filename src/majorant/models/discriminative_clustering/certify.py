@@ -45,9 +45,7 @@ class InformationBound:
     method: str
 
 
-def information_bound(
-    axes: PrincipalAxes, shares: Array, n_clusters: int, alpha: float, *, with_dual: bool = True
-) -> InformationBound:
+def information_bound(axes: PrincipalAxes, shares: Array, n_clusters: int, alpha: float) -> InformationBound:
     r"""No clustering by a penalised linear classifier has more information, less its penalty, than this.
 
     Parameters
@@ -59,8 +57,6 @@ def information_bound(
     n_clusters : int
     alpha : float
         Weight :math:`\lambda` of the penalty :math:`\frac{\lambda}{2K} |w|^2`.
-    with_dual : bool, default=True
-        Whether the bound that takes some hundred passes over the rows is tried.
 
     Returns
     -------
@@ -70,9 +66,10 @@ def information_bound(
     if k == 1:
         return InformationBound(0.0, "one cluster says nothing")
     variances = axes.deviations**2 * SAFETY
-    scatter = {"leading variances": spectral_bound(variances, k)}
-    if with_dual:
-        scatter["dual of the ball relaxation"] = ball_dual(axes, shares, k)
+    scatter = {
+        "leading variances": spectral_bound(variances, k),
+        "dual of the ball relaxation": ball_dual(axes, shares, k),
+    }
     leading = np.zeros(k)
     leading[: len(variances)] = variances[:k]
     best = InformationBound(float(np.log(k)), "number of clusters")

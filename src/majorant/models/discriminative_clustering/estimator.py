@@ -47,8 +47,6 @@ RELATIVE_ALPHA = 1e-2
 """The default penalty, in units of the mean variance of the features."""
 ROUNDING = 1e-12
 """Nats that means of logarithms of probabilities are known to."""
-MOST_CERTIFIED = 200_000
-"""Coordinates of rows up to which a fit comes with the bound that takes passes over the rows."""
 
 
 @register(
@@ -256,7 +254,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
             )
             found = contest.found(random, self.verbose)
             self._keep(X, measure, cost, embedded, scale, found)
-            self._keep_search(cost, embedded.axes, found)
+            self._keep_search(found)
         return self
 
     def _check_parameters(self) -> None:
@@ -329,14 +327,10 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         rows = [{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in found.best.path]
         self.trace_ = Trace(rows).scaled(1 / float(np.log(max(self.n_clusters, 2))))
 
-    def _keep_search(self, cost: ClusteringCost, axes: PrincipalAxes, found: Found[Any]) -> None:
+    def _keep_search(self, found: Found[Any]) -> None:
         k = self.n_clusters
         records = tuple(StartRecord(r.source, _share(-r.objective, k), r.n_iter, r.converged) for r in found.records)
-        with_dual = axes.scores.size <= MOST_CERTIFIED
-        bound = information_bound(axes, cost.shares, k, cost.alpha, with_dual=with_dual).bound
-        self.search_ = SearchReport(
-            records, OBJECTIVE, "max", proved_bound=_share(bound, k), note=found.note, bound_on=self._solution
-        )
+        self.search_ = SearchReport(records, OBJECTIVE, "max", note=found.note)
 
     @property
     def _solution(self) -> str:
