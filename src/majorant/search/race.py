@@ -78,7 +78,7 @@ class Race(Generic[Theta]):
         bases = self._bank
         if not bases and plan.starts_every == 0:  # there may be one that counts beside those that do not
             bases = sorted(self._degenerate, key=lambda run: run.objective)[: plan.n_kept]
-        if begins_anew or not bases:
+        if begins_anew or not bases or (not self._bank and number % 2 == 0):  # and by turns while none counts
             starts = self.contest.starts(rows, number == 0, draws)
             self._n_started += len(starts)
             return entrants(starts), plan.race

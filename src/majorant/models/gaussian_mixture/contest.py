@@ -49,7 +49,7 @@ def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
         perturbation_race=((3, 12), (8, 5), (15, 3)),
         least_rounds=patience,
         most_rounds=30,
-        least_barren=2 * patience,
+        least_barren=6 * patience,
         sure_rounds=patience,
         least_hits=1,
         starts_every=0,
