@@ -9,21 +9,15 @@ from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture as Reference
 
 from majorant.engine.trace import Trace
-from majorant.registry import ModelCard
+from majorant.registry import mixture_card
 from majorant.search import SearchReport, StartRecord
 
 COVARIANCE_TYPES = ("full", "tied", "diag", "spherical")
 
-CARD = ModelCard(
+CARD = mixture_card(
     name="stand-in-mixture",
     title="Gaussian mixture",
     question="Which overlapping groups do the rows come from?",
-    kind="mixture",
-    size_parameter="n_components",
-    part="component",
-    objective_name="log-likelihood",
-    objective_title="log-likelihood",
-    objective_attribute="log_likelihood_",
 )
 
 

@@ -32,7 +32,7 @@ import numpy as np
 
 from majorant.densities import Bernoulli
 from majorant.models.mixture import MixtureEstimator
-from majorant.registry import ModelCard, register, value_class
+from majorant.registry import mixture_card, register, value_class
 from majorant.report.section import Section
 
 
@@ -73,16 +73,10 @@ def section(fit):
 
 
 @register(
-    ModelCard(
+    mixture_card(
         name="coins",
         title="mixture of coins",
         question="Which rows were thrown with the same coins?",
-        kind="mixture",
-        size_parameter="n_components",
-        part="component",
-        objective_name="log-likelihood",
-        objective_title="log-likelihood",
-        objective_attribute="log_likelihood_",
         sections=("majorant.models.coins:section",),
     )
 )

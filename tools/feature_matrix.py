@@ -24,7 +24,7 @@ from sklearn.exceptions import ConvergenceWarning
 import majorant as mj
 from majorant.densities import Bernoulli
 from majorant.models.mixture import MixtureEstimator
-from majorant.registry import CARDS, ESTIMATORS, ModelCard, card_of, discover
+from majorant.registry import CARDS, ESTIMATORS, card_of, discover, mixture_card
 from majorant.report import Run, html_report
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "choosing.md"
@@ -36,16 +36,10 @@ NAMES = ("a", "b", "c")
 class OwnMixture(MixtureEstimator):
     """A mixture of a density of one's own, as in docs/writing_a_model.md."""
 
-    card = ModelCard(
+    card = mixture_card(
         name="own-mixture",
         title="own mixture",
         question="",
-        kind="mixture",
-        size_parameter="n_components",
-        part="component",
-        objective_name="log-likelihood",
-        objective_title="log-likelihood",
-        objective_attribute="log_likelihood_",
     )
 
     def _density(self) -> Any:

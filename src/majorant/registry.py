@@ -80,6 +80,14 @@ class ModelCard:
         return estimator.set_params(**{self.size_parameter: size})
 
 
+def mixture_card(*, name: str, title: str, question: str, **others: Any) -> ModelCard:
+    """Card of a mixture whose parts are components and whose objective is the log-likelihood."""
+    told = "log-likelihood"
+    return ModelCard(
+        name, title, question, "mixture", "n_components", "component", told, told, "log_likelihood_", **others
+    )
+
+
 CARDS: dict[str, ModelCard] = {}
 ESTIMATORS: dict[str, type[Any]] = {}
 VALUES: dict[str, type[Any]] = {}

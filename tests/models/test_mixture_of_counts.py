@@ -28,16 +28,10 @@ class Counts(MixtureEstimator):
 @pytest.fixture(autouse=True, scope="module")
 def registered() -> Iterator[None]:
     registry.register(
-        registry.ModelCard(
+        registry.mixture_card(
             name="counts",
             title="mixture of counts",
             question="Which groups of rows count alike?",
-            kind="mixture",
-            size_parameter="n_components",
-            part="component",
-            objective_name="log-likelihood",
-            objective_title="log-likelihood",
-            objective_attribute="log_likelihood_",
         )
     )(Counts)
     yield

@@ -45,7 +45,7 @@ def _registered(module: ast.Module, texts: Sequence[str]) -> Iterator[tuple[str,
         if not isinstance(cls, ast.ClassDef):
             continue
         for call in (node for decorator in cls.decorator_list for node in ast.walk(decorator)):
-            if isinstance(call, ast.Call) and ast.unparse(call.func) == "ModelCard":
+            if isinstance(call, ast.Call) and ast.unparse(call.func) in ("ModelCard", "mixture_card"):
                 yield next(ast.literal_eval(k.value) for k in call.keywords if k.arg == "name"), _parameters(cls, texts)
 
 

@@ -40,7 +40,7 @@ from majorant.models.gaussian_mixture.words import (
     mixture_summary,
     rank_sentences,
 )
-from majorant.registry import ModelCard, register
+from majorant.registry import mixture_card, register
 from majorant.search.record import SearchReport
 from majorant.solvers.covariance_types import COVARIANCE_TYPES
 from majorant.summary import Summary
@@ -50,16 +50,10 @@ SMALL_TABLE = 1 << 24
 
 
 @register(
-    ModelCard(
+    mixture_card(
         name="gaussian-mixture",
         title="Gaussian mixture",
         question="Which overlapping groups, each of its own size and shape, do the rows come from?",
-        kind="mixture",
-        size_parameter="n_components",
-        part="component",
-        objective_name="log-likelihood",
-        objective_title="log-likelihood",
-        objective_attribute="log_likelihood_",
         objective_set_by=("beta",),
     )
 )
