@@ -99,7 +99,7 @@ $(VENV)/build-tools: $(BIN)/python pyproject.toml
 define compile
 test -f $(1)/build.ninja || $(BIN)/cmake -S . -B $(1) -G Ninja -DCMAKE_BUILD_TYPE=Release \
     -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DPython_EXECUTABLE=$(abspath $(BIN)/python) $(3)
-$(BIN)/cmake --build $(1)
+env -u MAKEFLAGS $(BIN)/cmake --build $(1)
 $(BIN)/cmake --install $(1) --prefix $(2) >/dev/null
 endef
 
