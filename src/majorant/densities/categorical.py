@@ -29,6 +29,8 @@ class Categorical(Natural):
         super().__init__(len(sizes))
         self.sizes = tuple(int(size) for size in sizes)
         self.first = np.cumsum((0, *self.sizes[:-1]))
+        self._is_free = np.ones(sum(self.sizes), dtype=bool)
+        self._is_free[self.first] = False
 
     @property
     def width(self) -> int:
@@ -78,6 +80,11 @@ class Categorical(Natural):
         """Return counts times log probabilities."""
         return np.asarray(np.sum(statistics * self.natural(theta)[0], axis=(1, 2)))
 
+    def score(self, statistics: Array, theta: Array) -> Array:
+        """Return counts less those that are expected, of all codes but the first of each column."""
+        mass = np.repeat(np.add.reduceat(statistics, self.first, axis=2), self.sizes, axis=2)
+        return np.asarray((statistics - mass * theta)[:, :, self._is_free].reshape(len(theta), -1))
+
     def n_parameters(self, n_components: int) -> int:
         """Return one fewer than codes for each state and column."""
         return n_components * sum(size - 1 for size in self.sizes)
@@ -86,9 +93,7 @@ class Categorical(Natural):
         """Return logits against the first code of each column."""
         log = self.natural(theta)[0]
         against = np.repeat(log[:, :, self.first], self.sizes, axis=2)
-        free = np.ones(log.shape[2], dtype=bool)
-        free[self.first] = False
-        return (log - against)[:, :, free].reshape(len(theta), -1)
+        return (log - against)[:, :, self._is_free].reshape(len(theta), -1)
 
     def theta_of(self, vector: Array, like: Array) -> Array:
         """Return the probabilities."""

@@ -117,6 +117,11 @@ class Natural(ABC):
         a, b = self.natural(theta)
         return np.asarray(np.sum(a * sums + b * mass, axis=(1, 2)) + statistics[:, :, -1].sum(axis=1))
 
+    def score(self, statistics: Array, theta: Array) -> Array:
+        """Return sums less those that are expected."""
+        mass, sums = self._mass_and_sums(statistics)
+        return np.asarray(sums - mass * theta).reshape(len(theta), -1)
+
     def n_parameters(self, n_components: int) -> int:
         """Return a mean for each state and column."""
         return n_components * self.n_features

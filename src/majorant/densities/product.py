@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
-from majorant.engine.mixture import Array, Limited, Limits, Table
+from majorant.engine.mixture import Array, Limited, Limits, Scored, Table
 
 
 class Product:
@@ -26,6 +26,8 @@ class Product:
         self.n_columns = sum(density.n_columns for _, density in self.parts)
         self.exact = all(density.exact for _, density in self.parts)
         self.statistics_are_free = all(getattr(d, "statistics_are_free", False) for _, d in self.parts)
+        if all(isinstance(density, Scored) for _, density in self.parts):
+            self.score = self._score
 
     @property
     def width(self) -> int:
@@ -75,6 +77,11 @@ class Product:
         """Sum over blocks."""
         parts = zip(self.parts, self._split(statistics), theta, strict=True)
         return np.asarray(sum(d.expected_log_density(s, t) for (_, d), s, t in parts))
+
+    def _score(self, statistics: Array, theta: tuple[Any, ...]) -> Array:
+        """Return the slopes of every block."""
+        parts = zip(self.parts, self._split(statistics), theta, strict=True)
+        return np.concatenate([d.score(s, t) for (_, d), s, t in parts], axis=1)
 
     def n_parameters(self, n_components: int) -> int:
         """Sum over blocks."""

@@ -116,6 +116,15 @@ class Coordinates(Protocol):
 
 
 @runtime_checkable
+class Scored(Protocol):
+    """A density or a law whose statistics tell the slope of the log-likelihood, by Fisher's identity."""
+
+    def score(self, statistics: Array, theta: Any) -> Array:
+        """Return derivatives by the unconstrained numbers of `theta`, (runs, m); `statistics` were taken at `theta`."""
+        ...
+
+
+@runtime_checkable
 class Bounded(Protocol):
     """A density whose expected log density is a function of the statistics: bound policies need it."""
 

@@ -50,6 +50,11 @@ class Around:
         found: Array = self.law.expected_log_prior(statistics, phi)
         return found
 
+    def score(self, statistics: Array, phi: Any) -> Array:
+        """As the law within."""
+        found: Array = self.law.score(statistics, phi)
+        return found
+
     def n_parameters(self, n_components: int) -> int:
         """As the law within."""
         return int(self.law.n_parameters(n_components))

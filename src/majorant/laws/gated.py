@@ -132,6 +132,11 @@ class Gated:
         """
         raise TypeError("bound policies need weights in closed form; with gating only the tightest bound is available")
 
+    def score(self, statistics: Array, phi: Logits) -> Array:
+        """Return the score, which is among the statistics."""
+        k = phi.coef.shape[1]
+        return np.asarray(statistics[:, k : k + (k - 1) * self.n_covariates])
+
     def n_parameters(self, n_components: int) -> int:
         """Return coefficients of all states but the first."""
         return (n_components - 1) * self.n_covariates

@@ -101,6 +101,10 @@ class Independent:
             np.sum(np.where(statistics > 0, statistics * np.maximum(self.log_weights(phi), LEAST_LOG), 0.0), axis=1)
         )
 
+    def score(self, statistics: Array, phi: Weights) -> Array:
+        """Return masses less those that are expected, of all states but the first."""
+        return np.asarray((statistics - statistics.sum(axis=1, keepdims=True) * phi.weights)[:, 1:])
+
     def n_parameters(self, n_components: int) -> int:
         """Return one fewer than states."""
         return n_components - 1
