@@ -20,7 +20,7 @@ from majorant import registry
 from majorant.cli.app import app
 from majorant.densities import Bernoulli, Poisson, Product
 from majorant.models.mixture import MixtureEstimator
-from majorant.report import Run, html_report, numbers
+from majorant.report import Run, html_report, numbers, report
 from majorant.report.measures.mixture import measure_mixture
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "writing_a_model.md"
@@ -275,6 +275,23 @@ def test_the_report_is_of_the_units_of_the_fit(model_class: Any, names: list[str
     measured = measure_mixture(run, registry.card_of(model))
     np.testing.assert_array_equal(measured.responsibilities, model.predict_proba(X, **given))
     assert measured.criteria == {name: getattr(model, name)(X, **given) for name in ("bic", "aic", "icl")}
+
+
+def test_the_report_has_a_table_of_estimates_and_intervals(model_class: Any) -> None:
+    x = X.copy()
+    x[:, 4] = 0.0  # its probabilities lie at an edge
+    model = model_class(2, random_state=0).fit(x)
+    made = report(Run(model, x, tuple("abcde"), "t.csv", ""))
+    rows = [line.split(",") for line in made.tables["estimates"].to_csv().splitlines()[1:]]
+    low, high = model.confidence_intervals(x)["probabilities"]
+    shown = {(row[0], row[1]): [float(cell) for cell in row[2:]] for row in rows}
+    for k, letter in [(0, "a"), (1, "b")]:
+        j = "abcde".index(letter)
+        expected = [model.probabilities_[k, j], low[k, j], high[k, j]]
+        assert shown[f"probabilities of {letter}", str(k + 1)] == expected
+        assert shown["Weight", str(k + 1)][0] == model.weights_[k]
+    assert "probabilities of e" not in {name for name, _ in shown}  # constant: it tells components apart in no way
+    assert np.isnan(low[:, 4]).all()
 
 
 @pytest.mark.parametrize(("wrong", "said"), [(-2, "got -2"), (5, "got 5")])

@@ -30,7 +30,7 @@ from majorant.report.sections.confusion import confusion_section
 from majorant.report.sections.convergence import convergence_section
 from majorant.report.sections.criteria import criteria_section
 from majorant.report.sections.embedding import embedding_section, neighbours_section
-from majorant.report.sections.estimates import estimates_section
+from majorant.report.sections.estimates import estimates_section, mixture_estimates_section
 from majorant.report.sections.latent_classes import latent_classes_section
 from majorant.report.sections.left_out import left_out_section
 from majorant.report.sections.lines import fit_section
@@ -247,6 +247,7 @@ KINDS: dict[str, Kind[Any]] = {
             strip_section,
             uncertainty_section,
             profiles_section,
+            mixture_estimates_section,
             criteria_section,
         ),
     ),

@@ -16,6 +16,8 @@ from majorant.summary.normals import deviations_of, normals_of
 
 SHARE = 0.9
 """Mass of a component within its ellipse."""
+MOST_WORK = 1e8
+"""Squared number of parameters times rows up to which intervals are computed for the page."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,22 @@ class Mixture(Memberships, Partition):
         share: NDArray[np.float64] = np.full(self.n_features, np.nan)
         np.divide(between, total, out=share, where=(self.deviations > 0) & (total > 0))
         return share
+
+    @cached_property
+    def intervals(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]] | None:
+        """95 % intervals of every estimate, by its name; None where there are none, or they would take long."""
+        model = self.run.estimator
+        method = getattr(model, "confidence_intervals", None)
+        if method is None or not self.regular or model.n_parameters_**2 * self.n_rows > MOST_WORK:
+            return None
+        try:
+            found = method(self.as_fitted, self.run.weights, **self._given_to(method))
+        except (
+            TypeError,
+            ValueError,
+        ):  # no unconstrained numbers, or groups that the page lacks
+            return None
+        return dict(found)
 
     @property
     def has_outlines(self) -> bool:

@@ -14,9 +14,11 @@ from majorant.report.charts.marks import N_COLOURS, component_class, legend_mark
 from majorant.report.charts.scales import Linear, round_numbers, tick_labels
 from majorant.report.charts.svg import coordinate
 from majorant.report.html import column_name, escaped
+from majorant.report.measures.mixture import Mixture
 from majorant.report.measures.regression import Regression
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
+from majorant.report.words import mixture as mixture_words
 from majorant.report.words import regression as words
 
 Array = NDArray[np.float64]
@@ -50,15 +52,21 @@ class Term:
     @property
     def decimals(self) -> int | None:
         """Decimals that show two digits of the smallest standard error, or four digits of the largest value."""
-        if self.low is not None and self.high is not None:
-            return numbers.shared_decimals(self.values, (self.high - self.low) / 4)
+        if self.low is not None and self.high is not None and np.isfinite(self.high - self.low).any():
+            known = np.isfinite(self.high - self.low)
+            return numbers.shared_decimals(self.values, (self.high - self.low)[known] / 4)
         return numbers.shared_decimals(self.values, np.abs(self.values) / 100)
 
     def ends(self, component: int) -> tuple[float, float] | None:
         """Return the ends of a component's interval, where there is one."""
-        if self.low is None or self.high is None:
+        if self.low is None or self.high is None or not np.isfinite(self.high[component] - self.low[component]):
             return None
         return float(self.low[component]), float(self.high[component])
+
+    @property
+    def n_unknown(self) -> int:
+        """Components without an interval."""
+        return sum(self.ends(j) is None for j in range(len(self.values)))
 
     def text(self, value: float) -> str:
         """Return a value with the decimals of the term."""
@@ -66,8 +74,8 @@ class Term:
 
     def scale(self) -> Linear:
         """From zero, where that is near, to round numbers around all intervals."""
-        low = float(np.min(self.values if self.low is None else self.low))
-        high = float(np.max(self.values if self.high is None else self.high))
+        low = float(np.nanmin(self.values if self.low is None else np.fmin(self.values, self.low)))
+        high = float(np.nanmax(self.values if self.high is None else np.fmax(self.values, self.high)))
         if min(abs(low), abs(high)) <= high - low or high == low:
             low, high = min(low, 0.0), max(high, 0.0)
         if high == low:
@@ -112,6 +120,47 @@ def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[T
     names = regression.run.feature_names
     listed += [term(f"Slope on {column_name(names[f])}", unit, "coef", f, f"Slope on {names[f]}") for f in features]
     return [*listed, term("Noise \u03c3", "standard deviation", "scale")] if regression.has_noise else listed
+
+
+def mixture_estimates_section(mixture: Mixture) -> Section | None:
+    """Return every estimate with its interval, for mixtures of any density; None where there are no intervals."""
+    if mixture.intervals is None:
+        return None
+    listed, n_left_out = _mixture_terms(mixture, min(mixture.k, MOST_COMPONENTS))
+    return Section(
+        "estimates",
+        "Estimates",
+        mixture_words.estimates_headline(sum(len(t.values) for t in listed), sum(t.n_unknown for t in listed)),
+        "",
+        mixture_words.estimates_notes(mixture, n_left_out),
+        is_figure=False,
+        table=_table(listed, mixture.k),
+    )
+
+
+def _mixture_terms(mixture: Mixture, shown: int) -> tuple[list[Term], int]:
+    """Return weights, and of every other estimate the numbers of the features that tell most; how many are left out."""
+    model, found = mixture.run.estimator, mixture.intervals or {}
+    listed: list[Term] = []
+    n_left_out = 0
+    for name, ends in found.items():
+        values = np.asarray(getattr(model, f"{name}_"), dtype=np.float64).reshape(mixture.k, -1)
+        low, high = (np.asarray(end).reshape(values.shape) for end in ends)
+        if name == "weights":
+            listed.insert(
+                0, Term("Weight", "share of the rows", values[:shown, 0], low[:shown, 0], high[:shown, 0], "Weight")
+            )
+            continue
+        by_feature = values.shape[1] == mixture.n_features
+        heads = mixture.run.feature_names if by_feature else [str(j + 1) for j in range(values.shape[1])]
+        chosen = mixture.ranked_features if by_feature else list(range(values.shape[1]))
+        n_left_out += len(heads) - len(chosen[:MOST_FEATURES])
+        addition = name.replace("_", " ")
+        for j in sorted(chosen[:MOST_FEATURES]):
+            at = np.s_[:shown, j]
+            plain = f"{addition} of {heads[j]}"
+            listed.append(Term(column_name(heads[j]), addition, values[at], low[at], high[at], plain))
+    return listed, n_left_out
 
 
 def _table(listed: Sequence[Term], k: int) -> Table:
@@ -160,8 +209,9 @@ def _plot(scale: Linear, term: Term, j: int, k: int, interval: str) -> str:
     if scale.low <= 0 <= scale.high:
         zero = c(scale(0.0))
         parts.append(f'<line class="axis" x1="{zero}" y1="1" x2="{zero}" y2="{PLOT_HEIGHT - 1}"/>')
-    if term.low is not None and term.high is not None:
-        x1, x2 = c(scale(float(term.low[j]))), c(scale(float(term.high[j])))
+    ends = term.ends(j)
+    if ends is not None:
+        x1, x2 = (c(scale(end)) for end in ends)
         parts.append(f'<path class="stroke-{colour} interval" d="M{x1} {c(middle)}L{x2} {c(middle)}"/>')
     of = j if k <= N_COLOURS else 0
     parts.append(f'<path class="fill-{colour}" d="{shape(of, scale(float(term.values[j])), middle, 3.6)}"/>')

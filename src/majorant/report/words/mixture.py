@@ -82,6 +82,31 @@ def components_notes(mixture: Mixture, n_shown: int, n_features_shown: int) -> l
     return texts
 
 
+def estimates_headline(n_estimates: int, n_unknown: int) -> str:
+    """Return one sentence on how many of the estimates shown the rows determine."""
+    if not n_unknown:
+        return "The rows determine every estimate that is shown."
+    return f"{opening(n_unknown)} of {in_prose(n_estimates)} estimates {verb(n_unknown, 'has', 'have')} no interval."
+
+
+def estimates_notes(mixture: Mixture, n_left_out: int) -> list[str]:
+    """Say where the intervals come from, and what is left out."""
+    texts = [
+        "<b>An interval</b> is the estimate give or take 1.96 standard errors, from the observed information: on the "
+        "logit scale for probabilities, on the log scale for positive numbers. An estimate at the edge of its range "
+        f"has none. The intervals take the model and the number of {mixture.part}s as given."
+    ]
+    if mixture.run.standardised:
+        texts.append("Estimates are those of standardised columns: mean 0, standard deviation 1.")
+    if n_left_out:
+        texts.append(
+            f"Of each kind, the features that the {mixture.part}s explain best are shown; "
+            f"{counted(n_left_out, 'other')} {verb(n_left_out, 'is', 'are')} in the model: "
+            "<code>confidence_intervals(X)</code> gives all."
+        )
+    return texts
+
+
 def degenerate_headline() -> str:
     """Return one sentence on a fit that must not be read."""
     return "This fit is degenerate: nothing follows from its likelihood."
