@@ -10,7 +10,7 @@ import narwhals as nw
 
 
 def data_frame(columns: Mapping[str, Sequence[Any] | Any]) -> Any:
-    """A data frame of the given columns: pandas if it is installed, otherwise polars.
+    """Return a data frame of the given columns: pandas if it is installed, otherwise polars.
 
     Raises
     ------

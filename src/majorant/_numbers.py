@@ -40,7 +40,7 @@ class NumberFormat:
     powers: bool = False
 
     def text(self, value: float, rounding: Rounding = "nearest") -> str:
-        """The number with a plain minus and no thousands mark, as the terminal shows it.
+        """Format a number for the terminal: with a plain minus and no thousands separator.
 
         Parameters
         ----------
@@ -64,13 +64,13 @@ class NumberFormat:
 
 
 def rounded(value: float | Decimal, decimals: int, rounding: Rounding = "nearest") -> Decimal:
-    """The exact value rounded to so many digits after the point."""
+    """Return the exact value rounded to so many digits after the point."""
     context = Context(prec=_ENOUGH_DIGITS)
     return Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=_MODES[rounding], context=context)
 
 
 def rounded_up(value: float | Decimal) -> str:
-    """A number that is proved not to be exceeded: two digits that count, all of those before the point."""
+    """Return an upper bound rounded up to two significant digits, or to all digits before the point."""
     exact = Decimal(value)
     if exact == 0:
         return "0"
@@ -82,7 +82,7 @@ def _written(value: Decimal) -> str:
 
 
 def number_format(values: Iterable[float], decimals: int, digits: int = 2) -> NumberFormat:
-    """The usual number of decimals, or more where that would hide the numbers.
+    """Return the usual number of decimals, or more where these would round the numbers to nothing.
 
     Parameters
     ----------
@@ -103,22 +103,22 @@ def number_format(values: Iterable[float], decimals: int, digits: int = 2) -> Nu
 
 
 def usual_decimals(objective_name: str) -> int:
-    """Digits after the point that an objective of that name usually has."""
+    """Return the digits after the point that an objective of that name usually has."""
     return _USUAL_DECIMALS.get(objective_name, _OTHER_DECIMALS)
 
 
 def objective_format(objective_name: str, values: Iterable[float]) -> NumberFormat:
-    """How objectives of that name are written when the largest is as large as that of `values`."""
+    """Return the number format of an objective, given its name and all values that are shown together."""
     return number_format(values, usual_decimals(objective_name), _OBJECTIVE_DIGITS)
 
 
 def percent(share: float, decimals: int = 0, rounding: Rounding = "nearest") -> str:
-    """A share as per cents, with the space before the sign: ``44.8 %``."""
+    """Return a share as per cents, with the space before the sign: ``44.8 %``."""
     return f"{NumberFormat(decimals).text(100 * share, rounding)} %"
 
 
 def html_number(text: str) -> str:
-    """The number of the terminal as a page shows it: a true minus, thousands set apart by a narrow space."""
+    """Format a number for a page: with a true minus, and thousands separated by a narrow space."""
     found = re.fullmatch(r"(-?)(\d+)(.*)", text)
     if found is None:
         return text.replace("-", _MINUS) if text == "-inf" else text
@@ -128,16 +128,16 @@ def html_number(text: str) -> str:
 
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:
-    """A count with its noun: ``1 start``, ``80 starts``."""
+    """Return a count with its noun: ``1 start``, ``80 starts``."""
     return f"{number} {singular if number == 1 else plural or plural_of(singular)}"
 
 
 def plural_of(noun: str) -> str:
-    """``starts``, ``classes``."""
+    """Return the plural of a noun: ``starts``, ``classes``."""
     return f"{noun}es" if noun.endswith("s") else f"{noun}s"
 
 
 def article(noun: str) -> str:
-    """``a`` or ``an``; a noun in capitals is spelled out ("an SSE")."""
+    """Return ``a`` or ``an``; a noun in capitals is spelled out ("an SSE")."""
     sounds = "AEFHILMNORSX" if noun[:3].isupper() else "AEIOUaeiou"
     return "an" if noun[:1] in sounds else "a"

@@ -24,7 +24,7 @@ T = TypeVar("T", bound=Sized)
 
 
 def report_start(number: int, source: str, objective: float, result: str, verbose: int) -> None:
-    """Log one start that has ended; with `verbose` also show it on stderr, on one line if that is a terminal."""
+    """Log one finished start; with `verbose` also show it on stderr, on one line if that is a terminal."""
     logger.debug("start %d, %s: objective %.10g, %s", number, source, objective, result)
     if not verbose:
         return
@@ -44,7 +44,7 @@ def end_of_starts(verbose: int) -> None:
 
 
 def watched(blocks: Iterable[T], n_rows: int, number: int) -> Iterator[T]:
-    """Blocks of a pass as they are; with `verbose`, rows a second and the time that is left are shown on stderr."""
+    """Yield the blocks of a pass; with `verbose`, show rows per second and the remaining time on stderr."""
     if not VERBOSE.get():
         yield from blocks
         return

@@ -15,7 +15,7 @@ from scipy import sparse
 
 
 def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
-    """`value` as an int that is at least `low`.
+    """Return `value` as an int that is at least `low`.
 
     Raises
     ------
@@ -32,7 +32,7 @@ def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
 
 
 def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.inf) -> float:
-    """`value` as a float in [low, high].
+    """Return `value` as a float in [low, high].
 
     Raises
     ------
@@ -49,7 +49,7 @@ def check_real(name: str, value: Any, *, low: float = -np.inf, high: float = np.
 
 
 def check_positive(name: str, value: Any, *, finite: bool = False) -> float:
-    """`value` as a float above zero, which may be infinite unless `finite`.
+    """Return `value` as a float above zero, which may be infinite unless `finite`.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def _as_float(name: str, value: Any) -> float:
 
 
 def check_verbose(value: Any) -> int:
-    """`value` of the parameter `verbose`: a truth value, or a whole number of at least 0.
+    """Return `value` of the parameter `verbose`: a truth value, or a whole number of at least 0.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def check_verbose(value: Any) -> int:
 
 
 def check_n_init(value: Any) -> str | int:
-    """`value` of the parameter `n_init`: "auto" or a whole number of at least 1.
+    """Return `value` of the parameter `n_init`: "auto" or a whole number of at least 1.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def check_n_init(value: Any) -> str | int:
 
 
 def check_runs(model: Any) -> None:
-    """The parameters of a model that say how often and how long it descends: n_init, max_iter, tol, verbose.
+    """Check the parameters n_init, max_iter, tol and verbose of a model.
 
     Raises
     ------
@@ -123,7 +123,7 @@ def check_enough_rows(n_rows: int, name: str, size: int, part: str) -> None:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str = "") -> str:
-    """`value` if it is one of `choices`; the error suggests the nearest one.
+    """Return `value` if it is one of `choices`; the error suggests the nearest one.
 
     Raises
     ------
@@ -136,14 +136,14 @@ def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str 
 
 
 def did_you_mean(value: Any, known: Sequence[str]) -> str:
-    """`` Did you mean 'auto'?`` with the nearest known name; nothing where none is near."""
+    """Return `` Did you mean 'auto'?`` with the nearest known name, or "" if none is near."""
     by_lower_case = {name.lower(): name for name in reversed(known)}
     near = get_close_matches(str(value).lower(), by_lower_case, n=1)
     return f" Did you mean {by_lower_case[near[0]]!r}?" if near else ""
 
 
 def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
-    """Weights as float64, None if none were given or all are one.
+    """Return the weights as float64, None if none were given or all are one.
 
     Raises
     ------
@@ -180,7 +180,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
 
 
 def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where there is no value: None, NaN, NaT and pandas' NA."""
+    """Return a mask of missing values: None, NaN, NaT and pandas' NA."""
     if values.dtype.kind in "Mm":
         return np.asarray(np.isnat(values))
     if values.dtype.kind in "fc":
@@ -192,7 +192,7 @@ def is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def check_groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Number of each row's group among the sorted names, and these names.
+    """Return the number of each row's group among the sorted names, and these names.
 
     Raises
     ------
@@ -219,7 +219,7 @@ def check_groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
 
 
 def _of_one_kind(values: NDArray[np.object_]) -> NDArray[Any]:
-    """Names that came as objects, as numbers or text where they are."""
+    """Convert names of dtype object to numbers or text where all are of one kind."""
     if len({isinstance(v, str) for v in values.tolist()}) > 1:
         raise TypeError("groups mixes text and numbers: use one kind")
     if any(isinstance(v, list | tuple | np.ndarray) for v in values.tolist()):
@@ -231,7 +231,7 @@ def _of_one_kind(values: NDArray[np.object_]) -> NDArray[Any]:
 
 
 def exact_labels(y: Any) -> Any:
-    """`y`; a list or a column of a data frame that holds names as an array of just these, where numpy would alter them.
+    """Return labels unchanged where numpy would alter them: names of a list or a data frame as an object array.
 
     It turns whole numbers beside missing ones into floats, which merges large ones, and missing ones beside text, and
     numbers beside text, into text. Missing ones are None here.
@@ -254,7 +254,7 @@ def exact_labels(y: Any) -> Any:
 
 
 def refuse_missing_labels(labels: NDArray[Any], unit: str = "row") -> None:
-    """For a model that needs the label of every row, or whatever else `unit` is.
+    """Raise ValueError if a label is missing, for models that need one for every row (or other `unit`).
 
     Raises
     ------
@@ -266,7 +266,7 @@ def refuse_missing_labels(labels: NDArray[Any], unit: str = "row") -> None:
 
 
 def refuse_mixed(name: str, values: NDArray[Any], unit: str = "row") -> None:
-    """For names that are sorted: text beside numbers has no order. Missing ones are passed over.
+    """Raise ValueError if names mix text and numbers, which have no common order. Missing names do not count.
 
     Raises
     ------
@@ -332,7 +332,7 @@ def refuse_what_is_no_number(X: Any, name: str) -> None:
 
 @contextmanager
 def explained(X: Any, of_missing: str | None = None) -> Iterator[None]:
-    """What scikit-learn says of text in a data frame, with the name of the column; of missing values `of_missing`."""
+    """Add the column's name to scikit-learn's error about text, and `of_missing` to that about missing values."""
     try:
         yield
     except ValueError as error:
@@ -348,7 +348,7 @@ def explained(X: Any, of_missing: str | None = None) -> Iterator[None]:
 
 
 def _first_text(X: Any) -> tuple[str, str] | None:
-    """The first column of a data frame that holds text, and the first one there."""
+    """Return the name of the first column of a data frame that holds text, and its first text."""
     for name in getattr(X, "columns", ()):
         values = np.asarray(X[name]) if isinstance(name, str) else np.empty(0)
         if values.dtype.kind in "OUT":
@@ -367,7 +367,7 @@ def _is_number(text: str) -> bool:
 
 
 def levels_to_user() -> int:
-    """The `stacklevel` of a warning that points at the line outside majorant that led to it."""
+    """Return the `stacklevel` of a warning that points at the line outside majorant that led to it."""
     inner = ("majorant", "contextlib")  # what runs the context managers of majorant
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in inner:

@@ -86,7 +86,7 @@ class Minimum(NamedTuple):
 
 
 def free_energy(energies: ArrayLike, axis: Axes = -1, beta: float = 1.0) -> Any:
-    r"""The free energy of the states along some axes.
+    r"""Return the free energy of the states along some axes.
 
     .. math:: F = -\frac{1}{\beta} \log \sum_z e^{-\beta E(z)}, \qquad F = \min_z E(z) \text{ at } \beta = \infty
 
@@ -125,7 +125,7 @@ def free_energy(energies: ArrayLike, axis: Axes = -1, beta: float = 1.0) -> Any:
 
 
 def posterior(energies: ArrayLike, axis: Axes = -1, beta: float = 1.0) -> Any:
-    r"""The Gibbs distribution over the states along some axes.
+    r"""Return the Gibbs distribution over the states along some axes.
 
     .. math:: P(z) = e^{-\beta (E(z) - F)}
 
@@ -165,7 +165,7 @@ def posterior(energies: ArrayLike, axis: Axes = -1, beta: float = 1.0) -> Any:
 
 
 def marginal_posterior(energies: ArrayLike, label_axis: Axes, latent_axis: Axes, beta: float = 1.0) -> Any:
-    r"""The distribution over labels, the latent variable summed out.
+    r"""Return the distribution over labels, the latent variable summed out.
 
     .. math:: P(y) = \sum_z P(y, z) = \frac{e^{-\beta F(y)}}{\sum_{y'} e^{-\beta F(y')}}
 
@@ -201,7 +201,7 @@ def marginal_posterior(energies: ArrayLike, label_axis: Axes, latent_axis: Axes,
 
 
 def map_inference(energies: ArrayLike, label_axis: Axes, latent_axis: Axes) -> Minimum:
-    r"""The label and the latent value of least energy, together.
+    r"""Find the label and the latent value of jointly lowest energy.
 
     .. math:: E(y^*, z^*) = \min_{y, z} E(y, z)
 
@@ -241,7 +241,7 @@ def map_inference(energies: ArrayLike, label_axis: Axes, latent_axis: Axes) -> M
 
 
 def bound_value(energies: ArrayLike, q: ArrayLike, axis: Axes = -1, beta: float = 1.0) -> Any:
-    r"""What a distribution over the states says of the free energy: an upper bound.
+    r"""Compute the upper bound on the free energy that a distribution over the states gives.
 
     .. math:: b(q) = \sum_z q(z) E(z) - \frac{H(q)}{\beta} = F + \frac{KL(q \,\|\, P)}{\beta} \ge F
 
@@ -276,7 +276,7 @@ def bound_value(energies: ArrayLike, q: ArrayLike, axis: Axes = -1, beta: float 
 
 
 def gibbs(table: NDArray[Any], beta: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Free energy and posterior of every row of a table, for callers that have checked it: what all else stands on.
+    """Compute free energy and posterior of every row of a table that has been checked.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def gibbs(table: NDArray[Any], beta: float) -> tuple[NDArray[Any], NDArray[Any]]
 
 
 def row_minimum(table: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
-    """Smallest entry of every row of a table and its first position."""
+    """Return the smallest entry of every row of a table and its first position."""
     table = np.ascontiguousarray(table)
     least = np.empty(len(table), dtype=table.dtype)
     argument = np.empty(len(table), dtype=np.int32)
@@ -313,12 +313,12 @@ def row_minimum(table: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int32]]:
 
 
 def entropy(q: NDArray[Any], axis: Axes = -1) -> Any:
-    """Entropy of the distributions along some axes, in nats."""
+    """Return the entropy of the distributions along some axes (natural logarithm)."""
     return -np.sum(q * np.log(np.where(q > 0, q, 1.0)), axis=axis, dtype=np.float64)
 
 
 def expected(q: NDArray[Any], table: NDArray[Any], axis: Axes = -1) -> Any:
-    """Expectation of a table under the distributions along some axes; what has no share does not count."""
+    """Return the expectation of a table under distributions along some axes; zero times infinity counts as zero."""
     return np.sum(q * np.where(q > 0, table, 0.0), axis=axis)
 
 
@@ -350,7 +350,7 @@ def _numbers(energies: ArrayLike) -> NDArray[Any]:
 
 
 def _axes(name: str, axis: Axes, ndim: int) -> tuple[int, ...]:
-    """Axes counted from 0."""
+    """Return the axes as numbers counted from 0."""
     found = tuple(check_integer(name, a) for a in (axis if isinstance(axis, tuple) else (axis,)))
     if not all(-ndim <= a < ndim for a in found):
         raise ValueError(f"{name}={axis} is no axis of energies, which have {ndim}")
@@ -363,7 +363,7 @@ def _axes(name: str, axis: Axes, ndim: int) -> tuple[int, ...]:
 def _states_last(
     energies: ArrayLike, axis: Axes
 ) -> tuple[NDArray[Any], tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """A table, one row a sample and one column a state; the samples' and the states' shapes; the states' axes."""
+    """Flatten to one row per sample and one column per state; also return both shapes and the states' axes."""
     array = _numbers(energies)
     axes = _axes("axis", axis, array.ndim)
     moved = np.moveaxis(array, axes, range(-len(axes), 0))
@@ -383,7 +383,7 @@ def _two_kinds(energies: ArrayLike, label_axis: Axes, latent_axis: Axes) -> tupl
 
 
 def _plain(part: Any) -> Any:
-    """Numbers of a single sample as Python's own."""
+    """Convert an array without axes to a Python number."""
     if isinstance(part, tuple):
         return tuple(_plain(p) for p in part)
     return part.item() if np.ndim(part) == 0 else part

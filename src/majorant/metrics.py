@@ -27,7 +27,7 @@ __all__ = [
 
 
 def average_precision(relevant: Any, *, n_relevant: Any = None) -> Array:
-    r"""The average precision of each query's ranking.
+    r"""Return the average precision of each query's ranking.
 
     :math:`AP = \frac{1}{\min(R, n)} \sum_i r_i \frac{r_1 + \dots + r_i}{i}` with r_i in {0, 1} whether the row ranked i
     is relevant, n the length of the ranking and R how many rows are relevant. Of a ranking of the whole gallery this is
@@ -64,7 +64,7 @@ def average_precision(relevant: Any, *, n_relevant: Any = None) -> Array:
 
 
 def mean_average_precision(relevant: Any, *, n: int | None = None, n_relevant: Any = None) -> float:
-    """The mean of `average_precision` over queries.
+    """Return the mean of `average_precision` over queries.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def mean_average_precision(relevant: Any, *, n: int | None = None, n_relevant: A
 
 
 def mean_precision_at_recall(relevant: Any, recall: Any = None, *, n_relevant: Any = None) -> tuple[Array, Array]:
-    """The precision-recall curve of many queries: their mean interpolated precision at levels of recall.
+    """Return the precision-recall curve of many queries: their mean interpolated precision at levels of recall.
 
     The interpolated precision at a level is the largest precision of any beginning of the ranking that has at least
     this recall, and zero where none has.
@@ -134,7 +134,7 @@ def mean_precision_at_recall(relevant: Any, recall: Any = None, *, n_relevant: A
 
 
 def _checked(relevant: Any, n_relevant: Any) -> tuple[Array, Array]:
-    """Zeros and ones, and how many rows are relevant to each query."""
+    """Return the zeros and ones, and how many rows are relevant to each query."""
     grades = np.asarray(relevant, dtype=np.float64)
     if grades.ndim != 2 or not grades.size:
         raise ValueError(f"relevant must have a row a query and a column a rank; got an array of shape {grades.shape}")

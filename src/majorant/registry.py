@@ -62,13 +62,13 @@ class ModelCard:
     sections: tuple[str, ...] = ()
 
     def size_of(self, estimator: Any) -> Any:
-        """The number of parts that an estimator has or was asked for."""
+        """Return the number of parts that an estimator has or was asked for."""
         if self.size_parameter is None:
             return len(estimator.classes_)
         return getattr(estimator, self.size_parameter)
 
     def with_size(self, estimator: Any, size: int) -> Any:
-        """The estimator with another number of parts.
+        """Return the estimator with another number of parts.
 
         Raises
         ------
@@ -81,7 +81,7 @@ class ModelCard:
 
 
 def mixture_card(*, name: str, title: str, question: str, **others: Any) -> ModelCard:
-    """Card of a mixture whose parts are components and whose objective is the log-likelihood."""
+    """Return the card of a mixture whose parts are components and whose objective is the log-likelihood."""
     told = "log-likelihood"
     return ModelCard(
         name, title, question, "mixture", "n_components", "component", told, told, "log_likelihood_", **others
@@ -95,7 +95,7 @@ VALUES: dict[str, type[Any]] = {}
 
 
 def register(card: ModelCard) -> Callable[[Estimator], Estimator]:
-    """Class decorator: make an estimator known under ``card.name``."""
+    """Register an estimator under ``card.name``; a class decorator."""
 
     def add(estimator: Estimator) -> Estimator:
         if card.name in CARDS and not _is_same(ESTIMATORS[card.name], estimator):
@@ -108,7 +108,7 @@ def register(card: ModelCard) -> Callable[[Estimator], Estimator]:
 
 
 def value_class(cls: Value) -> Value:
-    """Class decorator: let saved models and checkpoints hold such objects, by the arguments of their constructor."""
+    """Allow instances in saved models and checkpoints, as arguments of their constructor; a class decorator."""
     if cls.__name__ in VALUES and not _is_same(VALUES[cls.__name__], cls):
         raise ValueError(f"two classes of values are called {cls.__name__!r}: {VALUES[cls.__name__]} and {cls}")
     VALUES[cls.__name__] = cls
@@ -116,7 +116,7 @@ def value_class(cls: Value) -> Value:
 
 
 def _is_same(one: type[Any], other: type[Any]) -> bool:
-    """Whether a class is another of the same name and module, as after a reload."""
+    """Return whether a class is another of the same name and module, as after a reload."""
     return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
 
 
@@ -146,7 +146,7 @@ def known(name: str, among: dict[str, Any]) -> Any:
 
 
 def card_of(estimator: Any) -> ModelCard:
-    """Card of an estimator or of its class.
+    """Return the card of an estimator or of its class.
 
     Raises
     ------

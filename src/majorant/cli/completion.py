@@ -50,7 +50,7 @@ def _registered(module: ast.Module, texts: Sequence[str]) -> Iterator[tuple[str,
 
 
 def _parameters(cls: ast.ClassDef, texts: Sequence[str]) -> dict[str, str]:
-    """By name; a default that is no plain value, or that a shell would read, is left open."""
+    """Return the parameters and their defaults, without those that are no plain value or special to a shell."""
     start = next((f for f in cls.body if isinstance(f, ast.FunctionDef) and f.name == "__init__"), None)
     if start is None:
         return next(filter(None, (_parameters(base, texts) for base in _bases(cls, texts))), {})

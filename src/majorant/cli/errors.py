@@ -47,7 +47,7 @@ def printable(text: str) -> str:
 
 
 def did_you_mean(wrong: str, known: Sequence[str]) -> str:
-    """`` Did you mean "tuned"?`` with the nearest known name, or nothing if none is near."""
+    """Return `` Did you mean "tuned"?`` with the nearest known name, or "" if none is near."""
     by_lower_case = {name.lower(): name for name in reversed(known)}
     nearest = difflib.get_close_matches(wrong.lower(), by_lower_case, n=1, cutoff=0.6)
     return f' Did you mean "{by_lower_case[nearest[0]]}"?' if nearest else ""

@@ -177,7 +177,7 @@ def _recipe(run: FittedRun) -> Recipe:
 
 
 def _components(estimator: Any) -> dict[str, Any]:
-    """Of a model that uses as many components as it needs: how many that are, in place of how many were asked for."""
+    """Return the number of components used, for models that choose it, in place of the number asked for."""
     if not hasattr(estimator, "n_allowed_"):
         return {}
     return {

@@ -90,7 +90,7 @@ class PartWriter:
             raise _unwritable(self._path, error) from error
 
     def append(self, columns: Mapping[str, Any]) -> None:
-        """As `write`, but an OSError is left to the caller."""
+        """Append to a file; unlike `write`, raise OSError to the caller."""
         frame = pl.DataFrame(dict(columns))
         if self._ending == ".parquet":
             import pyarrow as pa

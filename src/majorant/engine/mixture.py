@@ -154,7 +154,7 @@ class Drawn(Protocol):
     """A density that rows can be drawn from."""
 
     def drawn(self, theta: Any, components: NDArray[np.intp], random: np.random.Generator) -> Array:
-        """A row of each of these components, of the first run: (rows, columns of X)."""
+        """Return a row of each of these components, of the first run: (rows, columns of X)."""
         ...
 
 

@@ -47,7 +47,7 @@ class FamilyOnData(Generic[Theta]):
         return True
 
     def started(self, latent: Callable[[Block], Any]) -> Theta:
-        """One run from latent values, which are a function of a block."""
+        """Return one run started from latent values, given as a function of a block."""
         family = self.family
         s = self.data.map_sum(lambda block: family.statistics(block, latent(block), None))
         return mapped(lambda array: array[None], family.solve(s, None, self.data)[0])
@@ -67,7 +67,7 @@ class FamilyOnData(Generic[Theta]):
         return float(found.objective[0]) + family.penalty(theta), found.statistics
 
     def moved(self, theta: Theta, seen: Seen, share: Array) -> Theta:
-        """A share of the way to where the M-step leads."""
+        """Return the parameters after a share of the M-step."""
         out = []
         for run, part in enumerate(share.tolist()):
             here = one(theta, run)
@@ -76,9 +76,9 @@ class FamilyOnData(Generic[Theta]):
         return stacked(out)
 
     def extrapolated(self, path: tuple[Theta, Theta, Theta], seen: tuple[Seen, Seen, Seen]) -> None:
-        """A family has no coordinates to go on in."""
+        """Return None: a family has no coordinates to extrapolate in."""
 
 
 def one(batch: Theta, run: int = 0) -> Theta:
-    """One run of a batch, without the leading axis."""
+    """Return one run of a batch, without the leading axis."""
     return mapped(lambda array: array[run], batch)

@@ -50,14 +50,14 @@ class BoundPolicy:
     def prepare(
         self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int, bound: float = np.inf
     ) -> None:
-        """Nothing to prepare."""
+        """Do nothing: the policy needs no preparation."""
 
     def propose(self, view: View, price: float) -> Latent:
         """Return latent values of the units of a block, at a price of a unit of excess."""
         raise NotImplementedError(f"{type(self).__name__} must say how it proposes latent values")
 
     def keep(self, block: Block, q: Latent) -> None:
-        """Nothing to keep."""
+        """Do nothing: the policy keeps no state."""
 
     def renumbered(self, positions: NDArray[np.intp]) -> BoundPolicy:
         """Return the same policy where unit `i` is now unit ``positions[i]`` (-1: gone)."""
@@ -298,7 +298,7 @@ class Biased(BoundPolicy):
         return replace(self, bias=self.bias.renumbered(positions))
 
     def repeated(self, n_groups: int, size: int) -> Biased:
-        """With a bias that offers ``repeated(n_groups, size)``: where it names units of the first group only."""
+        """Repeat a bias that names units of the first group for all groups, by its ``repeated(n_groups, size)``."""
         again = getattr(self.bias, "repeated", None)
         return self if again is None else replace(self, bias=again(n_groups, size))
 

@@ -46,7 +46,7 @@ class Family(Protocol[Theta]):
         ...
 
     def solve(self, s: NDArray[Any], theta: Theta | None, data: Chunks) -> tuple[Theta, float]:
-        """Argmin of ``penalty + <s, E>`` and its value.
+        """Return the argmin of ``penalty + <s, E>`` and its value.
 
         The value must not lie above that at `theta`, the parameters at which the statistics were made.
         """

@@ -18,5 +18,5 @@ def one_thread() -> AbstractContextManager[Any]:
 
 @cache
 def _libraries() -> ThreadpoolController:
-    """Those with threads, which take milliseconds to be found: longer than a small problem takes to be solved."""
+    """Return the controller of threaded libraries, cached since finding them takes milliseconds."""
     return ThreadpoolController()

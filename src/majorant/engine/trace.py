@@ -85,7 +85,7 @@ class Trace:
         return Trace([{name: v + constant * (name in moved) for name, v in row.items()} for row in self._rows])
 
     def to_frame(self) -> Any:
-        """As a data frame (pandas if installed, otherwise polars)."""
+        """Return the trace as a data frame (pandas if installed, otherwise polars)."""
         return data_frame({name: self[name] for name in COLUMNS})
 
     def to_state(self) -> dict[str, NDArray[np.float64]]:

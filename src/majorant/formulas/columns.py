@@ -33,7 +33,7 @@ class RowError(ValueError):
 
 
 def table_of(data: Any) -> nw.DataFrame[Any]:
-    """A data frame of any library, its columns named by text: 0 is ``0`` to a formula.
+    """Return a data frame of any library, its columns named by text: 0 is ``0`` to a formula.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def table_of(data: Any) -> nw.DataFrame[Any]:
 
 
 def is_table(data: Any) -> bool:
-    """Whether it names columns: a data frame of any library, or what `table_of` refuses by name, such as a dict."""
+    """Return whether X names its columns: a data frame of any library, or a dict, which `table_of` refuses."""
     known = (nw.DataFrame, nw.LazyFrame, Mapping)
     return isinstance(data, known) or any(
         test(data) for test in (nw.dependencies.is_into_dataframe, nw.dependencies.is_polars_lazyframe)
@@ -70,7 +70,7 @@ def is_table(data: Any) -> bool:
 def columns_for(
     table: nw.DataFrame[Any], names: Sequence[str], kinds: Mapping[str, Kind] | None = None, *, explain: bool = False
 ) -> tuple[dict[str, Any], dict[str, Kind]]:
-    """Columns as formulas take them: numbers as float64, levels as categoricals, logicals as either.
+    """Return the columns as formulas take them: numbers as float64, levels as categoricals, logicals as either.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def columns_for(
 
 
 def canonical_order(columns: Mapping[str, Any]) -> NDArray[np.intp]:
-    """An order of the rows that depends on nothing but what they hold."""
+    """Return an order of the rows that depends on their values only."""
     keys = [np.unique(np.asarray(values), return_inverse=True)[1] for values in columns.values()]
     return np.lexsort(keys)
 
@@ -132,7 +132,7 @@ def _kind_of(series: nw.Series[Any]) -> Kind:
 
 
 def _levels(series: nw.Series[Any]) -> Any:
-    """A categorical, its levels in the order that the column says, or else sorted."""
+    """Return a categorical, its levels in the order that the column says, or else sorted."""
     import pandas as pd
 
     native, dtype = series.to_native(), series.dtype

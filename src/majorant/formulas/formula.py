@@ -76,7 +76,7 @@ class Formula:
         trials: str | None = None,
         others: Sequence[str] = (),
     ) -> tuple[Formula, TableRows]:
-        """A formula with what it learns from a table, and the table's rows.
+        """Learn levels and contrasts of a formula from a table; return the formula and the table's design.
 
         Parameters
         ----------
@@ -126,7 +126,7 @@ class Formula:
         return formula, formula._rows(table, X, y, values, formula.groups)
 
     def apply(self, data: Any, wanted: Iterable[str] = (), response: bool | None = None) -> TableRows:
-        """The rows of another table.
+        """Return the rows of another table.
 
         Parameters
         ----------
@@ -178,12 +178,12 @@ class Formula:
         return self._columns(self.response, self.features, *self.extras.values())
 
     def predictors(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """The columns that a prediction takes from a table of these columns, those that it lacks included."""
+        """Return the columns that a prediction takes from a table of these columns, those that it lacks included."""
         needed = self._columns(self.features, *self._extras_of(columns, with_trials=False).values())
         return tuple(name for name in needed if name in columns or name != self.groups)
 
     def _extras_of(self, columns: Sequence[str], *, with_trials: bool) -> dict[str, Terms]:
-        """Gating, offset and trials; trials without their columns only where they are needed."""
+        """Return the gating, offset and trials; trials without their columns only where they are needed."""
         return {
             name: terms
             for name, terms in self.extras.items()
@@ -199,7 +199,7 @@ class Formula:
         return self.features.has_intercept and bool(self.features.names)
 
     def to_state(self) -> dict[str, Any]:
-        """Plain values, for saving."""
+        """Return the plain values, for saving."""
         return {
             "text": self.text,
             "features": self.features.to_state(),
@@ -210,7 +210,7 @@ class Formula:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Formula:
-        """The inverse of `to_state`."""
+        """Return the inverse of `to_state`."""
         return cls(
             str(state["text"]),
             Terms.from_state(state["features"]),
@@ -239,12 +239,12 @@ class Formula:
 
 
 def is_design(data: Any) -> bool:
-    """Whether a data frame is what a formula gave, and not a table."""
+    """Return whether a data frame is the design of a formula rather than a table."""
     return bool(getattr(data, "attrs", {}).get(_DESIGN))
 
 
 def columns_needed(text: str, columns: Sequence[str], others: Sequence[str] = (), **roles: str | None) -> list[str]:
-    """The columns of a table that a formula and its roles need, in the order of the formula.
+    """Return the columns of a table that a formula and its roles need, in the order of the formula.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ def columns_needed(text: str, columns: Sequence[str], others: Sequence[str] = ()
 
 
 def column_of(data: Any, name: str) -> NDArray[Any]:
-    """What a column holds, as it is.
+    """Return the values of a column, unchanged.
 
     Raises
     ------
@@ -282,7 +282,7 @@ def column_of(data: Any, name: str) -> NDArray[Any]:
 
 
 def numbers_of(data: Any, text: str, what: str) -> Array:
-    """One number a row: a column by its name, or arithmetic on columns.
+    """Return one number a row: a column by its name, or arithmetic on columns.
 
     Raises
     ------
@@ -305,7 +305,7 @@ def _read_all(
     offset: str | None,
     trials: str | None,
 ) -> tuple[Sides, dict[str, tuple[Term, ...]]]:
-    """The formula's parts, the column of groups among them, and the terms of gating, offset and trials."""
+    """Read the formula, the columns of the groups, and the terms of gating, offset and trials."""
     numbers = {"offset": offset, "trials": trials}
     found = {name: expression(value, columns) for name, value in numbers.items() if value is not None}
     if gating is not None:

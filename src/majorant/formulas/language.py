@@ -89,7 +89,7 @@ def require_formulaic() -> None:
 
 @cache
 def functions() -> Mapping[str, Any]:
-    """Everything that a formula may call or name beside columns, by name."""
+    """Return all that a formula may call or name apart from columns, by name."""
     from formulaic.transforms import TRANSFORMS
 
     found: dict[str, Any] = {name: getattr(np, name) for name in _ELEMENTWISE}
@@ -98,7 +98,7 @@ def functions() -> Mapping[str, Any]:
 
 
 def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sides:
-    """A formula's parts.
+    """Read the parts of a formula.
 
     Parameters
     ----------
@@ -142,7 +142,7 @@ def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sid
 
 
 def expression(text: str, columns: Sequence[str]) -> tuple[Term, ...]:
-    """One number a row: a column by its name, or arithmetic on columns.
+    """Return one number a row: a column by its name, or arithmetic on columns.
 
     Raises
     ------
@@ -155,7 +155,7 @@ def expression(text: str, columns: Sequence[str]) -> tuple[Term, ...]:
 
 
 def variables_of(terms: Iterable[Term], columns: Sequence[str]) -> list[str]:
-    """The columns that terms need, in order.
+    """Return the columns that terms need, in order.
 
     Raises
     ------
@@ -176,7 +176,7 @@ def variables_of(terms: Iterable[Term], columns: Sequence[str]) -> list[str]:
 
 
 def variables_of_code(code: str, columns: Sequence[str]) -> list[str]:
-    """The columns that an expression needs; it may call the functions of a formula and nothing else.
+    """Return the columns that an expression needs; it may call the functions of a formula and nothing else.
 
     Raises
     ------
@@ -189,7 +189,7 @@ def variables_of_code(code: str, columns: Sequence[str]) -> list[str]:
 
 
 def checked(code: str, columns: Sequence[str]) -> ast.Expression:
-    """An expression whose columns are hidden; it calls the functions of a formula and nothing else.
+    """Check that an expression calls only functions of a formula; return it with its columns hidden.
 
     Raises
     ------
@@ -230,7 +230,7 @@ def _check_power(code: str, power: ast.BinOp) -> None:
 
 
 def _column_of(word: str) -> str:
-    """The column that a word of the code stands for."""
+    """Return the column that a word of the code stands for."""
     column = column_hidden_in(word)
     return show(word) if column is None else column
 
@@ -254,7 +254,7 @@ def check_column(name: str, columns: Sequence[str]) -> None:
 
 
 def _check_call(code: str, call: ast.Call) -> set[int]:
-    """The nodes that name the function, which is one of a formula's."""
+    """Check that a call is of a formula's function; return the nodes that name it."""
     if any(k.arg is None for k in call.keywords):
         raise ValueError(f"{code!r} is more than a formula may say (**); {_may_say()}")
     function = call.func
@@ -270,7 +270,7 @@ def _check_call(code: str, call: ast.Call) -> set[int]:
 
 
 def _check_arguments(code: str, name: str, call: ast.Call) -> None:
-    """Elementwise functions would write into what else they are given."""
+    """Raise ValueError unless an elementwise function gets as many arguments as it has: others would be outputs."""
     number = 2 if name in _WITH_TWO else 1
     if name in _ELEMENTWISE and call.keywords:
         raise ValueError(f"{code!r}: {name} takes no keywords in a formula")
@@ -280,7 +280,7 @@ def _check_arguments(code: str, name: str, call: ast.Call) -> None:
 
 
 def _contrasts(call: ast.Call) -> list[ast.Name]:
-    """What names a kind of contrast in a call of ``C``, also where a column has that name."""
+    """Return the nodes that name a contrast in a call of ``C``, even where a column has the same name."""
     given = [*call.args[1:], *(keyword.value for keyword in call.keywords)]
     found = [value for value in given if isinstance(value, ast.Name) and _column_of(value.id) in _CONTRASTS]
     for value in found:
@@ -289,7 +289,7 @@ def _contrasts(call: ast.Call) -> list[ast.Name]:
 
 
 def _check_attribute(code: str, node: ast.Attribute) -> set[int]:
-    """``np.log`` and ``contr.sum`` stand for functions of a formula; the nodes that name them."""
+    """Check an attribute such as ``np.log`` or ``contr.sum``; return the nodes that name the function."""
     base = node.value
     if isinstance(base, ast.Name) and (
         (base.id == "np" and node.attr in (*_ELEMENTWISE, *_CONSTANTS))
@@ -305,7 +305,7 @@ def _may_say() -> str:
 
 
 def _variables_by_side(text: str, code: str, columns: Sequence[str]) -> dict[str, list[str]]:
-    """The columns left of ``~``, right of it, and after ``|``.
+    """Return the columns left of ``~``, right of it, and after ``|``.
 
     Formulaic evaluates the names of functions while it parses, so all code is checked before.
     """
@@ -339,7 +339,7 @@ def _variables_by_side(text: str, code: str, columns: Sequence[str]) -> dict[str
 
 
 def _refuse_arithmetic(text: str, tokens: Sequence[Any]) -> None:
-    """Numbers that are multiplied or divided, of which terms would know nothing."""
+    """Raise ValueError for numbers that are multiplied or divided outside ``I(...)``."""
     signs = ["", *(token.token if token.kind.value == "operator" else "" for token in tokens), ""]
     for before, token, after in zip(signs, tokens, signs[2:], strict=False):
         is_number = token.kind.value == "value" and token.token != "."
@@ -348,7 +348,7 @@ def _refuse_arithmetic(text: str, tokens: Sequence[Any]) -> None:
 
 
 def _without_offset(text: str, terms: Sequence[Term]) -> tuple[tuple[Term, ...], str | None]:
-    """The terms but for ``offset(...)``, and what stood in it."""
+    """Return the terms without ``offset(...)``, and its argument."""
     offsets = [_offset_argument(code) for term in terms for method, code in term if method == "python"]
     found = [argument for argument in offsets if argument is not None]
     plain = tuple(t for t in terms if len(t) != 1 or t[0][0] != "python" or _offset_argument(t[0][1]) is None)
@@ -358,7 +358,7 @@ def _without_offset(text: str, terms: Sequence[Term]) -> tuple[tuple[Term, ...],
 
 
 def _offset_argument(code: str) -> str | None:
-    """What stands in ``offset(...)``; None for anything else."""
+    """Return the argument of ``offset(...)``; None for other code."""
     found = re.fullmatch(r"\s*offset\s*\((.*)\)\s*", code, flags=re.DOTALL)
     return None if found is None else found[1]
 
@@ -371,7 +371,7 @@ def _groups(text: str, terms: Iterable[Any]) -> str:
 
 
 def term_of(term: Any) -> Term:
-    """A term of formulaic's, in plain text."""
+    """Return a term of formulaic's as the user wrote it."""
     return tuple(
         (method, _column_of(factor.expr) if method == "lookup" else show(factor.expr))
         for factor in term.factors
@@ -380,7 +380,7 @@ def term_of(term: Any) -> Term:
 
 
 def _plain(error: BaseException) -> str:
-    """The first line of a message, without the marks of a terminal."""
+    """Return the first line of a message, without the marks of a terminal."""
     return (
         show(re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error))).strip().split("\n")[0].rstrip(".") or type(error).__name__
     )
@@ -391,7 +391,7 @@ def _itself(x: Any) -> Any:
 
 
 def with_levels_of_logicals(x: Any) -> Any:
-    """``I`` among the terms that explain: true and false are levels there, as in R."""
+    """Return ``I`` for the explanatory terms: its truth values become levels, as in R."""
     import pandas as pd
 
     values = np.asarray(x)
@@ -405,7 +405,7 @@ def _side_by_side(*columns: Any) -> Any:
 
 
 def _levels(data: Any, contrasts: Any = None, *, levels: Any = None) -> Any:
-    """Formulaic's ``C``, with the levels of whole numbers written as such."""
+    """Return formulaic's ``C``, with levels of whole numbers written without a decimal point."""
     import pandas as pd
     from formulaic.transforms import C
 

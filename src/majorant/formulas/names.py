@@ -16,18 +16,18 @@ _HIDDEN = re.compile(r"column_((?:[0-9a-f]{2})*)_")
 
 
 def hidden(name: str) -> str:
-    """A Python name that stands for a column, and for nothing else."""
+    """Return the Python name that replaces a column in the text of a formula."""
     return f"column_{name.encode('utf-8', 'surrogatepass').hex()}_"
 
 
 def column_hidden_in(word: str) -> str | None:
-    """The column that a Python name stands for; None if it stands for none."""
+    """Return the column that a Python name stands for; None if it stands for none."""
     found = _HIDDEN.fullmatch(word)
     return None if found is None else bytes.fromhex(found[1]).decode("utf-8", "surrogatepass")
 
 
 def hide(text: str, columns: Collection[str]) -> str:
-    """A text in which columns and all that stands in backticks are hidden; other words stay as they are."""
+    """Replace columns and whatever is in backticks by Python names; other words stay as they are."""
 
     def replaced(found: re.Match[str]) -> str:
         kept, backticked, word = found.groups()
@@ -41,10 +41,10 @@ def hide(text: str, columns: Collection[str]) -> str:
 
 
 def show(text: str) -> str:
-    """The inverse of `hide`, with backticks where a name needs them."""
+    """Return the inverse of `hide`, with backticks where a name needs them."""
     return _HIDDEN.sub(lambda found: quoted(str(column_hidden_in(found[0]))), text)
 
 
 def quoted(name: str) -> str:
-    """The column as a formula names it."""
+    """Return the column as a formula names it."""
     return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", r"\`") + "`"

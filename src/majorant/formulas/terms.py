@@ -61,7 +61,7 @@ class Terms:
 
     @classmethod
     def learn(cls, terms: Iterable[Term], table: nw.DataFrame[Any], *, explain: bool = False) -> tuple[Terms, Array]:
-        """The terms with what they learn from a table, and their design.
+        """Learn levels and contrasts of the terms from a table; return the terms and their design.
 
         States are learned from the rows in an order of their own, so that they do not depend on the table's.
 
@@ -84,7 +84,7 @@ class Terms:
         return learned, learned._design(columns, len(table)) if any(states.values()) else values
 
     def apply(self, table: nw.DataFrame[Any]) -> Array:
-        """The design of another table.
+        """Return the design of a new table.
 
         Raises
         ------
@@ -126,7 +126,7 @@ class Terms:
         return any(sum(name.startswith(f"{text}[") for name in self.names) > 1 for text in wide)
 
     def to_state(self) -> dict[str, Any]:
-        """Plain values, for saving."""
+        """Return the plain values, for saving."""
         return {
             "terms": [[list(factor) for factor in term] for term in self.terms],
             "kinds": self.kinds,
@@ -138,7 +138,7 @@ class Terms:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Terms:
-        """The inverse of `to_state`."""
+        """Return the inverse of `to_state`."""
         terms = tuple(tuple((str(method), str(text)) for method, text in term) for term in state["terms"])
         names, kinds = tuple(str(name) for name in state["names"]), dict(state["kinds"])
         if not set(kinds.values()) <= set(KINDS):
@@ -156,7 +156,7 @@ class Terms:
     def _evaluated(
         self, columns: Mapping[str, Any], n_rows: int
     ) -> tuple[dict[str, Any], dict[str, list[Any]], tuple[str, ...], Array]:
-        """States, levels, names and values of the design, the intercept apart."""
+        """Return the states, levels, names and values of the design, the intercept apart."""
         import pandas as pd
         from formulaic import Formula, ModelSpec
         from formulaic.errors import FormulaicError
@@ -203,7 +203,7 @@ class Terms:
         return states, {texts[code]: levels for code, levels in found.items()}, names, values
 
     def _first_beyond(self, columns: Mapping[str, Any], n_rows: int) -> int:
-        """The first row that cannot be evaluated, by halving."""
+        """Find the first row that cannot be evaluated, by bisection."""
         begin, end = 0, n_rows
         while end - begin > 1:
             half = (begin + end) // 2
@@ -215,7 +215,7 @@ class Terms:
         return begin
 
     def _hidden(self, factor: FactorText) -> str:
-        """The factor as formulaic sees it, its columns hidden."""
+        """Return the factor with its columns replaced by the names that formulaic sees."""
         method, text = factor
         if method == "lookup":
             return hidden(text)
@@ -223,13 +223,13 @@ class Terms:
 
 
 def _why(error: BaseException) -> str:
-    """What a person can do something with in formulaic's complaint."""
+    """Return the part of formulaic's error message that is useful to a user."""
     factor = _factor_in(error)
     return show(str(error)) if factor is None else f"{factor} cannot be computed: {show(str(error.__cause__))}"
 
 
 def _factor_in(error: BaseException) -> str | None:
-    """The factor that formulaic complains of."""
+    """Return the factor that formulaic's error names."""
     factor = re.match(r"Unable to evaluate factor `(.*?)`\. \[", str(error))
     return None if factor is None else show(factor[1])
 

@@ -54,7 +54,7 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """A fit that fails or is interrupted leaves the estimator as it was: unfitted, or with the fit before."""
+        """Restore the estimator's state before the fit if the fit fails or is interrupted."""
         before = dict(self.__dict__)
         verbose = getattr(self, "verbose", 0)
         token = VERBOSE.set(verbose if isinstance(verbose, int) else 0)  # anything else the fit refuses
@@ -69,7 +69,7 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
             VERBOSE.reset(token)
 
     def _check_stored(self, source: StoredRows, *, reset: bool) -> int:
-        """What `validate_data` does to columns of rows in memory, for rows that are streamed; the number of rows."""
+        """Check streamed rows as `validate_data` checks rows in memory; return the number of rows."""
         if reset:
             self.n_features_in_ = source.n_features
             if source.names is not None:
@@ -88,21 +88,21 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
         return source.n_units
 
     def _feature_names_or(self, names: Sequence[str]) -> list[str]:
-        """The columns of the fit by name, or else `names`."""
+        """Return the columns of the fit by name, or else `names`."""
         return [str(name) for name in getattr(self, "feature_names_in_", names)]
 
     def _refuse_chunks(self, X: Any) -> None:
-        """For a model that needs all rows in memory."""
+        """Raise TypeError for streamed rows, for models that need all rows in memory."""
         if isinstance(X, Chunks) or is_dask(X):
             kind = "Chunks" if isinstance(X, Chunks) else f"a Dask {type(X).__name__}"
             raise TypeError(f"{type(self).__name__} takes rows in memory, as an array or a data frame; got {kind}")
 
     def _feature_names(self) -> list[str]:
-        """The columns of X by name, or else x1, x2 and so on."""
+        """Return the columns of X by name, or else x1, x2 and so on."""
         return self._feature_names_or([f"x{i + 1}" for i in range(self.n_features_in_)])
 
     def summary(self) -> Summary:
-        """The fit in tables, the search first.
+        """Return the summary of the fit: the search first, then the estimates.
 
         Returns
         -------

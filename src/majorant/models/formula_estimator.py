@@ -40,7 +40,7 @@ class FormulaEstimator(LatentVariableModel):
         component_labels: Any = None,
         **parameters: Any,
     ) -> Self:
-        """A model of the given parameters, fitted to a formula and a table; see `fit_formula`.
+        """Return a model of the given parameters, fitted to a formula and a table; see `fit_formula`.
 
         Parameters
         ----------
@@ -164,12 +164,12 @@ class FormulaEstimator(LatentVariableModel):
                 raise TypeError(f"{type(self).__name__} takes no {name}")
 
     def _forget_formula(self) -> None:
-        """A fit to rows knows no formula."""
+        """Delete the formula of an earlier fit."""
         self.__dict__.pop("formula_", None)
 
 
 def through_formula(method: Callable[P, R]) -> Callable[P, R]:
-    """Method decorator: data frames go through the formula of the fit, if there was one.
+    """Decorate a method so that data frames are first turned into the design of the fitted formula, if there is one.
 
     What the method takes beside X is taken from the table where it is not given: y where the method asks for it, or
     may have it and the table does, and ``groups``, ``gating``, ``offset`` and ``trials``.

@@ -20,7 +20,7 @@ MOST_IN_THE_LEGEND = 12
 
 
 def embedding(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, method: str = "tsne") -> Axes:
-    """Rows of a representation in the plane, coloured by what is known of them.
+    """Draw the rows of a representation in the plane, coloured by known labels or values.
 
     t-SNE puts rows beside those that are most like them in all components [1]_. Of its picture only the
     neighbourhoods can be read: axes have no unit, and neither the size of a group nor the distance between groups
@@ -110,7 +110,7 @@ def embedding(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, meth
 
 
 def _add_classes(ax: Axes, places: Any, known: Any, rows: Any) -> None:
-    """A colour and a mark for each label of all rows, so that a label keeps its own in every picture."""
+    """Draw the rows of each label; colours and marks are those of all rows, so that they agree between pictures."""
     labels, codes = np.unique(known, return_inverse=True)
     codes = codes[rows]
     for part in np.unique(codes).tolist():

@@ -18,7 +18,7 @@ TOUCHES = 1e-9
 
 
 def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
-    """The criterion against the number of parts, one line a setting, the best ringed.
+    """Draw the criterion against the number of parts, one line for each setting, with a ring around the best.
 
     Fits that were excluded leave a gap.
 
@@ -68,7 +68,7 @@ def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
 
 
 def convergence(model: Any, ax: Axes | None = None) -> Axes:
-    """The objective, iteration by iteration, and the bound on it where that does not touch it.
+    """Draw the objective at each iteration, and the bound on it where the two differ.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
 
 
 def starts(model: Any, ax: Axes | None = None) -> Axes:
-    """Where the starts ended: one row a kind of start, a dot an optimum, its area the number of starts.
+    """Draw where the starts ended: a row for each kind of start, a dot for each optimum, its area the number of starts.
 
     The best optimum has a line through all rows; how many starts of a kind reached an optimum stands beside its dot.
 

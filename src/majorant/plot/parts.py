@@ -28,7 +28,7 @@ def classification(
     *,
     share: float = 0.9,
 ) -> Axes:
-    r"""Rows by the part that they most probably belong to, on two features.
+    r"""Draw rows on two features, coloured by their most probable part.
 
     Around each normal component stands the ellipse that holds `share` of its mass on these two features, with half axes
     :math:`\sqrt{-2 \lambda \log(1 - \text{share})}` for the eigenvalues :math:`\lambda` of its covariance there.
@@ -101,7 +101,7 @@ def uncertainty(
     *,
     share: float = 0.9,
 ) -> Axes:
-    """Rows by how unsure their part is: the larger a mark, the less probable is the row's most probable part.
+    """Draw rows on two features; the larger a mark, the less probable is the row's most probable part.
 
     The uncertainty of a row is one minus its largest responsibility, 0 for a row that surely belongs to its part.
 
@@ -175,7 +175,7 @@ def density(
     *,
     n_levels: int = 10,
 ) -> Axes:
-    """The fitted density: contours of its logarithm on two features, a curve on one.
+    """Draw the fitted density: contours of its logarithm on two features, a curve on one.
 
     It is the exact margin of the mixture on these features, not a cut through it.
 

@@ -20,22 +20,22 @@ INK = "#1c1e21"
 
 
 def colour(part: int) -> str:
-    """The colour of a part, counted from 0."""
+    """Return the colour of a part, counted from 0."""
     return COLOURS[part % len(COLOURS)]
 
 
 def mark(part: int) -> str:
-    """The mark of a part; of parts with one colour it differs."""
+    """Return the mark of a part; of parts with one colour it differs."""
     return MARKS[(part + part // len(COLOURS)) % len(MARKS)]
 
 
 def edge(part: int) -> str:
-    """The edge of a part's marks: white, but dark around yellow, which is faint without one."""
+    """Return the edge colour of a part's marks: white, but dark around yellow, which is faint on white."""
     return INK if colour(part) == YELLOW else "white"
 
 
 def axes(ax: Axes | None, layout: Literal["constrained"] | None = None) -> Axes:
-    """The given Axes, or a new one in a figure of that layout.
+    """Return the given Axes, or a new one in a figure of that layout.
 
     Raises
     ------
@@ -51,19 +51,19 @@ def axes(ax: Axes | None, layout: Literal["constrained"] | None = None) -> Axes:
 
 
 def tidy(ax: Axes) -> Axes:
-    """The Axes without its upper and right frame."""
+    """Remove the upper and right frame of the Axes; return it."""
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 
 
 def feature_names(model: Any) -> list[str]:
-    """The columns' names, as the model was given them, or x1, x2, ..."""
+    """Return the names of the columns as in the fit, or x1, x2, ..."""
     known = getattr(model, "feature_names_in_", None)
     return [f"x{j + 1}" for j in range(model.n_features_in_)] if known is None else [str(name) for name in known]
 
 
 def chosen_features(model: Any, features: Sequence[int | str] | None) -> list[int]:
-    """Columns to draw, by place or by name; the first two, or the only one, by default.
+    """Return the columns to draw, by position or by name; by default the first two, or the only one.
 
     Raises
     ------
@@ -87,5 +87,5 @@ def chosen_features(model: Any, features: Sequence[int | str] | None) -> list[in
 
 
 def columns_of(X: Any, features: Sequence[int]) -> NDArray[np.float64]:
-    """Some columns of an array or a data frame as numbers."""
+    """Return the chosen columns of an array or a data frame as numbers."""
     return np.asarray(X, dtype=np.float64)[:, list(features)]

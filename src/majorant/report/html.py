@@ -23,7 +23,7 @@ def escaped(text: object) -> str:
 
 
 def shortened(text: str, length: int) -> str:
-    """At most `length` characters, the last of them an ellipsis if some are missing."""
+    """Shorten a text to at most `length` characters, ending in an ellipsis if it was cut."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "\u2026"
 
 

@@ -62,7 +62,7 @@ class FewStarts(Generic[Theta]):
         return self.part
 
     def found(self, draws: np.random.Generator, verbose: int) -> Found[Theta]:
-        """Race; warns where the best run did not converge."""
+        """Run the race; warn if the best run did not converge."""
         found = Race(self, verbose).find(draws)
         if not found.best.converged:
             warnings.warn(
@@ -79,7 +79,7 @@ class FewStarts(Generic[Theta]):
     def perturbed(
         self, rows: Any, bases: Sequence[Theta], size: int, draws: np.random.Generator
     ) -> list[NamedStart[Theta]]:
-        """There is no second round."""
+        """Return no starts: there is no second round."""
         return []
 
     def run(
@@ -88,11 +88,11 @@ class FewStarts(Generic[Theta]):
         return [self.stepped(rows, run, max_iter, tol) for run in runs]
 
     def finished(self, rows: Any, runs: list[Run[Theta]]) -> list[Run[Theta]]:
-        """The runs that lead, each followed to its end on all rows."""
+        """Run the leading runs to convergence on all rows."""
         return self.run(self.whole, runs, self.max_iter, self.tol)
 
     def stepped(self, on: Problem[Theta], run: Run[Theta], max_iter: int, tol: float) -> Run[Theta]:
-        """One run after some more steps."""
+        """Return one run after some more steps."""
         entry = self.entry(on, run.theta, max_iter, tol)
         ends = descend(on, run.theta, tol=tol, max_iter=max_iter, entry=entry)
         return replace(
@@ -105,7 +105,7 @@ class FewStarts(Generic[Theta]):
         )
 
     def entry(self, on: Problem[Theta], theta: Theta, max_iter: int, tol: float) -> Entry | None:
-        """Where a checkpoint keeps how far a run has come; nowhere, unless a model says so."""
+        """Return where a checkpoint stores the progress of a run; None unless a model overrides it."""
         return None
 
     def held_back(self, run: Run[Theta]) -> str:
@@ -113,7 +113,7 @@ class FewStarts(Generic[Theta]):
         return ""
 
     def is_admissible(self, run: Run[Theta]) -> bool:
-        """No rule leaves any out."""
+        """Return True: every solution is admissible."""
         return False
 
     def features(self, thetas: Sequence[Theta]) -> NDArray[np.float64]:

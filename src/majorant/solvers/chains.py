@@ -142,7 +142,7 @@ class Chains:
         return f"Chains({len(self)} chains, {len(self.unary)} positions, {self.n_states} states)"
 
     def augmented(self, costs: ArrayLike) -> Self:
-        """The same chains with `costs`, shape (n_positions, n_states), added to their unary scores.
+        """Return the same chains with `costs`, shape (n_positions, n_states), added to their unary scores.
 
         With the loss of every state at every position, `best` is loss-augmented inference.
         """
@@ -165,7 +165,7 @@ class Chains:
         return np.array([terms[a:b].sum() for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)])
 
     def best(self, *, n_jobs: int | None = None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """The path of largest score of every chain (Viterbi): its states, shape (n_positions,), and its score.
+        """Return the path of largest score of every chain (Viterbi): its states, shape (n_positions,), and its score.
 
         Of equal scores, as computed, the path that is first in lexicographic order.
 
@@ -180,7 +180,7 @@ class Chains:
         return path, score
 
     def log_partition(self, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Log of the sum over paths of the exponential of their score, one number a chain.
+        """Return the log of the sum over paths of the exponential of their score, one number a chain.
 
         Raises
         ------
@@ -195,7 +195,7 @@ class Chains:
     def sums(
         self, weights: NDArray[np.float64] | None = None, *, pairs: bool = False, n_jobs: int | None = None
     ) -> ChainSums:
-        """Log-partition function, entropy, marginals and expected steps (forward-backward).
+        """Return the log-partition function, entropy, marginals and expected steps (forward-backward).
 
         Parameters
         ----------
@@ -240,7 +240,7 @@ class Chains:
         return out
 
     def _groups(self) -> Iterator[_Group]:
-        """Consecutive chains of about as many positions as one call of a kernel has, with the tables that they use."""
+        """Yield groups of consecutive chains for calls of a kernel, with the tables that they use."""
         begin, n = 0, len(self)
         while begin < n:
             first = int(self.offsets[begin])
@@ -257,7 +257,7 @@ class Chains:
             begin = end
 
     def _each(self, f: Callable[[_Group], Any], n_jobs: int | None) -> list[Any]:
-        """What `f` gives for each group of chains, in their order."""
+        """Apply `f` to each group of chains; return the results in order."""
         threads = effective_threads(n_jobs)
         if threads == 1 or len(self.unary) <= GROUP:
             return [f(group) for group in self._groups()]
@@ -265,7 +265,7 @@ class Chains:
             return list(pool.map(f, self._groups()))
 
     def sample(self, uniforms: NDArray[np.float64], *, n_jobs: int | None = None) -> NDArray[np.int32]:
-        """Paths drawn with the probabilities of their scores, by inverse CDF, state after state.
+        """Draw paths with probabilities proportional to the exponential of their scores, by inverse CDF.
 
         Parameters
         ----------

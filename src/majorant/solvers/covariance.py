@@ -17,14 +17,14 @@ Array = NDArray[np.float64]
 
 
 def mean_of(x: Any, shares: Array) -> Array:
-    """Weighted mean of rows, shape (n_features,)."""
+    """Return the weighted mean of rows, shape (n_features,)."""
     if sparse.issparse(x):
         return np.asarray(x.T @ shares).ravel()
     return np.asarray(np.einsum("np,n->p", x, shares, dtype=np.float64))
 
 
 def deviations_of(x: Any, shares: Array) -> Array:
-    """Weighted standard deviation of each column, shape (n_features,); exactly zero for a constant one."""
+    """Return the weighted standard deviation of each column, shape (n_features,); exactly zero for a constant one."""
     mean = mean_of(x, shares)
     if sparse.issparse(x):
         squares = np.asarray(x.multiply(x).T @ shares).ravel() - mean**2
@@ -36,7 +36,7 @@ def deviations_of(x: Any, shares: Array) -> Array:
 
 
 def covariance(x: Any, shares: Array, mean: Array, n_jobs: int | None = None) -> Array:
-    """Weighted covariance of columns, shape (n_features, n_features).
+    """Return the weighted covariance of columns, shape (n_features, n_features).
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def covariance(x: Any, shares: Array, mean: Array, n_jobs: int | None = None) ->
 
 
 def shrunk_covariance(x: Any, shares: Array, mean: Array, n: int) -> Array:
-    """Weighted covariance of dense rows, shrunk towards a multiple of the identity [1]_.
+    """Return the weighted covariance of dense rows, shrunk towards a multiple of the identity [1]_.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def shrunk_covariance(x: Any, shares: Array, mean: Array, n: int) -> Array:
 
 
 def centred_gram(x: Any, mean: Array) -> Array:
-    """Inner products of centred rows, shape (n_rows, n_rows)."""
+    """Return the inner products of centred rows, shape (n_rows, n_rows)."""
     if sparse.issparse(x):
         x = x.astype(np.float64, copy=False)
         to_mean = np.asarray(x @ mean).ravel()
@@ -102,20 +102,20 @@ def centred_gram(x: Any, mean: Array) -> Array:
 
 
 def centred_combinations(x: Any, mean: Array, by: Array) -> Array:
-    """Sums of centred rows, each times its entry in a column of `by`, shape (n_features, n_combinations)."""
+    """Return the sums of centred rows, each times its entry in a column of `by`, shape (n_features, n_combinations)."""
     if sparse.issparse(x):
         return np.asarray(x.T @ by - np.multiply.outer(mean, by.sum(axis=0)))
     return np.asarray((x - mean).T @ by)
 
 
 def weighted_gram(x: Any, shares: Array, mean: Array) -> Array:
-    """Inner products of centred rows times roots of their shares: its positive eigenvalues are the covariance's."""
+    """Return inner products of centred rows times roots of their shares: positive eigenvalues as of the covariance."""
     root = np.sqrt(shares)
     return centred_gram(x, mean) * np.multiply.outer(root, root)
 
 
 def principal_variances(x: Any, shares: Array, n_jobs: int | None = None) -> Array:
-    """Variances along the principal axes, smallest first, shape (min(n_rows, n_features),); at least zero."""
+    """Return the variances along the principal axes, ascending, shape (min(n_rows, n_features),)."""
     n, p = x.shape
     mean = mean_of(x, shares)
     moments = covariance(x, shares, mean, n_jobs) if p <= n else weighted_gram(x, shares, mean)

@@ -44,87 +44,87 @@ class Covariance(ABC):
 
     @abstractmethod
     def shape(self, k: int, d: int) -> tuple[int, ...]:
-        """Shape of the covariances of `k` components in `d` columns."""
+        """Return the shape of the covariances of `k` components in `d` columns."""
 
     @abstractmethod
     def n_parameters(self, k: int, d: int) -> int:
-        """Free parameters of the covariances."""
+        """Return the number of free parameters of the covariances."""
 
     @abstractmethod
     def n_second(self, d: int) -> int:
-        """Second moments that a component needs."""
+        """Return the number of second moments of a component."""
 
     @abstractmethod
     def identity(self, d: int) -> Array:
-        """The identity, as one component's covariance."""
+        """Return the identity, as one component's covariance."""
 
     def matrices(self, covariances: Array, k: int, d: int) -> Array:
-        """The covariances as matrices (K, d, d)."""
+        """Return the covariances as matrices (K, d, d)."""
         return np.asarray(self.variances(covariances, k, d)[:, :, None] * np.eye(d))
 
     @abstractmethod
     def variances(self, covariances: Array, k: int, d: int) -> Array:
-        """Variance of each column in each component, (K, d)."""
+        """Return the variance of each column in each component, (K, d)."""
 
     @abstractmethod
     def of_columns(self, covariances: Array, columns: NDArray[np.intp]) -> Array:
-        """The covariances of some of the columns."""
+        """Return the covariances of some of the columns."""
 
     @abstractmethod
     def mapped(self, covariances: Array, matrix: Array) -> Array:
-        """The covariances of ``x @ matrix``, a map between coordinates in which components have this type."""
+        """Return the covariances of ``x @ matrix``, a map between coordinates in which components have this type."""
 
     def scaled(self, covariances: Array, factor: Array) -> Array:
-        """The covariances of ``x * factor``: a number, or, but for "spherical", one for each column."""
+        """Return the covariances of ``x * factor``: a number, or, but for "spherical", one for each column."""
         return np.asarray(covariances * factor**2)
 
     def beside(self, still: Array) -> Array | float:
-        """What standard deviations along other directions, (n_still, d), add to a covariance."""
+        """Return what standard deviations along other directions, (n_still, d), add to a covariance."""
         return 0.0
 
     @abstractmethod
     def second_mapped(self, second: Array, matrix: Array) -> Array:
-        """Second moments of ``x @ matrix`` from those of x, (K, n_second)."""
+        """Return the second moments of ``x @ matrix`` from those of x, (K, n_second)."""
 
     def second_price(self, second: Array, matrix: Array) -> float:
-        """Half the sum of squares of ``x @ matrix`` over all components, from second moments."""
+        """Return half the sum of squares of ``x @ matrix`` over all components, from second moments."""
         return 0.0
 
     def second_traces(self, second: Array, precisions: Array) -> Array:
-        """``trace(P_k S_k)`` of each component's precision and second moments."""
+        """Return ``trace(P_k S_k)`` of each component's precision and second moments."""
         return np.asarray(np.einsum("kd,kd->k", second, precisions))
 
     def squared(self, factors: Array) -> Array:
-        """Precisions from their factors, one of each component."""
+        """Return the precisions from their factors, one of each component."""
         return np.asarray(factors**2)
 
     def times(self, precisions: Array, vectors: Array) -> Array:
-        """``P_k v_k`` of each component."""
+        """Return ``P_k v_k`` of each component."""
         return np.asarray(precisions * vectors)
 
     def eigenvalues(self, covariances: Array) -> Array:
-        """Variances along principal axes, one row for each component, or a single one where all share them."""
+        """Return variances along principal axes, one row for each component, or a single row where they share one."""
         return covariances
 
     def lifted(self, covariances: Array, floor: float) -> Array:
-        """The covariances with no eigenvalue below a floor."""
+        """Return the covariances with no eigenvalue below a floor."""
         return np.maximum(covariances, floor)
 
     def vector(self, covariances: Array) -> Array:
-        """Unconstrained numbers that tell them."""
+        """Return the covariances as unconstrained numbers."""
         return np.log(covariances)
 
     def of_vector(self, vector: Array, k: int, d: int) -> Array:
-        """The inverse of `vector`, from a flat one."""
+        """Return the covariances from a flat `vector`."""
         return np.exp(np.clip(vector, -LARGEST_LOG, LARGEST_LOG)).reshape(self.shape(k, d))
 
     def ratios(self, covariances: Array, shares: Array) -> Array:
-        """Smallest variance of each component along any direction, as a share of the pooled within-component one."""
+        """Return each component's smallest variance in any direction, relative to the pooled one."""
         pooled = np.einsum("k,k...->...", shares, covariances)
         return np.asarray((covariances / pooled).reshape(len(shares), -1).min(axis=1))
 
     def least_size(self, k: int, rank: int, n_rows: float) -> float:
-        """Rows that a component must have: some more than fix its covariance."""
+        """Return the smallest size of a component, in rows: a few more than determine its covariance."""
         if k == 1:
             return 0.0
         return 3.0 if rank == 1 else 2.0 * (rank + 1)
@@ -135,7 +135,7 @@ class Covariance(ABC):
         return DIAGONAL
 
     def pooled(self, second: Array, mass: float, d: int) -> Array:
-        """The pooled within-component covariance, from second moments about the means."""
+        """Return the pooled within-component covariance, from second moments about the means."""
         return np.asarray(second.sum(axis=0) / mass)
 
 
@@ -197,7 +197,7 @@ class Matrices(Covariance):
         return np.asarray(np.einsum("...al,...l,...bl->...ab", vectors, np.maximum(values, floor), vectors))
 
     def vector(self, covariances: Array) -> Array:
-        """Lower triangles of the Cholesky factors, with logarithms on the diagonal."""
+        """Return the lower triangles of the Cholesky factors, with logarithms on the diagonal."""
         factors = np.linalg.cholesky(covariances)
         row, column = np.tril_indices(covariances.shape[-1])
         out = factors[..., row, column]
@@ -232,7 +232,7 @@ class Full(Matrices):
         return k * self.n_second(d)
 
     def ratios(self, covariances: Array, shares: Array) -> Array:
-        """Smallest eigenvalue of ``W^-1/2 S_k W^-1/2``, W the pooled within-component covariance."""
+        """Return the smallest eigenvalue of ``W^-1/2 S_k W^-1/2``, W the pooled within-component covariance."""
         root = np.linalg.cholesky(np.einsum("k,k...->...", shares, covariances))
         half = np.linalg.solve(root, covariances)
         return np.asarray(np.linalg.eigvalsh(np.linalg.solve(root, np.swapaxes(half, 1, 2)))[:, 0])
@@ -251,11 +251,11 @@ class Tied(Matrices):
         return self.n_second(d)
 
     def ratios(self, covariances: Array, shares: Array) -> Array:
-        """One: all share it."""
+        """Return one for each component, as all share the covariance."""
         return np.ones(len(shares))
 
     def least_size(self, k: int, rank: int, n_rows: float) -> float:
-        """Any size at all, but none is enough if all rows together do not fix the covariance."""
+        """Return zero, or infinity if all rows together do not determine the covariance."""
         if k == 1:
             return 0.0
         return 0.5 if n_rows >= k + rank else np.inf
@@ -352,7 +352,7 @@ COVARIANCE_TYPES: tuple[CovarianceType, ...] = ("full", "tied", "diag", "spheric
 
 
 def triangle_to_matrix(triangle: Array, n_features: int) -> Array:
-    """Symmetric matrices (..., d, d) from their lower triangles, row by row."""
+    """Return the symmetric matrices (..., d, d) from their lower triangles, row by row."""
     out = np.empty((*triangle.shape[:-1], n_features, n_features))
     row, column = np.tril_indices(n_features)
     out[..., row, column] = triangle

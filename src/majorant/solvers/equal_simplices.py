@@ -13,7 +13,7 @@ MAX_STEPS = 1000
 def project_equal_simplices(
     z: NDArray[Any], shares: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    r"""The nearest arrays of nonnegative rows with one common row sum.
+    r"""Return the nearest arrays of nonnegative rows with one common row sum.
 
     .. math:: \min_{V \ge 0,\; a \ge 0} \sum_n \omega_n |v_n - z_n|^2 \quad\text{with}\quad \sum_k v_{nk} = a.
 

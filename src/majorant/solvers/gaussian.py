@@ -70,7 +70,7 @@ class Mixture:
         return int(k * d + k - 1 + self.covariance.n_parameters(k, d))
 
     def precision_factors(self) -> tuple[Array, Array]:
-        """Factors of the precisions, and the logarithms of the covariances' determinants.
+        """Return the factors of the precisions, and the logarithms of the covariances' determinants.
 
         Returns
         -------
@@ -100,15 +100,15 @@ class Mixture:
         return factors, constants
 
     def log_densities(self, x: NDArray[Any]) -> NDArray[Any]:
-        """``log N(x_i; m_k, S_k)``, shape (n_rows, n_components), in the precision of the rows."""
+        """Return ``log N(x_i; m_k, S_k)``, shape (n_rows, n_components), in the precision of the rows."""
         return -self._energies(x, self._factored[1])
 
     def energies(self, x: NDArray[Any]) -> NDArray[Any]:
-        """``-log(share_k) - log N(x_i; m_k, S_k)``, infinite where a component is absent."""
+        """Return ``-log(share_k) - log N(x_i; m_k, S_k)``, infinite where a component is absent."""
         return self._energies(x, self._offsets)
 
     def posteriors(self, x: NDArray[Any], beta: float = 1.0) -> tuple[Array, NDArray[Any]]:
-        """Free energies (n_rows,), at ``beta = 1`` minus log densities, and responsibilities (n_rows, n_components).
+        """Return free energies (n_rows,), at ``beta = 1`` minus log densities, and responsibilities (n_rows, K).
 
         At an infinite `beta` each row belongs to one component.
         """
@@ -118,7 +118,7 @@ class Mixture:
         return free, q
 
     def tight_moments(self, x: NDArray[Any], weights: Array | None, beta: float = 1.0) -> tuple[float, float, Array]:
-        """Weighted sums in one pass: free energies, entropies over `beta`, and moments under the responsibilities."""
+        """Sum free energies, entropies over `beta`, and moments under the responsibilities, weighted, in one pass."""
         k, d = self.means.shape
         out = np.empty((k, 1 + d + self.covariance.n_second(d)))
         free, entropy = _kernels.gauss_pass(_rows(x), weights, *self._components, beta, out)
@@ -142,7 +142,7 @@ class Mixture:
         return np.ascontiguousarray(self.means), self._factored[0].ravel(), self._offsets, self.covariance.code
 
     def mapped(self, matrix: float | NDArray[Any], shift: float | NDArray[Any] = 0.0) -> Self:
-        """The mixture of ``x * matrix + shift``, or of ``x @ matrix + shift`` where `matrix` has two dimensions.
+        """Return the mixture of ``x * matrix + shift``, or of ``x @ matrix + shift`` where `matrix` has two dimensions.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ def moments(
     covariance_type: CovarianceType,
     out: Array | None = None,
 ) -> Array:
-    """Weighted moments about each component's mean of the rows that `q`, (n_rows, K), gives it; (K, 1 + d + second)."""
+    """Return moments (K, 1 + d + second) about the means, under weighted responsibilities `q` (n_rows, K)."""
     k, d = means.shape
     kind = COVARIANCES[covariance_type]
     out = np.empty((k, 1 + d + kind.n_second(d))) if out is None else out
@@ -215,7 +215,7 @@ def m_step(
     *,
     single: bool = False,
 ) -> MStep:
-    r"""Exact minimiser of ``<moments, energies>`` among covariances whose eigenvalues are at least `floor`.
+    r"""Return the exact minimiser of ``<moments, energies>`` among covariances whose eigenvalues are at least `floor`.
 
     Each scatter matrix has its eigenvalues clipped at the floor: the minimiser of
     :math:`\log|\Sigma| + \mathrm{tr}(\Sigma^{-1} S)` under that constraint. A component without mass keeps its mean and
@@ -262,7 +262,7 @@ def solve_in_place(
     *,
     single: bool,
 ) -> tuple[Array, float, float]:
-    """As `m_step`, into arrays that hold the old covariances; returns weights, value and travel."""
+    """Solve `m_step` in place, in arrays that hold the old covariances; return weights, value and travel."""
     k = len(reference)
     weights, offsets, factors = np.empty(k), np.empty(k), np.empty(covariances.size)
     value, travel, singular = _kernels.gauss_step(
@@ -284,13 +284,13 @@ def solve_in_place(
 
 
 def log_likelihood(mixture: Mixture, x: NDArray[Any], weights: Array | None) -> tuple[float, NDArray[Any]]:
-    """Weighted log-likelihood of rows, and their responsibilities (n_rows, n_components)."""
+    """Return the weighted log-likelihood of rows, and their responsibilities (n_rows, n_components)."""
     free, q = mixture.posteriors(x)
     return -float(free.sum() if weights is None else np.sum(weights * free)), q
 
 
 def singular_message(covariance_type: CovarianceType, component: int | None = None) -> str:
-    """What to say of a covariance that has no inverse."""
+    """Return the error message for a singular covariance."""
     of = "a component" if component is None else f"component {component}"
     which = "the tied covariance" if covariance_type == "tied" else f"the covariance of {of}"
     return (
@@ -300,5 +300,5 @@ def singular_message(covariance_type: CovarianceType, component: int | None = No
 
 
 def _rows(x: NDArray[Any]) -> NDArray[Any]:
-    """Rows as kernels take them."""
+    """Return the rows as kernels take them."""
     return np.ascontiguousarray(x, dtype=x.dtype if x.dtype in (np.float64, np.float32) else np.float64)

@@ -32,7 +32,7 @@ Mask = NDArray[np.bool_]
 
 
 def marginal(mixture: Mixture, observed: Mask) -> Mixture:
-    """The mixture of some of the columns; the mixture itself if they are all."""
+    """Return the mixture of some of the columns; the mixture itself if they are all."""
     if observed.all():
         return mixture
     there = np.flatnonzero(observed)
@@ -84,7 +84,7 @@ class Completion:
         return np.asarray(0.5 * (self.n_missing * (1 + LOG_2PI) + rest))
 
     def means(self, x: NDArray[Any]) -> Array:
-        """Expected missing entries of rows given their observed ones and each component.
+        """Return the expected missing entries of rows given their observed ones and each component.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ class Completion:
         return np.asarray(centres + np.einsum("iko,kmo->ikm", difference, slopes))
 
     def complete(self, moments: Array) -> Array:
-        """Expected moments of whole rows about the components' means, out of moments of their observed columns.
+        """Return expected moments of whole rows about the components' means, from moments of their observed columns.
 
         Parameters
         ----------
@@ -142,7 +142,7 @@ class Completion:
 
 @lru_cache(maxsize=4096)
 def _places(observed: bytes) -> NDArray[np.intp]:
-    """Where the lower triangle of a matrix of all columns is among those of its parts: the lower triangle of the
+    """Return where the lower triangle of a matrix of all columns is among those of its parts: the lower triangle of the
     observed columns, the rows of missing against observed columns, and those of missing against missing ones."""
     there = np.frombuffer(observed, dtype=bool)
     p, m = int(there.sum()), int((~there).sum())
@@ -159,7 +159,7 @@ def _places(observed: bytes) -> NDArray[np.intp]:
 
 
 def log_densities(mixture: Mixture, x: NDArray[Any]) -> Array:
-    """Log-density of the observed entries of each row under each component, zero for a row that has none.
+    """Return the log-density of the observed entries of each row under each component, zero for a row that has none.
 
     Parameters
     ----------
@@ -186,7 +186,7 @@ def log_densities(mixture: Mixture, x: NDArray[Any]) -> Array:
 
 
 def impute(mixture: Mixture, x: NDArray[Any]) -> NDArray[Any]:
-    r"""Rows with their missing entries replaced by what is expected of them given the observed ones.
+    r"""Return the rows with their missing entries replaced by what is expected of them given the observed ones.
 
     .. math:: E(x_m \mid x_o) = \sum_k r_k(x_o) \big(\mu_{k,m} + A_k (x_o - \mu_{k,o})\big),
 

@@ -58,11 +58,11 @@ class LogisticRegressions:
         )
 
     def part(self, rows: NDArray[np.bool_]) -> LogisticRegressions:
-        """The rows of a mask."""
+        """Return the rows of a mask."""
         return LogisticRegressions(self.columns[rows], self.bits[rows], self.weights[rows])
 
     def base_rates(self) -> Array:
-        """Coefficients that give each bit its frequency."""
+        """Return the coefficients that give each bit its frequency."""
         w = np.zeros((self.columns.shape[1], self.bits.shape[1]))
         least = 0.5 / (1 + len(self.weights))
         rate = np.clip(np.asarray(self.bits.T @ self.weights) / self.weights.sum(), least, 1 - least)
@@ -70,7 +70,7 @@ class LogisticRegressions:
         return w
 
     def loss_and_slope(self, w: Array) -> tuple[float, Array]:
-        """Mean log-loss of rows, and its gradient."""
+        """Return the mean log-loss of rows, and its gradient."""
 
         def visit(block: Block) -> Array:
             rows, x = block.columns
@@ -144,17 +144,17 @@ def fit_logistic(columns: Array, bits: Any, weights: Array, l2: float | None = N
 
 
 def logistic_probabilities(columns: Array, coefficients: Array) -> Array:
-    """Probabilities of bits, (n, n_bits), from coefficients of `fit_logistic`."""
+    """Return the probabilities of bits, (n, n_bits), from coefficients of `fit_logistic`."""
     return np.asarray(expit(columns @ coefficients[:-1] + coefficients[-1]))
 
 
 def positions(x: Any) -> NDArray[np.intp]:
-    """Positions of the entries of a CSR matrix in the flat dense matrix."""
+    """Return the positions of the entries of a CSR matrix in the flat dense matrix."""
     return np.asarray(np.repeat(np.arange(x.shape[0]) * x.shape[1], np.diff(x.indptr)) + x.indices)
 
 
 def softplus_and_minus_sigmoid(eta: Array) -> tuple[Array, Array]:
-    """Row sums of log(1 + exp(eta)), and -1 / (1 + exp(-eta)); `eta` is overwritten."""
+    """Return the row sums of log(1 + exp(eta)), and -1 / (1 + exp(-eta)); `eta` is overwritten."""
     t = np.copysign(eta, -1.0)
     softplus = (eta.sum(axis=1) - t.sum(axis=1)) / 2
     positive = eta > 0

@@ -51,7 +51,7 @@ def logit_sums(
     blocks: bool = False,
     probabilities: Array | None = None,
 ) -> LogitSums:
-    """The sums of some rows.
+    """Return the sums of some rows.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def logit_sums(
 
 
 def log_probabilities(x: Any, theta: Array) -> Array:
-    """``log p(z | x)``, shape (n, n_states)."""
+    """Return ``log p(z | x)``, shape (n, n_states)."""
     if sparse.issparse(x):
         scores = x @ theta[:-1] + theta[-1]
         return np.asarray(scores + gibbs(-scores, 1.0)[0][:, None])
@@ -86,7 +86,7 @@ def log_probabilities(x: Any, theta: Array) -> Array:
 
 
 def soft_moments(x: Any, weights: Array | None, q: Array) -> Array:
-    """``sum_i w_i [x_i, 1]' q_i``, shape (n_features + 1, n_states)."""
+    """Return ``sum_i w_i [x_i, 1]' q_i``, shape (n_features + 1, n_states)."""
     if sparse.issparse(x):
         return _sparse_moments(x, weights, q)
     out = np.empty((x.shape[1] + 1, q.shape[1]))
@@ -95,7 +95,7 @@ def soft_moments(x: Any, weights: Array | None, q: Array) -> Array:
 
 
 def _dense(x: Any) -> NDArray[Any]:
-    """Rows as the kernels take them; those of a CSR matrix are few and narrow where this is asked of them."""
+    """Return dense rows for the kernels; used for CSR matrices only where they are few and narrow."""
     return np.ascontiguousarray(x.toarray() if sparse.issparse(x) else x)
 
 

@@ -49,7 +49,7 @@ def assign(
 
 
 def squared_distances(x: Any, centres: NDArray[Any]) -> NDArray[Any]:
-    """Squared Euclidean distances, shape (n_rows, n_centres)."""
+    """Return the squared Euclidean distances, shape (n_rows, n_centres)."""
     if sparse.issparse(x):
         out = np.asarray(x @ (-2.0 * centres.T))
         out += row_squares(x)[:, None]
@@ -62,12 +62,12 @@ def squared_distances(x: Any, centres: NDArray[Any]) -> NDArray[Any]:
 
 
 def row_squares(x: Any) -> NDArray[Any]:
-    """Squared length of each row of a CSR matrix."""
+    """Return the squared length of each row of a CSR matrix."""
     return np.asarray(x.multiply(x).sum(axis=1)).ravel()
 
 
 def moments(x: Any, weights: NDArray[np.float64] | None, centres: NDArray[Any], q: NDArray[Any]) -> NDArray[np.float64]:
-    """Moments about each centre of the rows that hard (n_rows,) or soft (n_rows, n_centres) labels give it."""
+    """Return moments about each centre of its rows, by hard (n_rows,) or soft (n_rows, n_centres) labels."""
     k, d = centres.shape
     out = np.empty((k, d + 2))
     if q.ndim == 1 and not sparse.issparse(x):
@@ -94,7 +94,7 @@ def moments(x: Any, weights: NDArray[np.float64] | None, centres: NDArray[Any], 
 
 
 def centres_of(s: NDArray[np.float64], old: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """The centres of least weighted sum of squares, and that sum; a centre without weight stays where it was.
+    """Return the centres of least weighted sum of squares, and that sum; a centre without weight stays where it was.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def nuclear_norm_regression(
     max_iter: int = 500,
     tol: float = 1e-7,
 ) -> NuclearNormFit:
-    r"""Symmetric low-rank regression from its normal equations.
+    r"""Fit symmetric low-rank regression from its normal equations.
 
     Minimises over symmetric tensors :math:`T` of the given order, with collapsed entries :math:`v`,
 
@@ -157,7 +157,7 @@ def _line_search(
 def _dual_bound(
     gram: Array, consistent: Array, least_squares: Array, v: Array, penalty: float, at: _SmoothedNorm
 ) -> float:
-    """A lower bound on the objective: the dual objective at the multipliers of v.
+    """Return a lower bound on the objective: the dual objective at the multipliers of v.
 
     They are moved so that v is stationary with them, then shrunk to norm one, which makes them feasible.
     """
@@ -189,7 +189,7 @@ class _SmoothedNorm:
         self.slope = np.bincount(positions(d, order).ravel(), self.multipliers.ravel(), len(v))
 
     def curvature(self) -> Array:
-        """Matrix of second derivatives."""
+        """Return the matrix of second derivatives."""
         s, r, d = self._s, self._r, self.d
         crossed = np.outer(s, r) + np.outer(r, s)
         total = np.add.outer(s, s)
@@ -209,13 +209,13 @@ class _SmoothedNorm:
 
 @cache
 def _units(d: int, order: int) -> Array:
-    """The unfolded tensor of each collapsed entry alone."""
+    """Return the unfolded tensor of each collapsed entry alone."""
     size = len(index_tuples(d, order))
     return np.asarray(positions(d, order).reshape(d, -1) == np.arange(size)[:, None, None], dtype=np.float64)
 
 
 def pseudo_solve(gram: Array, target: Array, rcond: float | None = None) -> Array:
-    """Least-squares solution of normal equations with a Gram matrix that may be singular.
+    """Solve normal equations by least squares where the Gram matrix may be singular.
 
     Columns are scaled to unit length first, so that units do not decide which directions count as absent: those with
     less than `rcond` of the largest eigenvalue, by default what rounding leaves.

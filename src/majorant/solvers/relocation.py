@@ -14,7 +14,7 @@ from majorant.solvers.nearest import row_squares, squared_distances
 
 
 def relocate_empty(moments: NDArray[np.float64], centres: NDArray[Any], data: Chunks) -> NDArray[np.float64]:
-    """Moments after the rows farthest from their centres have left them to become the empty clusters.
+    """Return the moments after the rows farthest from their centres have left them to become the empty clusters.
 
     One pass over the data. The sum of squared distances falls: a row at distance zero costs nothing, and the cluster
     that it leaves is better off without it. A row that is all of its cluster stays, as do rows at their centres; of

@@ -38,18 +38,18 @@ class Rotation:
     basis: Array | None = None
 
     def outward(self, theta: Array) -> Array:
-        """Parameters (n_coordinates + 1, n_states) of z, as those (n_features + 1, n_states) of x; intercepts last."""
+        """Convert parameters (n_coordinates + 1, n_states) of z to (n_features + 1, n_states) of x; intercepts last."""
         w = theta[:-1] if self.basis is None else self.basis @ theta[:-1]
         return np.vstack([w, theta[-1] - self.mean @ w])
 
     def inward(self, theta: Array) -> Array:
-        """Those of x as those of z; what is orthogonal to the rows is left out."""
+        """Convert parameters of x to those of z; parts orthogonal to the rows are dropped."""
         w = theta[:-1] if self.basis is None else self.basis.T @ theta[:-1]
         return np.vstack([w, theta[-1] + self.mean @ theta[:-1]])
 
 
 def rotation(x: Any, weights: Array | None = None) -> Rotation:
-    """Coordinates for rows with weights.
+    """Return coordinates for rows with weights.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def project_on_simplex(v: Any, total: Any = 1.0, *, weights: Any = None) -> NDArray[np.float64]:
-    r"""Euclidean projection of rows on simplices.
+    r"""Return the Euclidean projection of rows on simplices.
 
     For each row :math:`v` the minimiser of :math:`\sum_k \omega_k (u_k - v_k)^2` over :math:`u \ge 0` with
     :math:`\sum_k u_k = s`: it is :math:`u_k = \max(v_k - \tau / \omega_k, 0)`, and one sort of the

@@ -54,7 +54,7 @@ def simplex_qp(
 
 
 def _to_face_minimum(quadratic: NDArray[np.float64], linear: NDArray[np.float64], mu: NDArray[np.float64]) -> None:
-    """The minimum among the entries in use, or where one of them has gone after the other."""
+    """Minimise over the nonzero entries in place, setting to zero those that reach the border."""
     while len(used := np.flatnonzero(mu)) > 1:
         face = quadratic[np.ix_(used, used)]
         gradient = np.einsum("kl,l->k", face, mu[used]) - linear[used]
@@ -71,7 +71,7 @@ def _to_face_minimum(quadratic: NDArray[np.float64], linear: NDArray[np.float64]
 
 
 def _step(face: NDArray[np.float64], slope: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """A direction of descent whose entries sum to zero, and how far the minimum along it is."""
+    """Return a direction of descent whose entries sum to zero, and how far the minimum along it is."""
     centred = face - face.mean(axis=0) - face.mean(axis=1)[:, None] + face.mean()
     curvatures, axes = eigh(centred)
     along = np.einsum("kj,k->j", axes, slope)
@@ -87,7 +87,7 @@ def _step(face: NDArray[np.float64], slope: NDArray[np.float64]) -> tuple[NDArra
 def _towards(
     quadratic: NDArray[np.float64], gradient: NDArray[np.float64], mu: NDArray[np.float64], enters: int
 ) -> bool:
-    """A step with exact line search towards one entry, from the one in use that is worst; False: there is none."""
+    """Move weight from the worst nonzero entry to `enters` by exact line search; return False if none helps."""
     leaves = int(np.where(mu > 0, gradient, -np.inf).argmax())
     fall = float(gradient[leaves] - gradient[enters])
     if leaves == enters or fall <= 0:

@@ -51,7 +51,7 @@ class SoftmaxProblem:
         return self.target.size <= MOST_FOR_NEWTON
 
     def sums(self, theta: Array, *, blocks: bool = False) -> LogitSums:
-        """One pass over the rows."""
+        """Return value, gradient and curvature summed over the rows, in one pass."""
 
         def visit(block: Block) -> LogitSums:
             return logit_sums(block.columns[0], block.weights, theta, blocks=blocks)
@@ -70,7 +70,7 @@ class SoftmaxProblem:
         return gradient
 
     def minimise(self, theta: Array, *, tol: float, max_iter: int) -> tuple[Array, float, int, bool]:
-        """Parameters, their value, the number of iterations and whether the tolerance was reached.
+        """Return the parameters, their value, the number of iterations and whether the tolerance was reached.
 
         The value never rises. `tol` is what one more iteration may gain per unit of weight.
         """
@@ -88,7 +88,7 @@ class SoftmaxProblem:
         return units.outward(found.x.reshape(theta.shape)), found.value / scale, found.n_iter, found.converged
 
     def units(self) -> Units:
-        """Units in which the curvature at equal probabilities is about one in every direction."""
+        """Return the units in which the curvature at equal probabilities is about one in every direction."""
 
         def visit(block: Block) -> Array:
             x = block.columns[0]
@@ -123,7 +123,7 @@ class SoftmaxProblem:
     def _along(
         self, theta: Array, direction: Array, value: float, slope: float, *, blocks: bool
     ) -> tuple[Array, float, LogitSums] | None:
-        """The first of the steps 1, 1/2, 1/4, ... that lowers the value enough."""
+        """Return the first of the steps 1, 1/2, 1/4, ... that lowers the value enough."""
         step = 1.0
         for _ in range(40):
             new = theta + step * direction
@@ -159,7 +159,7 @@ class Units:
 
 
 def _newton_direction(sums: LogitSums, gradient: Array, l2: float) -> Array:
-    """``H^-1 gradient``, shape (n_features + 1, n_states)."""
+    """Return ``H^-1 gradient``, shape (n_features + 1, n_states)."""
     d, k = gradient.shape
     assert sums.blocks is not None
     hessian = np.zeros((k, d, k, d))
@@ -182,7 +182,7 @@ def _newton_direction(sums: LogitSums, gradient: Array, l2: float) -> Array:
 
 
 def _solve_positive(matrix: Array, right: Array) -> Array:
-    """The solution of a positive semi-definite system, made definite by as little as it takes."""
+    """Solve a positive semi-definite system, adding the smallest ridge that makes it definite."""
     diagonal = matrix.diagonal().copy()
     jitter = 0.0
     while True:
@@ -216,7 +216,7 @@ class SoftmaxFit:
     converged: bool
 
     def relative_to(self, reference: int) -> SoftmaxFit:
-        """The same probabilities, with all coefficients of one state zero.
+        """Return the same probabilities, with all coefficients of one state zero.
 
         Parameters
         ----------
@@ -239,7 +239,7 @@ def softmax_regression(
     max_iter: int = 500,
     n_jobs: int | None = None,
 ) -> SoftmaxFit:
-    r"""Multinomial logistic regression on soft targets.
+    r"""Fit multinomial logistic regression to soft targets.
 
     Minimises over coefficients :math:`w_k` and intercepts :math:`b_k`
 

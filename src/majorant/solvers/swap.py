@@ -215,7 +215,7 @@ def _plan(effort: str | Effort, n: int, d: int, k: int) -> Effort:
 
 
 def _descend(search: _kernels.SwapSearch, plan: Effort, size: int, *, lloyd: bool) -> None:
-    """From where the search stands to a local optimum of swaps and single moves."""
+    """Improve the search's solution to a local optimum of swaps and single moves, in place."""
     limit = max(1, int(PIECE / size))
     steps = min(limit, 300)
 
@@ -235,7 +235,7 @@ def _repeat(piece: Callable[[], bool], most: int) -> bool:
 
 
 def _falling(values: list[float], below: float) -> list[float]:
-    """The values that are below all before them."""
+    """Return the running records: values below all before them."""
     out = []
     for value in values:
         if value < below:
@@ -245,7 +245,7 @@ def _falling(values: list[float], below: float) -> list[float]:
 
 
 def _every_point(points: NDArray[Any], k: int) -> SwapResult:
-    """Each point is a centre of its own; centres that are left over repeat the points in turn."""
+    """Return each point as its own centre; surplus centres repeat the points in turn."""
     n = len(points)
     centres = points[np.arange(k) % n].astype(np.float64)
     return SwapResult(centres, np.arange(n, dtype=np.int32), 0.0, 0, True, [0.0], [("k-means++", 0.0)])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 @cache
 def index_tuples(d: int, order: int) -> NDArray[np.intp]:
-    """The non-decreasing tuples of indices, shape (n_entries, order), in lexicographic order."""
+    """Return the non-decreasing tuples of indices, shape (n_entries, order), in lexicographic order."""
     tuples = np.array(list(combinations_with_replacement(range(d), order)), dtype=np.intp).reshape(-1, order)
     tuples.flags.writeable = False
     return tuples
@@ -26,7 +26,7 @@ def index_tuples(d: int, order: int) -> NDArray[np.intp]:
 
 @cache
 def multiplicities(d: int, order: int) -> NDArray[np.float64]:
-    """How many entries of the tensor each collapsed entry stands for."""
+    """Return how many entries of the tensor each collapsed entry stands for."""
     counts = np.array(
         [factorial(order) / np.prod([factorial(c) for c in np.bincount(t)]) for t in index_tuples(d, order)]
     )
@@ -36,7 +36,7 @@ def multiplicities(d: int, order: int) -> NDArray[np.float64]:
 
 @cache
 def positions(d: int, order: int) -> NDArray[np.intp]:
-    """For every entry of the tensor, shape (d,) * order, its place among the collapsed ones."""
+    """Return, for every entry of the tensor, shape (d,) * order, its position among the collapsed entries."""
     place = {tuple(t): i for i, t in enumerate(index_tuples(d, order).tolist())}
     every = np.sort(np.indices((d,) * order).reshape(order, -1).T, axis=1)
     table = np.array([place[tuple(t)] for t in every.tolist()], dtype=np.intp).reshape((d,) * order)
@@ -45,15 +45,15 @@ def positions(d: int, order: int) -> NDArray[np.intp]:
 
 
 def expand(collapsed: NDArray[Any], d: int, order: int) -> NDArray[Any]:
-    """The symmetric tensor, shape (d,) * order, of collapsed entries."""
+    """Return the symmetric tensor, shape (d,) * order, of collapsed entries."""
     return np.asarray(collapsed[positions(d, order)])
 
 
 def collapse(tensor: NDArray[Any]) -> NDArray[Any]:
-    """The distinct entries of a symmetric tensor."""
+    """Return the distinct entries of a symmetric tensor."""
     return np.asarray(tensor[tuple(index_tuples(tensor.shape[0], tensor.ndim).T)])
 
 
 def powers(vectors: NDArray[Any], order: int) -> NDArray[Any]:
-    """Collapsed tensor powers of the vectors in the last axis: products of their entries, one for each tuple."""
+    """Return collapsed tensor powers of the vectors in the last axis: one product of entries for each index tuple."""
     return np.asarray(np.prod(vectors[..., index_tuples(vectors.shape[-1], order)], axis=-1))

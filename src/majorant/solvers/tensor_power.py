@@ -99,7 +99,7 @@ class TensorDecomposition:
 def symmetric_tensor_power(
     T: Array, k: int, *, n_starts: int = 20, max_iter: int = 200, tol: float = 1e-14
 ) -> TensorDecomposition:
-    r"""Robust tensor power method with deflation.
+    r"""Run the robust tensor power method with deflation.
 
     Fits :math:`T \approx \sum_{h=1}^k \lambda_h v_h^{\otimes 3}`. Each round iterates :math:`v \leftarrow T(I, v, v) /
     |T(I, v, v)|` from several starts, keeps the one with the largest :math:`\lambda = T(v, v, v)`, iterates it until it
@@ -184,7 +184,7 @@ def _iterate(T: Array, v: Array, max_iter: int, tol: float) -> Array:
 
 
 def _images(T: Array, v: Array) -> Array:
-    """``T(I, v, v)`` for every row v."""
+    """Return ``T(I, v, v)`` for every row v."""
     d = len(T)
     slices = (v @ T.reshape(d, -1)).reshape(-1, d, d)
     return np.asarray((slices @ v[:, :, None])[:, :, 0])

@@ -31,7 +31,7 @@ def annealed_pooling(
     unit: float = 1.0,
     nudge: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], int]:
-    r"""Weights at the end of a path of temperatures along which the best latent value replaces the mean of all.
+    r"""Return weights after an annealing path from the mean over latent values to the best latent value.
 
     .. math:: F_\beta(w) = \frac{\alpha'}{2} |w|^2 + \sum_i c_i \Bigl[\frac1\tau \log\sum_y
               e^{\tau (s_{iy} + \Delta(y_i, y))} - s_{iy_i}\Bigr], \qquad

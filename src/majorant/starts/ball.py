@@ -76,7 +76,7 @@ def ball_relaxation(
 def nearest_groups(
     z: NDArray[np.float64], weights: NDArray[np.float64], n_groups: int, random: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Rows in groups by k-means, as labels: the rounding of a relaxation whose rows are points."""
+    """Return the rows in groups by k-means, as labels: the rounding of a relaxation whose rows are points."""
     if n_groups >= len(z):
         return np.arange(len(z), dtype=np.int32)
     rows = np.ascontiguousarray(z, dtype=np.float64)
@@ -85,7 +85,7 @@ def nearest_groups(
 
 
 def softened(labels: NDArray[np.integer], n_classes: int) -> NDArray[np.float64]:
-    """Labels as assignments with a tenth of the uniform one in them, from which EM can leave every class."""
+    """Return the labels as assignments with a tenth of the uniform one in them, from which EM can leave every class."""
     xi = np.full((len(labels), n_classes), SOFTNESS / n_classes)
     xi[np.arange(len(labels)), labels] += 1.0 - SOFTNESS
     return xi

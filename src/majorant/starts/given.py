@@ -11,7 +11,7 @@ Array = NDArray[np.float64]
 
 
 def given_assignments(init: Any, n_rows: int, n_parts: int, noun: str, *, normalised: bool) -> Array:
-    """Probabilities of parts of each row, (n_rows, n_parts), rows of sum one.
+    """Return the probabilities of parts of each row, (n_rows, n_parts), rows of sum one.
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def given_assignments(init: Any, n_rows: int, n_parts: int, noun: str, *, normal
 
 
 def pooled(assignments: Array, weights: Array, unit: NDArray[np.intp], n_units: int) -> Array:
-    """Weighted mean of the assignments of the rows of each unit.
+    """Return the weighted mean of the assignments of the rows of each unit.
 
     Parameters
     ----------

@@ -103,7 +103,7 @@ class MomentEquations:
         self.noise_range = (0.0, moments.unexplained(1))
 
     def residuals(self, proportions: Array, coefficients: Array, noise: float) -> Array:
-        """All residuals, those of first order first."""
+        """Return all residuals, those of first order first."""
         first, second, third = (
             root @ (proportions @ powers(coefficients, p)) - target
             for p, root, target in zip(ORDERS, self._root, self._target, strict=True)
@@ -113,28 +113,28 @@ class MomentEquations:
         return np.concatenate([first, second + of_noise[0], third + of_noise[1], self._prior * (logs - logs.mean())])
 
     def misfit(self, proportions: Array, coefficients: Array, noise: float) -> float:
-        """Half the sum of squared residuals."""
+        """Return half the sum of squared residuals."""
         return float(np.sum(self.residuals(proportions, coefficients, noise) ** 2) / 2)
 
     # Parameters as one vector: logits of the proportions against the last, coefficients, noise variance.
 
     def pack(self, proportions: Array, coefficients: Array, noise: float) -> Array:
-        """Parameters as one vector."""
+        """Return the parameters as one vector."""
         logits = np.log(proportions[:-1] / proportions[-1])
         return np.concatenate([logits, coefficients.ravel(), [noise]])
 
     def unpack(self, theta: Array) -> tuple[Array, Array, float]:
-        """Proportions, coefficients and noise variance of a vector of parameters."""
+        """Return the proportions, coefficients and noise variance of a vector of parameters."""
         logits = np.append(theta[: self.k - 1], 0.0)
         odds = np.exp(logits - logits.max())
         return odds / odds.sum(), theta[self.k - 1 : -1].reshape(self.k, self.d), float(theta[-1])
 
     def value(self, theta: Array) -> Array:
-        """Residuals at a vector of parameters."""
+        """Return the residuals at a vector of parameters."""
         return self.residuals(*self.unpack(theta))
 
     def jacobian(self, theta: Array) -> Array:
-        """Derivatives of the residuals, shape (n_residuals, n_parameters)."""
+        """Return the derivatives of the residuals, shape (n_residuals, n_parameters)."""
         proportions, coefficients, noise = self.unpack(theta)
         k, d = self.k, self.d
         mean = proportions @ coefficients
@@ -159,7 +159,7 @@ class MomentEquations:
 
 
 def power_derivatives(vectors: Array, order: int) -> Array:
-    """Derivatives of `powers(vectors, order)` by the entries of the vectors, shape (..., n_entries, d)."""
+    """Return the derivatives of `powers(vectors, order)` by the entries of the vectors, shape (..., n_entries, d)."""
     d = vectors.shape[-1]
     tuples = index_tuples(d, order)
     out = np.zeros((*vectors.shape[:-1], len(tuples), d))
@@ -260,7 +260,7 @@ def _hits(misfits: list[float]) -> int:
 def _descend(
     equations: MomentEquations, theta: Array, noise_variance: float | None, max_iter: int, tol: float
 ) -> tuple[float, Array]:
-    """Least squares from a start, the noise variance free at first, and held where that drives it out of its range."""
+    """Solve least squares from a start, refitting with the noise variance clipped if it leaves its range."""
     theta, inside = _least_squares(equations, theta, noise_variance is None, max_iter, tol), equations.noise_range
     if noise_variance is None and not inside[0] <= theta[-1] <= inside[1]:
         theta[-1] = np.clip(theta[-1], *inside)
@@ -291,7 +291,7 @@ def _least_squares(equations: MomentEquations, theta: Array, free_noise: bool, m
 def _starts(
     moments: RegressionMoments, k: int, noise_variance: float | None, n_starts: int, seed: int
 ) -> Iterator[tuple[Array, Array, float]]:
-    """Equal proportions, and coefficients with the mean and covariance that the moments tell, rotated at random."""
+    """Yield starts: equal proportions, and coefficients of the estimated mean and covariance, rotated at random."""
     random = np.random.default_rng(seed)
     d, first, second = moments.n_features, moments.roots(1), moments.roots(2)
     mean = first.inverse.T @ moments.explained(1)

@@ -44,7 +44,7 @@ class PrincipalAxes:
 
 
 def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = None) -> PrincipalAxes:
-    """The axes of the weighted covariance, from whichever Gram matrix is smaller.
+    """Return the axes of the weighted covariance, from whichever Gram matrix is smaller.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = Non
 
 
 def _signed(axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Each axis with its largest entry positive: an eigenvector has no sign of its own."""
+    """Return each axis with its largest entry positive: an eigenvector has no sign of its own."""
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None, :], axis=0)
     return np.asarray(axes * np.where(largest < 0, -1.0, 1.0))
 
@@ -144,7 +144,7 @@ class QuadraticApproximation:
         shares: NDArray[np.float64],
         labels: NDArray[np.float64] | None = None,
     ) -> QuadraticApproximation:
-        r"""The approximation for the penalty :math:`\frac{\alpha}{2K} |w|^2`."""
+        r"""Return the approximation for the penalty :math:`\frac{\alpha}{2K} |w|^2`."""
         variances = axes.deviations**2
         return cls(axes.scores, variances / (variances + alpha), shares, labels)
 
@@ -155,7 +155,7 @@ class QuadraticApproximation:
         return -float(np.sum(shares * np.log(shares, out=np.zeros_like(shares), where=shares > 0)))
 
     def apply(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
-        """``Q v`` for each column of `v`, shape (n_rows, n_columns), in time linear in rows."""
+        """Return ``Q v`` for each column of `v`, shape (n_rows, n_columns), in time linear in rows."""
         columns = np.ascontiguousarray(v.T)
         weighted = columns * self.shares
         inner = np.einsum("rn,cn->rc", self.scores, weighted) * self.shrinkage[:, None]
@@ -166,11 +166,11 @@ class QuadraticApproximation:
         return np.asarray((columns - explained).T - np.einsum("nm,mc->nc", self.labels, means))
 
     def quadratic(self, v: NDArray[np.float64]) -> float:
-        """``sum_k <v_k, Q v_k>`` of the columns of `v`."""
+        """Return ``sum_k <v_k, Q v_k>`` of the columns of `v`."""
         return float(np.einsum("n,nk,nk->", self.shares, v, self.apply(v)))
 
     def cost(self, xi: NDArray[np.float64]) -> float:
-        """The approximate cost of assignments, shape (n_rows, n_classes), rows of sum one."""
+        """Return the approximate cost of assignments, shape (n_rows, n_classes), rows of sum one."""
         return self.label_entropy + int(xi.shape[1]) / 2 * self.quadratic(xi)
 
     def _label_shares(self, labels: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -73,25 +73,27 @@ class RegressionMoments:
         return self.y / self.total_weight
 
     def gram(self, order: int) -> Array:
-        """Mean of ``phi_p phi_p'``."""
+        """Return the mean of ``phi_p phi_p'``."""
         m = self.multiplicities(order)
         return np.asarray(self._x(2 * order)[_joined(self.n_features, order, order)] * np.outer(m, m))
 
     def target(self, order: int) -> Array:
-        """Mean of ``phi_p y**p``."""
+        """Return the mean of ``phi_p y**p``."""
         return self.multiplicities(order) * self.xy[order - 1] / self.total_weight
 
     def of_squares(self) -> Array:
-        """Mean of ``phi_2``: what the variance of the noise adds to the target of second order."""
+        """Return the mean of ``phi_2``: what the variance of the noise adds to the target of second order."""
         return self.multiplicities(2) * self._x(2)
 
     def of_features(self) -> Array:
-        """Mean of ``phi_3 x'``, shape (n_entries, n_features): the noise adds ``3 sigma**2`` of it times the mean
-        coefficients to the target of third order."""
+        """Return the mean of ``phi_3 x'``, shape (n_entries, n_features).
+
+        Noise adds ``3 sigma**2`` times this matrix times the mean coefficients to the target of third order.
+        """
         return np.asarray(self.multiplicities(3)[:, None] * self._x(4)[_joined(self.n_features, 3, 1)])
 
     def multiplicities(self, order: int) -> Array:
-        """How often each product of features occurs in a tensor power of x."""
+        """Return how often each product of features occurs in a tensor power of x."""
         return multiplicities(self.n_features, order)
 
     def roots(self, order: int) -> GramRoots:
@@ -103,11 +105,11 @@ class RegressionMoments:
         return tuple(gram_roots(self.gram(p), IDENTIFIED) for p in ORDERS)
 
     def explained(self, order: int) -> Array:
-        """The target of order p times the inverse root of the Gram matrix: its squares sum to the explained ones."""
+        """Return the target of order p times the inverse root of the Gram matrix (squares: explained moments)."""
         return np.asarray(self.roots(order).inverse @ self.target(order))
 
     def unexplained(self, order: int) -> float:
-        """Mean square of what regression of ``y**p`` on `phi_p` leaves, at least a small share of that of ``y**p``."""
+        """Return the mean squared residual of ``y**p`` regressed on `phi_p`, at least slightly positive."""
         whole = float(self.response_moments[2 * order])
         return max(whole - float(np.sum(self.explained(order) ** 2)), 1e-10 * whole)
 
@@ -145,7 +147,7 @@ class Identifiability:
 
     @classmethod
     def of(cls, order: int, roots: GramRoots) -> Identifiability:
-        """The report on one Gram matrix."""
+        """Return the report on one Gram matrix."""
         n, rank = len(roots.eigenvalues), roots.rank
         smallest = roots.eigenvalues[n - rank] if rank else np.nan
         return cls(order, n, rank, float(roots.eigenvalues[-1] / smallest))
@@ -156,7 +158,7 @@ class Identifiability:
 
 
 def regression_moments(data: Chunks, *, constant: bool = False) -> RegressionMoments:
-    r"""Moments of x and y up to sixth order: one pass, additive over blocks, in double precision.
+    r"""Return the moments of x and y up to sixth order: one pass, additive over blocks, in double precision.
 
     Parameters
     ----------
@@ -233,7 +235,7 @@ def _block_moments(x: Array, y: Array, weights: Array | None, constant: bool) ->
 
 @cache
 def _parents(d: int, order: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Each product of features as one of one feature fewer times its last."""
+    """Return, for each product of features, the position of the product without its last feature, and that feature."""
     tuples = index_tuples(d, order)
     place = {tuple(t): i for i, t in enumerate(index_tuples(d, order - 1).tolist())}
     return np.array([place[tuple(t[:-1])] for t in tuples.tolist()], dtype=np.intp), tuples[:, -1]
@@ -241,8 +243,10 @@ def _parents(d: int, order: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 
 @cache
 def _rights(d: int, order: int) -> tuple[tuple[int, slice], ...]:
-    """For each product of p features those of p that complete it to one of 2 p, in order: from which one on, and where
-    these stand. Tuples in lexicographic order make both of them runs."""
+    """Return, for each product of p features, the products that complete it to one of 2 p features in order.
+
+    As tuples are in lexicographic order, these are all from some position on, and the results are one slice.
+    """
     tuples, n = index_tuples(d, order), 0
     runs = []
     for last in tuples[:, -1]:
@@ -254,7 +258,7 @@ def _rights(d: int, order: int) -> tuple[tuple[int, slice], ...]:
 
 @cache
 def _joined(d: int, p: int, q: int) -> NDArray[np.intp]:
-    """For a product of p and one of q features, the place of their product among those of p + q, shape (n_p, n_q)."""
+    """Return the positions (n_p, n_q), among products of p + q features, of products of p times products of q."""
     place = {tuple(t): i for i, t in enumerate(index_tuples(d, p + q).tolist())}
     rights = index_tuples(d, q).tolist()
     return np.array(

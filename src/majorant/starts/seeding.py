@@ -18,7 +18,7 @@ from majorant.solvers.nearest import squared_distances
 
 
 def plus_plus(measure: Measure, n_seeds: int, random: np.random.Generator, n_trials: int | None = None) -> NDArray[Any]:
-    """Greedy k-means++ seeds.
+    """Draw greedy k-means++ seeds.
 
     Each seed is a point drawn with probability proportional to weight times squared distance to the seeds before it; of
     `n_trials` such candidates the one that leaves the least total is taken.
@@ -50,7 +50,7 @@ def plus_plus(measure: Measure, n_seeds: int, random: np.random.Generator, n_tri
 
 
 def random_rows(measure: Measure, n_seeds: int, random: np.random.Generator) -> NDArray[Any]:
-    """Distinct points drawn by weight (Forgy's start); with fewer distinct points than seeds some repeat."""
+    """Return distinct points drawn by weight (Forgy's start); with fewer distinct points than seeds some repeat."""
     left = measure.weights.copy()
     chosen = np.empty(n_seeds, dtype=np.int64)
     for j in range(n_seeds):
@@ -62,7 +62,7 @@ def random_rows(measure: Measure, n_seeds: int, random: np.random.Generator) -> 
 
 
 def random_partition(measure: Measure, n_parts: int, random: np.random.Generator) -> NDArray[np.int32]:
-    """A part for every point, uniformly at random."""
+    """Draw a part for every point, uniformly at random."""
     return random.integers(0, n_parts, measure.n_points).astype(np.int32)
 
 

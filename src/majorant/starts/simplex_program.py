@@ -43,11 +43,11 @@ class SimplexProgramResult:
         return len(self.path) - 1
 
     def best(self) -> NDArray[np.float64]:
-        """The column of least value ("min" rounding)."""
+        """Return the column of least value ("min" rounding)."""
         return np.asarray(self.columns[int(np.argmin(self.values))])
 
     def average(self) -> NDArray[np.float64]:
-        """The columns summed, rows of sum one ("avg" rounding)."""
+        """Return the columns summed, rows of sum one ("avg" rounding)."""
         total = self.columns.sum(axis=0)
         return np.asarray(total / total.sum(axis=1, keepdims=True))
 
@@ -140,7 +140,7 @@ def low_rank_simplex_program(
 
 
 def random_assignments(n_columns: int, n_rows: int, n_classes: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Rows drawn uniformly from the simplex, shape (n_columns, n_rows, n_classes)."""
+    """Return the rows drawn uniformly from the simplex, shape (n_columns, n_rows, n_classes)."""
     e = -np.log1p(-random.random((n_columns, n_rows, n_classes)))
     return np.asarray(e / e.sum(axis=2, keepdims=True))
 
@@ -154,7 +154,7 @@ class _Program:
     joint: bool
 
     def per_cost(self, of_columns: NDArray[np.float64], join: np.ufunc = np.add) -> NDArray[np.float64]:
-        """Numbers of columns as numbers of costs."""
+        """Return, for each column, the number of its cost."""
         return np.atleast_1d(join.reduce(of_columns)) if self.joint else of_columns
 
     def per_column(self, of_costs: NDArray[np.float64], n: int) -> NDArray[np.float64]:
@@ -210,7 +210,7 @@ class _Program:
     def rescaled(
         self, v: NDArray[np.float64], sums: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Columns of sum one, or of sum of squares one where they are joint, and what they were divided by."""
+        """Scale columns to sum one (joint ones to sum of squares one); also return the divisors."""
         scale = np.sqrt(self.per_cost(sums**2))
         return v / self.per_column(scale, len(v)), scale
 

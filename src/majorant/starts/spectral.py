@@ -80,7 +80,7 @@ def spectral_experts(
     penalties: tuple[float, float] | None = None,
     whiten_first: bool = True,
 ) -> SpectralFit:
-    r"""Spectral Experts, algorithm 1 of [1]_.
+    r"""Estimate by Spectral Experts, algorithm 1 of [1]_.
 
     With :math:`M_p = \sum_h \pi_h b_h^{\otimes p}`, ``y**p`` is linear in the p-th tensor power of x with coefficients
     :math:`M_p`, up to what the noise adds. :math:`M_1` is found by least squares, :math:`M_2` and :math:`M_3` by least
@@ -176,7 +176,7 @@ def _fit(
     penalties: tuple[float, float],
     whiten_first: bool,
 ) -> SpectralFit | None:
-    """The algorithm with one noise variance; None if that leaves no second moment."""
+    """Run the algorithm with one noise variance; return None if that leaves no second moment."""
     d = moments.n_features
     mean = moments.roots(1).inverse.T @ moments.explained(1)
     gram, target = units.of_order(moments, 2, moments.target(2) - noise * moments.of_squares())
@@ -231,24 +231,24 @@ class _Units:
         return cls(float(np.sqrt(moments.response_moments[2])), np.where(x > 0, x, 1.0))
 
     def gram(self, moments: RegressionMoments) -> Array:
-        """Gram matrix of the features in these units."""
+        """Return the Gram matrix of the features in these units."""
         return np.asarray(moments.gram(1) / np.outer(self.x, self.x))
 
     def of_order(self, moments: RegressionMoments, order: int, target: Array) -> tuple[Array, Array]:
-        """Gram matrix and target of a regression in these units."""
+        """Return the Gram matrix and target of a regression in these units."""
         unit = powers(self.x, order)
         return moments.gram(order) / np.outer(unit, unit), target / unit / self.y**order
 
 
 def _turned(T: Array, maps: Array) -> Array:
-    """``T(maps, maps, maps)``: each index of T summed against the first one of the maps."""
+    """Return ``T(maps, maps, maps)``: each index of T summed against the first one of the maps."""
     for _ in range(3):
         T = np.tensordot(T, maps, axes=(0, 0))  # the summed index goes, the new one comes last
     return T
 
 
 def _basis(unwhiten: Array) -> Array:
-    """Collapsed entries of ``T(U', U', U')`` for every collapsed entry of T, shape (n_entries, n_entries_of_T)."""
+    """Return the matrix of ``T -> T(U', U', U')`` on collapsed entries, shape (n_entries, n_entries_of_T)."""
     k = unwhiten.shape[1]
     units = np.eye(len(index_tuples(k, 3)))
     return np.column_stack([collapse(_turned(expand(e, k, 3), unwhiten.T)) for e in units])

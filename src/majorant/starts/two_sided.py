@@ -13,7 +13,7 @@ TOL = 1e-7
 
 
 def two_sided_direction(scores: NDArray[np.float64], shares: NDArray[np.float64], first: int) -> NDArray[np.float64]:
-    r"""Rows along a direction in which they lie on two sides, found by descent from one axis.
+    r"""Return projections of rows on a direction with two sides, found by descent from one axis.
 
     .. math:: \min_u \sum_n \omega_n (u's_n)^4 \quad\text{with}\quad |u| = 1.
 

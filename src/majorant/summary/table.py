@@ -186,7 +186,7 @@ class Table:
         return "\n".join(lines)
 
     def to_frame(self) -> Any:
-        """As a data frame (pandas if installed, otherwise polars), with all digits."""
+        """Return the table as a data frame (pandas if installed, otherwise polars), with all digits."""
         return data_frame({column.name: self._cells(i) for i, column in enumerate(self.columns)})
 
     def to_records(self) -> list[dict[str, Cell]]:

@@ -66,7 +66,7 @@ class Discovered:
 
 
 def region_rows(grids: GridSet) -> NDArray[Any]:
-    """Regions of all images, image by image."""
+    """Return the regions of all images, image by image."""
     rows: NDArray[Any] = grids.rows[(grids.starts[:, None] + np.arange(grids.n_regions)).ravel()]
     return rows
 
@@ -155,7 +155,7 @@ def first_parts(request: StartRequest[GridProblem], shape: tuple[int, ...], cohe
 def _if_stuck(
     request: StartRequest[GridProblem], parts: NDArray[np.int32], solution: Solution[Weights]
 ) -> NDArray[np.int32] | None:
-    """Nearest means of random parts, after a fit from these parts whose weights vanish."""
+    """Return the nearest means of random parts, after a fit from these parts whose weights vanish."""
     stuck = vanishes(request.alpha, solution.theta.w, solution.objective)
     return nearest_means(request.problem.samples, request.shares, parts) if stuck else None
 

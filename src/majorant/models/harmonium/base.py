@@ -228,7 +228,7 @@ class HarmoniumBase(
         return harmonium_summary(self)
 
     def loadings(self, view: str) -> Array:
-        """Weights of the columns of a view in each component.
+        """Return the weights of the columns of a view in each component.
 
         Parameters
         ----------
@@ -243,7 +243,7 @@ class HarmoniumBase(
         return self._fitted().loadings(self._view(view))
 
     def coupling_loadings(self, view: str) -> Array:
-        """Weights of the couplings of a structured view in each component.
+        """Return the weights of the couplings of a structured view in each component.
 
         Parameters
         ----------

@@ -46,7 +46,7 @@ UNLESS_MISSED = "unless Lanczos' method, from a random start, missed the smalles
 
 
 def tolerance_of(stationarity: float) -> float:
-    """Tolerance of a negative smallest eigenvalue at a point with this stationarity, which may move it that far."""
+    """Return how far below zero the smallest eigenvalue may be at a point with this stationarity."""
     return TOLERANCE + 2 * stationarity
 
 
@@ -168,7 +168,7 @@ class Optimality:
 
 
 def optimality(cost: Penalised, at: Parameters, most: int = 1) -> Optimality | None:
-    """Optimality of a fit; None if the objective is not convex in J, as for rows that lack Gaussian views."""
+    """Return the optimality of a fit; None if rows lack Gaussian views, as the objective is then not convex in J."""
     problem = cost.problem
     if not problem.convex or any(len(part.seen.missing_gaussian) for part in problem.parts):
         return None
@@ -212,7 +212,7 @@ def certified(cost: Penalised, at: Parameters) -> Certificate:
 
 
 def _lower_bound(cost: Penalised, at: Parameters, objective: float, slope: Parameters, eigenvalue: float) -> float:
-    """Lower bound on the objective: the smallest value of its tangent over all parameters that could be better.
+    """Return a lower bound on the objective: the smallest value of its tangent over parameters that could be better.
 
     In J the tangent is smallest along the smallest eigenvalue, and the objective bounds the trace of a better J; linear
     terms and 1 / s lie in their box.
@@ -228,12 +228,12 @@ def _lower_bound(cost: Penalised, at: Parameters, objective: float, slope: Param
 
 
 def _least(slope: Array, at: Array, low: Array | float, high: Array | float) -> float:
-    """Smallest change of a linear function over a box, from the point `at`: at most zero."""
+    """Return the smallest change of a linear function over a box, from the point `at`: at most zero."""
     return float(np.minimum(slope * (low - at), slope * (high - at)).sum())
 
 
 def is_large(n_rows: int) -> bool:
-    """Whether eigenvalues of a matrix of this size are found by Lanczos' method, which might miss the largest."""
+    """Return whether Lanczos' method finds the eigenvalues of a matrix of this size; it might miss the largest."""
     return n_rows > MOST_DENSE
 
 
@@ -263,21 +263,21 @@ class Curvature:
         return is_large(self.size)
 
     def times(self, vectors: Array) -> Array:
-        """The matrix times `vectors` (n_rows, q)."""
+        """Return the matrix times `vectors` (n_rows, q)."""
         out = np.zeros_like(vectors)
         for (rows, piece), share in zip(self.pieces, self.shares, strict=True):
             out[rows] += share * piece.times(vectors[rows])
         return out
 
     def matrix(self) -> Array:
-        """The whole symmetric matrix."""
+        """Return the whole symmetric matrix."""
         out = np.zeros((self.size, self.size))
         for (rows, piece), share in zip(self.pieces, self.shares, strict=True):
             out[np.ix_(rows, rows)] += share * piece.matrix()
         return out
 
     def largest(self, k: int) -> tuple[Array, Array]:
-        """The k largest eigenvalues in falling order, and their eigenvectors (n_rows, k).
+        """Return the k largest eigenvalues in falling order, and their eigenvectors (n_rows, k).
 
         For many variables (`by_lanczos`) they are Ritz values of Lanczos' method from a random start plus the norms of
         their residuals, within which an eigenvalue lies; the method might miss the largest one.
@@ -299,7 +299,7 @@ class Curvature:
 def _of_part(
     problem: PseudoLikelihood, part: Part, at: Parameters, scale: Array
 ) -> tuple[NDArray[np.intp], _PartCurvature]:
-    """Rows of W and V that enter the likelihood of a part, and the matrix of that part."""
+    """Return the rows of W and V that enter the likelihood of a part, and the matrix of that part."""
     layout, seen = problem.layout, part.seen
     columns = seen.columns(layout)
     rows = np.concatenate([columns, np.arange(layout.n_variables, layout.n_rows)])
@@ -329,7 +329,7 @@ class _PartCurvature:
         self.variance, self.inverse = s, self.view.inverse
 
     def times(self, vectors: Array) -> Array:
-        """The matrix times `vectors` (n_rows, q)."""
+        """Return the matrix times `vectors` (n_rows, q)."""
         v = self.scale[:, None] * vectors
 
         def visit(block: Block) -> Array:
@@ -340,7 +340,7 @@ class _PartCurvature:
         return np.asarray(self.scale[:, None] * out / self.total)
 
     def matrix(self) -> Array:
-        """The whole symmetric matrix."""
+        """Return the whole symmetric matrix."""
         n = self.problem.layout.n_rows
         half = np.empty((n, n))
         for a in range(0, n, WIDTH):  # a slice at a time: sums over blocks hold three of what they add up
@@ -356,14 +356,14 @@ class _PartCurvature:
         return np.asarray(half + half.T)
 
     def _covariance_times(self, v: Array) -> Array:
-        """Covariance of Gaussian variables given discrete ones, summed over rows, times `v` / 2."""
+        """Return the covariance of Gaussian variables given discrete ones, summed over rows, times `v` / 2."""
         out, g = np.zeros_like(v), self.problem.layout.n_gaussian
         root = self.covariance_root
         out[:g] = self.total / 2 * (self.variance[:, None] * v[:g] + root @ (self.inverse @ (root.T @ v[:g])))
         return out
 
     def _forward(self, block: Block, found: Residuals, v: Array) -> Array:
-        """E v, where E sums residuals of variables times the features of their natural parameters."""
+        """Return E v, where E sums residuals of variables times the features of their natural parameters."""
         layout, centre = self.problem.layout, self.problem.centre
         n, g = layout.n_variables, layout.n_gaussian
         bits, levels = slice(g, g + layout.n_bits), slice(layout.first_level, n)
@@ -389,7 +389,7 @@ class _PartCurvature:
         return out
 
     def _backward(self, block: Block, found: Residuals, v: Array) -> Array:
-        """E' v."""
+        """Return E' v."""
         layout, centre = self.problem.layout, self.problem.centre
         n, g = layout.n_variables, layout.n_gaussian
         bits, levels = slice(g, g + layout.n_bits), slice(layout.first_level, n)
@@ -414,7 +414,7 @@ class _PartCurvature:
         return out
 
     def _own_bits(self, x: Any, residuals: Array) -> Array:
-        """Diagonal correction: a bit does not predict itself."""
+        """Return the diagonal correction for bits, which do not predict themselves."""
         on = np.bincount(x.indices, weights=residuals.ravel()[positions(x)], minlength=x.shape[1])
         return np.asarray(residuals.sum(axis=0) / 2 - on)
 

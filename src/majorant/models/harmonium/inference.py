@@ -81,7 +81,7 @@ class Unseen:
         )
 
     def given(self, eta: Array) -> Array:
-        """Probabilities, or expected features, from natural parameters."""
+        """Return the probabilities, or expected features, from natural parameters."""
         p = np.empty_like(eta)
         for number, at in enumerate(self.groups):
             p[:, at] = expit(eta[:, at]) if number == 0 else softmax(eta[:, at], axis=1)
@@ -97,7 +97,7 @@ class Unseen:
         return out
 
     def mean_field(self, m: Array, settled: float = SETTLED) -> tuple[Array, Array]:
-        r"""Probabilities and expected latents by collapsed mean field, from the part m of observed variables.
+        r"""Compute probabilities and expected latents by collapsed mean field, from the part m of observed variables.
 
         Each bit's probability solves :math:`p_i = \sigma(a_i + W_i^\top m + |W_i|^2 (1/2 - p_i))`, m with all expected
         values included: the latents are integrated out, and a bit does not predict itself. Nodes and couplings of a
@@ -121,7 +121,7 @@ class Unseen:
         return self.naturals(latents, p), latents
 
     def gibbs(self, m: Array, sweeps: int, random: np.random.Generator) -> tuple[Array, Array]:
-        """Probabilities and expected latents as averages over Gibbs samples of latents and variables.
+        """Return the probabilities and expected latents as averages over Gibbs samples of latents and variables.
 
         Raises
         ------
@@ -178,7 +178,7 @@ class FittedHarmonium:
         return self.layout.of_variables[-1]
 
     def unseen(self, seen: Seen, theta: Parameters) -> Unseen:
-        """Discrete variables that are missing."""
+        """Return the discrete variables that are missing."""
         return Unseen.of(self.layout, self.centre, seen, theta)
 
     def infer(
@@ -229,18 +229,18 @@ class FittedHarmonium:
         return self.layout.has_label and len(unseen.rows) == self.layout.levels[-1]
 
     def _with_label(self, m: Array, unseen: Unseen) -> tuple[Array, Array]:
-        """Exact probabilities of labels with the latents integrated out, and expected latents over the labels."""
+        """Return exact probabilities of labels, latents integrated out, and expected latents over the labels."""
         rest = m - unseen.centre @ unseen.weights
         p = np.exp(log_softmax(self.label_logits(rest, unseen), axis=1))
         return p, rest + p @ unseen.weights
 
     def label_logits(self, rest: Array, unseen: Unseen) -> Array:
-        """Logits of p(y | x, z), from the part `rest` of the latents' mean without the label."""
+        """Return the logits of p(y | x, z), from the part `rest` of the latents' mean without the label."""
         q = np.einsum("lk,lk->l", unseen.weights, unseen.weights)
         return np.asarray(rest @ unseen.weights.T + unseen.intercept + q / 2)
 
     def completed(self, view: FittedView, latents: Array, expected: Array) -> Array:
-        """Expected values or probabilities of a missing view, in its own units."""
+        """Return the expected values or probabilities of a missing view, in its own units."""
         at = rows_of_views(self.views)[view.name]
         if view.kind == "gaussian":
             theta = self.parameters
@@ -253,7 +253,7 @@ class FittedHarmonium:
         return out
 
     def decoded(self, view: FittedView, h: Array) -> Array:
-        """Expectation of a view given latents, in its own units."""
+        """Return the expectation of a view given latents, in its own units."""
         theta, at = self.parameters, rows_of_views(self.views)[view.name]
         weights, intercept = theta.weights[at], theta.intercept[at]
         expected = np.empty((len(h), self.layout.n_rows))
@@ -281,14 +281,14 @@ class FittedHarmonium:
         return found
 
     def loadings(self, view: FittedView) -> Array:
-        """Weights of all columns of a view (couplings left out); zero for constant columns."""
+        """Return the weights of all columns of a view (couplings left out); zero for constant columns."""
         weights = self.parameters.weights[rows_of_views(self.views)[view.name]][: len(view.kept)]
         out = np.zeros((len(view.mean), weights.shape[1]))
         out[view.kept] = weights if view.whitener is None else view.whitener @ weights
         return out
 
     def coupling_loadings(self, view: FittedView) -> Array:
-        """Weights of all couplings of a structured view; zero where an end is constant."""
+        """Return the weights of all couplings of a structured view; zero where an end is constant."""
         couplings = view.couplings
         out = np.zeros((len(couplings), self.parameters.n_components))
         weights = self.parameters.weights[rows_of_views(self.views)[view.name]]
@@ -321,19 +321,19 @@ class FittedHarmonium:
 
 
 def components_in_words(model: Any) -> str:
-    """Number of components used: "3 of at most 5 components", "16 components, grown from 5"."""
+    """Return the number of components used: "3 of at most 5 components", "16 components, grown from 5"."""
     if has_grown(model):
         return f"{counted(model.rank_, 'component')}, grown from {model.n_components}"
     return f"{model.rank_} of at most {counted(model.n_allowed_, 'component')}"
 
 
 def has_grown(model: Any) -> bool:
-    """Whether ``grow=True`` added components beyond `n_components`."""
+    """Return whether ``grow=True`` added components beyond `n_components`."""
     return bool(model.rank_ > model.n_components)
 
 
 def too_large_a_penalty(model: Any) -> str:
-    """Warning that the smallest penalty of the path was kept, so a smaller one may be better; "" if it was not."""
+    """Return the warning that the smallest penalty of the path was chosen, so a smaller one may be better; or ""."""
     penalties = model.l2_path_[:, 0]
     if len(penalties) < 2 or model.l2_ != penalties[-1]:
         return ""
@@ -344,7 +344,7 @@ def too_large_a_penalty(model: Any) -> str:
 
 
 def objective_in_words(model: Any) -> str:
-    """Definition of the log-loss of a fit; "" for contrastive divergence."""
+    """Return the definition of the log-loss of a fit; "" for contrastive divergence."""
     if model.method_ == "cd":
         return ""
     target = ", plus the loss of the target" if hasattr(model, "label_components_") else ""
@@ -355,13 +355,13 @@ def objective_in_words(model: Any) -> str:
 
 
 def held_out_loss_in_words(model: Any) -> str:
-    """Column head of the loss that penalties were compared by."""
+    """Return the column head of the loss that penalties were compared by."""
     told = getattr(model, "select_by", None)
     return "Held-out loss" if told is None else f"Held-out loss of {told} given the other views"
 
 
 def view_penalty_in_words(model: Any) -> str:
-    """Factor of the selected view in the penalty; "" without `select_by`."""
+    """Return the factor of the selected view in the penalty; "" without `select_by`."""
     told = getattr(model, "select_by", None)
     if told is None:
         return ""
@@ -457,14 +457,14 @@ def _views(model: Any) -> SummaryTable:
 
 
 def _kind(view: Any) -> str:
-    """Kind of a view, with the number of its edges."""
+    """Return the kind of a view, with the number of its edges."""
     if view.kind != "bernoulli" or view.structure is None:
         return str(view.kind)
     return f"bernoulli, {counted(len(view.structure.edges), 'edge')}"
 
 
 def _weights(model: Any) -> list[SummaryTable | str]:
-    """Shares of views in each component."""
+    """Return the shares of views in each component."""
     weights = view_weights(model)[:, : min(model.rank_, MOST_COMPONENTS)]
     shares = weights / weights.sum(axis=0)
     columns = [Column("component"), *(Column(view.name) for view in model.views_)]

@@ -105,12 +105,12 @@ class Parameters:
     log_variance: Array
 
     def packed(self) -> Array:
-        """All parameters as one vector."""
+        """Return all parameters as one vector."""
         return np.concatenate([self.weights.ravel(), self.intercept, self.log_variance])
 
     @classmethod
     def unpacked(cls, flat: Array, layout: Layout) -> Self:
-        """The inverse of `packed`."""
+        """Return the inverse of `packed`."""
         n, g = layout.n_rows, layout.n_gaussian
         size = len(flat) - n - g
         return cls(flat[:size].reshape(n, size // max(n, 1)), flat[size : size + n], flat[size + n :])
@@ -145,23 +145,23 @@ class Seen:
 
     @classmethod
     def everything(cls, layout: Layout) -> Self:
-        """All variables."""
+        """Return all variables."""
         g, b = layout.n_gaussian, layout.n_bits
         every = tuple(range(len(layout.structures)))
         return cls(np.arange(g), np.arange(g, g + b), tuple(range(len(layout.levels))), structures=every)
 
     def levels(self, layout: Layout) -> NDArray[np.intp]:
-        """Rows of W of the levels of observed categorical variables."""
+        """Return the rows of W of the levels of observed categorical variables."""
         slices = layout.of_variables
         return _indices([slices[v] for v in self.variables])
 
     def groups(self, layout: Layout) -> list[NDArray[np.intp]]:
-        """Rows of W of observed Gaussian variables, bits, each structured view, and levels."""
+        """Return the rows of W of observed Gaussian variables, bits, each structured view, and levels."""
         structured = [_indices([layout.of_structures[s]]) for s in self.structures]
         return [self.gaussian, self.bits, *structured, self.levels(layout)]
 
     def columns(self, layout: Layout) -> NDArray[np.intp]:
-        """Rows of W of all observed variables."""
+        """Return the rows of W of all observed variables."""
         return np.concatenate(self.groups(layout))
 
 
@@ -217,7 +217,7 @@ class Marginal:
         return cls(turned, turn.T @ (u.T @ (s * b)), parameters, missing, turn)
 
     def pulled_back(self, gradient: Parameters, of_shift: Array) -> Parameters:
-        """Gradient in the parameters of the whole model, from the gradients in these parameters and in the shift."""
+        """Convert gradients in these parameters and in the shift to the gradient in the whole model's parameters."""
         if self.turn is None:
             return gradient
         turn, missing = self.turn, self.missing
@@ -238,7 +238,7 @@ class Marginal:
 
 
 def _of(parameters: Parameters, gaussian: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-    """U, s and b of Gaussian variables."""
+    """Return U, s and b of Gaussian variables."""
     return parameters.weights[gaussian], parameters.variance[gaussian], parameters.intercept[gaussian]
 
 
@@ -256,7 +256,7 @@ def renewed(at: Parameters, fresh: Parameters) -> Parameters:
 
 
 def properness(at: Parameters) -> float:
-    """Smallest eigenvalue of the latents' precision with Gaussian variables integrated out: positive if proper."""
+    """Return the smallest eigenvalue of the latents' precision without Gaussian variables: positive if proper."""
     u = at.weights[: len(at.log_variance)]
     return float(np.linalg.eigvalsh(np.eye(at.n_components) - (u.T * at.variance) @ u)[0])
 
@@ -276,10 +276,10 @@ class Loss(Protocol):
         """Number of scores of a row."""
 
     def value_and_slope(self, scores: Array, y: NDArray[Any]) -> tuple[Array, Array]:
-        """Loss of each row, and its derivative in each score."""
+        """Return the loss of each row, and its derivative in each score."""
 
     def targets(self, y: NDArray[Any]) -> Array:
-        """Scores that least squares aims at for a start, (n_rows, n_scores)."""
+        """Return the scores that least squares aims at for a start, (n_rows, n_scores)."""
 
 
 @value_class

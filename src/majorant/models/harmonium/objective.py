@@ -63,30 +63,30 @@ class Penalised:
         return np.where(self.scale > 0, self.scale, 1.0)
 
     def scaled(self, at: Parameters) -> Array:
-        """W and V in units of the scale."""
+        """Return W and V in units of the scale."""
         return np.asarray(at.weights / self.units[:, None])
 
     def size(self, at: Parameters) -> float:
-        """Largest singular value of W and V, in units of the scale."""
+        """Return the largest singular value of W and V, in units of the scale."""
         return float(np.linalg.norm(self.scaled(at), ord=2)) if at.weights.size else 0.0
 
     def inward(self, at: Parameters) -> Array:
-        """Coordinates of L-BFGS from parameters."""
+        """Return the coordinates of L-BFGS from parameters."""
         weights, intercept = self.scaled(at), at.intercept / self.units
         return Parameters(weights, intercept, at.log_variance).packed()
 
     def outward(self, flat: Array) -> Parameters:
-        """Parameters from coordinates of L-BFGS."""
+        """Return the parameters from coordinates of L-BFGS."""
         at = Parameters.unpacked(flat, self.problem.layout)
         return Parameters(at.weights * self.scale[:, None], at.intercept * self.units, at.log_variance)
 
     def penalty(self, at: Parameters) -> float:
-        """The penalty."""
+        """Return the penalty."""
         scaled = self.scaled(at)
         return self.l2 / 2 * float(np.einsum("ik,ik->", scaled, scaled))
 
     def value(self, at: Parameters) -> float:
-        """The objective F."""
+        """Return the objective F."""
         gain, loss = self.problem.gain(at)
         return (self.problem.loss_weight * loss - gain) / self.problem.total_weight + self.penalty(at)
 
@@ -100,7 +100,7 @@ class Penalised:
         return bound
 
     def value_and_slope(self, at: Parameters) -> tuple[float, Parameters]:
-        """F and its gradient in coordinates of L-BFGS."""
+        """Return F and its gradient in coordinates of L-BFGS."""
         total, scale = self.problem.total_weight, self.scale[:, None]
         value, gradient = self.problem.value_and_gradient(at)
         weights = -gradient.weights * scale / total + self.l2 * self.scaled(at)
@@ -108,7 +108,7 @@ class Penalised:
         return self.penalty(at) - value / total, slope
 
     def box(self, k: int) -> tuple[Array, Array]:
-        """Bounds of each coordinate."""
+        """Return the bounds of each coordinate."""
         layout = self.problem.layout
         free = np.full(layout.n_rows * k, np.inf)
         most = self.largest_intercept / self.units
@@ -246,7 +246,7 @@ class FactorAnalysis:
     n_components: int
 
     def _factors(self, log_variance: Array) -> tuple[Array, Array]:
-        """Eigenvalues above 1, at most `n_components`, in falling order; and their eigenvectors."""
+        """Return the eigenvalues above 1, at most `n_components`, in falling order; and their eigenvectors."""
         root = np.exp(-log_variance / 2)
         matrix = self.covariance * root * root[:, None]
         matrix.ravel()[:: len(root) + 1] -= self.penalties * root**2
@@ -258,7 +258,7 @@ class FactorAnalysis:
         return values[used][::-1], vectors[:, used][:, ::-1]
 
     def left_by(self, at: Parameters) -> Array:
-        """Logarithms of variances at which the model with the weights of `at` fits the variances of the columns."""
+        """Return log variances for which the model with the weights of `at` matches the variances of the columns."""
         u, s = at.weights, at.variance
         inverse = np.linalg.inv(np.eye(u.shape[1]) - (u.T * s) @ u)
         least = np.finfo(np.float64).tiny  # a column may be constant in the rows that are not held out
@@ -267,14 +267,14 @@ class FactorAnalysis:
         )
 
     def value_and_slope(self, log_variance: Array) -> tuple[float, Array]:
-        """The objective and its gradient in log s."""
+        """Return the objective and its gradient in log s."""
         values, vectors = self._factors(log_variance)
         shares = np.diag(self.covariance) * np.exp(-log_variance)
         value = (log_variance + shares + np.log(2 * np.pi)).sum() + (np.log(values) - values + 1).sum()
         return float(value) / 2, (1 - shares + vectors**2 @ (values - 1)) / 2
 
     def parameters(self, log_variance: Array) -> Parameters:
-        """Optimal parameters for given s; unused components are zero."""
+        """Return the optimal parameters for given s; unused components are zero."""
         values, vectors = self._factors(log_variance)
         weights = np.zeros((len(log_variance), self.n_components))
         weights[:, : len(values)] = np.exp(-log_variance / 2)[:, None] * vectors * np.sqrt(1 - 1 / values)
@@ -350,7 +350,7 @@ class _ContrastiveView(BlockView):
         self.extra = tuple(weight - 1 for weight in self.layout.level_weights)
 
     def expected(self, eta: Array) -> tuple[Array, Array]:
-        """Expectations of variables at natural parameters `eta`, which is overwritten, and A of each row."""
+        """Return the expectations of variables at natural parameters `eta`, which is overwritten, and A of each row."""
         y = np.empty_like(eta)
         z, bits = self.gaussian, self.bits
         np.multiply(eta[:, z], self.s, out=y[:, z])
@@ -366,7 +366,7 @@ class _ContrastiveView(BlockView):
         return y, np.asarray(log_partition)
 
     def curved(self, y: Array, along: Array) -> Array:
-        """Derivative of expectations y in their natural parameters, times the direction `along`."""
+        """Return the derivative of expectations y in their natural parameters, times the direction `along`."""
         out = y * along
         out[:, self.gaussian] = self.s * along[:, self.gaussian]
         out[:, self.bits] -= y[:, self.bits] * out[:, self.bits]
@@ -375,7 +375,7 @@ class _ContrastiveView(BlockView):
         return out
 
     def swept(self, m: Array) -> tuple[list[Array], list[Array], Array]:
-        """Means m_0 to m_n, expectations of variables at all but the last, and A at the last but one."""
+        """Return means m_0 to m_n, expectations of variables at all but the last, and A at the last but one."""
         means, expected = [m], []
         for _ in range(self.n_sweeps):
             y, log_partition = self.expected(means[-1] @ self.w.T + self.a)
@@ -384,7 +384,7 @@ class _ContrastiveView(BlockView):
         return means, expected, log_partition
 
     def divergence(self, block: Block, means: list[Array], log_partition: Array) -> Array:
-        """L of each row without the determinant."""
+        """Return L of each row without the determinant."""
         z, x, c = block.columns[:3]
         g, b = self.gaussian.stop, self.bits.stop
         clamped = np.einsum("ij,ij,j->i", z, z, 0.5 / self.s)
@@ -397,7 +397,7 @@ class _ContrastiveView(BlockView):
         return np.asarray(clamped + log_partition - free)
 
     def values(self, block: Block) -> tuple[float, float]:
-        """Minus L and the loss, summed over a block."""
+        """Return minus L and the loss, summed over a block."""
         m = self.latents(block)
         means, _, log_partition = self.swept(m)
         value = -block.total(self.divergence(block, means, log_partition)) + block.weight / 2 * self.log_det

@@ -126,7 +126,7 @@ class PseudoLikelihood:
         return replace(self, parts=tuple(parts))
 
     def target_loss(self, at: Parameters) -> tuple[float, float]:
-        """Mean loss of the target, or of the label's conditional, and its standard error."""
+        """Return the mean loss of the target, or of the label's conditional, and its standard error."""
         sums = np.zeros(2)
         for part in self.parts:
             view = self.view(part.seen, at)
@@ -135,7 +135,7 @@ class PseudoLikelihood:
         return float(mean), float(np.sqrt(max(square - mean**2, 0.0) / sum(p.data.n_units for p in self.parts)))
 
     def gain(self, at: Parameters) -> tuple[float, float]:
-        """Log pseudo-likelihood and loss, summed over rows."""
+        """Return log pseudo-likelihood and loss, summed over rows."""
         total = np.zeros(2)
         for part in self.parts:
             view = self.view(part.seen, at)
@@ -143,11 +143,11 @@ class PseudoLikelihood:
         return float(total[0]), float(total[1])
 
     def log_pseudo_likelihood(self, at: Parameters) -> float:
-        """Log pseudo-likelihood of all rows, by which fits are compared whatever they minimise."""
+        """Return log pseudo-likelihood of all rows, by which fits are compared whatever they minimise."""
         return PseudoLikelihood(self.layout, self.centre, self.parts).gain(at)[0]
 
     def value_and_gradient(self, at: Parameters) -> tuple[float, Parameters]:
-        """Log pseudo-likelihood minus weighted loss, summed over rows, and its gradient."""
+        """Return log pseudo-likelihood minus weighted loss, summed over rows, and its gradient."""
         value, flat = 0.0, np.zeros(len(at.packed()))
         for part in self.parts:
             view = self.view(part.seen, at)
@@ -159,11 +159,11 @@ class PseudoLikelihood:
         return value, Parameters.unpacked(flat, self.layout)
 
     def view(self, seen: Seen, at: Parameters) -> BlockView:
-        """The model for rows that have the variables `seen`."""
+        """Return the model for rows that have the variables `seen`."""
         return BlockView(self, seen, at)
 
     def views(self, at: Parameters) -> Iterator[tuple[Part, BlockView]]:
-        """Each part with the model for its rows."""
+        """Yield each part with the model for its rows."""
         for part in self.parts:
             yield part, self.view(part.seen, at)
 
@@ -193,7 +193,7 @@ class BlockView:
         self.shift = self.marginal.shift - centre[seen.bits] @ self.wb - centre[self.levels] @ self.wc
 
     def latents(self, block: Block) -> Array:
-        """Expected latents m."""
+        """Return the expected latents m."""
         z, x, c = block.columns[:3]
         m = z @ self.u
         m += self.shift
@@ -204,13 +204,13 @@ class BlockView:
         return np.asarray(m)
 
     def structures(self, block: Block) -> Iterator[tuple[Structure, slice, Any]]:
-        """Each structured view with its rows of W and its data, which are the last columns of a block."""
+        """Yield each structured view with its rows of W and its data, the last columns of a block."""
         columns = block.columns[len(block.columns) - len(self.structured) :]
         for (structure, rows), data in zip(self.structured, columns, strict=True):
             yield structure, rows, data
 
     def _structured(self, block: Block, m: Array) -> list[Conditionals]:
-        """Conditionals of each structured view."""
+        """Return the conditionals of each structured view."""
         theta = self.theta
         return [
             structure.conditionals(data, m, theta.weights[rows], theta.intercept[rows], block.weights)
@@ -218,14 +218,14 @@ class BlockView:
         ]
 
     def values(self, block: Block) -> tuple[float, float]:
-        """Log pseudo-likelihood and loss, summed over a block."""
+        """Return log pseudo-likelihood and loss, summed over a block."""
         m = self.latents(block)
         value = self._bits(block, m)[0] + self._variables(block, m)[0] + self._gaussians(block, m)[0]
         value += sum(found.value for found in self._structured(block, m))
         return value, self._supervised(block, m)[0]
 
     def losses(self, block: Block) -> Array:
-        """Loss of each row, or minus the logarithm of the probability of its label."""
+        """Return the loss of each row, or minus the logarithm of the probability of its label."""
         m = self.latents(block)
         if self.problem.loss is not None:
             return self.problem.loss.value_and_slope(m @ self.v.T + self.c0, block.columns[3])[0]
@@ -236,7 +236,7 @@ class BlockView:
         return np.asarray(logsumexp(logits, axis=1) - logits[np.arange(len(block)), code])
 
     def residuals(self, block: Block) -> Residuals:
-        """Residuals of a block."""
+        """Return the residuals of a block."""
         m = self.latents(block)
         e = self._bits(block, m)[1]
         levels = [e for _, e, _ in self._variables(block, m)[1]]
@@ -245,7 +245,7 @@ class BlockView:
         return Residuals(e, stacked, t * self.s, self._supervised(block, m)[1], self._structured(block, m))
 
     def _bits(self, block: Block, m: Array) -> tuple[float, Array]:
-        """Log-likelihood of bits, each given all else; and weighted residuals."""
+        """Return the log-likelihood of bits, each given all else; and weighted residuals."""
         x = block.columns[1]
         n, p = x.shape
         if p == 0:
@@ -266,7 +266,7 @@ class BlockView:
     def _variables(
         self, block: Block, m: Array, weights: tuple[float, ...] | None = None
     ) -> tuple[float, list[tuple[slice, Array, Array]]]:
-        """Log-likelihood of categorical variables; levels, weighted residuals, and m without its own part, of each."""
+        """Return the log-likelihood of categorical variables; and levels, weighted residuals, m without its part."""
         c = block.columns[2]
         n_variables = len(self.seen.variables)
         if n_variables == 0:
@@ -293,7 +293,7 @@ class BlockView:
         return value, found
 
     def _gaussians(self, block: Block, m: Array) -> tuple[float, Array, Array]:
-        """Log-density of Gaussian variables given discrete ones, their natural means, and expected latents."""
+        """Return the log-density of Gaussian variables given discrete ones, natural means, and expected latents."""
         z = block.columns[0]
         if z.shape[1] == 0:
             return 0.0, np.empty((len(block), 0)), np.zeros_like(m)
@@ -306,7 +306,7 @@ class BlockView:
         return block.total(rows) - block.weight * float(constant) / 2, t, g
 
     def _supervised(self, block: Block, m: Array) -> tuple[float, Array]:
-        """Weighted loss and its derivative in the scores."""
+        """Return the weighted loss and its derivative in the scores."""
         loss = self.problem.loss
         if loss is None:
             return 0.0, np.zeros((len(block), self.layout.n_scores))
@@ -314,7 +314,7 @@ class BlockView:
         return block.total(rows), slope if block.weights is None else slope * block.weights[:, None]
 
     def sums(self, block: Block) -> Array:
-        """Value, gradient in the shift, and gradient in all parameters, as one vector that a pass sums."""
+        """Return the value, gradient in the shift, and gradient in all parameters, as one vector that a pass sums."""
         z, x, c = block.columns[:3]
         theta, layout, seen = self.theta, self.layout, self.seen
         m = self.latents(block)
@@ -370,7 +370,7 @@ class BlockView:
     def _add_variables(
         self, block: Block, m: Array, weights: tuple[float, ...], gradient: Parameters, of_m: Array
     ) -> float:
-        """Weighted log-likelihood of categorical variables; add its derivatives to `gradient` and `of_m`."""
+        """Return the weighted log-likelihood of categorical variables; add its derivatives to `gradient` and `of_m`."""
         value, variables = self._variables(block, m, weights)
         own = np.zeros_like(of_m)
         for at, e, rest in variables:
@@ -383,7 +383,7 @@ class BlockView:
         return value
 
     def _add_loss(self, block: Block, m: Array, gradient: Parameters, of_m: Array) -> float:
-        """Minus the weighted loss; add its derivatives to `gradient` and `of_m`."""
+        """Return minus the weighted loss; add its derivatives to `gradient` and `of_m`."""
         if self.problem.loss is None:
             return 0.0
         loss, slope = self._supervised(block, m)
@@ -395,13 +395,13 @@ class BlockView:
 
 
 def _two_moments(view: BlockView, block: Block) -> Array:
-    """Sums of losses and of squared losses of a block."""
+    """Return the sums of losses and of squared losses of a block."""
     values = view.losses(block)
     return np.array([block.total(values), block.total(values**2)])
 
 
 def features(layout: Layout, seen: Seen, block: Block) -> list[Any]:
-    """Tables in which expected latents are linear, one for each group of rows of W of `Seen.groups`."""
+    """Return the tables in which expected latents are linear, one for each group of `Seen.groups`."""
     z, x, c = block.columns[:3]
     data = block.columns[len(block.columns) - len(seen.structures) :]
     structures = [layout.structures[i] for i in seen.structures]

@@ -106,7 +106,7 @@ class Annotation:
     rows: slice
 
     def loss(self, problem: PseudoLikelihood, at: Parameters) -> float:
-        """Mean loss of the rows that have the view and others; NaN if there are none."""
+        """Return the mean loss of the rows that have the view and others; NaN if there are none."""
         total, weight = 0.0, 0.0
         for part in problem.parts:
             others = np.setdiff1d(part.seen.bits, np.arange(self.rows.start, self.rows.stop))
@@ -257,7 +257,7 @@ class Search:
         return with_scores(problem, proper(Parameters(weights, base_rates(problem), np.log(variance))))
 
     def largest_penalty(self) -> float:
-        """Smallest penalty for which W = 0 and V = 0 are optimal, if scores have no intercepts."""
+        """Return the smallest penalty for which W = 0 and V = 0 are optimal, if scores have no intercepts."""
         problem = self.problem
         if not problem.layout.n_variables:
             return 1.0
@@ -317,7 +317,7 @@ class Search:
         return Choice(path[taken]["l2"], fits[taken], path, path[taken]["held_out"])
 
     def folds(self) -> list[tuple[PseudoLikelihood, PseudoLikelihood]]:
-        """Rows that are fitted and rows that are held out, for each fold; empty if there are too few rows."""
+        """Split rows into training and held-out rows, once for each fold; empty if there are too few rows."""
         if sum(len(p) for p in self.positions) < FEWEST_ROWS:
             return []
         used = [positions % self.stride == 0 for positions in self.positions]
@@ -332,7 +332,7 @@ class Search:
         return found
 
     def loss_of_held_out(self, testing: PseudoLikelihood, at: Parameters) -> tuple[float, float]:
-        """Mean held-out loss that penalties are compared by, and its standard error if that is used."""
+        """Return the mean held-out loss that penalties are compared by, and its standard error if that is used."""
         if self.problem.loss is not None or self.problem.layout.has_label:
             return testing.target_loss(at)
         if self.annotation is not None:
@@ -374,7 +374,7 @@ def worth_it(losses: Sequence[float]) -> int:
 
 
 def principal_axes(problem: PseudoLikelihood, scale: Array, k: int) -> tuple[Array, Array]:
-    r"""Principal axes (n_variables, k) of the correlations of all variables, and maximum-likelihood sizes of factors.
+    r"""Return principal axes (n_variables, k) of the correlations of all variables, and sizes of factors.
 
     An axis of variance c^2 in standardised rows has size :math:`\sqrt{1 - 1 / c^2}`. Missing views count as means.
     Subspace iteration from a fixed start.
@@ -418,7 +418,7 @@ def _correlation_times(problem: PseudoLikelihood, scale: Array, axes: Array) -> 
 
 
 def base_rates(problem: PseudoLikelihood) -> Array:
-    """Linear terms at which all variables are independent and have their own frequencies."""
+    """Return the linear terms at which all variables are independent and have their own frequencies."""
     layout = problem.layout
     intercept = np.zeros(layout.n_rows)
     p = np.clip(problem.centre, RAREST, 1 - RAREST)

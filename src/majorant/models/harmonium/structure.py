@@ -108,29 +108,29 @@ class Structure(Protocol):
         """The matrix T of the module docstring; sparse, (width, width)."""
 
     def features(self, data: Any) -> Array:
-        """Features of rows, (n_rows, width), minus their means."""
+        """Return the features of rows, (n_rows, width), minus their means."""
 
     def features_of(self, cells: Array) -> Array:
-        """Features of rows of `length` cells a node, from their cells."""
+        """Return the features of rows of `length` cells a node, from their cells."""
 
     def conditionals(self, data: Any, m: Array, weights: Array, intercept: Array, w: Array | None) -> Conditionals:
-        """Conditionals of all cells; `w` are weights of rows."""
+        """Return the conditionals of all cells; `w` are weights of rows."""
 
     def rates(self, features: Array) -> Array:
-        """Frequencies as of `centre`, from features of rows of `length` cells a node."""
+        """Return frequencies like those of `centre`, from features of rows of `length` cells a node."""
 
     def expected(self, eta: Array) -> Array:
-        """Expected features (n_rows, width) under natural parameters of nodes and couplings."""
+        """Return the expected features (n_rows, width) under natural parameters of nodes and couplings."""
 
     def probabilities(self, eta: Array) -> Array:
-        """Probabilities of all cells under natural parameters, (n_rows, ...)."""
+        """Return the probabilities of all cells under natural parameters, (n_rows, ...)."""
 
     def drawn(self, eta: Array, random: np.random.Generator, cells: Array | None) -> Array:
         """Draw cells, in the shape of `probabilities`; by one Gibbs step from `cells` where no draw is exact."""
 
 
 def natural(structure: Structure, h: Array, weights: Array, intercept: Array, features: Array | None = None) -> Array:
-    r"""Natural parameters (n_rows, width) of nodes and couplings given the latents h.
+    r"""Return the natural parameters (n_rows, width) of nodes and couplings given the latents h.
 
     With expected features h is the latents' expectation, which includes each node's own part: then
     :math:`|W_i|^2 (1/2 - p_i) / P` is added, p the frequency of a node or coupling.
@@ -186,7 +186,7 @@ class ChainStructure:
         return self._centred(cells.sum(axis=1), (cells[:, 1:] * cells[:, :-1]).sum(axis=1), self.length)
 
     def _centred(self, on: Array, both: Array, length: Any) -> Array:
-        """Features from the numbers of cells that are on and of neighbours that both are, by word."""
+        """Return the features from the numbers of cells and of neighbouring pairs of cells that are on, by word."""
         root, words = np.sqrt(length), self.n_nodes
         nodes = on / root - root * self.centre[:words]
         couplings = both / root - (length - 1) / root * self.centre[words:]
@@ -200,7 +200,7 @@ class ChainStructure:
         return np.asarray(features * shares + self.centre)
 
     def _chains(self, eta: Array) -> Chains:
-        """The chain of each word of each row."""
+        """Return the chain of each word of each row."""
         unary = np.zeros((eta[:, : self.n_nodes].size, self.length, 2))
         unary[:, :, 1] = eta[:, : self.n_nodes].ravel()[:, None]
         steps = np.zeros((len(unary), 2, 2))
@@ -417,19 +417,19 @@ class GraphStructure:
 
 
 def _turn(width: int, nodes: NDArray[np.intp], couplings: NDArray[np.intp], entries: Array) -> Any:
-    """The identity plus entries in rows of nodes and columns of couplings."""
+    """Return the identity plus entries in rows of nodes and columns of couplings."""
     every = np.arange(width)
     return _assembled(width, [every, nodes], [every, couplings], [np.ones(width), entries])
 
 
 def _assembled(width: int, rows: list[Any], columns: list[Any], entries: list[Array]) -> Any:
-    """A square sparse matrix from parts of its triplets."""
+    """Return a square sparse matrix from parts of its triplets."""
     places = np.concatenate(rows), np.concatenate(columns)
     return sparse.csr_matrix((np.concatenate(entries), places), shape=(width, width))
 
 
 def _turned(turn: Any, value: float, residual: Array, of_intercept: Array, own: Any) -> Conditionals:
-    """Derivatives in the features F, turned to those in f = F T."""
+    """Return the derivatives in the features F, turned to those in f = F T."""
     return Conditionals(value, (turn.T @ residual.T).T, of_intercept, turn.T @ own @ turn)
 
 
@@ -471,13 +471,13 @@ def fit_chain(
 
 
 def varying(mean: Array, on: NDArray[Any], n: float) -> tuple[Array, NDArray[np.intp]]:
-    """Means of bits, away from 0 and 1 where all of n cells are equal, and the bits that vary; `on` cells are on."""
+    """Return means of bits of which `on` of n cells are on, kept away from 0 and 1, and the bits that vary."""
     varies, least = (on > 0) & (on < n), 0.5 / (1 + n)
     return np.where(varies, mean, np.clip(np.round(mean), least, 1 - least)), np.flatnonzero(varies)
 
 
 def of_words(counts: Any, n_words: int, kept: NDArray[np.intp]) -> Any:
-    """Counts of some of the words."""
+    """Return the counts of some of the words."""
     if len(kept) == n_words:
         return counts
     columns = (n_words * np.arange(len(CONFIGURATIONS))[:, None] + kept).ravel()
@@ -485,7 +485,7 @@ def of_words(counts: Any, n_words: int, kept: NDArray[np.intp]) -> Any:
 
 
 def _moments(structure: Structure, data: Any, weights: Array) -> tuple[Array, Array]:
-    """Mean squares of features, and mean products of features of nodes and their couplings where each has one."""
+    """Return mean squares of features, and mean products of features of nodes and their couplings, if there are any."""
     n = structure.n_nodes
 
     def visit(block: Block) -> Array:

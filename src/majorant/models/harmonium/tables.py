@@ -161,7 +161,7 @@ def _of_mapping(model: Any, X: Mapping[Any, Any], views: Mapping[str, View], *, 
 
 
 def numbered(view: str, width: int) -> list[str]:
-    """Default names of the columns of a view."""
+    """Return the default names of the columns of a view."""
     return [f"{view}{j + 1}" for j in range(width)]
 
 
@@ -255,7 +255,7 @@ def as_bits(values: Any, missing: NDArray[np.bool_], view: Bernoulli | Chain, na
 
 
 def n_rows(tables: Mapping[str, Table]) -> int:
-    """Number of rows of all tables."""
+    """Return the number of rows of all tables."""
     return len(next(iter(tables.values())).missing)
 
 
@@ -299,7 +299,7 @@ def chain_table(
 
 
 def _paragraphs(view: Chain, name: str, values: Any) -> tuple[Any, NDArray[np.intp]]:
-    """Paragraphs of all documents one after the other, and their number in each document."""
+    """Return the paragraphs of all documents one after the other, and their number in each document."""
     if isinstance(values, list | tuple) and any(v is None or getattr(v, "ndim", np.ndim(v)) == 2 for v in values):
         tables = [v if sparse.issparse(v) or v is None else np.asarray(v) for v in values]
         widths = {t.shape[1] if t.ndim == 2 else -1 for t in tables if t is not None}

@@ -118,7 +118,7 @@ class FittedView:
         return tuple(len(levels) for levels in self.levels if len(levels) > 1)
 
     def encoded(self, table: Table, *, reuse: bool = False) -> Any:
-        """Rows as variables of the model, dense or CSR, zero where missing; `reuse` allows to overwrite the table."""
+        """Encode rows as variables of the model, dense or CSR, zero where missing; `reuse` may overwrite the table."""
         if self.kind == "chain":
             return of_words(table.values, len(self.mean), self.kept)
         if self.kind == "bernoulli":
@@ -144,7 +144,7 @@ class FittedView:
         return sparse.csr_matrix((np.ones(len(indices)), indices, indptr), shape=(len(table.missing), start))
 
     def restored(self, z: Array) -> Array:
-        """Columns of a Gaussian view from variables of the model."""
+        """Return the columns of a Gaussian view from variables of the model."""
         out = np.tile(self.mean, (len(z), 1))
         if self.width:
             inner = z if self.whitener is None else np.linalg.solve(self.whitener.T, z.T).T
@@ -152,7 +152,7 @@ class FittedView:
         return out
 
     def in_columns(self, cells: Array, rest: Array) -> Array:
-        """All columns of a structured view from the cells of its nodes; constant columns have the values of `rest`.
+        """Arrange cells of nodes as all columns of a structured view; constant columns have the values of `rest`.
 
         The columns of a chain in one table are those of all paragraphs; otherwise paragraphs have an axis of their own.
         """
@@ -161,7 +161,7 @@ class FittedView:
         return out if self.columns is None else out.reshape(len(out), -1)
 
     def sampled(self, drawn: Array) -> Any:
-        """Columns of the view from drawn variables of the model; bits as CSR."""
+        """Return the columns of the view from drawn variables of the model; bits as CSR."""
         if self.kind == "gaussian":
             return self.restored(drawn)
         if self.structure is not None or self.kind == "bernoulli":
@@ -178,7 +178,7 @@ class FittedView:
 
 
 def spread_of(p: Array) -> Array:
-    """Standard deviations of bits or levels with frequencies p, with the floor of rare ones."""
+    """Return the standard deviations of bits or levels with frequencies p, with the floor of rare ones."""
     return np.asarray(np.sqrt(np.maximum(p * (1 - p), LEAST_SPREAD)))
 
 
@@ -260,7 +260,7 @@ def _codes(values: NDArray[Any], levels: NDArray[Any], where: str) -> NDArray[np
 
 
 def _moments(values: NDArray[Any], w: Array) -> tuple[Array, Array, NDArray[np.intp]]:
-    """Mean and standard deviation of each column, and the columns that vary by more than rounding."""
+    """Return the mean and standard deviation of each column, and the columns that vary by more than rounding."""
     low, high = values.min(axis=0).astype(np.float64), values.max(axis=0).astype(np.float64)
     half = high / 2 - low / 2
     size = np.maximum(np.abs(low), np.abs(high))
@@ -282,7 +282,7 @@ def _moments(values: NDArray[Any], w: Array) -> tuple[Array, Array, NDArray[np.i
 
 
 def _whitener(z: Array, w: Array) -> Array:
-    """The symmetric inverse root of the shrunk covariance of standardised rows.
+    """Return the symmetric inverse root of the shrunk covariance of standardised rows.
 
     Shrinkage depends on the number of distinct rows with weight, so a repeated row is the same as a weighted one.
     """
@@ -323,7 +323,7 @@ def fit_views(views: Mapping[str, View], rows: Distinct) -> tuple[FittedView, ..
 
 
 def in_order(views: tuple[FittedView, ...]) -> list[FittedView]:
-    """Views in their order in W: by `PLACES`, and within one as the user named them."""
+    """Return the views in their order in W: by `PLACES`, and within one as the user named them."""
     return [view for place in PLACES for view in views if view.place == place]
 
 
@@ -340,7 +340,7 @@ def layout_of(views: tuple[FittedView, ...], supervision: Supervision) -> Layout
 
 
 def rows_of_views(views: tuple[FittedView, ...]) -> dict[str, slice]:
-    """Rows of W of each view."""
+    """Return the rows of W of each view."""
     found, start = {}, 0
     for view in in_order(views):
         found[view.name] = slice(start, start + view.width)
@@ -349,18 +349,18 @@ def rows_of_views(views: tuple[FittedView, ...]) -> dict[str, slice]:
 
 
 def centre_of(views: tuple[FittedView, ...], label_shares: Array) -> Array:
-    """Mean of each variable."""
+    """Return the mean of each variable."""
     return np.concatenate([*(view.centre for view in in_order(views)), label_shares])
 
 
 def scale_of(views: tuple[FittedView, ...], label_shares: Array, layout: Layout) -> Array:
-    """Units of the rows of W and V: inverse standard deviations, with the floor of rare bits."""
+    """Return the units of the rows of W and V: inverse standard deviations, with the floor of rare bits."""
     of_views = (view.scale_of_weights for view in in_order(views))
     return np.concatenate([*of_views, 1 / spread_of(label_shares), np.ones(layout.n_scores)])
 
 
 def known_variances(views: tuple[FittedView, ...]) -> Array:
-    """Variance of each Gaussian variable given the latents; NaN where it is learnt."""
+    """Return the variance of each Gaussian variable given the latents; NaN where it is learnt."""
     known = [np.full(v.width, v.given.variance or np.nan) for v in in_order(views) if isinstance(v.given, Gaussian)]
     return np.concatenate([np.empty(0), *known])
 
@@ -405,7 +405,7 @@ def patterns_of(
 
 
 def seen_of(views: tuple[FittedView, ...], there: list[FittedView], layout: Layout) -> Seen:
-    """Variables of rows with the views `there`."""
+    """Return the variables of rows with the views `there`."""
     at = rows_of_views(views)
     names = {v.name for v in there}
 
@@ -480,7 +480,7 @@ def problem_of(
     n_jobs: int | None,
     reuse: bool,
 ) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
-    """The pseudo-likelihood of distinct rows, and the positions of the rows of each part among them."""
+    """Return the pseudo-likelihood of distinct rows, and the positions of the rows of each part among them."""
     layout = layout_of(views, supervision)
     patterns = patterns_of(rows.tables, views, layout, reuse=reuse)
     parts = parts_of(patterns, rows, layout, n_jobs=n_jobs)

@@ -91,7 +91,7 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         raise NotImplementedError
 
     def _fitted(self, samples: Samples) -> tuple[NativeProblem[Any], NDArray[np.float64]]:
-        """State the problem of new samples without costs; returns it with the fitted weights."""
+        """State the problem of new samples without costs; return it with the fitted weights."""
         raise NotImplementedError
 
     def _check_given(self, given: NDArray[Any], samples: Samples) -> None:
@@ -111,11 +111,11 @@ class MarginClassifier(ClassifierMixin, MarginModel):  # type: ignore[misc]
         raise NotImplementedError
 
     def _is_stuck(self, solution: Solution[Weights]) -> bool:
-        """Whether all weights are zero though other weights might be better."""
+        """Return whether all weights are zero though other weights might be better."""
         raise NotImplementedError
 
     def _penalties(self) -> str:
-        """Parameters that may be lowered where all weights are zero."""
+        """Return the parameters that may be lowered where all weights are zero."""
         return f"alpha (now {self.alpha:g})"
 
     # The fit

@@ -82,12 +82,12 @@ class MarginFamily:
         self.together = int(np.prod(self.problem.samples.latent_shape, dtype=int))
 
     def restricted(self, mask: NDArray[np.bool_]) -> Self:
-        """The family of the samples of a mask, with a coarse gap: such fits only judge the other samples."""
+        """Return the family restricted to the samples of a mask, with a coarser gap, as for cross-validation."""
         of_sample = mask.reshape(len(self.shares), -1)[:, 0]
         return replace(self, shares=np.where(of_sample, self.shares, 0.0), tol=max(self.tol, ROUGH))
 
     def _at(self, block: Block) -> slice:
-        """Samples of a block of units."""
+        """Return the samples of a block of units."""
         return slice(block.at.start // self.together, block.at.stop // self.together)
 
     def energies(self, theta: Weights, block: Block) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ def learnt_classes(labels: NDArray[Any], weights: NDArray[np.float64]) -> tuple[
 
 
 def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Costs of the labels with weight, from those of all labels; None: 1 for every mistake.
+    """Return the costs of the labels with weight, from those of all labels; None: 1 for every mistake.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) ->
 
 
 def code_of_each(classes: NDArray[Any], labels: NDArray[Any]) -> NDArray[np.intp]:
-    """Number of the class of each label.
+    """Return the number of the class of each label.
 
     Raises
     ------

@@ -72,7 +72,7 @@ def _is_list_of_tables(X: Any) -> bool:
 
 
 def _depth(x: Any) -> int:
-    """Number of dimensions of nested lists, by their first entries."""
+    """Return the number of dimensions of nested lists, by their first entries."""
     depth = 0
     while isinstance(x, list | tuple):
         depth += 1

@@ -130,7 +130,7 @@ class Distinct:
     positions: NDArray[np.intp]
 
     def unit_positions(self, n_units: int) -> NDArray[np.intp]:
-        """Positions of the units of samples of equally many units, -1 for samples of weight zero."""
+        """Return the positions of the units of samples of equally many units, -1 for samples of weight zero."""
         at = self.positions[:, None]
         return np.where(at < 0, -1, at * n_units + np.arange(n_units)).ravel()
 
@@ -175,7 +175,7 @@ def distinct_samples(
 
 
 def _bytes(samples: Samples, i: int, n_rows: int) -> bytes:
-    """Bytes of the first rows of a sample, equal for dense and sparse rows and for either precision."""
+    """Return the bytes of the first rows of a sample, equal for dense and sparse rows and for either precision."""
     at = int(samples.starts[i])
     rows = samples.rows[at : at + n_rows]
     if sparse.issparse(rows):

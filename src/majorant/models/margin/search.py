@@ -25,7 +25,7 @@ STUCK = 1e-9
 
 
 def vanishes(alpha: float, w: NDArray[np.float64], objective: float) -> bool:
-    """Whether weights are zero, which no bound of a latent SVM leaves: all latent values have equal scores."""
+    """Return whether weights are zero; a latent SVM cannot leave them, as all latent values then have equal scores."""
     return alpha / 2 * float(np.sum(w**2)) <= STUCK * objective
 
 

@@ -29,7 +29,7 @@ def fit_block(model: Any, noun: str) -> Block:
 
 
 def class_blocks(model: Any) -> list[Block]:
-    """Classes and confusions."""
+    """Tabulate the classes and the confusions between them."""
     labels = [str(label) for label in model.classes_]
     weights = model.confusion_.sum(axis=1)
     rights = np.diag(model.confusion_) / weights

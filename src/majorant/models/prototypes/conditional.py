@@ -45,12 +45,12 @@ class ConditionalLoss:
     alpha: float
 
     def energies(self, x: NDArray[np.float64], prototypes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Energies of pairs of class and pose, shape (rows, n_classes, most); see `with_prior`."""
+        """Return the energies of pairs of class and pose, shape (rows, n_classes, most); see `with_prior`."""
         flat = squared_distances(x, prototypes.reshape(-1, prototypes.shape[-1]))
         return with_prior(flat, self.n_poses, self.most, self.beta)
 
     def value_and_gradient(self, prototypes: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """The loss, and its gradient of the shape of `prototypes`: one pass over the rows."""
+        """Return the loss, and its gradient of the shape of `prototypes`: one pass over the rows."""
         flat = prototypes.reshape(-1, prototypes.shape[-1])
 
         def visit(block: Block) -> NDArray[np.float64]:
@@ -70,7 +70,7 @@ class ConditionalLoss:
         return float(found[-1]), found[:-1].reshape(prototypes.shape)
 
     def minimise(self, prototypes: NDArray[np.float64], tol: float, max_iter: int) -> SmoothResult:
-        """L-BFGS from given prototypes; steps are measured in standard deviations of a pose at this temperature."""
+        """Minimise by L-BFGS from given prototypes, in units of a pose's standard deviation at this temperature."""
         step = float(np.sqrt(0.5 / self.beta))
 
         def f(x: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -82,7 +82,7 @@ class ConditionalLoss:
 
 
 def with_prior(table: NDArray[Any], n_poses: NDArray[np.intp], most: int, beta: float) -> NDArray[Any]:
-    """Energies by class and pose out of a table (rows, n_classes * most) of squared distances.
+    """Return the energies by class and pose out of a table (rows, n_classes * most) of squared distances.
 
     Poses of a class are equally probable beforehand, so each has the energy ``log(n) / beta`` besides its distance;
     what is no pose is absent.

@@ -278,7 +278,7 @@ class LatentPrototypeClassifier(
             )
 
     def _fitted_to_own(self, found: list[Best], unit: float) -> list[NDArray[np.float64]]:
-        """Poses of each class about its origin, as they were found, with objective, search and history."""
+        """Find poses of each class separately; return them about its origin, with objective, search and history."""
         records, trace, total = together(found)
         self.objective_ = total * unit
         self.n_iter_ = len(trace)
@@ -288,7 +288,7 @@ class LatentPrototypeClassifier(
         return [f.solution.theta for f in found]
 
     def _trained(self, rows: LabelledRows, found: list[Best], temperature: float) -> list[NDArray[np.float64]]:
-        """The same, trained from there on to tell the classes apart."""
+        """Train the poses to discriminate between the classes, starting from those fitted separately."""
         poses = [f.solution.theta for f in found]
         origins = np.array([part.measure.origin for part in rows.classes])
         shifts = origins - origins.mean(axis=0)
@@ -314,7 +314,7 @@ class LatentPrototypeClassifier(
         return [t[:n] - s for t, n, s in zip(trained.x, counts, shifts, strict=True)]
 
     def _keep_poses(self, rows: LabelledRows, ordered: list[tuple[NDArray[Any], NDArray[Any]]]) -> None:
-        """Prototypes in the units of X, and their shares."""
+        """Set the fitted prototypes, in the units of X, and their shares."""
         self.n_poses_ = np.array([len(poses) for poses, _ in ordered])
         self.prototypes_ = np.array(
             [
@@ -325,7 +325,7 @@ class LatentPrototypeClassifier(
         self.pose_shares_ = np.array([np.pad(shares, (0, self.n_poses - len(shares))) for _, shares in ordered])
 
     def _keep_rows(self, X: NDArray[np.float64], rows: LabelledRows) -> None:
-        """Poses of the rows, and which class they are predicted as, counted along the measures: in no order of rows."""
+        """Set the confusion counts and the poses' weights, independently of the order of the rows."""
         self.poses_ = self._poses(X, rows.codes)
         predicted = self._codes(X)
         n = len(self.classes_)
@@ -351,11 +351,11 @@ class LatentPrototypeClassifier(
     def _by_block(
         self, columns: tuple[NDArray[Any], ...], f: Callable[..., Any], shape: tuple[int, ...], dtype: Any
     ) -> NDArray[Any]:
-        """``f(*columns)`` of every block of rows, in one array."""
+        """Return ``f(*columns)`` of every block of rows, in one array."""
         return Chunks(*columns, n_jobs=self.n_jobs).map_rows(lambda block: f(*block.columns), shape, dtype)
 
     def _codes(self, X: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Predicted class of each row, by number."""
+        """Return the number of the predicted class of each row."""
         fitted = self._fitted()
 
         def f(x: NDArray[np.float64]) -> Any:
@@ -378,7 +378,7 @@ class LatentPrototypeClassifier(
         )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of least free energy of each row.
+        """Return the class of least free energy of each row.
 
         Parameters
         ----------
@@ -392,7 +392,7 @@ class LatentPrototypeClassifier(
         return np.asarray(self.classes_[codes])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, the pose summed out.
+        """Return the probability of each class, summed over poses.
 
         Parameters
         ----------
@@ -411,7 +411,7 @@ class LatentPrototypeClassifier(
         return self._by_block((X,), f, (len(self.classes_),), np.float64)
 
     def predict_poses(self, X: Any, y: Any = None) -> NDArray[np.intp]:
-        """The pose of each row, as a position along the second axis of `prototypes_`.
+        """Return the pose of each row, as a position along the second axis of `prototypes_`.
 
         Parameters
         ----------
@@ -441,7 +441,7 @@ class LatentPrototypeClassifier(
         return self._poses(X, matches.argmax(axis=1))
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Energies: the squared distance of each row to each prototype, class by class.
+        """Return the squared distance of each row to each prototype, class by class.
 
         Parameters
         ----------
@@ -460,7 +460,7 @@ class LatentPrototypeClassifier(
         return int(np.prod(self.prototypes_.shape[:2]))
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the columns that `transform` returns: ``energy_<class>_<pose>``, poses counted from 0.
+        """Return the names of the columns that `transform` returns: ``energy_<class>_<pose>``, poses counted from 0.
 
         Parameters
         ----------
@@ -480,5 +480,5 @@ class LatentPrototypeClassifier(
 
 
 def _filled(poses: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """So many prototypes: the poses, then the same again."""
+    """Repeat the poses in turn until there are `count` prototypes."""
     return poses[np.arange(most) % len(poses)]

@@ -59,7 +59,7 @@ class PoseFamily:
         return 0.0
 
     def pose_weights(self, theta: NDArray[Any], data: Chunks) -> NDArray[np.float64]:
-        """Weight of the rows in each pose."""
+        """Return the weight of the rows in each pose."""
 
         def visit(block: Block) -> NDArray[np.float64]:
             q = tightest(self.energies(theta, block), self.beta)[1]

@@ -48,7 +48,7 @@ class FittedPrototypes:
 
     @classmethod
     def of(cls, prototypes: NDArray[np.float64], n_poses: NDArray[np.intp], temperature: float) -> Self:
-        """Of fitted attributes, in the units of X."""
+        """Build from fitted attributes, in the units of X."""
         reach = max(float(np.abs(prototypes).max(initial=0.0)), float(np.sqrt(temperature)))
         scale = safe_scale(reach, prototypes.dtype)
         points = prototypes.reshape(-1, prototypes.shape[2]) * scale
@@ -58,7 +58,7 @@ class FittedPrototypes:
         return cls(points - centre, centre, scale, beta, n_poses, prototypes.shape[1])
 
     def squared(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Squared distances in the units of X, shape (rows, n_classes * most).
+        """Return the squared distances in the units of X, shape (rows, n_classes * most).
 
         Raises
         ------
@@ -72,7 +72,7 @@ class FittedPrototypes:
         return found / self.scale**2
 
     def relative(self, x: NDArray[np.float64]) -> NDArray[Any]:
-        """Energies in safe units up to a constant of each row, on which no prediction depends.
+        """Return energies in safe units, up to a constant of each row that changes no prediction.
 
         Shape (rows, n_classes, most); poses are equally probable beforehand, see `with_prior`. For a row far out the
         constant is ``|x|^2``, in which the differences between prototypes would be lost.

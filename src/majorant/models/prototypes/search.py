@@ -61,7 +61,7 @@ class LabelledRows:
         return [part.measure.weights / total for part in self.classes]
 
     def deviations(self, poses: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-        """Of each class, the rows less the nearest of its poses (about its origin)."""
+        """Return, for each class, its rows minus their nearest pose (about its origin)."""
         nearest = [
             squared_distances(c.measure.points, p).argmin(axis=1) for c, p in zip(self.classes, poses, strict=True)
         ]
@@ -71,7 +71,7 @@ class LabelledRows:
 def labelled_rows(
     X: NDArray[np.float64], y: NDArray[Any], weights: NDArray[np.float64] | None, n_jobs: int | None
 ) -> tuple[LabelledRows, NDArray[Any]]:
-    """The rows of each class with weight, and the classes in sorted order."""
+    """Return the rows of each class with weight, and the classes in sorted order."""
     counts = slice(None) if weights is None else weights > 0
     names = np.unique(y[counts])
     codes = np.searchsorted(names, y)
@@ -88,7 +88,7 @@ def labelled_rows(
 
 
 def _without_scale(rows: Rows, n_jobs: int | None) -> Rows:
-    """A class whose rows lie so near one another that they got units of their own, in the shared ones again."""
+    """Return the poses of a class in the shared units; classes of nearly equal rows were rescaled."""
     m = rows.measure
     if m.scale == 1.0:
         return rows
@@ -98,7 +98,7 @@ def _without_scale(rows: Rows, n_jobs: int | None) -> Rows:
 
 
 def effective_variance(deviations: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
-    r"""The variance along the directions that matter, :math:`\mathrm{tr}(S^2) / \mathrm{tr}(S)`.
+    r"""Return the effective variance :math:`\mathrm{tr}(S^2) / \mathrm{tr}(S)` of a covariance S.
 
     `S` is the covariance of the deviations: its eigenvalues are averaged with themselves as weights. A spherical
     Gaussian of this variance, in as many dimensions as give it the total variance of `S`, has the same
@@ -146,7 +146,7 @@ class PoseSearch:
     unit: float
 
     def find(self, rows: LabelledRows, random: np.random.RandomState) -> tuple[list[Best], float]:
-        """The best poses of every class, and the temperature in squared units of the rows."""
+        """Find the best poses of every class, and the temperature in squared units of the rows."""
         hard = np.isinf(self.beta)
         found = [self._by_swaps(part, random, alone=hard) for part in rows.classes]
         if hard:
@@ -158,7 +158,7 @@ class PoseSearch:
         return found, temperature
 
     def family(self, rows: Rows, temperature: float) -> PoseFamily:
-        """The poses of a class, of which it cannot have more than distinct rows."""
+        """Return the family of a class, which cannot have more poses than distinct rows."""
         beta = max(1 / temperature, _hot(rows)) if temperature > 0 else np.inf
         family = PoseFamily(min(self.n_poses, rows.measure.n_points), beta)
         # Squares about the old poses, and entropies, are large numbers whose difference the objective is.
@@ -166,7 +166,7 @@ class PoseSearch:
         return replace(family, slack=32 * float(np.finfo(rows.dtype).eps) * sizes)
 
     def _by_swaps(self, rows: Rows, random: np.random.RandomState, *, alone: bool) -> Best:
-        """The best poses at zero temperature, which are all (`alone`), or where EM begins."""
+        """Find the best poses at zero temperature by swaps: the result if `alone`, otherwise the start of EM."""
         k_means = KMeans(
             min(self.n_poses, rows.measure.n_points),
             n_init=self.n_init if alone else 1,
@@ -190,20 +190,20 @@ class PoseSearch:
 
 
 def _hot(rows: Rows) -> float:
-    """An inverse temperature so low that a lower one changes neither poses nor objective, only the rounding."""
+    """Return an inverse temperature below which poses and objective change by rounding only."""
     scatter = float(rows.variances.sum())
     return HOT / scatter if scatter > 0 else 0.0
 
 
 def in_order(family: PoseFamily, rows: Rows, poses: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Poses, the heaviest first, and their shares of the class."""
+    """Return the poses, the heaviest first, and their shares of the class."""
     weights = family.pose_weights(poses, rows.data)
     order = np.lexsort((*poses.T[::-1], -weights))
     return poses[order], weights[order] / rows.data.total_weight
 
 
 def together(found: list[Best]) -> tuple[tuple[StartRecord, ...], Trace, float]:
-    """Starts, history and objective of all classes, which do not know each other.
+    """Combine starts, history and objective of classes that were fitted independently.
 
     A start is one of a class, beside every other class at its best; an iteration is one of every class that has not
     come to its end.

@@ -41,7 +41,7 @@ def prototypes_summary(model: Any) -> Summary:
 
 
 def _poses(model: Any, labels: list[str]) -> list[Table | str]:
-    """Each class: its weight, the share of it that is predicted right, and the shares of its poses."""
+    """Tabulate each class: its weight, the share that is predicted correctly, and the shares of its poses."""
     weights = model.confusion_.sum(axis=1)
     right = np.diag(model.confusion_) / weights
     n_shown = min(model.prototypes_.shape[1], MOST_POSES)

@@ -240,7 +240,7 @@ class LatentStructuralSVM(MarginModel):
         check_verbose(self.verbose)
 
     def _given_latents(self, n: int, counted: NDArray[np.intp]) -> str | list[Any]:
-        """Given latent values of the samples with positive weight, or the name of the start."""
+        """Check the given latent values of samples with positive weight; return the name of a start as it is."""
         if isinstance(self.latent_init, str):
             return self.latent_init
         given = _sequence("latent_init", self.latent_init)
@@ -249,7 +249,7 @@ class LatentStructuralSVM(MarginModel):
         return [given[i] for i in counted]
 
     def _start(self, oracles: Oracles, first: str | list[Any], seed: int) -> tuple[StructuralFamily, First]:
-        """Family of one fit, and its first latent values by their positions among the candidates."""
+        """Return the family of one fit, and its first latent values by their positions among the candidates."""
         candidates, latent = _first_bound(oracles, first, seed)
         solver = SOLVERS[self.solver]
         family = StructuralFamily(oracles, candidates, solver, self.alpha, self.tol, self.max_passes, seed)
@@ -375,12 +375,12 @@ def _first_bound(oracles: Oracles, first: str | list[Any], seed: int) -> tuple[C
 
 
 def _positions(weights: Vector) -> NDArray[np.intp]:
-    """Position of each sample among those with positive weight, -1 for the others."""
+    """Return the position of each sample among those with positive weight, -1 for the others."""
     return np.where(weights > 0, np.cumsum(weights > 0) - 1, -1).astype(np.intp)
 
 
 def _pairs(X: Any, y: Any) -> tuple[list[Any], list[Any]]:
-    """Inputs and labels as lists of one length.
+    """Return the inputs and labels as lists of one length.
 
     Raises
     ------

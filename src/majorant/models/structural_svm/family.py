@@ -48,7 +48,7 @@ class Candidates:
         return np.asarray(np.einsum("kj,j->k", self.features[i], w))
 
     def best(self, i: int, w: Vector) -> Any:
-        """Latent value of largest score of sample `i`."""
+        """Return the latent value of largest score of sample `i`."""
         return self.values[i][int(self.scores(i, w).argmax())]
 
 
@@ -152,7 +152,7 @@ class StructuralFamily:
         return self.alpha / 2 * float(np.sum(theta.w * theta.w))
 
     def _shares(self, data: Chunks) -> Vector:
-        """Weights of all samples, zero for those not in `data`."""
+        """Return the weights of all samples, zero for those not in `data`."""
         shares = np.zeros(self.oracles.n_samples)
         for block in data.source.blocks():
             shares[block.columns[0]] = 1.0 if block.weights is None else block.weights

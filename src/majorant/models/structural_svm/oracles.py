@@ -161,7 +161,7 @@ class Oracles:
                 raise ValueError(f"loss of sample {i} for its own label is {loss}: it must be 0")
 
     def augmented(self, i: int, w: Vector) -> Plane:
-        """Plane of the output of highest score plus loss."""
+        """Return the plane of the output of highest score plus loss."""
         with _named("loss_augmented_inference", i):
             found = self.model.loss_augmented_inference(_read_only(w), self.inputs[i], self.labels[i])
         y, z = _pair("loss_augmented_inference", i, found)
@@ -170,12 +170,12 @@ class Oracles:
         return Plane(loss, features, key=digest(features, loss))
 
     def completion(self, i: int, w: Vector) -> Any:
-        """Latent value of highest score for the label of sample `i`."""
+        """Return the latent value of highest score for the label of sample `i`."""
         with _named("latent_completion", i):
             return self.model.latent_completion(_read_only(w), self.inputs[i], self.labels[i])
 
     def first(self, i: int) -> Any:
-        """Latent value of the start "first"."""
+        """Return the latent value of the start "first"."""
         if not self.offers("first_latent"):
             return self.completion(i, np.zeros(self.dim))
         with _named("first_latent", i):
@@ -200,7 +200,7 @@ class Oracles:
         return values
 
     def offers(self, name: str) -> bool:
-        """Whether the model has an optional method."""
+        """Return whether the model has an optional method."""
         return callable(getattr(self.model, name, None))
 
 

@@ -54,7 +54,7 @@ class Drawn:
 
 
 def ranges_of(several: Sequence[Drawn]) -> tuple[tuple[float, float], tuple[float, float]]:
-    """From where to where the axes go that some drawings share."""
+    """Return the ranges of the axes that some drawings share."""
     x = np.concatenate([d.x for d in several])
     y = np.concatenate([d.y for d in several])
     low, high = float(y.min()), float(y.max())

@@ -49,7 +49,7 @@ def mark(canvas: Canvas, component: int, colour: str, x: float, y: float, radius
 
 
 def scatter(canvas: Canvas, points: Iterable[Point], component: int, colour: str, radius: float) -> None:
-    """Many marks of one component, written once and repeated at every vertex of a path."""
+    """Draw many marks of one component as one path with a marker at every vertex."""
     reach = radius * 1.5
     box = coordinate(2 * reach)
     identity = canvas.define(

@@ -24,7 +24,7 @@ class Linear:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """At most about `count` round numbers within the scale."""
+        """Return at most about `count` round numbers within the scale."""
         return round_numbers(self.low, self.high, count)
 
 

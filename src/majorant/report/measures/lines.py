@@ -38,12 +38,12 @@ class Lines:
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Those of a fitted mixture of regressions."""
+        """Measure the lines of a fitted mixture of regressions."""
         return cls(model.coef_, model.center_fits_, model.scale_, model.weights_, model.center_)
 
     @classmethod
     def of_optimum(cls, optimum: Mapping[str, Any], center: Array) -> Self:
-        """Those of one of its ``optima_``."""
+        """Measure the lines of one of the fit's ``optima_``."""
         return cls(optimum["coef"], optimum["level"], optimum["scale"], optimum["weights"], center)
 
     @property

@@ -54,7 +54,7 @@ class Representation(Fit):
         return np.asarray(self.weights / self.weights.sum(axis=0))
 
     def features(self, most: int) -> list[list[tuple[str, list[str]]]]:
-        """Of each component, per view, the features that speak most for it, with their signs."""
+        """List, for each component and view, the features of largest weight, with their signs."""
         tops = [top_features(self.model, name, most) for name in self.views]
         return [list(zip(self.views, of_one, strict=True)) for of_one in zip(*tops, strict=True)]
 

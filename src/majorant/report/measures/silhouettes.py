@@ -58,7 +58,7 @@ def measure_silhouettes(
 
 
 def thinned_rows(labels: NDArray[np.int64], sizes: NDArray[np.int64], most: int = MOST_ROWS) -> NDArray[np.int64]:
-    """At most `most` rows: equally spaced ones of each cluster, in proportion to its size but at least two."""
+    """Choose at most `most` rows, equally spaced in each cluster: in proportion to its size, but at least two."""
     n = int(sizes.sum())
     if n <= most:
         return np.arange(n)

@@ -73,7 +73,7 @@ def _table(clustering: Clustering, shown: list[int]) -> Table:
 
 
 def _spread(clustering: Clustering, value: float) -> str:
-    """With as many decimals as the spread of all rows needs, the same in the whole column."""
+    """Format a spread with the decimals that the spread of all rows needs, so that a column has the same number."""
     size = clustering.spread
     if size and not 1e-3 <= size < 1e7:
         return numbers.scientific(value) if np.isfinite(value) else numbers.DASH

@@ -57,7 +57,7 @@ def above_lowest(history: History) -> tuple[NDArray[np.float64], NDArray[np.floa
 
 
 def draw_history(size: Size, history: History, objective_name: str) -> Canvas:
-    """Filled dots and a line for the objective, open dots and a dashed line for the bound, a band where it explores."""
+    """Draw the objective with filled dots, its bound with open dots and a dashed line, exploration as a band."""
     canvas = Canvas(size, BOTTOM + 48)
     objective, bound = above_lowest(history)
     shown = _thinned(len(objective))

@@ -73,7 +73,7 @@ class Term:
         return numbers.scientific(value) if self.decimals is None else numbers.fixed(value, self.decimals)
 
     def scale(self) -> Linear:
-        """From zero, where that is near, to round numbers around all intervals."""
+        """Return a scale around all intervals, ending at round numbers, and starting at zero where that is near."""
         low = float(np.nanmin(self.values if self.low is None else np.fmin(self.values, self.low)))
         high = float(np.nanmax(self.values if self.high is None else np.fmax(self.values, self.high)))
         if min(abs(low), abs(high)) <= high - low or high == low:

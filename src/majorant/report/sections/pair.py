@@ -75,7 +75,7 @@ class Scatter:
         )
 
     def ranges(self) -> tuple[tuple[float, float], tuple[float, float]]:
-        """From where to where the two axes go: all rows and outlines, with a margin."""
+        """Return the ranges of the two axes: all rows and outlines, with a margin."""
         x = np.concatenate([self.x, *(outline[:, 0] for outline in self.outlines.values())])
         y = np.concatenate([self.y, *(outline[:, 1] for outline in self.outlines.values())])
         return padded(float(x.min()), float(x.max())), padded(float(y.min()), float(y.max()))

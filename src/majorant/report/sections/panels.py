@@ -67,7 +67,7 @@ def _backdrop(canvas: Canvas, every: NDArray[np.float64], rows: Sequence[float],
 
 
 def scale_of(every: NDArray[np.float64], x1: float, x2: float) -> Linear:
-    """From standard deviations to positions."""
+    """Return the scale from standard deviations to positions."""
     return Linear(*padded(float(min(every.min(), -0.5)), float(max(every.max(), 0.5)), 0.06), x1, x2)
 
 

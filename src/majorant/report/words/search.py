@@ -26,7 +26,7 @@ def relative(search: SearchReport, distance: float) -> float | None:
 
 
 def is_close(search: SearchReport, distance: float) -> bool:
-    """Within 1 % of the best; for the logarithm of a likelihood, within 1."""
+    """Return whether a value is within 1 % of the best; for log-likelihoods, within 1."""
     share = relative(search, distance)
     return distance <= 1 if share is None and search.best != 0 else share is not None and share <= CLOSE
 
@@ -68,7 +68,7 @@ def _of_one(search: SearchReport) -> str:
 
 
 def _only_one(search: SearchReport) -> str:
-    """That one start was followed to its end, and how many raced for it, as a clause."""
+    """Write the clause that one start was finished, chosen from how many."""
     if not search.raced_in_words:
         return "Only one start was followed to its end"
     return f"Only the leader of {descents(sum(search.raced), search.raced[1])} was followed to its end"

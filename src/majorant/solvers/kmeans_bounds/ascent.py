@@ -75,7 +75,7 @@ class Cuts:
         return int(self.sets.nnz if issparse(self.sets) else self.sets.size)
 
     def add(self, sets: Array, constants: Array) -> None:
-        """Adds sets, given as rows of ones and zeros."""
+        """Add sets, given as rows of ones and zeros."""
         m, n_new = len(self), len(sets)
         new = csr_array(sets) if issparse(self.sets) else sets
         self.sets = vstack((self.sets, new), format="csr") if issparse(self.sets) else np.concatenate((self.sets, new))
@@ -95,16 +95,16 @@ class Cuts:
         return np.asarray(self.total - self.k * masses + self.k**2 * common)
 
     def values(self, multipliers: Array) -> Array:
-        """The upper bounds at some multipliers."""
+        """Return the upper bounds at some multipliers."""
         weighted = self.weights * multipliers
         return np.asarray(weighted.sum() - self.k * (self.sets @ weighted) + self.constants)
 
     def combined(self, shares: Array) -> Array:
-        """How multipliers change by a combination of the gradients."""
+        """Return the change of the multipliers along a combination of the gradients."""
         return np.asarray(shares.sum() - self.k * (self.sets.T @ shares))
 
     def forget(self, active: NDArray[np.bool_]) -> None:
-        """Drops the cuts that have long held no projection back."""
+        """Drop the cuts that have not been active for `MOST_AGE` projections."""
         self.age = np.where(active, 0.0, self.age + 1.0)
         kept = self.age < MOST_AGE
         if kept.all():
@@ -114,7 +114,7 @@ class Cuts:
 
 
 def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int, starts: Array) -> DualValue:
-    """Searches for multipliers that prove more than `best`.
+    """Search for multipliers that prove more than `best`.
 
     Parameters
     ----------
@@ -183,7 +183,7 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
 
 
 def _cut(problem: BoundProblem, cuts: Cuts, multipliers: Array, centres: Array, level: float) -> int:
-    """Adds the cuts of the sets active at the first centres, where they are violated; returns their number."""
+    """Add the violated cuts of the sets active at the first centres; return their number."""
     w, k = problem.weights, problem.n_clusters
     centres = centres[: max(min(MOST_NEW_CUTS, int(MOST_NEW_ENTRIES / len(w))), 8)]
     distinct = np.sort(np.unique(np.round(centres, 6), axis=0, return_index=True)[1])
@@ -204,7 +204,7 @@ def _cut(problem: BoundProblem, cuts: Cuts, multipliers: Array, centres: Array, 
 
 
 def least_move(gram: Array, shortfall: Array) -> Array | None:
-    r"""The shortest combination of gradients that makes up for a shortfall.
+    r"""Return the shortest combination of gradients that satisfies linear inequalities.
 
     Minimises :math:`|u|^2` subject to :math:`A u \ge r`; the solution is :math:`u = A^T \mu` with :math:`\mu \ge 0`,
     found by nonnegative least squares [1]_, chapter 23.

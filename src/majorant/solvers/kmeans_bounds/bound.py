@@ -82,7 +82,7 @@ def kmeans_lower_bound(
     effort: Effort = "default",
     budget: float | None = None,
 ) -> LowerBound:
-    r"""A lower bound on :math:`\min_C \sum_i w_i \min_j |x_i - c_j|^2` over all sets of k centres.
+    r"""Return a lower bound on :math:`\min_C \sum_i w_i \min_j |x_i - c_j|^2` over all sets of k centres.
 
     Valid whatever the centres given; the better they are the closer it comes. Three kinds of bound are tried:
     set partition (one multiplier a point, the largest cover by branch and bound), Peng-Wei (up to 1500 points, any
@@ -191,7 +191,7 @@ def _best_of(problem: BoundProblem, work: Work, plan: _Plan) -> LowerBound:
 
 
 def _distinct(x: NDArray[np.float64], w: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points in lexicographic order, equal ones merged: the order in which they are given cannot matter."""
+    """Return the points in lexicographic order, equal ones merged: the order in which they are given cannot matter."""
     order, is_new = np.empty(len(x), dtype=np.int64), np.empty(len(x), dtype=np.uint8)
     x = x + 0.0  # -0.0 becomes 0.0
     _kernels.sort_rows(x, order, is_new)

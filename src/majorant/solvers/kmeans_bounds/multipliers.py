@@ -60,7 +60,7 @@ def largest_cover(
     at_most: float = np.inf,
     enough: float = np.inf,
 ) -> Cover:
-    r"""Encloses the largest value of :math:`h` by branch and bound.
+    r"""Enclose the largest value of :math:`h` by branch and bound.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def largest_cover(
 
 
 def dual_value(problem: BoundProblem, multipliers: Array, cover: Cover) -> DualValue:
-    """The bound that multipliers prove with an enclosure of their largest cover, less what rounding may have added."""
+    """Return the bound that multipliers prove, given an enclosure of their largest cover, minus a bound on rounding."""
     n, d = problem.points.shape
     k = problem.n_clusters
     mass = float(problem.weights @ np.abs(multipliers))
@@ -108,7 +108,7 @@ def dual_value(problem: BoundProblem, multipliers: Array, cover: Cover) -> DualV
 
 
 def tolerance_for(problem: BoundProblem, bound: float, ceiling: float) -> float:
-    """The width of an enclosure that costs a bound little of what it is short of a ceiling."""
+    """Return the width of an enclosure that is small relative to the gap between a bound and its ceiling."""
     gap = min(max(ceiling - bound, 0.0), problem.objective)
     return (2e-6 * problem.objective + 0.05 * gap) / problem.n_clusters
 
@@ -116,7 +116,7 @@ def tolerance_for(problem: BoundProblem, bound: float, ceiling: float) -> float:
 def local_maxima(
     problem: BoundProblem, multipliers: Array, starts: Array, enough: float = np.inf, *, work: Work
 ) -> tuple[Array, Array]:
-    r"""Climbs from each start to a local maximum of :math:`h`: centres and values, best first.
+    r"""Climb from each start to a local maximum of :math:`h`: centres and values, best first.
 
     Ends early once a value above `enough` is met.
     """
@@ -151,12 +151,12 @@ class Water:
         self.mass = np.bincount(self.labels, weights, problem.n_clusters)
 
     def _within(self, values: Array) -> Array:
-        """The sum of the values before each place in its cluster."""
+        """Return the sum of the values before each place in its cluster."""
         before = np.concatenate(([0.0], np.cumsum(values)))
         return np.asarray(before[:-1] - before[self.edges[:-1]][self.labels])
 
     def filled(self, share: float, level: float) -> Array:
-        r"""The multipliers for :math:`\theta` in [0, 1] and the increment of a cluster."""
+        r"""Return the multipliers for :math:`\theta` in [0, 1] and the increment of a cluster."""
         # How high the water stands where a place is the first that it does not cover.
         with np.errstate(over="ignore"):  # without mass it stands as high as one likes
             heights = (level - share * self.below) / np.maximum(self.mass[self.labels] - self.mass_below, TINY)

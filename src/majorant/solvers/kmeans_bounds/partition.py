@@ -30,7 +30,7 @@ LEAST_COVER = 2e5
 
 
 def partition_bound(problem: BoundProblem, work: Work, rounds: int) -> DualValue:
-    """The best bound of this kind that the work allows.
+    """Return the best bound of this kind that the work allows.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def partition_bound(problem: BoundProblem, work: Work, rounds: int) -> DualValue
 
 
 def _places(problem: BoundProblem, work: Work) -> Array:
-    """The centres, and points spread over the data; fewer of them where there are many points."""
+    """Return the centres, and points spread over the data; fewer of them where there are many points."""
     n, k = len(problem.weights), problem.n_clusters
     affordable = int(work.left / (120.0 * n * problem.look))
     n_spread = min(n, MOST_STARTS, max(affordable - k, 10))
@@ -60,9 +60,9 @@ def _places(problem: BoundProblem, work: Work) -> Array:
 
 
 def _best_water(problem: BoundProblem, work: Work, starts: Array) -> tuple[Array, Array, float]:
-    """Multipliers in closed form with the best bound as far as local maxima tell, those maxima, and that bound.
+    """Choose multipliers in closed form by the bound that local maxima suggest; return them, the maxima and the bound.
 
-    From one level it goes up or down while that helps, then looks at the other shares.
+    The level is raised, or else lowered, while that improves the bound; then other shares are tried.
     """
     w, k = problem.weights, problem.n_clusters
     water, reserve = Water(problem), work.left / 3

@@ -18,7 +18,7 @@ LEAST_BLOCK, LOOKS = 350, 4
 
 
 def leading_columns_bound(problem: BoundProblem, work: Work, rounds: int) -> float:
-    r"""The set-partition bound of the first principal components and the spectral bound of the others.
+    r"""Return the set-partition bound of the first principal components and the spectral bound of the others.
 
     Squared distances are sums over columns, so the least sum of squares is at least the sum of those of two groups of
     columns. For the second group it is at least :math:`\mathrm{tr}\, S - \sum_{j < k} \sigma_j(S)`, with :math:`S` its
@@ -52,7 +52,7 @@ def leading_columns_bound(problem: BoundProblem, work: Work, rounds: int) -> flo
 
 
 def blocks_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
-    r"""The sum of the bounds of blocks of points: :math:`\mathrm{OPT}_k(X) \ge \sum_B \mathrm{OPT}_k(X_B)`.
+    r"""Return the sum of the bounds of blocks of points: :math:`\mathrm{OPT}_k(X) \ge \sum_B \mathrm{OPT}_k(X_B)`.
 
     The points of each cluster, sorted along the first principal axis, are dealt out over the blocks, so that each
     block looks like the whole. A sum that leaves a block out counts it as zero, which is a bound still.
@@ -78,6 +78,6 @@ def blocks_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
 
 
 def deal(problem: BoundProblem, n_blocks: int) -> list[NDArray[np.intp]]:
-    """Rows of each block; together they are all rows."""
+    """Return the rows of each block; together they are all rows."""
     order = np.lexsort((problem.points[:, 0], problem.labels))
     return [np.sort(order[block::n_blocks]) for block in range(n_blocks)]

@@ -57,18 +57,18 @@ class PengWei:
         return max(float(np.linalg.norm(r, 2)) ** 2 if len(r) else 0.0 for r in members)
 
     def projected(self, nonnegative: Array) -> Array:
-        """P (G + N) P."""
+        """Return P (G + N) P."""
         u, total = self.unit, self.gram + nonnegative
         return project_out(total, u)
 
     def estimate(self, nonnegative: Array) -> float:
-        """The bound that N gives, as far as computed eigenvalues tell; no proof."""
+        """Return the bound that N gives by computed eigenvalues: an estimate, not a proof."""
         count = self.problem.n_clusters - 1
         values = _largest(self.projected(nonnegative), count)[0]
         return self.problem.scatter - self._mean(nonnegative) - float(np.maximum(values, 0.0).sum())
 
     def proved(self, nonnegative: Array) -> float:
-        """The bound that N gives, its eigenvalues bounded by a Cholesky factorisation."""
+        """Return the bound that N gives, its eigenvalues bounded by a Cholesky factorisation."""
         p = self.problem
         matrix = self.projected(nonnegative)
         above = sum_of_largest_at_most(matrix, p.n_clusters - 1)
@@ -80,7 +80,7 @@ class PengWei:
         return float(self.unit @ nonnegative @ self.unit)
 
     def repaired(self, z: float) -> Array:
-        r"""N in closed form: what :math:`y_i + y_j` falls short of :math:`D_{ij}/2` between clusters, and 0 within.
+        r"""Return a valid N in closed form: :math:`\max(D_{ij}/2 - y_i - y_j, 0)` between clusters, and 0 within.
 
         :math:`y_i = d_i / 2 + z / (2 n_a)` with :math:`d_i` the squared distance to the own centre and :math:`n_a` the
         weight of the cluster; every :math:`z` is valid.
@@ -95,7 +95,7 @@ class PengWei:
 
 
 def peng_wei_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
-    """The best bound of this kind that the work allows, in the units of the problem; minus infinity if it allows none.
+    """Return the best bound that the work allows, in the units of the problem; minus infinity if it allows none.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def look_cost(n: int) -> float:
 
 
 def _best_level(dual: PengWei, work: Work, one_look: float) -> tuple[float, Array]:
-    """Climbs over z by factors of 1.6 from the largest scatter."""
+    """Climb over z by factors of 1.6 from the largest scatter."""
     level = max(dual.largest_scatter, EPSILON * dual.problem.scatter)
     matrix = dual.repaired(level)
     best, best_matrix = dual.estimate(matrix), matrix
@@ -148,7 +148,7 @@ def _best_level(dual: PengWei, work: Work, one_look: float) -> tuple[float, Arra
 
 
 def _alternate(dual: PengWei, matrix: Array, best: float, work: Work, iterations: int, one_step: float) -> Array:
-    """Douglas-Rachford splitting between projections of trace k - 1 and nonnegative matrices.
+    """Run Douglas-Rachford splitting between projections of trace k - 1 and nonnegative matrices.
 
     It starts from the partition at hand and from N in closed form, both near their places, and its first ten steps
     bring most of what it can bring.
@@ -192,7 +192,7 @@ def _alternate(dual: PengWei, matrix: Array, best: float, work: Work, iterations
 
 
 def project_out(matrix: Array, u: Array) -> Array:
-    """P M P with P = I - u u', for symmetric M and u of length one."""
+    """Return P M P with P = I - u u', for symmetric M and u of length one."""
     image = matrix @ u
     image -= (u @ image) / 2 * u
     across = np.outer(image, u)
@@ -200,7 +200,7 @@ def project_out(matrix: Array, u: Array) -> Array:
 
 
 def capped_simplex(values: Array, total: float) -> Array:
-    """The nearest vector with entries in [0, 1] that sum to `total`."""
+    """Return the nearest vector with entries in [0, 1] that sum to `total`."""
     low, high = float(values.min()) - 1.0, float(values.max())
     for _ in range(60):
         middle = (low + high) / 2
@@ -212,7 +212,7 @@ def capped_simplex(values: Array, total: float) -> Array:
 
 
 def _largest(matrix: Array, count: int, *, by_lanczos: bool = True) -> tuple[Array, Array]:
-    """Approximations of the largest eigenvalues, ascending, with vectors."""
+    """Return the approximations of the largest eigenvalues, ascending, with vectors."""
     n = len(matrix)
     if by_lanczos and _is_quick(n, count):
         try:
@@ -228,7 +228,7 @@ def _is_quick(n: int, count: int) -> bool:
 
 
 def sum_of_largest_at_most(matrix: Array, count: int) -> float:
-    r"""A number proved to be no less than the sum of the positive ones among the `count` largest eigenvalues.
+    r"""Return a number proved to be no less than the sum of the positive ones among the `count` largest eigenvalues.
 
     Computed eigenvalues may lie below the true ones, and Lanczos iterations miss some of a cluster. If
     :math:`t I + V L V^T - M` has a Cholesky factor, with :math:`t, L \ge 0`, then the sum is at most

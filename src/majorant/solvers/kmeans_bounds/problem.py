@@ -76,12 +76,12 @@ class BoundProblem:
         return float(moved * (2.0 * self.objective**0.5 + moved))
 
     def part(self, rows: NDArray[np.intp]) -> BoundProblem:
-        """Some of the points, with the centres that the labels give them."""
+        """Return some of the points, with the centres that the labels give them."""
         return make_problem(self.points[rows], self.weights[rows], self.centres, rotate=False)
 
 
 def make_problem(points: NDArray[Any], weights: Array, centres: NDArray[Any], *, rotate: bool = True) -> BoundProblem:
-    """Moves points and centres to the coordinates of the bounds.
+    """Move points and centres to the coordinates of the bounds.
 
     Parameters
     ----------

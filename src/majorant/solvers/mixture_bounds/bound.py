@@ -78,7 +78,7 @@ def mixture_upper_bound(
     effort: Effort = "default",
     budget: float | None = None,
 ) -> UpperBound:
-    r"""An upper bound on the log-likelihood of every Gaussian mixture with covariances at least S.
+    r"""Return an upper bound on the log-likelihood of every Gaussian mixture with covariances at least S.
 
     For any positive numbers :math:`p_i` and any mixture :math:`f`, by Jensen's inequality,
 
@@ -152,7 +152,7 @@ def regressions_upper_bound(
     effort: Effort = "default",
     budget: float | None = None,
 ) -> UpperBound:
-    r"""An upper bound on the log-likelihood of every mixture of lines with noise of standard deviation at least s.
+    r"""Return an upper bound on the log-likelihood of every mixture of lines with noise of at least s.
 
     As `mixture_upper_bound`, with :math:`N(y_i; z_i^T c, s^2)` in place of :math:`N(x_i; t, S)`: a line with more noise
     is a mixture of lines with noise s that are parallel to it, since lines have an intercept. All coefficients c are
@@ -201,7 +201,7 @@ def _bound(bumps: Bumps, reached: float, plan: _Plan, budget: float | None) -> U
 
 
 def _bound_by_search(bumps: Bumps, aim: Aim, work: float) -> tuple[UpperBound, bool]:
-    """The bound with p from a good mixing distribution, and whether the largest gradient was found."""
+    """Return the bound with p from a good mixing distribution, and whether the largest gradient was found."""
     mixing, spent = best_mixing(bumps, MIXING_SHARE * work, aim)
     while True:
         attained = bumps.log_likelihood(mixing.log_density)
@@ -232,7 +232,7 @@ def _bound_by_search(bumps: Bumps, aim: Aim, work: float) -> tuple[UpperBound, b
 
 
 def _advance(search: BoxSearch, work: float, enough: float = np.inf) -> bool:
-    """Goes on with a search until so much work is done in all, a larger value than enough is met, or it is finished."""
+    """Advance a search until it is finished, `work` is spent or `enough` is exceeded; return whether finished."""
     is_closed = search.advance(0)
     while not is_closed and search.tests < work and search.lower <= enough:
         is_closed = search.advance(int(min(PIECE, max(work - search.tests, 1))))

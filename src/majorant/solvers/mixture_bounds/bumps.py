@@ -49,7 +49,7 @@ class Bumps(ABC):
         return float(self.weights.sum())
 
     def log_likelihood(self, log_density: Array) -> float:
-        """Of a mixture with these densities, in units of the kernel, at the rows."""
+        """Return the log-likelihood of a mixture with these log densities at the rows, given in units of the kernel."""
         return float(self.weights @ log_density) + self.total * self.log_peak
 
     @property
@@ -58,7 +58,7 @@ class Bumps(ABC):
         return float(self.rows.shape[1] + 20)
 
     def in_cells(self, most: int) -> tuple[Self, NDArray[np.intp]]:
-        """Rows that are equal when rounded made one, at their mean: so many at most; and the cell of each row."""
+        """Merge nearby rows into at most `most` cells, at their means; also return the cell of each row."""
         size = 0.25
         while True:
             _, cell = np.unique(np.round(self.rows / size), axis=0, return_inverse=True)
@@ -71,7 +71,7 @@ class Bumps(ABC):
         return replace(self, rows=means, weights=mass), cell
 
     def table(self, places: Array) -> tuple[Array, Array]:
-        """Kernels (n, m), every row over its largest, and the logarithms (n,) of the largest."""
+        """Return the kernels (n, m), each row divided by its largest, and the logarithms (n,) of the largest."""
         squares = self.squares(places)
         squares *= -0.5
         largest = squares.max(axis=1)
@@ -80,23 +80,23 @@ class Bumps(ABC):
 
     @abstractmethod
     def squares(self, places: Array) -> Array:
-        """Squared distances (n, m)."""
+        """Return the squared distances (n, m)."""
 
     @abstractmethod
     def first_places(self, most: int) -> tuple[Array, Array]:
-        """A distribution to begin with: about so many places, and their shares."""
+        """Return the initial mixing distribution: about `n` places, and their shares."""
 
     @abstractmethod
     def candidates(self, heights: Array, most: int | None = None) -> Array:
-        """Places where the sum of bumps of these heights may be large; at most so many."""
+        """Return the places where the sum of bumps of these heights may be large; at most so many."""
 
     @abstractmethod
     def means(self, joint: Array) -> Array:
-        """The place nearest to the rows, by each column of weights (n, m)."""
+        """Return the places of best fit to the rows, one for each column of weights (n, m)."""
 
     @abstractmethod
     def climb(self, heights: Array, places: Array, max_steps: int, progress: float = 0.0) -> tuple[Array, Array, float]:
-        """Uphill on the sum of bumps of these heights: where it leads, the sums there, and the work of it."""
+        """Climb on the sum of bumps of these heights; return the places reached, the sums there, and the work."""
 
     @abstractmethod
     def search(self, heights: Array, tolerance: float) -> _kernels.BoxSearch:
@@ -104,7 +104,7 @@ class Bumps(ABC):
 
     @abstractmethod
     def parts(self, most: int) -> Iterator[Self]:
-        """Data of fewer columns, so many at most: a bound on each holds for all, and the first is the closest."""
+        """Yield the data with at most `most` columns, then fewer; a bound on any of these is a bound on all columns."""
 
 
 class GaussianBumps(Bumps):
@@ -114,7 +114,7 @@ class GaussianBumps(Bumps):
         yield from (self.leading(q) for q in range(min(self.n_columns, most), 0, -1))
 
     def leading(self, n_columns: int) -> Self:
-        """The first coordinates alone.
+        """Return the problem in its first coordinates alone.
 
         A bound on the likelihood of these holds for all coordinates: given the first ones, the density of the others is
         nowhere above the peak of the kernel, as conditional covariances are at least the identity too.
@@ -127,19 +127,19 @@ class GaussianBumps(Bumps):
         return out
 
     def first_places(self, most: int) -> tuple[Array, Array]:
-        """The means and weights of cells."""
+        """Return means and weights of cells."""
         coarse, _ = self.in_cells(most)
         return coarse.rows, coarse.weights / coarse.total
 
     def candidates(self, heights: Array, most: int | None = None) -> Array:
-        """The points, tallest first."""
+        """Return the points, tallest first."""
         return self.rows if most is None else self.rows[np.argsort(-heights, kind="stable")[:most]]
 
     def means(self, joint: Array) -> Array:
         return np.asarray((joint.T @ self.rows) / joint.sum(axis=0)[:, None])
 
     def climb(self, heights: Array, places: Array, max_steps: int, progress: float = 0.0) -> tuple[Array, Array, float]:
-        """Mean shift."""
+        """Climb by mean shift."""
         at, values = np.array(places, order="C"), np.empty(len(places))
         looks = _kernels.bump_climb(self.rows, heights, at, values, max_steps, progress)
         return at, values, looks * self.look
@@ -149,7 +149,7 @@ class GaussianBumps(Bumps):
 
 
 def whitened(points: Array, weights: Array, floor: Array) -> GaussianBumps:
-    r"""Points in coordinates in which the matrix `floor` is the identity.
+    r"""Return the points in coordinates in which the matrix `floor` is the identity.
 
     Parameters
     ----------

@@ -46,7 +46,7 @@ class LineBumps(Bumps):
         return np.ascontiguousarray(self.rows[:, -1])
 
     def parts(self, most: int) -> Iterator[Self]:
-        """The rows as they are: no coefficient can be left out."""
+        """Yield all columns only, since no coefficient can be left out."""
         yield self
 
     def in_cells(self, most: int) -> tuple[Self, NDArray[np.intp]]:
@@ -57,16 +57,16 @@ class LineBumps(Bumps):
         return np.asarray((self.rows[:, -1:] - self.z @ places.T) ** 2)
 
     def first_places(self, most: int) -> tuple[Array, Array]:
-        """Lines through as many rows as they have coefficients."""
+        """Return the lines through as many rows as they have coefficients."""
         places = self._through_rows(self.weights, most)
         return places, np.full(len(places), 1 / len(places))
 
     def candidates(self, heights: Array, most: int | None = None) -> Array:
-        """Lines through tall rows."""
+        """Return the lines through tall rows."""
         return self._through_rows(heights, most or N_CANDIDATES)
 
     def _through_rows(self, heights: Array, most: int) -> Array:
-        """Lines through rows drawn by their heights, the same for the same heights; and the line of least squares."""
+        """Return the line of least squares, and lines through rows drawn by height with a fixed seed."""
         p = self.n_columns
         draws = np.random.default_rng(0).random((most, p))
         at = drawn(heights, draws)
@@ -76,7 +76,7 @@ class LineBumps(Bumps):
         return np.concatenate((self.means(heights[:, None]), lines))
 
     def means(self, joint: Array) -> Array:
-        """Least squares."""
+        """Return the lines of weighted least squares."""
         z = self.z
         gram = np.einsum("ij,ip,iq->jpq", joint, z, z)
         slope = np.einsum("ij,ip,i->jp", joint, z, self.y)
@@ -84,7 +84,7 @@ class LineBumps(Bumps):
         return np.asarray(np.linalg.solve(gram + ridge[:, None, None] * np.eye(z.shape[1]), slope[:, :, None])[:, :, 0])
 
     def climb(self, heights: Array, places: Array, max_steps: int, progress: float = 0.0) -> tuple[Array, Array, float]:
-        """Least squares of the rows under their bumps, again and again."""
+        """Maximise the sum of bumps by iterated least squares of the rows under them."""
         at, values = np.array(places, order="C"), np.empty(len(places))
         looks = _kernels.line_climb(self.z, self.y, heights, at, values, max_steps, progress)
         return at, values, looks * self.look
@@ -95,7 +95,7 @@ class LineBumps(Bumps):
 
 
 def line_bumps(z: Array, y: Array, weights: Array, noise: float, features: Array) -> LineBumps:
-    """Rows in units of the least noise.
+    """Return the rows in units of the least noise.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def _search(z: Array, y: Array, heights: Array, features: Array, tolerance: floa
 
 
 def _caps(group: NDArray[np.intp], z: Array, y: Array, heights: Array, features: Array, tolerance: float) -> Array:
-    """For every group of rows the most that their bumps add up to, wherever the line is."""
+    """Return, for every group of rows, an upper bound on the sum of their bumps over all lines."""
     caps = np.zeros(len(y))
     caps[: group.max() + 1] = np.bincount(group, heights) * (1 + 100 * len(y) * EPSILON)
     order = np.argsort(group, kind="stable")
@@ -156,6 +156,6 @@ def _caps(group: NDArray[np.intp], z: Array, y: Array, heights: Array, features:
 
 
 def _independent(z: Array) -> Array:
-    """Columns that span those of z, of mean square one."""
+    """Return columns that span those of z, of mean square one."""
     q, sizes, _ = np.linalg.svd(z, full_matrices=False)
     return np.ascontiguousarray(q[:, sizes > 1e-9 * sizes[0]] * np.sqrt(len(z)))

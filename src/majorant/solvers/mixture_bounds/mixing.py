@@ -76,7 +76,7 @@ class Aim:
     share: float
 
     def tolerance(self, attained: float) -> float:
-        """In nats, given what the mixing distribution attains."""
+        """Return the tolerance of the log-likelihood, given the log-likelihood of the mixing distribution."""
         far = attained - self.reached if np.isfinite(self.reached) else 0.0
         return 1e-3 + 0.5 * self.share * max(far, 0.0)
 
@@ -84,7 +84,7 @@ class Aim:
 def best_mixing(
     bumps: Bumps, work: float, aim: Aim, start: Mixing | None = None, max_rounds: int = 300
 ) -> tuple[Mixing, float]:
-    """A mixing distribution of a likelihood within reach of the highest, and the work it took.
+    """Return a mixing distribution whose likelihood is within the tolerance of the highest, and the work done.
 
     Parameters
     ----------
@@ -141,7 +141,7 @@ def best_mixing(
 
 
 def improved_shares(table: Array, weights: Array, shares: Array, max_steps: int = NEWTON_STEPS) -> Array:
-    r"""Shares of a higher :math:`\sum_i w_i \log \sum_j q_j k_{ij} - W \sum_j q_j`; at the highest they sum to one.
+    r"""Improve shares of the concave :math:`\sum_i w_i \log \sum_j q_j k_{ij} - W \sum_j q_j`; the optimum sums to one.
 
     Newton steps on the nonnegative orthant with a line search: the value never falls.
 
@@ -189,12 +189,12 @@ def improved_shares(table: Array, weights: Array, shares: Array, max_steps: int 
 
 
 def _extended(atoms: Array, shares: Array, new: Array) -> tuple[Array, Array]:
-    """With new atoms, of small shares."""
+    """Return atoms and shares with new atoms of small shares appended."""
     return np.concatenate((atoms, new)), np.concatenate((shares * (1 - 1e-3), np.full(len(new), 1e-3 / len(new))))
 
 
 def _moved(bumps: Bumps, atoms: Array, shares: Array) -> tuple[Array, Array]:
-    """A few steps of EM."""
+    """Return places and shares after a few steps of EM."""
     for _ in range(EM_STEPS):
         joint = bumps.table(atoms)[0] * shares
         joint *= (bumps.weights / joint.sum(axis=1))[:, None]
@@ -205,7 +205,7 @@ def _moved(bumps: Bumps, atoms: Array, shares: Array) -> tuple[Array, Array]:
 
 
 def _peaks(bumps: Bumps, heights: Array, starts: Array, most: int, steps: int) -> tuple[Array, Array, float]:
-    """Local maxima of the gradient seen from some places, highest first, and their heights; and the work."""
+    """Climb to local maxima of the gradient; return them, highest first, their heights, and the work."""
     _, values, work = bumps.climb(heights, starts, 0)
     chosen: list[int] = []
     for j in np.argsort(-values, kind="stable"):

@@ -19,13 +19,13 @@ LARGEST_COUNT = 2.0**53
 
 
 def _log_most(y: Table) -> Table:
-    """Log density of a Poisson count at its best mean, the count itself."""
+    """Return the log density of a Poisson count whose mean is the count itself, the largest possible."""
     some = np.where(y > 0, y, 1.0)
     return np.where(y > 0, log_peak(some) - np.log(some), 0.0)
 
 
 def _lost(count: Table, log_ratio: Table) -> Table:
-    """``m - y - y log(m / y)`` from ``log(m / y)``: of large counts y each term is far larger than the sum."""
+    """Return ``m - y - y log(m / y)`` from ``log(m / y)``: of large counts y each term is far larger than the sum."""
     return np.asarray(count * (np.expm1(log_ratio) - log_ratio))
 
 

@@ -155,7 +155,7 @@ class Gamma(Response):
         return self.deviance(y, eta, trials)
 
     def dispersion(self, mean_spread: Table) -> Table:
-        """``1 / a`` with ``log a - digamma(a) = mean_spread / 2``."""
+        """Return ``1 / a`` with ``log a - digamma(a) = mean_spread / 2``."""
         d = np.maximum(mean_spread / 2, 1e-15)
         a = np.where(d < 1, (3 - d + np.sqrt((d - 3) ** 2 + 24 * d)) / (12 * d), 1 / (d + 0.5772156649015329))
         a = np.maximum(a, 1e-3)

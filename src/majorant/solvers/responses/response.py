@@ -56,38 +56,38 @@ class Response(ABC):
 
     @abstractmethod
     def mean(self, eta: Table, trials: Table) -> Table:
-        """Expected target, the inverse link."""
+        """Return the expected target, the inverse link."""
 
     @abstractmethod
     def log_density(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        """Logarithm of the density with all its constants."""
+        """Return the logarithm of the density with all its constants."""
 
     @abstractmethod
     def score(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        """Derivative of the log density by eta."""
+        """Return the derivative of the log density by eta."""
 
     @abstractmethod
     def weight(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        """Positive curvature of a model of minus the log density in eta: expected, or of a quadratic below it."""
+        """Return a positive curvature of minus log density in eta: the expected one, or that of a quadratic bound."""
 
     @abstractmethod
     def working(self, y: Table, trials: Table) -> tuple[Table, Table]:
-        """A predictor that would explain each target by itself, and its weight: where iterations start."""
+        """Return the linear predictor that fits each target by itself, and its weight, for the first iteration."""
 
     @abstractmethod
     def deviance(self, y: Table, eta: Table, trials: Table) -> Table:
-        """Twice the log density that is lost to the best predictor, at a dispersion of one."""
+        """Return twice the difference of log density to the best predictor, at a dispersion of one."""
 
     @abstractmethod
     def draw(self, eta: Table, dispersion: Table, trials: Table, random: np.random.RandomState) -> Table:
-        """Targets drawn from the distribution."""
+        """Return the targets drawn from the distribution."""
 
     def curvature(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        """Minus the second derivative of the log density by eta; of canonical links it is `weight`."""
+        """Return minus the second derivative of the log density by eta; of canonical links it is `weight`."""
         return self.weight(y, eta, dispersion, trials)
 
     def scale_derivatives(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> tuple[Table, Table, Table]:
-        """Of the log density by the logarithm of the scale, the root of the dispersion: first, second, mixed with eta.
+        """Return derivatives of the log density in the log scale (root of dispersion): first, second, mixed with eta.
 
         Of a family of your own by differences.
         """
@@ -103,11 +103,11 @@ class Response(ABC):
         return (high - low) / (2 * step), (high - 2 * middle + low) / step**2, mixed
 
     def spread(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        """What is averaged over rows to find the dispersion, at the present one."""
+        """Return the statistic whose mean over rows gives the dispersion."""
         raise NotImplementedError(f"{self.name} has no dispersion")
 
     def dispersion(self, mean_spread: Table) -> Table:
-        """The best dispersion where `spread` has this mean."""
+        """Return the best dispersion where `spread` has this mean."""
         return mean_spread
 
     def check(self, y: NDArray[np.float64], trials: NDArray[np.float64]) -> None:
@@ -125,7 +125,7 @@ class Response(ABC):
 
 
 def log_peak(shape: Table) -> Table:
-    """``a log a - a - log Gamma(a)``, by its series where the terms are large."""
+    """Return ``a log a - a - log Gamma(a)``, by its series where the terms are large."""
     with np.errstate(all="ignore"):
         direct = shape * np.log(shape) - shape - gammaln(shape)
         series = 0.5 * np.log(shape / (2 * np.pi)) - 1 / (12 * shape)
@@ -133,7 +133,7 @@ def log_peak(shape: Table) -> Table:
 
 
 def refuse(y: NDArray[np.float64], bad: NDArray[np.bool_], expected: str, remedy: str, what: str = "y") -> None:
-    """An error that names the first bad entry of a target, or of what is given beside it, if there is one."""
+    """Raise ValueError that names the first invalid entry of the target (or of the trials or offset), if any."""
     if bad.any():
         at = int(np.flatnonzero(bad)[0])
         raise ValueError(f"{expected}; entry {at} of {what} is {y[at]:g}. {remedy}")

@@ -76,20 +76,20 @@ class BagSet:
         return float(np.sqrt(self._squares().max(initial=0.0) + self.bias**2))
 
     def mean_square(self, shares: Vector) -> float:
-        """Mean squared length of a row with its constant feature, over rows of a bag and bags."""
+        """Return the mean squared length of a row with its constant feature, over rows of a bag and bags."""
         squares = self._squares()
         bags = zip(self.starts.tolist(), self.counts.tolist(), strict=True)
         means = np.array([float(squares[a : a + m].mean()) for a, m in bags])
         return float(np.sum(shares * means)) + self.bias**2
 
     def _squares(self) -> Vector:
-        """Squared length of every row, 0 for padding with NaN."""
+        """Return the squared length of every row, 0 for padding with NaN."""
         if sparse.issparse(self.rows):
             return np.asarray(row_squares(self.rows), dtype=np.float64)
         return np.asarray(np.nan_to_num(np.einsum("ij,ij->i", self.rows, self.rows, dtype=np.float64)))
 
     def chunks(self, weights: NDArray[np.float64] | None = None, n_jobs: int | None = None) -> Chunks:
-        """Bags as units, with their classes as column."""
+        """Return the bags as units, with their classes as column."""
         stored = 12 * self.rows.nnz if sparse.issparse(self.rows) else self.rows.nbytes
         size = stored / max(self.rows.shape[0], 1) * float(self.counts.mean())
         return Chunks(self.codes, weights=weights, n_jobs=n_jobs, rows=block_rows(int(size)))
@@ -197,7 +197,7 @@ class BagProblem(NativeProblem[BagSet]):
         return best, where[np.arange(len(best)), np.maximum(labels, self.samples.first)]
 
     def _augmented_scores(self, at: slice, w: Vector, *, own: bool = False) -> tuple[NDArray[np.float64], Codes, Any]:
-        """Result of `BagSet.scores` with the costs added, which are zero for a bag's own class."""
+        """Return the result of `BagSet.scores` with the costs added, which are zero for a bag's own class."""
         best, where, table = self.samples.scores(at, w, own=own)
         best += self.cost[self.samples.codes[at]]
         return best, where, table

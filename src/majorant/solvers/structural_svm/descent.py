@@ -42,11 +42,11 @@ class DualPlanes(Protocol):
         ...
 
     def covers(self, shares: Vector) -> bool:
-        """Whether every sample of positive share has a plane."""
+        """Return whether every sample of positive share has a plane."""
         ...
 
     def mixture(self, shares: Vector) -> tuple[Vector, float]:
-        """Features and loss of the combinations, summed over samples with their shares."""
+        """Return the features and loss of the combinations, summed over samples with their shares."""
         ...
 
     def sweep(self, w: Vector, shares: Vector, order: NDArray[np.intp], alpha: float, *, online: bool) -> float:

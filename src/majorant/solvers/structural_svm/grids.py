@@ -74,7 +74,7 @@ class GridSet:
         return float(self.n_regions * np.hypot(row, self.scale))
 
     def split(self, w: Vector) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Filters and table, as views of the weights."""
+        """Return the filters and table, as views of the weights."""
         n = self.n_parts * self.rows.shape[1]
         return w[:n].reshape(self.n_parts, -1), w[n:].reshape(self.n_classes, self.n_regions, self.n_parts)
 
@@ -84,11 +84,11 @@ class GridSet:
         return block_rows(self.n_regions * (self.rows.shape[1] * self.rows.itemsize + 8 * self.n_parts))
 
     def chunks(self, *, n_jobs: int | None = None) -> Chunks:
-        """Images as units, with their classes as column."""
+        """Return the images as units, with their classes as column."""
         return Chunks(self.codes, n_jobs=n_jobs, rows=self.block_images)
 
     def units(self, shares: Vector, n_jobs: int | None = None) -> Chunks:
-        """Regions as units, those of an image together, with the shares and classes of their images."""
+        """Return the regions as units, those of an image together, with the shares and classes of their images."""
         m = self.n_regions
         return Chunks(np.repeat(self.codes, m), weights=np.repeat(shares, m), n_jobs=n_jobs, rows=m * self.block_images)
 

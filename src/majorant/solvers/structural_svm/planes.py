@@ -55,11 +55,11 @@ class NativeSamples(Protocol):
         ...
 
     def chunks(self, *, n_jobs: int | None = None) -> Chunks:
-        """Samples as units, with their classes as column."""
+        """Return the samples as units, with their classes as column."""
         ...
 
     def units(self, shares: Vector, n_jobs: int | None = None) -> Chunks:
-        """Latent values as units, each with the share of its sample."""
+        """Return the latent values as units, each with the share of its sample."""
         ...
 
     def sums(self, at: slice, shares: Vector, labels: Codes, latent: Codes) -> Vector:
@@ -112,23 +112,23 @@ class NativeProblem(Generic[Samples]):
         raise NotImplementedError
 
     def highest(self, at: slice, w: Vector) -> Highest:
-        """Highest planes of some samples."""
+        """Return the highest planes of some samples."""
         raise NotImplementedError
 
     def energies(self, at: slice, w: Vector) -> NDArray[np.float64]:
-        """Loss-augmented maximum minus the score for the own class, for each unit and state of some samples."""
+        """Return the loss-augmented maximum minus the own class's score, for each unit and state of some samples."""
         raise NotImplementedError
 
     def tightest(self, at: slice, w: Vector, shares: Vector) -> tuple[float, Codes]:
-        """Weighted loss of some samples, and their best latent values for their own classes."""
+        """Return the weighted loss of some samples, and their best latent values for their own classes."""
         raise NotImplementedError
 
     def scored(self, at: slice, w: Vector, labels: Codes | None) -> tuple[NDArray[np.float64], Codes]:
-        """Scores of all classes for some samples, and their best latent values for `labels` or the best class."""
+        """Return scores of all classes for some samples, and best latent values for `labels` or the best class."""
         raise NotImplementedError
 
     def classify(self, w: Vector, labels: Codes | None = None) -> tuple[NDArray[np.float64], Codes]:
-        """`scored` for all samples: one pass."""
+        """Return `scored` for all samples: one pass."""
         n = self.n_samples
         best = np.empty((n, len(self.cost)))
         latent = np.empty((n, *self.samples.latent_shape), dtype=np.int32)
@@ -142,14 +142,14 @@ class NativeProblem(Generic[Samples]):
         return best, latent
 
     def own_latent(self, w: Vector) -> Codes:
-        """Best latent values of all samples for their own classes: one pass."""
+        """Return the best latent values of all samples for their own classes: one pass."""
         ones = np.ones(self.n_samples)
         return self._data.map_rows(
             lambda block: self.tightest(block.at, w, ones[block.at])[1], self.samples.latent_shape, np.int32
         )
 
     def reach(self, alpha: float) -> float:
-        """Largest score that weights can give whose objective is below that of zero weights."""
+        """Return the largest score that weights can give whose objective is below that of zero weights."""
         return float(np.sqrt(2 * float(self.cost.max()) / alpha) * max(self.samples.longest, 1e-150))
 
     def exact_pass(self, w: Vector, shares: Vector) -> Cut:
@@ -167,7 +167,7 @@ class NativeProblem(Generic[Samples]):
         return NativePlanes(self, self._data)
 
     def pooled(self, w: Vector, shares: Vector, beta: float, tau: float) -> tuple[float, Vector]:
-        r"""Smooth approximation of the objective without penalty, and its gradient: one pass.
+        r"""Return the smooth approximation of the objective without penalty, and its gradient: one pass.
 
         .. math:: \sum_i c_i \Bigl[\frac1\tau \log\sum_y e^{\tau (s_{iy} + \Delta(y_i, y))} - s_{iy_i}\Bigr],
 
@@ -249,5 +249,5 @@ class NativePlanes:
 
 
 def _doubled(table: NDArray[Any]) -> NDArray[Any]:
-    """The same with twice as much room for planes."""
+    """Return the same with twice as much room for planes."""
     return np.concatenate([table, np.zeros_like(table)], axis=1)

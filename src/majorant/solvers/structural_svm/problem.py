@@ -34,23 +34,23 @@ class Plane:
     indices: NDArray[np.intp] | None = None
 
     def dot(self, w: Vector) -> float:
-        """``<w, features>``."""
+        """Return ``<w, features>``."""
         # Not a matrix product: the sums of one depend on the number of threads that BLAS may use.
         return float(np.einsum("j,j->", w if self.indices is None else w[self.indices], self.features))
 
     def score(self, w: Vector) -> float:
-        """``<w, features> + loss``."""
+        """Return ``<w, features> + loss``."""
         return self.dot(w) + self.loss
 
     def add_to(self, out: Vector, share: float) -> None:
-        """``out += share * features``."""
+        """Add ``share * features`` to `out`."""
         if self.indices is None:
             out += share * self.features
         else:
             out[self.indices] += share * self.features
 
     def inner(self, other: Plane) -> float:
-        """Inner product of the features of two planes."""
+        """Return the inner product of the features of two planes."""
         if other.indices is None:
             return self.dot(other.features)
         if self.indices is None:
@@ -92,7 +92,7 @@ class StructuralProblem(Protocol):
         ...
 
     def augmented(self, i: int, w: Vector) -> Plane:
-        """Highest plane of sample `i` at `w`."""
+        """Return the highest plane of sample `i` at `w`."""
         ...
 
 
@@ -146,7 +146,7 @@ class BoundRequest:
     seed: int = 0
 
     def minimiser(self, features: Vector) -> Vector:
-        r"""Minimiser of the bound whose maxima are replaced by one plane: :math:`(g - \phi) / \alpha`."""
+        r"""Return the minimiser of the bound whose maxima are replaced by one plane: :math:`(g - \phi) / \alpha`."""
         return (self.linear - features) / self.alpha
 
 
