@@ -1,12 +1,19 @@
-"""Data frames out: made with whichever library the user has."""
+"""Data frames out, made with whichever library the user has; and the names of rows of those that come in."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from importlib.util import find_spec
-from typing import Any
+from inspect import signature
+from typing import Any, ParamSpec, TypeVar
 
 import narwhals as nw
+import numpy as np
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 def data_frame(columns: Mapping[str, Sequence[Any] | Any]) -> Any:
@@ -21,3 +28,55 @@ def data_frame(columns: Mapping[str, Sequence[Any] | Any]) -> Any:
         if find_spec(library) is not None:
             return nw.from_dict({k: list(v) for k, v in columns.items()}, backend=library).to_native()
     raise ImportError('a data frame needs pandas or polars: pip install "majorant[cli]"')
+
+
+def row_names(table: Any) -> Any:
+    """The index of a data frame or a column of pandas; None of anything else."""
+    pandas = sys.modules.get("pandas")  # whoever has such a table has imported it
+    index = getattr(table, "index", None)
+    return index if pandas is not None and isinstance(index, pandas.Index) else None
+
+
+def check_row_names(tables: Mapping[str, Any]) -> None:
+    """Refuse tables of equally many rows whose row names differ: rows would be paired by position.
+
+    Parameters
+    ----------
+    tables : mapping of str to object
+        What belongs together, by the words that name it; a mapping among them holds tables too. All but data frames and
+        columns of pandas is passed over.
+
+    Raises
+    ------
+    ValueError
+    """
+    views = [table for table in tables.values() if isinstance(table, Mapping)]
+    every = {**tables, **{f"view {name!r}": part for view in views for name, part in view.items()}}
+    named = [(what, names) for what, table in every.items() if (names := row_names(table)) is not None]
+    for what, names in named[1:]:
+        first, expected = named[0]
+        if len(names) != len(expected) or names is expected or names.equals(expected):
+            continue
+        at = int(np.flatnonzero(np.asarray(names != expected))[0])
+        if set(names) == set(expected):
+            problem = f"the rows of {what} are those of {first} in another order"
+            change = f"reorder {what} by .loc[index of {first}], or give its values alone, .to_numpy()"
+        else:
+            problem = f"the rows of {what} have other names than those of {first}"
+            change = f"choose the same rows of both, or give the values of {what} alone, .to_numpy()"
+        raise ValueError(
+            f"{problem}: row {at} is {names[at]!r} in {what} and {expected[at]!r} in {first}. Rows are paired by "
+            f"position: {change} where they already are in the order of {first}"
+        )
+
+
+def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
+    """Method decorator: all tables among the arguments must have the same row names, by `check_row_names`."""
+    parameters = tuple(signature(method).parameters)
+
+    @wraps(method)
+    def checked(*arguments: P.args, **keywords: P.kwargs) -> R:
+        check_row_names({**dict(zip(parameters, arguments, strict=False)), **keywords})
+        return method(*arguments, **keywords)
+
+    return checked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from inspect import isfunction, signature
 from os import PathLike
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._frames import of_the_same_rows
 from majorant._progress import VERBOSE
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, is_dask, stored_rows
@@ -51,6 +53,16 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     trace_: Trace
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Let every public method that takes rows refuse tables whose row names differ."""
+        super().__init_subclass__(**options)
+        for base in cls.__mro__:
+            if base is cls or not issubclass(base, LatentVariableModel):
+                for name, method in list(vars(base).items()):
+                    is_public = isfunction(method) and name[0] != "_" and getattr(cls, name) is method
+                    if is_public and {"X", "data"} & set(signature(method).parameters):
+                        setattr(cls, name, of_the_same_rows(method))
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array
 
+from majorant._frames import check_row_names
 from majorant._numbers import counted
 from majorant._validation import check_groups, check_integer, check_sample_weight
 from majorant.formulas import is_table
@@ -161,6 +162,7 @@ def likelihood_ratio_test(
     unknown = [name for name in fit_parameters if name not in signature(est.sample).parameters]
     if unknown:
         raise TypeError(f"{type(est).__name__}.sample takes no {unknown[0]}: no data with it can be drawn from the fit")
+    check_row_names({"X": X, "y": y, "sample_weight": sample_weight, **fit_parameters})
     random = check_random_state(random_state)
     formula = getattr(est, "formula_", None)
     if formula is not None and is_table(X):

@@ -15,6 +15,7 @@ from typing import Any
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
+from majorant._frames import check_row_names
 from majorant._validation import check_choice, check_integer
 from majorant.registry import ESTIMATORS, ModelCard, card_of, discover
 from majorant.results.selection import CRITERIA, UNDETERMINED, UNFITTED, Candidate, Selection
@@ -108,6 +109,7 @@ def select(
     arguments = dict(fit_params or {})
     if sample_weight is not None:
         arguments["sample_weight" if formula is None else "weights"] = sample_weight
+    check_row_names({"X": X, "y": y, **arguments})
     if formula is not None:
         _check_formula(est, y)
         arguments["formula"] = formula

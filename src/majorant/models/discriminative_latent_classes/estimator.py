@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from majorant._frames import check_row_names
 from majorant._validation import (
     check_choice,
     check_csr,
@@ -269,6 +270,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         ValueError, TypeError
             If data, labels, weights or parameters cannot be used; the message says what to change.
         """
+        check_row_names({"X": X, "init": self.init})
         with self._all_or_nothing():
             self._check_parameters()
             for name in KERNEL_ATTRIBUTES:
@@ -305,8 +307,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         if self.kernel is not None or not isinstance(self.init, str):
             asked = "a kernel" if self.kernel is not None else "init as an array"
             raise ValueError(f"{asked} needs all rows at once: read them into memory, or fit a sample of them")
-        n = self._check_stored(source, reset=True)
-        check_enough_rows(n, "n_classes", self.n_classes, "latent class")
+        check_enough_rows(self._check_stored(source, reset=True), "n_classes", self.n_classes, "latent class")
         source.weigh(sample_weight)
         with threadpool_limits(limits=1, user_api="blas"):
             self._find(rows_with_labels(source, y, seed, self.n_jobs), self.init, self.bounds, seed)
@@ -331,8 +332,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
             return X
         measure = empirical_measure(X, weights)
         rows, shares = measure.restore(measure.points), measure.weights / measure.total_weight
-        draws = np.random.default_rng(seed)
-        found = embedding(rows, shares, self.kernel, self.gamma, self.n_kernel_components, draws)
+        found = embedding(rows, shares, self.kernel, self.gamma, self.n_kernel_components, np.random.default_rng(seed))
         assert found.to_features is not None
         self.kernel_axes_, self.landmarks_ = found.to_features, found.map.landmarks
         self.center_, self.gamma_ = found.map.center, float(found.map.gamma)

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._frames import of_the_same_rows
 from majorant._validation import (
     check_auto,
     check_choice,
@@ -324,6 +325,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedHarmonium):  # type: ignor
         return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @of_the_same_rows
     def predict_proba(self, X: Any) -> Array:
         """Compute the probabilities of labels given the views, exact if no discrete view is missing (``loss="log"``).
 

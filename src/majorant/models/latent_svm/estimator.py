@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import accuracy_score
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._frames import check_row_names
 from majorant._validation import check_choice, check_positive, check_real
 from majorant.engine.loop import Solution
 from majorant.engine.policies import BoundPolicy
@@ -231,6 +232,7 @@ class LatentSVC(MarginClassifier):
         ValueError, TypeError
             If data, labels, weights or parameters cannot be used; the message says what to change.
         """
+        check_row_names({"X": X, "latent_init": self.latent_init})
         with self._all_or_nothing():
             self._check_parameters()
             self._fit(read_samples(self, X, bags, reset=True), y, sample_weight)

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._frames import of_the_same_rows
 from majorant._validation import check_sample_weight, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.storage import stored_rows
@@ -239,6 +240,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         return data.map_rows(lambda block: self._means(block, extras), (len(self.weights_),))
 
     @available_if(_tells_rows_apart)  # type: ignore[untyped-decorator]
+    @of_the_same_rows
     @through_formula
     def predict_proba(
         self, X: Any, y: Any = None, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None

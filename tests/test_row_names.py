@@ -1,0 +1,118 @@
+"""Tables whose rows have names: rows are paired by position, so names in another order or other names are refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.utils.validation import has_fit_parameter
+
+import majorant as mj
+from majorant.registry import card_of
+
+from .estimators import ESTIMATORS, NAMES, ROWS, N, assert_same_fit, fit, make, reference, target
+
+FRAME = pd.DataFrame(ROWS, columns=NAMES, index=[f"row {i}" for i in range(N)])
+OTHERS = {
+    "another order": (FRAME.index[::-1], "in another order: row 0 is 'row 44' in"),
+    "other names": (FRAME.index.str.upper(), "have other names than those of X: row 0 is 'ROW 0' in"),
+    "a default index": (pd.RangeIndex(N), "have other names than those of X: row 0 is 0 in"),
+}
+other_names = pytest.mark.parametrize("other", OTHERS)
+
+
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_rows_of_the_same_names_are_fitted_as_arrays_are(cls: type[Any]) -> None:
+    y = target(cls, N)
+    named = None if y is None else pd.Series(y, index=FRAME.index.copy())
+    assert_same_fit(make(cls).fit(FRAME, named), reference(cls))
+
+
+@other_names
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if has_fit_parameter(cls, "sample_weight")])
+def test_weights_of_other_rows_are_refused(cls: type[Any], other: str) -> None:
+    index, said = OTHERS[other]
+    with pytest.raises(ValueError, match=f"the rows of sample_weight .*{said}.*to_numpy"):
+        fit(cls, FRAME, sample_weight=pd.Series(np.ones(N), index=index))
+
+
+@other_names
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if card_of(cls).needs_target])
+def test_a_target_of_other_rows_is_refused(cls: type[Any], other: str) -> None:
+    index, said = OTHERS[other]
+    y = pd.Series(target(cls, N), index=index)
+    for method in ("fit", "score"):
+        with pytest.raises(ValueError, match=f"the rows of y .*{said}"):
+            getattr(reference(cls) if method == "score" else make(cls), method)(FRAME, y)
+
+
+@pytest.mark.parametrize("name", ["groups", "gating", "offset", "trials", "component_labels"])
+def test_what_comes_beside_rows_of_regressions_has_their_names(name: str) -> None:
+    beside = pd.Series(np.ones(N), index=FRAME.index[::-1])
+    y = pd.Series(np.arange(N) % 7.0, index=FRAME.index)
+    with pytest.raises(ValueError, match=f"the rows of {name} are those of X in another order"):
+        mj.RegressionMixture(2).fit(FRAME, y, **{name: beside})
+    if name != "component_labels":
+        fitted = reference(mj.RegressionMixture)
+        for ask in (fitted.predict_proba, fitted.log_density, fitted.bic):
+            with pytest.raises(ValueError, match=f"the rows of {name} are those of X in another order"):
+                ask(FRAME, y, **{name: beside})
+
+
+def test_weights_beside_a_formula_have_the_names_of_the_table() -> None:
+    table = FRAME.assign(y=np.arange(N) % 7.0)
+    weights = pd.Series(np.ones(N), index=table.index[::-1])
+    with pytest.raises(ValueError, match="the rows of weights are those of data in another order"):
+        mj.RegressionMixture.from_formula("y ~ a", table, n_components=2, weights=weights)
+
+
+@pytest.mark.parametrize("cls", [mj.Harmonium, mj.HarmoniumRegressor, mj.HarmoniumClassifier])
+def test_views_are_paired_by_position_and_must_have_the_same_row_names(cls: type[Any]) -> None:
+    parts = {"first": FRAME[["a"]], "second": FRAME[["b", "c"]]}
+    views = {name: mj.Gaussian() for name in parts}
+    y = target(cls, N)
+    fitted = cls(views=views, random_state=0).fit(parts, y)
+    arrays = cls(views=views, random_state=0).fit({name: part.to_numpy() for name, part in parts.items()}, y)
+    assert fitted.objective_ == arrays.objective_
+    shuffled = {**parts, "second": parts["second"].sample(frac=1, random_state=0)}
+    said = r"the rows of view 'second' are those of view 'first' in another order.*by \.loc"
+    for ask in (cls(views=views).fit, fitted.transform, fitted.annotate, fitted.fit_transform):
+        with pytest.raises(ValueError, match=said):
+            ask(shuffled) if y is None or ask in (fitted.transform, fitted.annotate) else ask(shuffled, y)
+    if hasattr(fitted, "predict_proba"):
+        with pytest.raises(ValueError, match=said):
+            fitted.predict_proba(shuffled)
+    aligned = {**shuffled, "second": shuffled["second"].loc[parts["first"].index]}
+    assert cls(views=views, random_state=0).fit(aligned, y).objective_ == fitted.objective_
+
+
+def test_bags_have_the_names_of_the_rows_and_labels_those_of_the_bags() -> None:
+    bags = pd.Series(np.repeat([f"bag {i}" for i in range(9, 0, -1)], 5), index=FRAME.index)
+    of_bag = pd.Series(np.arange(9) % 2, index=bags.unique())
+    fitted = mj.LatentSVC(random_state=0).fit(FRAME, of_bag, bags=bags)
+    of_row = of_bag.loc[bags].set_axis(bags.index)
+    assert mj.LatentSVC(random_state=0).fit(FRAME, of_row, bags=bags).objective_ == fitted.objective_
+    assert mj.LatentSVC(random_state=0).fit(FRAME, of_bag.to_list(), bags=bags).objective_ == fitted.objective_
+    with pytest.raises(ValueError, match="the rows of bags are those of X in another order"):
+        mj.LatentSVC().fit(FRAME, of_bag, bags=bags[::-1])
+    for ask in (mj.LatentSVC().fit, fitted.score):
+        with pytest.raises(ValueError, match=r"y are not named as the bags.*entry 0 is of bag 1, bag 0 is bag 9"):
+            ask(FRAME, of_bag.sort_index(), bags=bags)
+    with pytest.raises(ValueError, match="sample_weight are not named as the bags are"):
+        mj.LatentSVC().fit(FRAME, of_bag, bags=bags, sample_weight=pd.Series(1.0, index=of_bag.index[::-1]))
+
+
+def test_given_classes_have_the_names_of_the_rows() -> None:
+    init = pd.Series(np.arange(N) % 3, index=FRAME.index[::-1])
+    with pytest.raises(ValueError, match="the rows of init are those of X in another order"):
+        fit(mj.DiscriminativeLatentClasses, FRAME, size=3).set_params(init=init).fit(FRAME, np.arange(N) % 2)
+
+
+def test_many_fits_check_the_names_of_rows_too() -> None:
+    weights = pd.Series(np.ones(N), index=FRAME.index[::-1])
+    model = mj.GaussianMixture(1, random_state=0)
+    for ask in (mj.select, mj.stability, mj.likelihood_ratio_test):
+        with pytest.raises(ValueError, match="the rows of sample_weight are those of X in another order"):
+            ask(model, FRAME, sample_weight=weights)
