@@ -39,12 +39,15 @@ class Normals:
         Whether the floor decided about a covariance.
     reference : ndarray of shape (runs, components, d)
         The means about which the moments were taken of which these components were made.
+    factors : ndarray of shape (runs, ...), optional
+        Of the precisions, where they are known better than rounded covariances tell.
     """
 
     means: Array
     covariances: Array
     floored: NDArray[np.bool_]
     reference: Array
+    factors: Array | None = None
 
 
 def normals(mixtures: Sequence[Mixture]) -> Normals:
@@ -93,9 +96,9 @@ class Gaussian:
     def mixture(self, theta: Normals, run: int, weights: Array | None = None) -> Mixture:
         """The mixture of one run; where no weights are given, they are one each."""
         means = theta.means[run]
-        return Mixture(
-            np.ones(len(means)) if weights is None else weights, means, theta.covariances[run], self.kind.name
-        )
+        shares = np.ones(len(means)) if weights is None else weights
+        factors = None if theta.factors is None else theta.factors[run]
+        return Mixture(shares, means, theta.covariances[run], self.kind.name, factors)
 
     # Passes
 

@@ -38,6 +38,9 @@ from majorant.summary import Summary
 class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     """The methods of a mixture that need its parameters only."""
 
+    keeps_single = False
+    """Whether rows of single precision get answers of single precision."""
+
     n_components: int
     beta: float
     n_jobs: int | None
@@ -82,7 +85,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         unobserved = np.isnan(X[counted_rows]).all(axis=0)
         if unobserved.any():
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
-        columns = list(self._columns(X.astype(np.float64, copy=False), fitting=True))
+        columns = list(self._columns(self._numbers(X), fitting=True))
         law, extra, codes = self._law(n, groups, gating, component_labels, fitting=True)
         if codes is not None and weights is not None:
             check_group_weights(weights, codes)
@@ -92,7 +95,12 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         if codes is not None:  # the law of groups reads the group first, then the columns of the law within
             numbers = own[-1]
             own = (*own[: len(columns)], numbers, *own[len(columns) : -1])
-        return Rows(own, units.weights, units.positions, units.row_weight, units.n_rows, numbers), law
+        rows = Rows(own, units.weights, units.positions, units.row_weight, units.n_rows, numbers, X.dtype)
+        return rows, law
+
+    def _numbers(self, X: NDArray[Any]) -> NDArray[Any]:
+        """Rows in the precision in which they are fitted."""
+        return X.astype(np.float64, copy=False)
 
     def _law(
         self, n: int, groups: Any, gating: Any, component_labels: Any, *, fitting: bool
@@ -130,8 +138,8 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """The law of the states of units."""
         return Gated(len(self.gating_center_) + 1) if "gating_coef" in self.estimate_names_ else Independent()
 
-    def _joint(self, X: Any, groups: Any = None, gating: Any = None) -> tuple[Array, Array]:
-        """Log density of each unit that a row belongs to, (n,), and responsibilities (n, components)."""
+    def _joint(self, X: Any, groups: Any = None, gating: Any = None) -> tuple[Array, Array, Any]:
+        """Log density of each unit that a row belongs to, (n,), responsibilities (n, components), and their type."""
         check_is_fitted(self)
         source = stored_rows(X)
         if source is None:
@@ -139,9 +147,9 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
                 self, X, reset=False, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
             )
             columns: tuple[Any, ...] = self._columns(X.astype(np.float64, copy=False), fitting=False)
-            n = len(X)
+            n, dtype = len(X), X.dtype
         else:
-            n = self._check_stored(source, reset=False)
+            n, dtype = self._check_stored(source, reset=False), source.dtype
             columns = ()
         self._check_gating(gating)
         law, extra, codes = self._law(n, groups, gating, None, fitting=False)
@@ -173,7 +181,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
                 data = Chunks(self._columns_of(source), n_jobs=self.n_jobs)
             both = np.empty((n, k + 1))
             both[order] = data.map_rows(visit, (k + 1,))
-        return both[:, 0], both[:, 1:]
+        return both[:, 0], both[:, 1:], dtype if self.keeps_single else both.dtype
 
     def predict_proba(self, X: Any, *, groups: Any = None, gating: Any = None) -> Array:
         """Responsibilities of each component for each row.
@@ -191,8 +199,8 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         ndarray of shape (n_samples, n_components)
             In [0, 1], one in sum over components.
         """
-        q = self._joint(X, groups, gating)[1]
-        return np.asarray(q / q.sum(axis=1, keepdims=True))
+        _, q, dtype = self._joint(X, groups, gating)
+        return np.asarray(q / q.sum(axis=1, keepdims=True), dtype=dtype)
 
     def predict(self, X: Any, *, groups: Any = None, gating: Any = None) -> NDArray[np.intp]:
         """The most probable component of each row, from 0.
@@ -220,7 +228,8 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        return self._joint(X, None, gating)[0]
+        density, _, dtype = self._joint(X, None, gating)
+        return density.astype(dtype, copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, gating: Any = None) -> float:
         """Mean log density of rows.
@@ -236,7 +245,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         -------
         float
         """
-        values = self.score_samples(X, gating=gating)
+        values = self._joint(X, None, gating)[0]
         return float(np.average(values, weights=check_sample_weight(sample_weight, len(values))))
 
     def sample(
@@ -340,7 +349,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """Minus twice the log-likelihood, the weight of the rows, and the entropy of the responsibilities."""
         self._check_given(groups, gating, labels)
         if groups is None and labels is None:
-            density, q = self._joint(X, None, gating)
+            density, q, _ = self._joint(X, None, gating)
             given = check_sample_weight(sample_weight, len(density))
             w = np.ones(len(density)) if given is None else given
             entropy = -np.sum(q * np.log(np.where(q > 0, q, 1.0)), axis=1)

@@ -32,16 +32,15 @@ from majorant.engine.loop import Solution, minimize
 from majorant.engine.mixture import Array, Mixture, OnData, SingleRun
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.threads import one_thread
-from majorant.engine.trace import Trace
+from majorant.engine.trace import Trace, touching
 from majorant.laws import Independent
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows
 from majorant.search.contest import MixtureContest
-from majorant.search.contestants import Found, entrants
+from majorant.search.contestants import Found, NamedStart, Run, best_of, entrants, found_of
 from majorant.search.effort import EFFORTS, Effort, Plan
 from majorant.search.race import Race
 from majorant.search.record import SearchReport, StartRecord
-from majorant.summary import counted
 
 
 class MixtureEstimator(FittedMixture):
@@ -186,8 +185,7 @@ class MixtureEstimator(FittedMixture):
             else:
                 self._refuse_beside_stream(groups=groups, gating=gating, component_labels=component_labels)
                 rows, law, data = self._rows_streamed(source, sample_weight, draws)
-            mixture = Mixture(self._density(), law, int(self.n_components), float(self.beta))
-            self._fit(mixture, rows, data, draws)
+            self._fit(law, rows, data, draws)
         return self
 
     def _check_parameters(self) -> None:
@@ -222,32 +220,23 @@ class MixtureEstimator(FittedMixture):
         rows = Rows(units.columns, units.weights, units.positions, unit, source.total_weight / unit)
         return rows, Independent(), data
 
-    def _fit(self, mixture: Mixture, rows: Rows, data: Chunks, draws: np.random.Generator) -> None:
-        contest = self._contest(mixture, rows)
-        is_stream = data.n_units != len(rows.weights)
-        if self.warm_start and hasattr(self, "weights_") and len(self.weights_) == self.n_components:
-            found = self._from(contest, [("warm start", self._theta())])
-        elif self.bounds is not None or self.beta != 1.0:
-            self._keep(*self._by_bounds(contest, data, draws), mixture, rows)
-            return
-        elif self.n_components == 1:
-            one = mixture.started(np.ones((1, 1, len(rows.weights))), contest.on(contest.whole).data)
-            found = self._from(contest, [("all rows", one)])
+    def _fit(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> None:
+        contest = self._contest(law, rows, data, draws)
+        self.trace_ = Trace([])
+        if self.bounds is not None or self.beta != 1.0:
+            found = self._by_bounds(contest, rows, data, draws)
         else:
-            n_searches = 1 if isinstance(self.n_init, str) else int(self.n_init)
-            found = self._best_of([Race(contest, self.verbose).find(draws) for _ in range(n_searches)])
-        on = OnData(mixture, data)
-        entry = entered(loop="mixture", start=found.best.theta, rows=data.n_units, tol=self.tol, max_iter=self.max_iter)
-        ends = descend(on, found.best.theta, tol=float(self.tol), max_iter=int(self.max_iter), entry=entry)
-        self._keep(found, ends, mixture, rows)
-        if is_stream:
-            share = rows.weights.sum() / data.total_weight
-            self.search_ = self.search_.scaled(1 / share)
+            contest, found = self._searched(contest, draws)
+        on = self._on_all_rows(contest, rows, data)
+        ends = self._ends(contest, found, on)
+        self._keep(contest, found, ends, on, rows)
+        for sentence in self._warnings():
+            warnings.warn(sentence, ConvergenceWarning, stacklevel=levels_to_user())
 
-    def _contest(self, mixture: Mixture, rows: Rows) -> MixtureContest:
+    def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> MixtureContest:
         """The race of mixtures on rows in memory."""
         return MixtureContest(
-            mixture=mixture,
+            mixture=Mixture(self._density(), law, int(self.n_components), float(self.beta)),
             columns=rows.columns,
             points=_standardised(rows.columns[0], rows.weights),
             weights=rows.weights,
@@ -259,55 +248,81 @@ class MixtureEstimator(FittedMixture):
             row_weight=rows.row_weight,
         )
 
-    def _from(self, contest: MixtureContest, starts: list[tuple[str, Any]]) -> Found[Any]:
-        """What given starts lead to."""
-        runs = contest.run(contest.whole, entrants(starts), contest.max_iter, contest.tol)
-        best = min(runs, key=lambda run: run.rank)
-        records = tuple(StartRecord(run.source, run.objective, run.n_iter, run.converged) for run in runs)
-        return Found(best, records, (best,))
+    def _on_all_rows(self, contest: Any, rows: Rows, data: Chunks) -> OnData:
+        """The mixture on all rows, on which the last descent goes."""
+        return OnData(contest.mixture, data)
 
-    def _best_of(self, found: list[Found[Any]]) -> Found[Any]:
-        best = min(found, key=lambda one: one.best.rank)
-        if len(found) == 1:
-            return best
-        records = tuple(record for one in found for record in one.records)
-        note = f"{len(found)} searches. Each: {best.note}"
-        raced = (sum(one.raced[0] for one in found), sum(one.raced[1] for one in found))
-        return replace(best, records=records, note=note, raced=raced)
+    def _chosen_starts(self, contest: Any, draws: np.random.Generator) -> list[NamedStart[Any]]:
+        """Starts in the place of a search: the last solution, where a fit is to go on from it."""
+        if self.warm_start and hasattr(self, "weights_") and len(self.weights_) == self.n_components:
+            return [("warm start", self._theta())]
+        return []
 
-    def _by_bounds(
-        self, contest: MixtureContest, data: Chunks, draws: np.random.Generator
-    ) -> tuple[Found[Any], Ends[Any]]:
-        """Descents of the engine's loop from starts of every kind."""
-        family = SingleRun(contest.mixture)
-        n_starts = 6 if isinstance(self.n_init, str) else int(self.n_init)
-        contest = replace(contest, plan=replace(contest.plan, n_starts=n_starts))
-        starts = contest.starts(contest.whole, True, draws)
-        solutions: list[Solution[Any]] = [
-            minimize(
-                family,
-                data,
-                deepcopy(self.bounds),
-                theta=theta,
-                tol=float(self.tol),
-                max_iter=int(self.max_iter),
-                seed=int(draws.integers(2**31)),
-            )
-            for _, theta in starts
-        ]
-        records = tuple(
-            StartRecord(source, s.objective, s.n_iter, s.converged)
-            for (source, _), s in zip(starts, solutions, strict=True)
+    def _searched(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Any]]:
+        """The contest that was won, and what it found; a single start is left to the last descent."""
+        starts = self._chosen_starts(contest, draws)
+        if not starts and self.n_components == 1:
+            one = np.ones((1, 1, len(contest.weights)))
+            starts = [("all rows", contest.mixture.started(one, contest.on(contest.whole).data))]
+        if not starts:
+            return self._raced(contest, draws)
+        is_single = len(starts) == 1
+        max_iter = 0 if is_single else contest.max_iter
+        found = found_of(contest.run(contest.whole, entrants(starts), max_iter, contest.tol))
+        return contest, replace(found, records=()) if is_single else found
+
+    def _raced(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Any]]:
+        """The best of so many searches."""
+        n_searches = 1 if isinstance(self.n_init, str) else int(self.n_init)
+        return contest, best_of([Race(contest, self.verbose).find(draws) for _ in range(n_searches)])
+
+    def _by_bounds(self, contest: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> Found[Any]:
+        """Descents of the engine's loop from starts of every kind; on a sample by the tightest bounds."""
+        policy = self._policy(rows) if contest.is_of(data) else None
+        starts = self._chosen_starts(contest, draws)
+        if not starts:
+            n_starts = 6 if isinstance(self.n_init, str) else int(self.n_init)
+            every = replace(contest, plan=replace(contest.plan, n_starts=n_starts))
+            starts = every.starts(every.whole, True, draws)
+        on = contest.on(contest.whole)
+        solutions = [self._minimised(on, policy, theta, int(draws.integers(2**31))) for _, theta in starts]
+        runs = []
+        for (source, theta), end in zip(starts, solutions, strict=True):
+            run = contest.run(contest.whole, [Run(source, theta, end.theta)], 0, 0.0)[0]
+            runs.append(replace(run, objective=end.objective, n_iter=end.n_iter, converged=end.converged))
+        found = found_of(runs)
+        self.trace_ = next(end.trace for end, run in zip(solutions, runs, strict=True) if run is found.best)
+        return found
+
+    def _policy(self, rows: Rows) -> BoundPolicy | None:
+        """The bound policy as the distinct rows are numbered."""
+        return None if self.bounds is None else self.bounds.renumbered(rows.positions)
+
+    def _minimised(self, on: OnData, policy: BoundPolicy | None, theta: Any, seed: int = 0) -> Solution[Any]:
+        tol, max_iter = float(self.tol), int(self.max_iter)
+        return minimize(
+            SingleRun(on.mixture), on.data, deepcopy(policy), theta=theta, tol=tol, max_iter=max_iter, seed=seed
         )
-        best = min(solutions, key=lambda s: s.objective)
-        run = contest.run(contest.whole, entrants([("", best.theta)]), 0, np.inf)[0]
-        run = replace(run, theta=best.theta, objective=best.objective, n_iter=best.n_iter, converged=best.converged)
-        seen = OnData(contest.mixture, data).seen(best.theta)
-        ends = Ends(best.theta, seen, np.array([best.n_iter]), np.array([best.converged]), [])
-        self.trace_ = best.trace
-        return Found(run, records, (run,)), ends
 
-    def _keep(self, found: Found[Any], ends: Ends[Any], mixture: Mixture, rows: Rows) -> None:
+    def _ends(self, contest: Any, found: Found[Any], on: OnData) -> Ends[Any]:
+        """Where the best run comes to on all rows; its steps go into the trace."""
+        start, is_of_all = found.best.theta, contest.is_of(on.data)
+        unit = on.total_weight / contest.total_weight
+        if self.bounds is not None or self.beta != 1.0:
+            if is_of_all:
+                end, self.trace_ = found.best, self.trace_.scaled(unit)
+            else:
+                end = self._minimised(on, self.bounds, start)
+                self.trace_ = end.trace
+            return Ends(end.theta, on.seen(end.theta), np.array([end.n_iter]), np.array([end.converged]))
+        tol, max_iter = float(self.tol), int(self.max_iter)
+        entry = entered(loop="mixture", start=start, rows=on.data.n_units, tol=tol, max_iter=max_iter)
+        ends = descend(on, start, tol=tol, max_iter=max_iter, entry=entry)
+        path = [unit * value for value in found.best.path] if is_of_all else []
+        self.trace_ = touching([*path, *ends.paths[0]] or ends.objective.tolist())
+        return ends
+
+    def _keep(self, contest: Any, found: Found[Any], ends: Ends[Any], on: OnData, rows: Rows) -> None:
         """Set the fitted attributes, the largest component first.
 
         Raises
@@ -317,53 +332,60 @@ class MixtureEstimator(FittedMixture):
         """
         if np.isnan(ends.objective[0]):
             raise ValueError("the log-likelihood is not a number: the rows cannot be of this model")
+        mixture = on.mixture
         shares = mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
-        keeps_order = mixture.law.numbers_states or found.best.source == "warm start"
+        keeps_order = mixture.law.numbers_states or found.best.source in ("warm start", "given")
         order = np.arange(len(shares)) if keeps_order else np.argsort(-shares, kind="stable")
-        estimates = {**mixture.density.describe(ends.theta.density), **mixture.law.describe(ends.theta.law)}
-        for name, values in estimates.items():
-            setattr(self, f"{name}_", values[0][order])
-        self.estimate_names_ = list(estimates)
-        self._check_recalled()
-        self.weights_ = shares[order]
-        self.log_likelihood_ = -float(ends.objective[0])
+        self._keep_estimates(contest, ends.theta, shares, order)
         self.n_parameters_ = mixture.n_parameters
         self.n_rows_ = rows.n_rows
         self.is_grouped_ = rows.groups is not None
         self.is_labelled_ = mixture.law.numbers_states
         self.converged_ = bool(ends.converged[0])
-        self.regular_, self.degeneracy_ = found.best.is_regular, found.best.degenerate
-        path = [*found.best.path, *(ends.paths[0] if ends.paths else [])]
-        if path or not hasattr(self, "trace_") or (self.bounds is None and self.beta == 1.0):
-            steps = path or [float(ends.objective[0])]
-            self.trace_ = Trace([{"objective": v, "bound": v, "gap": 0.0, "exploring": 0.0} for v in steps])
+        self.degeneracy_ = contest.judged(ends)
+        self.regular_ = not self.degeneracy_
         self.n_iter_ = len(self.trace_)
+        unit = on.total_weight / contest.total_weight
+        self.log_likelihood_ = -float(ends.objective[0]) - unit * contest.constant
+        self.trace_ = self.trace_.shifted(unit * contest.constant) if contest.constant else self.trace_
         note = found.note
         if found.n_degenerate:
-            note += f" {counted(found.n_degenerate, 'run')} ended at degenerate solutions and are left out."
-        records = tuple(replace(record, objective=-record.objective) for record in found.records)
+            n_runs = found.n_degenerate + len(found.records)
+            note += f" {found.n_degenerate} of {n_runs} runs ended at degenerate solutions, which are left out."
+        records = tuple(replace(record, objective=unit * contest.shown(record.objective)) for record in found.records)
+        if not records:
+            records = (StartRecord(found.best.source, self.log_likelihood_, self.n_iter_, self.converged_),)
         certain = self.n_components == 1 and mixture.density.exact and self.bounds is None
         self.search_ = SearchReport(
             records,
             "log-likelihood",
             "max",
-            note=note,
+            note=note.strip(),
             raced=found.raced,
             certain="One component is fitted in closed form, so no better one exists." if certain else "",
         )
+
+    def _keep_estimates(self, contest: Any, theta: Any, shares: Array, order: NDArray[np.intp]) -> None:
+        """Set the estimates of the components, in a given order."""
+        mixture = contest.mixture
+        estimates = {**mixture.density.describe(theta.density), **mixture.law.describe(theta.law)}
+        for name, values in estimates.items():
+            setattr(self, f"{name}_", values[0][order])
+        self.estimate_names_ = list(estimates)
+        self._check_recalled()
+        self.weights_ = shares[order]
+
+    def _warnings(self) -> list[str]:
+        """What a user must know of the fit before all else."""
+        said = []
         if not self.regular_:
-            warnings.warn(
+            said.append(
                 f"No regular solution was found: {self.degeneracy_}. Do not compare it by its likelihood; use fewer "
-                "components.",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
+                "components."
             )
         if not self.converged_:
-            warnings.warn(
-                f"The fit did not converge in max_iter={self.max_iter} steps: raise it, or tol.",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
+            said.append(f"The fit did not converge in max_iter={self.max_iter} steps: raise it, or tol.")
+        return said
 
     def _check_recalled(self) -> None:
         """Refuse a density whose `recalled` does not give the parameters back.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,10 +17,12 @@ from majorant.laws import Gated, Grouped, Independent, Known
 Array = NDArray[np.float64]
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """Rows of a fit: columns of the density, then of the law; weights, and where each given row is among them.
 
-    Where there are groups, they are told once more, so that no block cuts one.
+    Where there are groups, they are told once more, so that no block cuts one. `dtype` is the type of the numbers that
+    were given.
     """
 
     columns: tuple[Any, ...]
@@ -29,6 +31,7 @@ class Rows(NamedTuple):
     row_weight: float
     n_rows: float
     groups: NDArray[np.intp] | None = None
+    dtype: Any = np.float64
 
 
 def law_of(

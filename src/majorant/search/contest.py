@@ -102,6 +102,15 @@ class MixtureContest:
         """All rows, by number."""
         return np.arange(len(self.weights))
 
+    @cached_property
+    def total_weight(self) -> float:
+        """Of all rows in memory."""
+        return float(self.weights.sum())
+
+    def is_of(self, data: Chunks) -> bool:
+        """Whether the contest is on all rows of some data, rather than on a sample."""
+        return data.n_units == len(self.weights)
+
     @property
     def is_sampled(self) -> bool:
         return self.mixture.law.rows_are_units and len(self.weights) > SAMPLED
@@ -232,6 +241,10 @@ class MixtureContest:
             for i in np.flatnonzero(~np.isfinite(values.reshape(runs, -1)).all(axis=1)):
                 reasons[i] = "its estimates are not finite"
         return reasons
+
+    def judged(self, ends: Ends[Any]) -> str:
+        """Say why where one run came to on all rows does not count; empty where it does."""
+        return self._degeneracies(ends.theta, ends.seen)[0]
 
     def held_back(self, run: Run[Parameters[Any, Any]]) -> str:
         """Return an empty text: no rule holds a solution back."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -198,3 +198,30 @@ class Found(Generic[Theta]):
     note: str = ""
     n_degenerate: int = 0
     raced: tuple[int, int] = (0, 0)
+
+
+def found_of(runs: Sequence[Run[Theta]]) -> Found[Theta]:
+    """Tell what runs that did not race lead to: the best, and where those that are regular as it is ended."""
+    best = min(runs, key=lambda run: run.rank)
+    kept = [run for run in runs if run.is_regular == best.is_regular]
+    records = tuple(StartRecord(run.source, run.objective, run.n_iter, run.converged) for run in kept)
+    return Found(best, records, (best,), n_degenerate=len(runs) - len(kept))
+
+
+def best_of(found: Sequence[Found[Theta]]) -> Found[Theta]:
+    """Return the best of several searches, with the records of all."""
+    best = min(found, key=lambda one: one.best.rank)
+    if len(found) == 1:
+        return best
+    alike = [one for one in found if one.best.is_regular == best.best.is_regular]
+    records = tuple(record for one in alike for record in one.records)
+    n_degenerate = sum(one.n_degenerate if one in alike else len(one.records) for one in found)
+    n_starts, n_perturbed = (sum(n) for n in zip(*(one.raced for one in found), strict=True))
+    note = raced_note(n_starts, n_perturbed)
+    return replace(best, records=records, note=note, n_degenerate=n_degenerate, raced=(n_starts, n_perturbed))
+
+
+def raced_note(n_starts: int, n_perturbed: int, where: str = "") -> str:
+    """Say what raced."""
+    raced = f"{n_starts} starts" + (f" and {n_perturbed} perturbations" if n_perturbed else "")
+    return f"{raced} raced; those that led went on to the end, or until they met another one{where}."

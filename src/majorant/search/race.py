@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._progress import end_of_starts, report_start
-from majorant.search.contestants import Contest, Finishing, Found, Run, Theta, entrants
+from majorant.search.contestants import Contest, Finishing, Found, Run, Theta, entrants, raced_note
 from majorant.search.record import PERTURBATION, SAME_OPTIMUM, StartRecord
 
 FIRST, ROUGH = 1e-7, 1e-8
@@ -247,11 +247,7 @@ class Race(Generic[Theta]):
             n = self._n_started
             led = f"Of {n} starts the best {n - len(self._dropped)} went on." if self._dropped else ""
             return f"{led} {self.contest.note}".strip()
-        raced = f"{self._n_started} starts"
-        if self._n_perturbed:
-            raced += f" and {self._n_perturbed} perturbations"
-        note = f"{raced} raced; those that led went on to the end, or until they met another one"
-        return note + self.contest.note + "."
+        return raced_note(self._n_started, self._n_perturbed, self.contest.note)
 
     def _look_beyond_the_rule(self, rows: Any, draws: np.random.Generator) -> None:
         """Perturb the optima without the rule: there may be a maximum that it leaves out."""

@@ -34,6 +34,8 @@ class Mixture:
     covariances : ndarray
         In scikit-learn's shape for the covariance type.
     covariance_type : {"full", "tied", "diag", "spherical"}
+    factors : ndarray, optional
+        Of the precisions, see `precision_factors`: where they are known better than rounded covariances tell.
 
     Examples
     --------
@@ -49,6 +51,7 @@ class Mixture:
     means: Array
     covariances: Array
     covariance_type: CovarianceType
+    factors: Array | None = None
 
     @property
     def covariance(self) -> Covariance:
@@ -90,6 +93,9 @@ class Mixture:
     @cached_property
     def _factored(self) -> tuple[Array, Array]:
         """Factors, and what the negative logarithm of each density is at its mean."""
+        if self.factors is not None:
+            roots = self.covariance.variances(self.factors, *self.means.shape)
+            return self.factors, 0.5 * self.n_features * LOG_2PI - np.log(roots).sum(axis=1)
         covariances = np.ascontiguousarray(self.covariances)
         factors, constants = np.empty_like(covariances), np.empty(self.n_components)
         singular = _kernels.gauss_factor(
