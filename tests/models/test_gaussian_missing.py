@@ -176,7 +176,7 @@ def test_the_case_of_twelve_rows() -> None:
     y = np.array([19.51, NAN, 25.25, 18.56, NAN, 16.58, 21.7, 22.84, NAN, 19.72, 20.05, NAN])
     table = np.column_stack([x, y])
     rows = rows_in_memory(table, None, 1)
-    found = total_gaussian(rows)
+    found = total_gaussian(rows.data, rows.variances)
     mean = rows.measure.restore(found.means)[0]
     np.testing.assert_allclose(mean, [10.9275, 20.762207883], rtol=1e-10)
     np.testing.assert_allclose(
@@ -332,7 +332,7 @@ def test_the_total_gaussian_of_complete_rows_is_their_mean_and_covariance() -> N
     x = load_iris().data
     w = np.random.default_rng(0).integers(1, 4, 150).astype(np.float64)
     rows = rows_in_memory(x, w, 1)
-    found = total_gaussian(rows)
+    found = total_gaussian(rows.data, rows.variances)
     np.testing.assert_allclose(rows.measure.restore(found.means)[0], np.average(x, axis=0, weights=w), rtol=1e-10)
     np.testing.assert_allclose(found.covariances[0], np.cov(x.T, aweights=w, ddof=0), rtol=1e-9)
 
@@ -341,7 +341,7 @@ def test_the_total_gaussian_of_complete_rows_is_their_mean_and_covariance() -> N
 def test_the_total_gaussian_knows_no_units(unit: float) -> None:
     x = iris(16)
     plain, scaled = (rows_in_memory(rows, None, 1) for rows in (x, (x + 3) * unit))
-    a, b = total_gaussian(plain), total_gaussian(scaled)
+    a, b = (total_gaussian(rows.data, rows.variances) for rows in (plain, scaled))
     np.testing.assert_allclose(scaled.measure.restore(b.means) / unit - 3, plain.measure.restore(a.means), rtol=1e-7)
     np.testing.assert_allclose(b.covariances / (unit * scaled.measure.scale) ** 2, a.covariances, rtol=1e-6)
 

@@ -102,7 +102,7 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
     merged, point_of_sorted = _merge(w[order], is_new)
     positions = np.full(X.shape[0], -1, dtype=np.intp)
     positions[kept[order]] = point_of_sorted
-    points, origin, scale = _standard_units(rows, order[is_new.astype(bool)])
+    points, origin, scale = standard_units(rows, order[is_new.astype(bool)])
     return Measure(points, merged, positions, origin, scale)
 
 
@@ -137,7 +137,7 @@ def _merge(w: NDArray[np.float64], is_new: NDArray[np.uint8]) -> tuple[NDArray[n
     return np.add.reduceat(w, starts), run
 
 
-def _standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[np.float64], float]:
+def standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[np.float64], float]:
     """Return the rows named by `order` in units in which squares are safe, with the origin and the scale."""
     dtype = rows.dtype
     if sparse.issparse(rows):

@@ -66,7 +66,9 @@ class FittedGaussian(GaussianGaps):
     def drawn(self, theta: Normals, components: NDArray[np.intp], random: np.random.Generator) -> Array:
         """A row of each of these components."""
         mixture = self.model.mixture(theta, 0)
-        factors = np.broadcast_to(mixture.precision_factors()[0], (mixture.n_components, *self.kind.identity(self.d).shape))
+        factors = np.broadcast_to(
+            mixture.precision_factors()[0], (mixture.n_components, *self.kind.identity(self.d).shape)
+        )
         out = random.standard_normal((len(components), self.d))
         for k in np.unique(components):
             own = components == k

@@ -499,6 +499,10 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     # Words
 
+    def _advice(self) -> str:
+        """What to do where no solution is regular."""
+        return "use fewer components" if self.n_components > 1 else "more distinct rows are needed"
+
     def _summary(self) -> Summary:
         return mixture_summary(self)
 

@@ -36,6 +36,7 @@ from majorant.engine.trace import Trace, touching
 from majorant.laws import Independent
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows
+from majorant.models.mixture_summary import degenerate_sentence
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, best_of, entrants, found_of
 from majorant.search.effort import EFFORTS, Effort, Plan
@@ -223,14 +224,14 @@ class MixtureEstimator(FittedMixture):
     def _fit(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> None:
         contest = self._contest(law, rows, data, draws)
         self.trace_ = Trace([])
-        if self.bounds is not None or self.beta != 1.0:
+        if self._is_bounded:
             found = self._by_bounds(contest, rows, data, draws)
         else:
             contest, found = self._searched(contest, draws)
         on = self._on_all_rows(contest, rows, data)
         ends = self._ends(contest, found, on)
         self._keep(contest, found, ends, on, rows)
-        for sentence in self._warnings():
+        for sentence in self._warnings(contest):
             warnings.warn(sentence, ConvergenceWarning, stacklevel=levels_to_user())
 
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> MixtureContest:
@@ -241,7 +242,7 @@ class MixtureEstimator(FittedMixture):
             points=_standardised(rows.columns[0], rows.weights),
             weights=rows.weights,
             plan=self._plan().at(self.effort),
-            tol=float(self.tol),
+            tol=self._tolerance,
             max_iter=int(self.max_iter),
             data=lambda *columns, weights: Chunks(blocks_of(columns, weights, rows.groups), n_jobs=self.n_jobs),
             least_size=self.least_size,
@@ -276,6 +277,16 @@ class MixtureEstimator(FittedMixture):
         n_searches = 1 if isinstance(self.n_init, str) else int(self.n_init)
         return contest, best_of([Race(contest, self.verbose).find(draws) for _ in range(n_searches)])
 
+    @property
+    def _is_bounded(self) -> bool:
+        """Whether bounds or a temperature were chosen, which are left to do their part in the place of a race."""
+        return self.bounds is not None or self.beta != 1.0
+
+    @property
+    def _tolerance(self) -> float:
+        """What may be left to gain for each row."""
+        return float(self.tol)
+
     def _by_bounds(self, contest: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> Found[Any]:
         """Descents of the engine's loop from starts of every kind; on a sample by the tightest bounds."""
         policy = self._policy(rows) if contest.is_of(data) else None
@@ -299,23 +310,29 @@ class MixtureEstimator(FittedMixture):
         return None if self.bounds is None else self.bounds.renumbered(rows.positions)
 
     def _minimised(self, on: OnData, policy: BoundPolicy | None, theta: Any, seed: int = 0) -> Solution[Any]:
-        tol, max_iter = float(self.tol), int(self.max_iter)
         return minimize(
-            SingleRun(on.mixture), on.data, deepcopy(policy), theta=theta, tol=tol, max_iter=max_iter, seed=seed
+            SingleRun(on.mixture),
+            on.data,
+            deepcopy(policy),
+            theta=theta,
+            tol=max(self._tolerance, 1e-15),
+            max_iter=int(self.max_iter),
+            seed=seed,
         )
 
     def _ends(self, contest: Any, found: Found[Any], on: OnData) -> Ends[Any]:
         """Where the best run comes to on all rows; its steps go into the trace."""
         start, is_of_all = found.best.theta, contest.is_of(on.data)
         unit = on.total_weight / contest.total_weight
-        if self.bounds is not None or self.beta != 1.0:
+        if self._is_bounded:
+            end: Run[Any] | Solution[Any] = found.best
             if is_of_all:
-                end, self.trace_ = found.best, self.trace_.scaled(unit)
+                self.trace_ = self.trace_.scaled(unit)
             else:
-                end = self._minimised(on, self.bounds, start)
-                self.trace_ = end.trace
+                end = solution = self._minimised(on, self.bounds, start)
+                self.trace_ = solution.trace
             return Ends(end.theta, on.seen(end.theta), np.array([end.n_iter]), np.array([end.converged]))
-        tol, max_iter = float(self.tol), int(self.max_iter)
+        tol, max_iter = self._tolerance, int(self.max_iter)
         entry = entered(loop="mixture", start=start, rows=on.data.n_units, tol=tol, max_iter=max_iter)
         ends = descend(on, start, tol=tol, max_iter=max_iter, entry=entry)
         path = [unit * value for value in found.best.path] if is_of_all else []
@@ -335,23 +352,20 @@ class MixtureEstimator(FittedMixture):
         mixture = on.mixture
         shares = mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
         keeps_order = mixture.law.numbers_states or found.best.source in ("warm start", "given")
-        order = np.arange(len(shares)) if keeps_order else np.argsort(-shares, kind="stable")
+        first = next(iter(mixture.density.describe(ends.theta.density).values()))[0].reshape(len(shares), -1)
+        order = np.arange(len(shares)) if keeps_order else np.lexsort((*first.T[::-1], -shares))
         self._keep_estimates(contest, ends.theta, shares, order)
         self.n_parameters_ = mixture.n_parameters
         self.n_rows_ = rows.n_rows
         self.is_grouped_ = rows.groups is not None
         self.is_labelled_ = mixture.law.numbers_states
         self.converged_ = bool(ends.converged[0])
-        self.degeneracy_ = contest.judged(ends)
+        self.degeneracy_ = self._degeneracy(contest, ends, order)
         self.regular_ = not self.degeneracy_
         self.n_iter_ = len(self.trace_)
         unit = on.total_weight / contest.total_weight
         self.log_likelihood_ = -float(ends.objective[0]) - unit * contest.constant
         self.trace_ = self.trace_.shifted(unit * contest.constant) if contest.constant else self.trace_
-        note = found.note
-        if found.n_degenerate:
-            n_runs = found.n_degenerate + len(found.records)
-            note += f" {found.n_degenerate} of {n_runs} runs ended at degenerate solutions, which are left out."
         records = tuple(replace(record, objective=unit * contest.shown(record.objective)) for record in found.records)
         if not records:
             records = (StartRecord(found.best.source, self.log_likelihood_, self.n_iter_, self.converged_),)
@@ -360,7 +374,7 @@ class MixtureEstimator(FittedMixture):
             records,
             "log-likelihood",
             "max",
-            note=note.strip(),
+            note=self._note(contest, found, on, rows).strip(),
             raced=found.raced,
             certain="One component is fitted in closed form, so no better one exists." if certain else "",
         )
@@ -375,15 +389,21 @@ class MixtureEstimator(FittedMixture):
         self._check_recalled()
         self.weights_ = shares[order]
 
-    def _warnings(self) -> list[str]:
+    def _degeneracy(self, contest: Any, ends: Ends[Any], order: NDArray[np.intp]) -> str:
+        """Why the solution does not count; empty where it does."""
+        return str(contest.judged(ends))
+
+    def _note(self, contest: Any, found: Found[Any], on: OnData, rows: Rows) -> str:
+        """What was searched, in words."""
+        if not found.n_degenerate:
+            return found.note
+        n_runs = found.n_degenerate + len(found.records)
+        return f"{found.note} {found.n_degenerate} of {n_runs} runs ended at degenerate solutions and are left out."
+
+    def _warnings(self, contest: Any) -> list[str]:
         """What a user must know of the fit before all else."""
-        said = []
-        if not self.regular_:
-            said.append(
-                f"No regular solution was found: {self.degeneracy_}. Do not compare it by its likelihood; use fewer "
-                "components."
-            )
-        if not self.converged_:
+        said = [] if self.regular_ else [degenerate_sentence(self)]
+        if not self.converged_ and self.max_iter > 0:
             said.append(f"The fit did not converge in max_iter={self.max_iter} steps: raise it, or tol.")
         return said
 

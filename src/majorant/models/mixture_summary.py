@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,21 +15,28 @@ MOST_SHOWN = 20
 """Components and numbers of each up to which a summary shows estimates."""
 
 
-def mixture_summary(model: Any) -> Summary:
-    """Tell the search, the fit, and the estimates of each component."""
+def mixture_summary(model: Any, facts: Sequence[Fact] = (), components: Section | None = None) -> Summary:
+    """Tell the search, the fit with further facts, and each component, in a block of its own if one is given."""
     card, k = card_of(model), len(model.weights_)
-    left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0)]
+    left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0), *facts]
     right = [Fact("parameters", model.n_parameters_), Fact("solution", "regular" if model.regular_ else "degenerate")]
     blocks = [
         search_block(model.search_),
         Section("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (Facts("fit", left, right),)),
-        components_block(model, card.part),
+        components_block(model, card.part) if components is None else components,
     ]
     return Summary(
         f"{card.title}, {counted(k, card.part)}",
         counted(model.n_features_in_, "feature"),
         blocks,
-        [] if model.regular_ else [model.degeneracy_],
+        [] if model.regular_ else [degenerate_sentence(model)],
+    )
+
+
+def degenerate_sentence(model: Any) -> str:
+    """Say why no regular solution was found, and what to do."""
+    return (
+        f"No regular solution was found: {model.degeneracy_}. Do not compare it by its likelihood; {model._advice()}."
     )
 
 

@@ -213,12 +213,15 @@ def best_of(found: Sequence[Found[Theta]]) -> Found[Theta]:
     best = min(found, key=lambda one: one.best.rank)
     if len(found) == 1:
         return best
-    alike = [one for one in found if one.best.is_regular == best.best.is_regular]
-    records = tuple(record for one in alike for record in one.records)
-    n_degenerate = sum(one.n_degenerate if one in alike else len(one.records) for one in found)
+    records: list[StartRecord] = []
+    n_degenerate = 0
+    for one in found:
+        is_like = one.best.is_regular == best.best.is_regular
+        records += one.records if is_like else ()
+        n_degenerate += one.n_degenerate + (0 if is_like else len(one.records))
     n_starts, n_perturbed = (sum(n) for n in zip(*(one.raced for one in found), strict=True))
     note = raced_note(n_starts, n_perturbed)
-    return replace(best, records=records, note=note, n_degenerate=n_degenerate, raced=(n_starts, n_perturbed))
+    return replace(best, records=tuple(records), note=note, n_degenerate=n_degenerate, raced=(n_starts, n_perturbed))
 
 
 def raced_note(n_starts: int, n_perturbed: int, where: str = "") -> str:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_choice, check_sample_weight, validate_data
 from majorant.models.base import refuse_stored
-from majorant.models.gaussian_mixture.density import Density
+from majorant.models.fitted_mixture import FittedMixture
 from majorant.results.certificate import Certificate
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.mixture_bounds import Effort, mixture_upper_bound
@@ -21,8 +21,11 @@ FITTED_SHARE = 0.5
 ROUNDING = 1e-9
 
 
-class Certifiable(Density):
+class Certifiable(FittedMixture):
     """A fitted mixture that can say how far it is from the best possible."""
+
+    def _mixture(self) -> Mixture:
+        raise NotImplementedError
 
     def certify(
         self,

@@ -4,39 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.data.chunks import Chunks
-from majorant.densities.coordinates import Coordinates, Frames
+from majorant.data.chunks import Block, Chunks
+from majorant.data.patterns import patterns
+from majorant.data.scratch import cached_as
+from majorant.data.storage import mapped
+from majorant.data.units import blocks_of
+from majorant.densities.coordinates import Coordinates, Frames, frames
 from majorant.densities.gaussian import Gaussian, Normals, normals
 from majorant.densities.gaussian_gaps import GaussianGaps
-from majorant.engine.descent import Seen
+from majorant.engine.descent import Ends, Seen
 from majorant.engine.mixture import Mixture as Model
-from majorant.engine.mixture import Parameters
+from majorant.engine.mixture import OnData, Parameters, Sums
 from majorant.engine.runs import split
-from majorant.laws import Independent
 from majorant.laws.independent import Weights
+from majorant.models.gaussian_mixture.missing import TOTAL_FLOOR, total_gaussian
 from majorant.models.gaussian_mixture.perturbations import perturbed
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge
+from majorant.models.gaussian_mixture.rows import StandardRows
 from majorant.models.gaussian_mixture.starts import KINDS, OWN, Views, partitions
 from majorant.search.contest import MixtureContest
-from majorant.search.contestants import Found, NamedStart, Run
+from majorant.search.contestants import Found, NamedStart, Run, best_of
 from majorant.search.effort import Plan
 from majorant.search.race import Race
 from majorant.search.record import PERTURBATION
 from majorant.solvers.covariance_types import Covariance
 from majorant.solvers.gaussian import Array, Mixture, log_likelihood, moments
+from majorant.solvers.gaussian_missing import impute
 
 LEAST_FLOOR = 1e-14
 """Floor under eigenvalues where none is asked for: what rounding leaves of the total variance."""
 SOON = 100
 """Steps of a search in which no solution can be regular."""
 
-Theta = Parameters[Normals, Weights]
+MOST_PATTERNS = 64
+"""The search goes over the observed entries themselves if they have no more patterns; over rows that were filled in
+otherwise, as each pattern costs its own pass."""
+STILL_PRECISION = float(np.sqrt(10 * TOTAL_FLOOR))
+"""Beside missing entries, directions in which rows vary less than the total covariance can tell count as still."""
+
+Theta = Parameters[Normals, Any]
 
 
 def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
@@ -66,10 +77,11 @@ class GaussianContest(MixtureContest):
     points : ndarray of shape (n_points, rank)
         In `coordinates`, missing entries filled in.
     weights : ndarray of shape (n_points,)
-        Their median is one, so that no rule depends on the scale of weights: their sum is the number of rows, if most
-        points are one row each.
+        In rows, so that no rule depends on the scale of weights.
     coordinates : Coordinates
         Of the points of the fit.
+    frames : Frames
+        In which starts are made, and what does not vary.
     views : Views
         The points as starts see them.
     noise : float
@@ -79,16 +91,26 @@ class GaussianContest(MixtureContest):
     kinds : tuple
         Of starts.
     first_starts : sequence of (source, parameters)
+    rows : StandardRows
+        That are searched.
+    filled : ndarray of shape (n_points, n_features)
+        They, missing entries filled in.
+    is_filled : bool
+        Whether the points were filled in, rather than the density of what is there taken.
     best_degenerate : Run or None
         The solution of highest likelihood, among all that were seen, that does not count.
     """
 
+    rows: StandardRows = field(kw_only=True)
+    filled: Array = field(kw_only=True)
     coordinates: Coordinates = field(kw_only=True)
+    frames: Frames = field(kw_only=True)
     views: Views = field(kw_only=True)
     noise: float = 0.0
     floor_tells: bool = True
     kinds: tuple[Any, ...] = KINDS
     first_starts: Sequence[NamedStart[Theta]] = ()
+    is_filled: bool = False
     best_degenerate: Run[Theta] | None = None
 
     is_sampled = False
@@ -103,24 +125,25 @@ class GaussianContest(MixtureContest):
     def kind(self) -> Covariance:
         return self.model.kind
 
-    @cached_property
-    def total(self) -> float:
-        """Number of rows."""
-        return float(self.weights.sum())
-
     @property
     def is_hopeless(self) -> bool:
         """Whether there are too few rows for any regular solution."""
         k = self.mixture.n_components
-        return k * self.kind.least_size(k, self.model.d, self.total) > self.total * (1 + 1e-9)
+        return k * self.kind.least_size(k, self.model.d, self.total_weight) > self.total_weight * (1 + 1e-9)
 
     def mixture_of(self, theta: Theta) -> Mixture:
-        """The mixture of one run, in the coordinates."""
-        return self.model.mixture(theta.density, 0, theta.law.weights[0])
+        """The mixture of one run, in the coordinates, with the shares of the components among the rows."""
+        return self.model.mixture(theta.density, 0, self._shares(theta))
 
-    def log_likelihood(self, objective: float) -> float:
-        """In the units of the points."""
-        return -objective - self.constant
+    def _shares(self, theta: Theta) -> Array:
+        if isinstance(theta.law, Weights):
+            return np.asarray(theta.law.weights[0])
+        sums = self.on(self.whole).seen(theta).statistics.law
+        return np.asarray(self.mixture.law.shares(theta.law, sums)[0])
+
+    def is_of(self, data: Chunks) -> bool:
+        """Whether the contest is on all rows of some data as they are."""
+        return super().is_of(data) and not self.is_filled
 
     # Starts
 
@@ -163,27 +186,42 @@ class GaussianContest(MixtureContest):
         return ends
 
     def features(self, thetas: Sequence[Theta]) -> Array:
-        """Shares and means, each sorted over components."""
-        each = [(np.sort(one.law.weights[0]), np.sort(one.density.means[0], axis=0).ravel()) for one in thetas]
-        return np.array([np.concatenate(parts) for parts in each])
+        """Shares, where they are parameters, and means, each sorted over components."""
+        out = []
+        for one in thetas:
+            shares = np.sort(one.law.weights[0]) if isinstance(one.law, Weights) else np.zeros(0)
+            out.append(np.concatenate([shares, np.sort(one.density.means[0], axis=0).ravel()]))
+        return np.array(out)
 
     def _degeneracies(self, theta: Theta, seen: Seen) -> list[str]:
         """On a floor of the total covariance a least ratio to the one within components is implied."""
-        least = self.kind.least_size(self.mixture.n_components, self.model.d, self.total)
+        n_rows, shares = self.total_weight, self.mixture.law.shares(theta.law, seen.statistics.law)
+        least = self.kind.least_size(self.mixture.n_components, self.model.d, n_rows)
         floored = theta.density.floored.any(axis=1)
-        small = are_small(theta.law.weights * self.total, least).any(axis=1)
+        small = are_small(shares * n_rows, least).any(axis=1)
         faults = np.where(floored, Fault.FLOORED, np.where(small, Fault.SMALL, Fault.NONE)).tolist()
         if not self.floor_tells or self.first_starts:
-            faults = [fault or self.judged(one).fault for fault, one in zip(faults, split(theta), strict=True)]
+            each = zip(faults, split(theta), shares, strict=True)
+            faults = [fault or self._regularity(one, own, n_rows).fault for fault, one, own in each]
         finite = np.isfinite(seen.objective).tolist()
         return [
             Fault(fault).word if ok else "its likelihood is not finite"
             for fault, ok in zip(faults, finite, strict=True)
         ]
 
-    def judged(self, theta: Theta) -> Regularity:
-        """How near to collapse the components of one run are."""
-        return judge(self.mixture_of(theta), theta.density.floored[0], self.total)
+    def judged(self, ends: Ends[Theta]) -> str:
+        """Say why where one run came to on all rows does not count; empty where it does."""
+        return self.regularity(ends).fault.word
+
+    def regularity(self, ends: Ends[Theta]) -> Regularity:
+        """How near to collapse the components of one run are, on all rows."""
+        shares = self.mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
+        if self.coordinates.rank == 0:
+            return Regularity(Fault.FLOORED, np.zeros(len(shares)), shares * self.rows.n_rows, 0.0)
+        return self._regularity(ends.theta, shares, self.rows.n_rows)
+
+    def _regularity(self, theta: Theta, shares: Array, n_rows: float) -> Regularity:
+        return judge(self.model.mixture(theta.density, 0, shares), theta.density.floored[0], n_rows)
 
     # Other coordinates
 
@@ -210,10 +248,10 @@ class GaussianContest(MixtureContest):
         if not variances.min() > max(self.noise, rounding):
             return None
         other = self.within(self.coordinates.rescaled(within), rescaling(within))
-        start = other.theta_of(mixture.mapped(rescaling(within)))
+        start = other.theta_of(mixture.mapped(rescaling(within)), seen.theta.law)
         end = other.run(other.whole, [Run("released", start, start)], other.max_iter, other.tol)[0]
         floored = end.theta.density.floored.any()
-        better = other.log_likelihood(end.objective) > self.log_likelihood(best.objective)
+        better = other.shown(end.objective) > self.shown(best.objective)
         if floored or (best.is_regular and not (end.is_regular and better)):
             return None
         return replace(other, first_starts=[("released", end.theta)])
@@ -227,19 +265,32 @@ class GaussianContest(MixtureContest):
         return replace(
             self,
             mixture=replace(self.mixture, density=density),
-            columns=self.columns if has_gaps else (points,),
+            columns=self.columns if has_gaps else (points, *self.columns[1:]),
             points=points,
             coordinates=coordinates,
             views=replace(self.views, own=points),
-            constant=-coordinates.log_volume * self.total,
+            constant=self.constant + (self.coordinates.log_volume - coordinates.log_volume) * self.total_weight,
             kinds=KINDS,
             best_degenerate=None,
             _of_rows={},
         )
 
-    def theta_of(self, mixture: Mixture) -> Theta:
-        """A mixture in the coordinates as a batch of one."""
-        return Parameters(normals([mixture]), Weights(mixture.weights[None]))
+    def one_point(self) -> Ends[Theta]:
+        """Rows that are all equal: components that cannot be told apart, of a width that is made up."""
+        k, law = self.mixture.n_components, self.mixture.law
+        mixture = Mixture(np.full(k, 1.0 / k), np.zeros((k, 0)), np.zeros(self.kind.shape(k, 0)), self.kind.name)
+
+        def sums(block: Block) -> Array:
+            return law.first(np.full((1, k, len(block)), 1.0 / k), self.mixture.parts(block)[1])[1]
+
+        own = self.on(self.whole).data.map_sum(sums)
+        theta = Parameters(normals([mixture]), law.solve(own, None, np.ones(1)))
+        seen = Seen(np.zeros(1), Sums(np.zeros((1, k, 0)), own))
+        return Ends(theta, seen, np.ones(1, dtype=np.intp), np.ones(1, dtype=np.bool_), [[0.0]])
+
+    def theta_of(self, mixture: Mixture, law: Any = None) -> Theta:
+        """A mixture in the coordinates as a batch of one, with its weights where no other parameters of the law are."""
+        return Parameters(normals([mixture]), Weights(mixture.weights[None]) if law is None else law)
 
     def _within(self, mixture: Mixture) -> Array:
         """The pooled within-component covariance, from the points and not from the mixture's covariances."""
@@ -252,67 +303,107 @@ class GaussianContest(MixtureContest):
 
 
 def contest_of(
-    points: Array,
-    weights: Array,
-    frames: Frames,
+    rows: StandardRows,
+    law: Any,
     kind: Covariance,
+    draws: np.random.Generator,
     *,
     n_components: int,
     beta: float,
     covariance_floor: float | None,
-    noise: float,
     tol: float,
     max_iter: int,
-    observed: NDArray[Any] | None,
     n_jobs: int | None,
 ) -> GaussianContest:
-    """The contest of weighted points in the coordinates of a type, in which EM does not depend on units.
+    """The contest of the rows that are searched, in the coordinates of a type, in which EM does not depend on units.
 
     Parameters
     ----------
-    points : ndarray of shape (n_points, n_features)
-    weights : ndarray of shape (n_points,)
-        Their median is one.
-    frames : Frames
+    rows : StandardRows
+    law : Law
     kind : Covariance
+    draws : numpy.random.Generator
+        Of a sample of many rows.
     n_components, beta, tol, max_iter, n_jobs
-        See `GaussianMixture`; `tol` is what may be left to gain for each unit of weight.
+        See `GaussianMixture`; `tol` is what may be left to gain for each row.
     covariance_floor : float or None
         Smallest eigenvalue of a covariance, relative to the total one; None: chosen.
-    noise : float
-        Share of the total variance below which variance is rounding.
-    observed : ndarray or None
-        The points before their missing entries were filled in.
     """
-    own = frames.of_type(kind.name)
+    precision, normal, whole, is_filled = rows.precision, None, rows, False
+    rows = whole.searched(draws)
+    points, weights = rows.points, rows.weights / rows.row_weight
+    if rows.n_missing:
+        normal = total_gaussian(whole.data, whole.variances)
+        is_filled = len(patterns(points)) > MOST_PATTERNS
+        points, precision = impute(normal, points), max(precision, STILL_PRECISION)
+    points = points.astype(np.float64, copy=False)
+    total_normal = None if normal is None else (normal.means[0], normal.covariances[0])
+    views = frames(points, weights, precision, total_normal)
+    own, total = views.of_type(kind.name), float(weights.sum())
     u = own.of(points)
     floor = LEAST_RATIO if covariance_floor is None else max(covariance_floor, LEAST_FLOOR)
     model = Gaussian(kind, own.rank, floor)
-    density = model if observed is None else GaussianGaps(model, own)
-    mixture = Model(density, Independent(), n_components, beta)
+    has_gaps = rows.n_missing > 0 and not is_filled
+    mixture = Model(GaussianGaps(model, own) if has_gaps else model, law, n_components, beta)
     # Where the coordinates of the type are among the other two, they are none of their own.
-    is_other = own is not frames.whitened and own is not frames.standardised
-    block = len(u) if observed is None else None
+    is_other = own is not views.whitened and own is not views.standardised
+
+    def data(*columns: Any, weights: Array) -> Chunks:
+        if has_gaps or rows.groups is not None:
+            return Chunks(blocks_of(columns, weights, rows.groups), n_jobs=n_jobs)
+        return Chunks(*columns, weights=weights, rows=len(weights), n_jobs=n_jobs)  # one block for the kernel
+
+    offset = float(np.log(rows.scale)) * rows.entry_weight / rows.data.total_weight
     contest = GaussianContest(
         mixture=mixture,
-        columns=(u if observed is None else observed,),
+        columns=((rows.points if has_gaps else u), *rows.columns[1:]),
         points=u,
         weights=weights,
-        plan=plan_of(n_components, float(weights.sum()), mixture.n_parameters),
+        plan=plan_of(n_components, total, mixture.n_parameters),
         tol=tol,
         max_iter=max_iter,
-        data=lambda *columns, weights: Chunks(*columns, weights=weights, rows=block, n_jobs=n_jobs),
-        constant=-own.log_volume * float(weights.sum()),
+        data=data,
+        constant=-(own.log_volume + offset) * total,
         coordinates=own,
-        views=Views(frames.whitened.of(points), frames.standardised.of(points), u, weights),
-        noise=noise,
+        frames=views,
+        views=Views(views.whitened.of(points), views.standardised.of(points), u, weights),
+        noise=precision**2 + 1e-26,
         floor_tells=covariance_floor is None,
         kinds=KINDS if is_other else tuple(kind for kind in KINDS if kind is not OWN),
+        rows=rows,
+        filled=points,
+        is_filled=is_filled,
     )
     if contest.is_hopeless:  # there is no answer to look for
         plan = replace(contest.plan, most_rounds=1)
-        return replace(contest, plan=plan, max_iter=min(max_iter, SOON), tol=max(tol, 1e-2 / contest.total))
+        return replace(contest, plan=plan, max_iter=min(max_iter, SOON), tol=max(tol, 1e-2 / total))
     return contest
+
+
+def on_all_rows(
+    contest: GaussianContest, rows: StandardRows, reg_covar: float, floor_is_chosen: bool, n_jobs: int | None
+) -> OnData:
+    """The mixture of a contest on all rows; with `reg_covar` by scikit-learn's M-step."""
+    own, kind, dtype = contest.coordinates, contest.kind, rows.points.dtype
+
+    def to_u(x: NDArray[Any]) -> NDArray[Any]:
+        return np.ascontiguousarray(own.of(x), dtype=dtype)
+
+    if rows.n_missing:
+        data = rows.data
+    elif rows.is_stream:
+        data = Chunks(cached_as(rows.data.source, mapped(rows.data.source, to_u)), n_jobs=n_jobs)
+    else:
+        columns = to_u(rows.points), *rows.columns[1:]
+        data = Chunks(blocks_of(columns, rows.weights, rows.groups), n_jobs=n_jobs)
+    floor, added = contest.model.floor, None
+    if reg_covar > 0:
+        added = kind.mapped(reg_covar * rows.scale**2 * kind.identity(len(own.forward)), own.forward)
+        if floor_is_chosen:  # what is added is a floor of its own
+            floor = LEAST_FLOOR if kind.has_matrices and contest.model.d > 1 else 1e-30
+    model = Gaussian(kind, contest.model.d, floor, single=dtype == np.float32, added=added)
+    density = GaussianGaps(model, own) if rows.n_missing else model
+    return OnData(replace(contest.mixture, density=density), data)
 
 
 def search(
@@ -325,6 +416,20 @@ def search(
     if released is not None:
         out.append((released, Race(released, verbose).find(draws)))
     return out
+
+
+def winner(raced: Sequence[tuple[GaussianContest, Found[Theta]]]) -> tuple[GaussianContest, Found[Theta]]:
+    """The contest of the best solution, with the records of all in its coordinates."""
+    where, _ = min(raced, key=lambda one: (not one[1].best.is_regular, -one[0].shown(one[1].best.objective)))
+    moved = []
+    for contest, found in raced:
+        shift, seen, known = contest.constant - where.constant, contest.best_degenerate, where.best_degenerate
+        if seen is not None and (known is None or seen.objective + shift < known.objective):
+            where.best_degenerate = replace(seen, objective=seen.objective + shift)
+        runs = [replace(record, objective=record.objective + shift) for record in found.records]
+        best = replace(found.best, objective=found.best.objective + shift)
+        moved.append(replace(found, best=found.best if contest is where else best, records=tuple(runs)))
+    return where, best_of(moved)
 
 
 def rescaling(covariance: Array) -> Array:

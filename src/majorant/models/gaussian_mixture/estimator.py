@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from typing import Any, Literal, Self
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import DensityMixin
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import (
     check_choice,
@@ -18,32 +16,43 @@ from majorant._validation import (
     check_n_init,
     check_positive,
     check_real,
-    check_sample_weight,
     check_verbose,
-    explained,
-    levels_to_user,
     validate_data,
 )
-from majorant.data.rows import Rows, rows_in_memory, rows_streamed, unobserved_message
-from majorant.data.storage import stored_rows
+from majorant.data.chunks import Chunks
+from majorant.data.storage import StoredRows, stored_rows
+from majorant.densities.gaussian_fitted import FittedGaussian
+from majorant.engine.checkpoint import entered
+from majorant.engine.descent import Ends, descend
+from majorant.engine.mixture import OnData, Parameters
 from majorant.engine.policies import BoundPolicy, check_bounds
-from majorant.models.base import LatentVariableModel
+from majorant.engine.trace import touching
+from majorant.laws import Independent
 from majorant.models.gaussian_mixture.certify import Certifiable
-from majorant.models.gaussian_mixture.density import ACCEPTED
-from majorant.models.gaussian_mixture.fitting import Fit, Settings, fit_mixture
-from majorant.models.gaussian_mixture.given import INIT_PARAMS, checked_covariances, checked_init, checked_weights
-from majorant.models.gaussian_mixture.lifting import lifted
-from majorant.models.gaussian_mixture.regularity import Fault
-from majorant.models.gaussian_mixture.words import (
-    degeneracy,
-    degenerate_sentence,
-    mixture_summary,
-    rank_sentences,
+from majorant.models.gaussian_mixture.contest import GaussianContest, Theta, contest_of, on_all_rows, search, winner
+from majorant.models.gaussian_mixture.given import (
+    INIT_PARAMS,
+    Given,
+    checked_covariances,
+    checked_init,
+    checked_weights,
+    chosen_starts,
 )
+from majorant.models.gaussian_mixture.lifting import lifted, steadied
+from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
+from majorant.models.gaussian_mixture.rows import StandardRows, in_memory, streamed
+from majorant.models.gaussian_mixture.words import components_block, degeneracy, missing_sentence, rank_sentences
+from majorant.models.mixture import MixtureEstimator
+from majorant.models.mixture_summary import mixture_summary
 from majorant.registry import mixture_card, register
-from majorant.search.record import SearchReport
-from majorant.solvers.covariance_types import COVARIANCE_TYPES
-from majorant.summary import Summary
+from majorant.search.contestants import Found, NamedStart, Run, found_of
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, Covariance
+from majorant.solvers.gaussian import Array, Mixture
+from majorant.solvers.gaussian_missing import impute
+from majorant.summary import Fact, Summary
+
+LONG_RUN = 2000
+"""Steps of a run of the search; `max_iter` is about the last one."""
 
 SMALL_TABLE = 1 << 24
 """Entries up to which float32 rows are fitted in double precision."""
@@ -57,7 +66,7 @@ SMALL_TABLE = 1 << 24
         objective_set_by=("beta",),
     )
 )
-class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: ignore[misc]
+class GaussianMixture(Certifiable, MixtureEstimator):
     r"""A Gaussian mixture whose fit does not depend on a lucky start.
 
     Maximises the weighted log-likelihood
@@ -184,6 +193,8 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
     array([0.667, 0.333])
     """
 
+    keeps_single = True
+
     def __init__(
         self,
         n_components: int = 1,
@@ -227,68 +238,9 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
 
     # Fitting
 
-    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Find the mixture.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or Chunks
-            Rows. A memory-mapped array larger than 64 MB, or ``majorant.open_rows(path)``, is read block by block; the
-            search goes over a sample, the last climb over all.
-        y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
-            Nonnegative weights, not all zero.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError, TypeError
-            If data, weights or parameters cannot be used; the message says what to change.
-
-        Warns
-        -----
-        ConvergenceWarning
-            If no regular solution was found, columns are constant or functions of each other, or `max_iter` was
-            reached.
-        """
-        with self._all_or_nothing():
-            self._check_parameters()
-            random = check_random_state(self.random_state)
-            source = stored_rows(X)
-            if source is None:
-                with explained(X):
-                    X = validate_data(self, X, **ACCEPTED)
-                (n, d), dtype = X.shape, X.dtype
-            else:
-                n, dtype = self._check_stored(source, reset=True), source.dtype
-                d = source.n_features
-            check_enough_rows(n, "n_components", self.n_components, "component")
-            settings = self._settings(d)
-            if source is None:
-                weights = check_sample_weight(sample_weight, n)
-                X = X.astype(np.float64, copy=False) if X.size <= SMALL_TABLE else X
-                self._refuse_unobserved(X, weights)
-                rows = rows_in_memory(X, weights, self.n_jobs)
-            else:
-                source.weigh(sample_weight)
-                rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs, allow_missing=True)
-            precision = _precision(rows, dtype)
-            fit = fit_mixture(rows, settings, precision, random)
-            order = np.arange(settings.n_components)
-            if not settings.is_given:
-                order = np.lexsort((*fit.mixture.means.T[::-1], -fit.mixture.weights))
-            self._keep(fit, dtype, order)
-            self._warn(fit, rows)
-        return self
-
-    def _refuse_unobserved(self, X: NDArray[np.floating], weights: NDArray[np.float64] | None) -> None:
-        says = ~np.isnan(X) if weights is None else ~np.isnan(X) & (weights > 0)[:, None]
-        unobserved = ~says.any(axis=0)
-        if unobserved.any():
-            raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
+    @property
+    def _tolerance(self) -> float:
+        return (float(self.tol) / 100) ** 2
 
     def _check_parameters(self) -> None:
         check_integer("n_components", self.n_components, low=1)
@@ -306,96 +258,227 @@ class GaussianMixture(Certifiable, DensityMixin, LatentVariableModel):  # type: 
         check_verbose(self.verbose)
         check_bounds(self.bounds)
 
-    def _settings(self, d: int) -> Settings:
-        """The parameters as the fit takes them; a warm start is a given one."""
-        k, covariance_type = int(self.n_components), self.covariance_type
-        if self.warm_start and hasattr(self, "converged_") and self.means_.shape == (k, d):
-            given: Any = (self.weights_, self.means_, self.precisions_)
-        else:
-            given = (self.weights_init, self.means_init, self.precisions_init)
-        weights = checked_weights(given[0], k)
-        means = checked_init("means", given[1], (k, d))
-        covariances = checked_covariances(given[2], covariance_type, k, d)
-        return Settings(
-            k,
-            covariance_type,
-            (float(self.tol) / 100) ** 2,
-            None if isinstance(self.covariance_floor, str) else float(self.covariance_floor),
-            float(self.reg_covar),
-            int(self.max_iter),
-            None if isinstance(self.n_init, str) else int(self.n_init),
-            self.init_params,
-            weights,
-            means,
-            covariances,
-            float(self.beta),
-            self.bounds,
-            int(self.verbose),
+    def _given(self) -> Given:
+        """Parts of a start that the user gave, checked."""
+        k, d, kind = int(self.n_components), self.n_features_in_, COVARIANCES[self.covariance_type]
+        if self.warm_start and self._has_fit_of(kind.shape(k, d)):
+            known = self._mixture()
+            return Given(known.weights, known.means, known.covariances, source="warm start")
+        return Given(
+            checked_weights(self.weights_init, k),
+            checked_init("means", self.means_init, (k, d)),
+            checked_covariances(self.precisions_init, kind.name, k, d),
         )
 
-    def _keep(self, fit: Fit, dtype: Any, order: NDArray[np.intp]) -> None:
-        """The fitted attributes, in the units of X."""
+    def _has_fit_of(self, shape: tuple[int, ...]) -> bool:
+        """Whether there is a fit with covariances of this shape and of the present type."""
+        return (
+            hasattr(self, "covariances_")
+            and self.covariances_.shape == shape
+            and self._kind.name == self.covariance_type
+        )
+
+    def _numbers(self, X: NDArray[Any]) -> NDArray[Any]:
+        return X.astype(np.float64, copy=False) if X.size <= SMALL_TABLE else X
+
+    def _rows_streamed(
+        self, source: StoredRows, sample_weight: Any, draws: np.random.Generator
+    ) -> tuple[StandardRows, Any, Chunks]:
+        check_enough_rows(self._check_stored(source, reset=True), "n_components", self.n_components, "component")
+        source.weigh(sample_weight)
+        rows = streamed(source, int(draws.integers(2**31)), self.n_jobs)
+        return rows, Independent(), rows.data
+
+    def _fit(self, law: Any, rows: Any, data: Chunks, draws: np.random.Generator) -> None:
+        standard = rows if isinstance(rows, StandardRows) else in_memory(rows, law, self.n_jobs)
+        super()._fit(law, standard, standard.data, draws)
+
+    def _contest(self, law: Any, rows: Any, data: Chunks, draws: np.random.Generator) -> GaussianContest:
+        is_left_to_search = self.init_params == "auto" and self._given().is_empty and not self._is_bounded
+        return contest_of(
+            rows,
+            law,
+            COVARIANCES[self.covariance_type],
+            draws,
+            n_components=int(self.n_components),
+            beta=float(self.beta),
+            covariance_floor=None if isinstance(self.covariance_floor, str) else float(self.covariance_floor),
+            tol=self._tolerance,
+            max_iter=max(int(self.max_iter), LONG_RUN) if is_left_to_search else int(self.max_iter),
+            n_jobs=self.n_jobs,
+        )
+
+    def _chosen_starts(self, contest: Any, draws: np.random.Generator) -> list[NamedStart[Any]]:
+        given = self._given()
+        if given.is_empty and self.init_params == "auto" and self.max_iter > 0:
+            return []
+        n_starts = 1 if isinstance(self.n_init, str) or self.max_iter == 0 else int(self.n_init)
+        seeds = draws.integers(2**31, size=n_starts).tolist()
+        return list(chosen_starts(contest, self.init_params, given, seeds))
+
+    def _searched(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Theta]]:
+        if contest.coordinates.rank == 0:
+            theta = contest.one_point().theta
+            return contest, replace(found_of([Run("all rows", theta, theta, 0.0)]), records=())
+        return super()._searched(contest, draws)
+
+    def _raced(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Theta]]:
+        n_searches = 1 if contest.is_hopeless or isinstance(self.n_init, str) else int(self.n_init)
+        raced = [one for _ in range(n_searches) for one in search(contest, draws, int(self.verbose))]
+        return winner(raced)
+
+    def _by_bounds(self, contest: Any, rows: Any, data: Chunks, draws: np.random.Generator) -> Found[Theta]:
+        if contest.coordinates.rank == 0:
+            return self._searched(contest, draws)[1]
+        return super()._by_bounds(contest, rows, data, draws)
+
+    def _on_all_rows(self, contest: Any, rows: Any, data: Chunks) -> OnData:
+        return on_all_rows(contest, rows, float(self.reg_covar), self.covariance_floor == "auto", self.n_jobs)
+
+    def _ends(self, contest: Any, found: Found[Theta], on: OnData) -> Ends[Theta]:
+        """With `reg_covar` by scikit-learn's M-step, which is no step of a bound."""
+        if contest.coordinates.rank == 0:
+            ends: Ends[Theta] = contest.one_point()
+        elif self.reg_covar:
+            start, tol, max_iter = found.best.theta, self._tolerance, int(self.max_iter)
+            entry = entered(loop="mixture", start=start, rows=on.data.n_units, tol=tol, max_iter=max_iter)
+            ends = descend(on, start, tol=tol, max_iter=max_iter, accelerate=False, entry=entry)
+        else:
+            return super()._ends(contest, found, on)
+        self.trace_ = touching(ends.paths[0] or ends.objective.tolist())
+        return ends
+
+    # The fitted attributes
+
+    def _keep(self, contest: Any, found: Found[Theta], ends: Ends[Theta], on: OnData, rows: Any) -> None:
+        super()._keep(contest, found, ends, on, rows)
+        self.n_parameters_ = replace(on.mixture, density=self._density()).n_parameters  # still directions count too
+        self.lower_bound_ = self.log_likelihood_ / on.total_weight
+        self.lower_bounds_ = (-self.trace_["objective"] / on.total_weight).tolist()
+        self.rank_ = contest.coordinates.rank
+        if rows.n_missing:
+            self.search_ = replace(self.search_, certain="")
+
+    def _keep_estimates(self, contest: Any, theta: Any, shares: Array, order: NDArray[np.intp]) -> None:
+        """In the units of X."""
+        rows, kind = contest.rows, contest.kind
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):  # refused below
-            found = lifted(fit.mixture, fit.coordinates, order)
+            mixture = contest.model.mixture(theta.density, 0, shares)
+            found = lifted(mixture, contest.coordinates.in_units(rows.scale, rows.origin), order)
         found.refuse_overflow()
         # Squares of float32 numbers may lie outside the range of float32: double precision is kept then.
-        number = dtype if found.fits(dtype) else np.float64
+        number = rows.dtype if found.fits(rows.dtype) else np.float64
+        of_law = contest.mixture.law.describe(theta.law)
+        for name, values in of_law.items():
+            setattr(self, f"{name}_", values[0][order])
+        self.covariance_type_ = kind.name
         self.weights_ = found.weights.astype(number)
         self.means_ = found.means.astype(number)
         self.covariances_ = found.covariances.astype(number)
         self.precisions_cholesky_ = found.precisions_cholesky.astype(number)
         self.precisions_ = found.precisions.astype(number)
-        self.log_likelihood_ = fit.log_likelihood
-        self.converged_ = bool(fit.converged)
-        self.n_iter_ = len(fit.log_likelihoods)
-        self.lower_bound_ = fit.log_likelihood / fit.total_weight
-        self.lower_bounds_ = [v / fit.total_weight for v in fit.log_likelihoods]
-        self.regular_ = fit.regularity.fault is Fault.NONE
-        self.degeneracy_ = degeneracy(fit.regularity.ordered(order))
-        self.variance_ratios_ = np.maximum(fit.regularity.ratios, 0.0)[order]
-        self.best_degenerate_ = fit.best_degenerate
-        self.rank_ = fit.coordinates.rank
-        note = fit.note
-        if fit.best_degenerate is not None and self.regular_ and fit.best_degenerate > fit.log_likelihood:
-            note = f"{note} A degenerate solution had a log-likelihood of {fit.best_degenerate:.6g}.".strip()
-        self.search_ = SearchReport(fit.records, "log-likelihood", "max", note=note)
-        self.trace_ = fit.trace
+        self.estimate_names_ = [*of_law, "means", "covariances"]
 
-    def _warn(self, fit: Fit, rows: Rows) -> None:
-        names = getattr(self, "feature_names_in_", None)
-        said = rank_sentences(fit.frames, self.covariance_type, names)
-        n_distinct = rows.measure.n_points
-        if not rows.is_stream and n_distinct < self.n_components:
-            said.append(
-                f"X has only {n_distinct} distinct rows with weight, fewer than n_components={self.n_components}."
-            )
-        if not self.regular_:
-            said.append(degenerate_sentence(self.degeneracy_, self.n_components, self.covariance_type))
-        if not self.converged_ and self.max_iter > 0:
-            said.append(f"The last climb did not converge in max_iter={self.max_iter} iterations: raise it, or tol.")
-        for sentence in said:
-            warnings.warn(sentence, ConvergenceWarning, stacklevel=levels_to_user())
+    def _degeneracy(self, contest: Any, ends: Ends[Theta], order: NDArray[np.intp]) -> str:
+        found, seen = contest.regularity(ends).ordered(order), contest.best_degenerate
+        self.variance_ratios_ = np.maximum(found.ratios, 0.0)
+        unit = contest.rows.data.total_weight / contest.total_weight
+        self.best_degenerate_ = None if seen is None else unit * contest.shown(seen.objective)
+        return degeneracy(found)
 
-    def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.intp]:
-        """`fit`, and the component of each row."""
-        return self.fit(X, sample_weight=sample_weight).predict(X)
+    def _note(self, contest: Any, found: Found[Theta], on: OnData, rows: Any) -> str:
+        note = super()._note(contest, found, on, rows)
+        if len(contest.weights) < on.data.n_units:
+            note += f" The search went over {len(contest.weights)} of {on.data.n_units} rows, the last climb over all."
+        if rows.n_missing:
+            note += f" {missing_sentence(rows, contest.is_filled)}"
+        if self.best_degenerate_ is not None and self.regular_ and self.best_degenerate_ > self.log_likelihood_:
+            note += f" A degenerate solution had a log-likelihood of {self.best_degenerate_:.6g}."
+        return note
 
-    # Reports
+    def _warnings(self, contest: Any) -> list[str]:
+        said, n_distinct = super()._warnings(contest), len(contest.rows.weights)
+        if not contest.rows.is_stream and n_distinct < self.n_components:
+            few = f"X has only {n_distinct} distinct rows with weight, fewer than n_components={self.n_components}."
+            said = [few, *said]
+        return rank_sentences(contest.frames, contest.kind, getattr(self, "feature_names_in_", None)) + said
+
+    def _advice(self) -> str:
+        simpler = "" if self._kind.name in ("tied", "spherical") else ", or a simpler covariance_type"
+        return super()._advice() + simpler
+
+    # What the fit says of rows
+
+    @property
+    def _kind(self) -> Covariance:
+        """The type of the covariances of the fit."""
+        return COVARIANCES[getattr(self, "covariance_type_", self.covariance_type)]
+
+    def _mixture(self) -> Mixture:
+        weights, means, covariances = (
+            np.asarray(part, dtype=np.float64) for part in (self.weights_, self.means_, self.covariances_)
+        )
+        return Mixture(weights, means, covariances, self._kind.name)
+
+    def _steadied(self) -> Mixture:
+        """The mixture as rows with missing entries need it."""
+        return steadied(self._mixture(), 8 * self.means_.shape[1] * float(np.finfo(self.means_.dtype).eps))
+
+    def _density(self) -> FittedGaussian:
+        mixture = self._mixture()
+        centre = np.einsum("k,kd->d", mixture.weights, mixture.means)
+        within = mixture.covariance.variances(mixture.covariances, *mixture.means.shape)
+        return FittedGaussian(self._kind, centre, np.sqrt(np.einsum("k,kd->d", mixture.weights, within)))
+
+    def _theta(self) -> Parameters[Any, Any]:
+        mixture = self._steadied()
+        names = [name for name in self.estimate_names_ if name not in ("means", "covariances")]
+        law = {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in names}
+        own = {"means": mixture.means, "covariances": mixture.covariances}
+        density = self._density().recalled({**own, "precisions_cholesky": self.precisions_cholesky_})
+        return Parameters(density, self._law_of_fit().recalled(law))
+
+    def impute(self, X: Any) -> NDArray[np.floating]:
+        r"""Rows with their missing entries replaced by what is expected of them given the observed ones.
+
+        .. math:: E(x_m \mid x_o) = \sum_k P(k \mid x_o)
+                  \big(\mu_{k,m} + \Sigma_{k,mo} \Sigma_{k,oo}^{-1} (x_o - \mu_{k,o})\big).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or Chunks
+            NaN where an entry is missing. A row without any entry gets the mean of the mixture.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+
+        Examples
+        --------
+        >>> import numpy as np, majorant as mj
+        >>> from sklearn.datasets import load_iris
+        >>> model = mj.GaussianMixture(2, random_state=0).fit(load_iris().data)
+        >>> model.impute([[5.0, 3.4, np.nan, 0.2]]).round(1)
+        array([[5. , 3.4, 1.4, 0.2]])
+        """
+        check_is_fitted(self)
+        source, mixture = stored_rows(X), self._steadied()
+        if source is None:
+            types = [np.float64, np.float32]
+            X = validate_data(self, X, reset=False, dtype=types, order="C", ensure_all_finite="allow-nan")
+        else:
+            self._check_stored(source, reset=False)
+            X = source
+        data = Chunks(X, n_jobs=self.n_jobs)
+        return data.map_rows(lambda block: impute(mixture, block.columns[0]), (mixture.n_features,), X.dtype)
+
+    def _criterion(
+        self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any
+    ) -> tuple[float, float, float]:
+        """Infinite where the floor set the likelihood: no criterion may choose such a fit."""
+        deviance, n, entropy = super()._criterion(X, sample_weight, groups, gating, labels)
+        return (np.inf if (self.variance_ratios_ < LEAST_RATIO).any() else deviance), n, entropy
 
     def _summary(self) -> Summary:
-        return mixture_summary(self, self._mixture(), self._feature_names())
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-
-def _precision(rows: Rows, dtype: Any) -> float:
-    """Rounding of the numbers of X, as a share of their columns' spread: the worst column's."""
-    measure = rows.measure
-    spread = np.sqrt(rows.variances)
-    size = np.fmax.reduce(np.abs(measure.points + measure.origin * measure.scale), axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        worst = np.fmax.reduce(np.where(spread > 0, size / spread, 1.0), initial=1.0)
-    return float(min(np.finfo(dtype).eps * worst, 1e-3))
+        facts = [Fact("a row", self.lower_bound_, 4), Fact("covariances", self._kind.name)]
+        return mixture_summary(self, facts, components_block(self._mixture(), self._feature_names()))

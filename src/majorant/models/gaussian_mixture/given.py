@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,10 @@ from numpy.typing import NDArray
 from sklearn.utils import check_array
 
 from majorant.data.measure import Measure
+from majorant.laws.independent import Weights
 from majorant.models.gaussian_mixture.contest import GaussianContest, Theta
 from majorant.models.gaussian_mixture.starts import squared_distances
+from majorant.search.contestants import NamedStart
 from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.swap import swap_search
@@ -79,54 +82,65 @@ def checked_covariances(value: Any, covariance_type: CovarianceType, k: int, d: 
     return np.asarray(np.linalg.inv(precisions))
 
 
+@dataclass(frozen=True)
+class Given:
+    """Parts of a start in the units of X, None where they are to be found."""
+
+    weights: Array | None = None
+    means: Array | None = None
+    covariances: Array | None = None
+    source: str = "given"
+
+    @property
+    def is_empty(self) -> bool:
+        return self.weights is None and self.means is None and self.covariances is None
+
+
 def chosen_starts(
-    contest: GaussianContest,
-    measure: Measure,
-    init_params: str,
-    given: tuple[Array | None, Array | None, Array | None],
-    seeds: Sequence[int],
-) -> Iterator[tuple[str, Theta]]:
+    contest: GaussianContest, init_params: str, given: Given, seeds: Sequence[int]
+) -> Iterator[NamedStart[Theta]]:
     """What each start is, and where it begins.
 
     Parameters
     ----------
     contest : GaussianContest
-    measure : Measure
     init_params : str
-    given : tuple
-        Weights, means and covariances in the measure's units, None where they are to be found.
+    given : Given
     seeds : sequence of int
         One a start.
     """
-    own, k = contest.coordinates, contest.mixture.n_components
-    weights, means, covariances = given
-    source = SOURCES[init_params] if all(part is None for part in given) else "given"
+    own, k, rows = contest.coordinates, contest.mixture.n_components, contest.rows
+    means = None if given.means is None else own.of((given.means - rows.origin) * rows.scale)
+    weights, covariances = given.weights, given.covariances
+    if covariances is not None:
+        covariances = contest.kind.mapped(covariances * rows.scale**2, own.forward)
+    measure = Measure(contest.filled, contest.weights, rows.positions, rows.origin, rows.scale)
+    source = SOURCES[init_params] if given.is_empty else given.source
     for seed in seeds:
         if means is None:
-            q = _responsibilities(measure, contest.weights, k, init_params, np.random.default_rng(seed))
+            q = _responsibilities(measure, k, init_params, np.random.default_rng(seed))
         else:
-            q = _nearest(contest.points, own.of(means), k)
-        begun = contest.mixture_of(contest.mixture.started(q.T[None], contest.on(contest.whole).data))
+            q = _nearest(contest.points, means, k)
+        theta = contest.mixture.started(q.T[None], contest.on(contest.whole).data)
+        begun = contest.mixture_of(theta)
         shares = begun.weights if (begun.weights > 0).all() else np.full(k, 1.0 / k)
         start = Mixture(
             shares if weights is None else weights,
-            begun.means if means is None else own.of(means),
-            begun.covariances if covariances is None else contest.kind.mapped(covariances, own.forward),
+            begun.means if means is None else means,
+            begun.covariances if covariances is None else covariances,
             contest.kind.name,
         )
-        yield source, contest.theta_of(start)
+        yield source, contest.theta_of(start, None if isinstance(theta.law, Weights) else theta.law)
 
 
-def _responsibilities(
-    measure: Measure, weights: Array, k: int, init_params: str, random: np.random.Generator
-) -> NDArray[np.float64]:
-    x = measure.points.astype(np.float64, copy=False)
+def _responsibilities(measure: Measure, k: int, init_params: str, random: np.random.Generator) -> NDArray[np.float64]:
+    x = measure.points
     if init_params == "random":
         q = random.random((len(x), k))
         return np.asarray(q / q.sum(axis=1, keepdims=True))
     if init_params in ("auto", "kmeans"):
         seed = int(random.integers(2**31))
-        return _nearest(x, swap_search(x, weights, k, seed=seed, effort="fast").centres, k)
+        return _nearest(x, swap_search(x, measure.weights, k, seed=seed, effort="fast").centres, k)
     seeding = plus_plus if init_params == "k-means++" else random_rows
     return _nearest(x, seeding(measure, k, random).astype(np.float64), k)
 

@@ -1,4 +1,4 @@
-"""A mixture from its coordinates into the units of X, and densities there, by scikit-learn's parameters."""
+"""A mixture from its coordinates into the units of X, in scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.data.patterns import patterns
 from majorant.densities.coordinates import Coordinates, upper_factor
-from majorant.solvers.covariance_types import COVARIANCES, Covariance
-from majorant.solvers.gaussian import LOG_2PI, Array, Mixture
-from majorant.solvers.gaussian_missing import marginal
+from majorant.solvers.covariance_types import Covariance
+from majorant.solvers.gaussian import Array, Mixture
 
 
 @dataclass(frozen=True)
@@ -64,27 +62,6 @@ def _with_still(factor: Array, coordinates: Coordinates) -> Array:
     return upper_factor(np.hstack([factor, coordinates.still_forward]))
 
 
-def observed_log_densities(x: NDArray[np.floating], mixture: Mixture, precisions_cholesky: Array) -> Array:
-    """``log N`` of the observed entries of each row under each component, shape (n_rows, n_components).
-
-    Parameters
-    ----------
-    x : ndarray of shape (n_rows, n_features)
-        NaN where an entry is missing.
-    mixture : Mixture
-        In the units of the rows.
-    precisions_cholesky : ndarray
-        Factors of its precisions: what complete rows are told by.
-    """
-    out = np.zeros((len(x), mixture.n_components))
-    for group in patterns(x):
-        if group.is_complete:
-            out[group.rows] = log_densities(group.of(x), mixture.means, precisions_cholesky, mixture.covariance_type)
-        elif group.observed.any():
-            out[group.rows] = marginal(mixture, group.observed).log_densities(group.of(x))
-    return out
-
-
 def steadied(mixture: Mixture, rounding: float) -> Mixture:
     """The mixture with covariances that can be factored, whatever columns are left out, though they were rounded.
 
@@ -104,17 +81,3 @@ def steadied(mixture: Mixture, rounding: float) -> Mixture:
     clipped = np.maximum(values, rounding)
     correlations = np.einsum("...al,...l,...bl->...ab", vectors, clipped, vectors)
     return replace(mixture, covariances=correlations * scale)
-
-
-def log_densities(x: NDArray[np.floating], means: Array, precisions_cholesky: Array, covariance_type: str) -> Array:
-    """``log N(x_i; mean_k, covariance_k)``, shape (n_rows, n_components), by differences from the means."""
-    (k, d), kind = means.shape, COVARIANCES[covariance_type]
-    factors = np.broadcast_to(precisions_cholesky, (k, *kind.identity(d).shape))
-    roots = kind.variances(precisions_cholesky, k, d)
-    out = np.empty((len(x), k))
-    for j, (mean, factor) in enumerate(zip(means, factors, strict=True)):
-        difference = x - mean
-        scaled = np.einsum("ia,ab->ib", difference, factor) if kind.has_matrices else difference * factor
-        log_root = float(np.log(roots[j]).sum())
-        out[:, j] = log_root - 0.5 * (d * LOG_2PI + np.einsum("ia,ia->i", scaled, scaled))
-    return out

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from majorant.data.rows import Rows
+from majorant.data.chunks import Chunks
 from majorant.densities.gaussian import Gaussian, normals
 from majorant.densities.gaussian_gaps import GaussianGaps, in_columns, mixture_in_rows
 from majorant.engine.mixture import Mixture as Model
@@ -12,7 +12,7 @@ from majorant.engine.mixture import OnData, Parameters
 from majorant.laws import Independent
 from majorant.laws.independent import Weights
 from majorant.solvers.covariance_types import FULL
-from majorant.solvers.gaussian import Mixture
+from majorant.solvers.gaussian import Array, Mixture
 
 TOTAL_FLOOR = 1e-10
 """Smallest eigenvalue of the total covariance, in units of the columns' variances: of rows with missing entries, a
@@ -22,25 +22,27 @@ SETTLED = 1e-11
 """The total Gaussian is found when no parameter moves by more, in standard deviations of the columns."""
 
 
-def total_gaussian(rows: Rows, *, max_iter: int = 2000) -> Mixture:
+def total_gaussian(data: Chunks, variances: Array, *, max_iter: int = 2000) -> Mixture:
     """The normal distribution that is most likely to have given the observed entries: a mixture of one.
 
     Parameters
     ----------
-    rows : Rows
+    data : Chunks
+    variances : ndarray of shape (n_features,)
+        Weighted variance of each column over its entries.
     max_iter : int
         Most steps of EM; they are the more, the more entries are missing.
 
     Returns
     -------
     Mixture
-        One component, "full", in units of the rows' measure; in directions in which the rows do not vary it has a
+        One component, "full"; in directions in which the rows do not vary it has a
         ten-billionth of the columns' variances.
     """
-    d = len(rows.variances)
-    columns = in_columns(d, np.where(rows.variances > 0, np.sqrt(rows.variances), 1.0))
+    d = len(variances)
+    columns = in_columns(d, np.where(variances > 0, np.sqrt(variances), 1.0))
     density = GaussianGaps(Gaussian(FULL, d, TOTAL_FLOOR), columns)
-    on, one = OnData(Model(density, Independent(), 1), rows.data), np.ones(1)
+    on, one = OnData(Model(density, Independent(), 1), data), np.ones(1)
     theta = Parameters(normals([Mixture(one, np.zeros((1, d)), np.eye(d)[None], "full")]), Weights(one[None]))
     for _ in range(max_iter):  # until parameters rest: the likelihood is flat about them
         old, theta = theta.density, on.moved(theta, on.seen(theta), one)

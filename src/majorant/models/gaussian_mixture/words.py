@@ -3,29 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from majorant.densities.coordinates import Frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
-from majorant.solvers.covariance_types import COVARIANCES
+from majorant.models.gaussian_mixture.rows import StandardRows
+from majorant.solvers.covariance_types import SPHERICAL, Covariance
 from majorant.solvers.gaussian import Mixture
-from majorant.summary import Block, Column, Fact, Facts, Summary, Table, counted, search_block
+from majorant.summary import Block, Column, Table, counted
 
 MOST_SHOWN = 20
 
 
-def rank_sentences(frames: Frames, covariance_type: str, names: Sequence[str] | None) -> list[str]:
+def rank_sentences(frames: Frames, kind: Covariance, names: Sequence[str] | None) -> list[str]:
     """Which columns are constant, and which are functions of each other; the first only where it matters."""
 
     def named(columns: Sequence[int]) -> str:
         return ", ".join(str(j) if names is None else f"{names[j]!r}" for j in columns)
 
     said = []
-    if frames.constant and covariance_type != "spherical":
+    if frames.constant and kind is not SPHERICAL:
         said.append(f"Constant columns: {named(frames.constant)}. They tell no components apart.")
-    if frames.dependent and COVARIANCES[covariance_type].has_matrices:
+    if frames.dependent and kind.has_matrices:
         said.append(
             f"Columns {named(frames.dependent)} are linear functions of each other, so that every covariance is "
             "singular; the directions in which the rows do not vary are left out of the fit."
@@ -46,30 +46,13 @@ def degeneracy(regularity: Regularity) -> str:
     return f"component {parts} (of {k}) has fewer than {max(regularity.least_size, 1):g} rows"
 
 
-def degenerate_sentence(why: str, n_components: int, covariance_type: str) -> str:
-    """Why no regular solution was found, and what to do."""
-    simpler = "" if covariance_type in ("tied", "spherical") else ", or a simpler covariance_type"
-    fewer = "use fewer components" if n_components > 1 else "more distinct rows are needed"
-    return f"No regular solution was found: {why}. Do not compare it by its likelihood; {fewer}{simpler}."
-
-
-def mixture_summary(model: Any, mixture: Mixture, features: Sequence[str]) -> Summary:
-    """The page of a fitted mixture."""
-    k, d = mixture.means.shape
-    kind = mixture.covariance_type
-    left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("a row", model.lower_bound_, 4)]
-    right = [Fact("covariances", kind), Fact("parameters", mixture.n_parameters)]
-    right.append(Fact("solution", "regular" if model.regular_ else "not regular"))
-    return Summary(
-        f"Gaussian mixture, {counted(k, 'component')}",
-        f"{counted(d, 'feature')}, {kind} covariances",
-        [
-            search_block(model.search_),
-            Block("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", [Facts("fit", left, right)]),
-            components_block(mixture, features),
-        ],
-        [] if model.regular_ else [degenerate_sentence(model.degeneracy_, k, kind)],
-    )
+def missing_sentence(rows: StandardRows, is_filled: bool) -> str:
+    """How much is missing, and how the search took it."""
+    share = f"{rows.n_missing} of {rows.n_entries} entries ({rows.n_missing / rows.n_entries:.1%})"
+    said = f"{share} are missing, taken to be so at random."
+    if is_filled:
+        return f"{said} The search had them filled in by a normal distribution, the last climb did not."
+    return said
 
 
 def components_block(mixture: Mixture, features: Sequence[str]) -> Block:
