@@ -66,11 +66,18 @@ def law_of(
     return law, extra, codes
 
 
+def row_weight_of(source: StoredRows) -> float:
+    """What one row of a stream weighs: see ``data.units.row_weight``."""
+    if not source.has_weights:
+        return 1.0
+    return row_weight(Chunks(source).map_rows(lambda block: np.asarray(block.weights), ()))
+
+
 def in_rows(columns: Source, source: StoredRows) -> Source:
     """Columns of a stream with weights that count rows: weights that are no whole numbers count average ones."""
     if not source.has_weights:
         return columns
-    unit = row_weight(Chunks(source).map_rows(lambda block: np.asarray(block.weights), ()))
+    unit = row_weight_of(source)
 
     def counted(block: Block) -> Block:
         return replace(block, weights=np.asarray(block.weights) / unit)

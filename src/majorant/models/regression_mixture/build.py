@@ -61,8 +61,7 @@ def units_of(
     labels = None if extras.labels is None else others.pop()[first]
     gates = None if extras.gating is None else others.pop()[first]
     mass = found.weights[first]
-    unit = float(mass[0]) if mass.min() == mass.max() else float(mass.sum()) / len(mass)
-    w = np.ones(len(mass)) if mass.min() == mass.max() else mass / unit
+    w = mass / found.row_weight
     is_given = coordinates is not None
     if coordinates is None:
         sizes = np.diff(np.append(first, len(y)))
@@ -76,7 +75,7 @@ def units_of(
         gating=None if gates is None else coordinates.gating(gates),
         weights=w,
         labels=labels,
-        unit=unit,
+        unit=found.row_weight,
         coordinates=coordinates,
         positions=found.positions,
         n_jobs=n_jobs,

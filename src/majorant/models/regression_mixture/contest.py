@@ -74,7 +74,7 @@ class RegressionContest(MixtureContest):
 
     @property
     def note(self) -> str:
-        noun = "units" if self.units.is_grouped else "rows"
+        noun = "groups" if self.units.is_grouped else "rows"
         return f", on {self.sample_size} of {self.units.n_units} {noun} first" if self.is_sampled else ""
 
     def sample(self, draws: np.random.Generator) -> Any:
@@ -133,17 +133,16 @@ class RegressionContest(MixtureContest):
                 reasons[i] = "a component fits its rows exactly, so its noise is a floor"
         for i in np.flatnonzero(has_twins(theta.density)):
             reasons[i] = TWINS
-        noun = "units" if self.units.is_grouped else "rows"
         for i in np.flatnonzero(smallest < self.least_size):
-            needed = f"(regular from {self.least_size:.1f} on)"
-            reasons[i] = f"the smallest component has {smallest[i]:.1f} {noun} {needed}"
+            size, least = self.units.in_words(smallest[i]), self.units.in_words(self.least_size)
+            reasons[i] = f"the smallest component has {size} (regular from {least} on)"
         finite = np.isfinite(theta.density.coef).all(axis=(1, 2)) & np.isfinite(seen.objective)
         for i in np.flatnonzero(~finite):
             reasons[i] = "its coefficients are not finite"
         return reasons
 
     def smallest(self, shares: Array) -> Array:
-        """Units of the smallest component of each run, at average weights."""
+        """Rows (or groups) of the smallest component of each run."""
         return np.asarray(shares.min(axis=-1) * (self.units.total_weight * (1 - self.trim)))
 
     def _on_floor(self, dispersion: Array) -> Array:
@@ -188,7 +187,7 @@ class RegressionContest(MixtureContest):
 def contest_of(
     units: AnyUnits, mixture: Mixture, *, least_size: float, tol: float, max_iter: int, trim: float
 ) -> RegressionContest:
-    """The contest of a mixture on some units; components of less weight than `least_size` do not count."""
+    """The contest of a mixture on some units; components of fewer rows than `least_size` do not count."""
     density = mixture.density
     assert isinstance(density, Regression)
     contest = RegressionContest(

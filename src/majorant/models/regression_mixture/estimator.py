@@ -81,9 +81,10 @@ class RegressionMixture(CertifiableLines):
     max_sigma_ratio : float, default=15.0
         Largest ratio of two components' noise standard deviations (roots of dispersions).
     min_component_size : "auto" or float, default="auto"
-        Smallest weight of a component, in units of `sample_weight` (rows). "auto": 5 % of the distinct rows, at least
-        p + 2 and at most 5 (p + 1) of them, for lines of p coefficients; with weights, rows of average weight. With
-        groups, groups; of counts one unit, and no component may run to a predictor of infinity (separation).
+        Smallest weight of a component, in units of `sample_weight` (rows). "auto": 5 % of the rows, at least p + 2 and
+        at most 5 (p + 1) of them, for lines of p coefficients; whole weights count rows, others rows of average weight.
+        With groups, groups. Of counts 5 %, at least one and at most two rows (groups), and no component may run to a
+        predictor of infinity (separation).
     fit_intercept : bool, default=True
         Whether every line has an intercept.
     init : {"auto", "moments", "spectral", "random"} or dict, default="auto"
@@ -135,7 +136,8 @@ class RegressionMixture(CertifiableLines):
         That warning; empty where the solution is a regular one.
     excluded_ : dict or None
         The best solution seen that is better but not regular: its ``log_likelihood``, ``sigma_ratio``,
-        ``smallest_component`` (in rows or groups, regular from ``regular_from`` on), ``reason`` and its parameters.
+        ``smallest_component`` (in rows, groups or `sample_weight`, regular from ``regular_from`` on; in words
+        ``size``), ``reason`` and its parameters.
     optima_ : list of dict
         The distinct regular optima, best first: ``log_likelihood``, ``coef``, ``intercept``, ``scale``, ``weights``.
     is_exact_ : bool

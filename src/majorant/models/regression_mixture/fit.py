@@ -24,7 +24,7 @@ from majorant.models.regression_mixture.build import units_of
 from majorant.models.regression_mixture.contest import RegressionContest, contest_of, named
 from majorant.models.regression_mixture.extras import Extras, check_unit_weights
 from majorant.models.regression_mixture.moments import moment_start, moment_starts
-from majorant.models.regression_mixture.outcome import fit_attributes, least_mass
+from majorant.models.regression_mixture.outcome import fit_attributes
 from majorant.models.regression_mixture.read import unit_stream
 from majorant.models.regression_mixture.settings import Given, Settings
 from majorant.models.regression_mixture.starts import ELEMENTAL, POOLED, Starts, Theta
@@ -69,7 +69,7 @@ def fit(
         units.mixture(
             settings.response, settings.rule, settings.n_components, beta=settings.beta, fused=settings.trim == 0
         ),
-        least_size=_least_mass(units, settings),
+        least_size=_least_size(units, settings),
         tol=settings.tol,
         max_iter=settings.max_iter,
         trim=settings.trim,
@@ -121,12 +121,15 @@ def _refuse_plain_settings(settings: Settings) -> None:
         )
 
 
-def _least_mass(units: AnyUnits, settings: Settings) -> float:
-    """Smallest weight of a regular component, in units of average weight; of counts one unit."""
-    asked = settings.min_component_size
-    if asked is None and not settings.response.has_dispersion:
-        return 1.0
-    return least_mass(asked, units.unit, units.total_weight, units.n_coefficients, units.n_rows / units.n_units)
+def _least_size(units: AnyUnits, settings: Settings) -> float:
+    """Smallest number of rows (or groups) of a regular component."""
+    if settings.min_component_size is not None:
+        return settings.min_component_size / units.unit
+    p, rows_a_unit = units.n_coefficients, units.n_rows / units.n_units
+    least, most = (p + 2) / rows_a_unit, 5.0 * (p + 1)
+    if not settings.response.has_dispersion:  # one row has no exact fit, but a component of it tells of no other
+        least, most = 1.0, 2.0
+    return float(np.clip(0.05 * units.total_weight, max(least, 1.0), most))
 
 
 def _given(units: AnyUnits, init: Given) -> Theta:

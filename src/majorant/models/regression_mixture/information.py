@@ -120,7 +120,7 @@ def layout_of(units: AnyUnits, mixture: Mixture) -> Layout:
 
 
 def observed_information(units: AnyUnits, mixture: Mixture, theta: Theta) -> Array:
-    r"""Minus the Hessian of the log-likelihood by all parameters of the layout, at average weights of one.
+    r"""Minus the Hessian of the log-likelihood by all parameters of the layout.
 
     By Louis' identity [1]_, with :math:`s_{uk}` and :math:`H_{uk}` the complete-data score and Hessian of unit u in k,
     sums over its rows,

@@ -32,16 +32,6 @@ def criteria(log_likelihood: float, n_parameters: int, n_rows: float, uncertaint
     return {"aic": 2 * n_parameters - 2 * log_likelihood, "bic": bic, "icl": bic + 2 * max(uncertainty, 0.0)}
 
 
-def least_mass(
-    asked: float | None, unit: float, total_weight: float, n_coefficients: int, rows_a_unit: float = 1.0
-) -> float:
-    """Smallest weight of a regular component with noise, in units of average weight."""
-    if asked is not None:
-        return asked / unit
-    least = max((n_coefficients + 2) / rows_a_unit, 1.0)
-    return float(np.clip(0.05 * total_weight, least, 5 * (n_coefficients + 1)))
-
-
 def parameters_in_units(units: AnyUnits, theta: Theta) -> dict[str, Array]:
     """Coefficients, intercepts, levels at the origin, scales, weights and gating."""
     c = units.coordinates
@@ -154,12 +144,13 @@ def fit_attributes(contest: RegressionContest, found: Found[Theta], trace: Trace
 
 def _excluded(contest: RegressionContest, run: Run[Theta], theta: Theta, log_likelihood: float) -> dict[str, Any]:
     """A solution that the rule leaves out, and why; weights are those of the user."""
-    units = contest.units
+    units, size = contest.units, float(contest.smallest(contest.shares(theta)))
     return {
         "log_likelihood": log_likelihood,
         "sigma_ratio": float(sigma_ratio(theta)[0]),
-        "smallest_component": float(contest.smallest(contest.shares(theta))) * units.unit,
+        "smallest_component": size * units.unit,
         "regular_from": contest.least_size * units.unit,
+        "size": units.in_words(size),
         "reason": run.degenerate,
         **parameters_in_units(units, theta),
     }

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from majorant.data.chunks import Block, Chunks, Mapped
 from majorant.data.scratch import cached
 from majorant.data.storage import StoredRows
+from majorant.models.mixture_rows import row_weight_of
 from majorant.models.regression_mixture.build import about_single, units_of
 from majorant.models.regression_mixture.coordinates import Coordinates, Gram, coordinates_of, location, movable
 from majorant.models.regression_mixture.extras import Extras
@@ -68,22 +69,22 @@ def unit_stream(
     ValueError
         If a row holds NaN or infinity, a target cannot be of the family, or a group lies in several chunks.
     """
-    beside, unit, n_rows = source.beside_names, source.weights_of_one(), source.n_units
+    beside, one, n_rows = source.beside_names, row_weight_of(source), source.n_units
     rows = Chunks(source, n_jobs=n_jobs)
     found = rows.map_sum(lambda block: [_looked_at(block, beside, response)])
     n_units = sum(look.n_units for look in found)
     if "groups" in beside:
         _refuse_torn_groups(found)
-    average = sum(look.weight for look in found) / n_units if source.has_weights else 1.0
     sample = _sample(rows, beside, found, n_units, seed)
     coordinates = _coordinates(rows, sample, beside, fit_intercept, shared)
     few = units_of(
-        *(sample.x, sample.y, None if (sample.weights == 1.0).all() else sample.weights, sample.extras, response),
+        *(sample.x, sample.y, None if (sample.weights == one).all() else sample.weights / one, sample.extras, response),
         fit_intercept=fit_intercept,
         shared=shared,
         coordinates=coordinates,
         n_jobs=n_jobs,
     )
+    few = replace(few, weights=few.weights * few.unit, unit=one)  # whose own average is another
     is_exact = False
     if response.is_location_scale:
 
@@ -109,9 +110,9 @@ def unit_stream(
             trials=given.trials,
             first=given.first,
             gating=None,
-            weights=given.weights[given.first] / average,
+            weights=given.weights[given.first] / one,
             labels=None,
-            unit=unit * average,
+            unit=one,
             coordinates=coordinates,
         )
         units = about_single(units, response)
@@ -125,12 +126,12 @@ def unit_stream(
         data=Chunks(cached(Mapped(source, standardised), source.cache), n_jobs=n_jobs),
         sample=replace(about_single(replace(few, coordinates=coordinates), response), is_exact=is_exact),
         coordinates=coordinates,
-        unit=unit * average,
+        unit=one,
         n_sampled=sample.n_units,
         n_units=n_units,
         n_rows=n_rows,
-        total_weight=float(n_units),
-        row_weight=rows.total_weight / average,
+        total_weight=sum(look.weight for look in found) / one,
+        row_weight=rows.total_weight / one,
         is_exact=is_exact,
     )
 

@@ -206,7 +206,8 @@ class Starts:
         coef, total = np.empty((size, self.k, units.n_coefficients)), units.total_weight
         for lines in coef:
             share = draws.uniform(0.3, 1.0) / self.k
-            mass = np.full((self.k, KERNEL_CANDIDATES), max(share * total, units.n_coefficients + 2.0))
+            fewest = (units.n_coefficients + 2.0) * total / units.n_units  # repeats of a row determine no line
+            mass = np.full((self.k, KERNEL_CANDIDATES), max(share * total, fewest))
             uniforms = draws.random((self.k, KERNEL_CANDIDATES * (units.n_coefficients + 1)))
             at = units.z, units.y, units.kernel_weights, N_CONCENTRATIONS
             _kernels.regression_greedy(*at, mass, uniforms, lines)

@@ -47,6 +47,12 @@ class InCoordinates:
         """Whether a unit has more than one row."""
         return self.n_units < self.n_rows
 
+    def in_words(self, size: float) -> str:
+        """So many rows or groups; a weight where weights are no whole numbers."""
+        if self.is_grouped:
+            return f"{size:.1f} groups"
+        return f"{size:.1f} rows" if self.unit == 1.0 else f"a weight of {size * self.unit:.4g}"
+
     @property
     def constant(self) -> float:
         """What is added to the log-likelihood of targets in units of the fit to have that of targets in their own."""
@@ -79,7 +85,7 @@ class Units(InCoordinates):
     offset, trials : ndarray of shape (n_rows,), or None
         `offset` holds the single model's fit; None where the target is of location and scale.
     first, weights : ndarray of shape (n_units,)
-        First row of each unit, and its weight, one on average; `unit` is the average weight that was given.
+        First row of each unit, and how many units (rows, or groups) it stands for; `unit` is what one weighs.
     gating, labels : ndarray of shape (n_units, g) and (n_units,), or None
         Labels are -1 where unknown.
     positions : ndarray of shape (n_given,), or None

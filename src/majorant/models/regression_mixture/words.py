@@ -72,10 +72,9 @@ def changes_that_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> l
 def what_would_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> str:
     """What was left out as degenerate, and the parameters with which it would count."""
     changes = changes_that_admit(excluded, max_sigma_ratio)
+    found = f"A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out"
     if not changes:
-        return f"A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out: {excluded['reason']}."
-    return (
-        f"A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out: its smallest component has "
-        f"{excluded['smallest_component']:.1f} rows and its noise differs by a factor of "
-        f"{excluded['sigma_ratio']:.1f}; {' and '.join(changes)} would admit it."
-    )
+        return f"{found}: {excluded['reason']}."
+    ratio = excluded["sigma_ratio"]
+    noise = f" and its noise differs by a factor of {ratio:.1f}" if ratio > 1 else ""
+    return f"{found}: its smallest component has {excluded['size']}{noise}; {' and '.join(changes)} would admit it."

@@ -30,7 +30,7 @@ def headline(regression: Regression) -> str:
     excluded = regression.run.estimator.excluded_
     reasons = []
     if excluded["smallest_component"] < excluded["regular_from"]:
-        reasons.append(f"one component has only {numbers.fixed(excluded['smallest_component'], 1)} rows")
+        reasons.append(f"one component has only {excluded['size']}")
     if excluded["sigma_ratio"] > regression.params["max_sigma_ratio"]:
         reasons.append(f"one component is {numbers.fixed(excluded['sigma_ratio'], 0)} times noisier than another")
     reasons = reasons or [escaped(excluded["reason"].split(":")[0])]
@@ -49,20 +49,17 @@ def notes(regression: Regression) -> list[str]:
         why = f" {WHY}" if regression.has_noise else ""
         return [f"<b>What happened:</b> {escaped(model.degeneracy_)}.{why}"]
     excluded = model.excluded_
+    changes = changes_that_admit(excluded, float(regression.params["max_sigma_ratio"]))
+    admit = f"<b>What to do:</b> {listed([f'<code>{change}</code>' for change in changes])} would admit it."
     if not regression.has_noise:
+        if changes:
+            return [f"<b>The rule:</b> {escaped(excluded['reason'])}. {admit}"]
         return [
             f"<b>The rule:</b> a solution counts when its predictors stay finite. Here {escaped(excluded['reason'])}; "
             "its log-likelihood is a limit that no coefficients reach."
         ]
     rule = f"A solution counts when its noise differs by less than a factor of {limit} and its smallest component has "
-    changes = listed(
-        [
-            f"<code>{change}</code>"
-            for change in changes_that_admit(excluded, float(regression.params["max_sigma_ratio"]))
-        ]
-    )
     return [
         f"<b>The rule:</b> {rule}{numbers.fixed(excluded['regular_from'], 1)} rows or more. {WHY}",
-        f"<b>What to do:</b> {changes} would admit it. Do that where such a line is expected, for example because "
-        "some rows were measured without error.",
+        f"{admit} Do that where such a line is expected, for example because some rows were measured without error.",
     ]

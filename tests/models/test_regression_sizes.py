@@ -1,0 +1,106 @@
+"""The smallest component of a mixture of regressions is counted in rows, groups or weight: never in distinct rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
+
+import majorant as mj
+
+N = 2000
+COLUMN = np.zeros((N, 1))
+Array = NDArray[np.float64]
+
+
+def rounded() -> tuple[Array, NDArray[np.bool_]]:
+    """Rows of two normals, in whole numbers; some 125 of them are of the second one."""
+    random = np.random.default_rng(0)
+    second = random.random(N) < 0.06
+    return np.round(np.where(second, random.normal(25, 1.5, N), random.normal(8, 2, N))), second
+
+
+def by_em(y: Array, second: NDArray[np.bool_], family: str) -> tuple[float, Array]:
+    """The log-likelihood and the weights that plain EM has from the labels on, row by row."""
+    q = np.column_stack([~second, second]).astype(np.float64)
+    value = -np.inf
+    for _ in range(1000):
+        weights, means = q.mean(axis=0), (q * y[:, None]).sum(axis=0) / q.sum(axis=0)
+        if family == "gaussian":
+            sigma = np.sqrt((q * (y[:, None] - means) ** 2).sum(axis=0) / q.sum(axis=0))
+            joint = weights * stats.norm.pdf(y[:, None], means, sigma)
+        else:
+            joint = weights * stats.poisson.pmf(y[:, None].astype(int), means)
+        q = joint / joint.sum(axis=1, keepdims=True)
+        before, value = value, float(np.log(joint.sum(axis=1)).sum())
+        if value - before < 1e-10:
+            break
+    return value, np.sort(weights)[::-1]
+
+
+@pytest.mark.filterwarnings("ignore:.*a combination of the columns")
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+@pytest.mark.parametrize("noise", [0.0, 1e-7])
+def test_rows_that_are_equal_count_each(family: str, noise: float) -> None:
+    y, second = rounded()
+    if family == "poisson":
+        random = np.random.default_rng(1)
+        y = np.where(second, random.poisson(25, N), random.poisson(8, N)).astype(np.float64)
+    expected, weights = by_em(y, second, family)
+    if family == "gaussian":  # counts are whole
+        y = y + noise * np.random.default_rng(2).normal(size=N)
+    model = mj.RegressionMixture(2, family=family, random_state=0).fit(COLUMN, y)
+    assert model.regular_
+    assert model.log_likelihood_ == pytest.approx(expected, abs=1e-3)
+    np.testing.assert_allclose(model.weights_, weights, atol=1e-4)
+    if family == "gaussian":
+        assert model.bic_ == pytest.approx(9387.4, abs=0.1)  # flexmix: 9387, and 11721 of one component
+        chosen = mj.select(mj.RegressionMixture(random_state=0), COLUMN, y, n_components=[1, 2])
+        assert len(chosen.best_estimator_.weights_) == 2
+
+
+@pytest.mark.filterwarnings("ignore:.*a combination of the columns")
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_whole_weights_count_rows_as_writing_them_out_does(family: str) -> None:
+    y, _ = rounded()
+    values, times = np.unique(y, return_counts=True)
+    column = np.zeros((len(values), 1))
+    written = mj.RegressionMixture(2, family=family, random_state=0).fit(COLUMN, y)
+    weighted = mj.RegressionMixture(2, family=family, random_state=0).fit(column, values, sample_weight=times)
+    assert weighted.regular_ and weighted.log_likelihood_ == written.log_likelihood_
+    np.testing.assert_array_equal(weighted.weights_, written.weights_)
+
+
+def two_lines(n: int, few: int) -> tuple[Array, Array]:
+    """Rows of one line, and few of another."""
+    random = np.random.default_rng(3)
+    x = random.uniform(-1, 1, (n, 1))
+    return x, np.where(np.arange(n) < few, 9 - x[:, 0], x[:, 0]) + 0.3 * random.normal(size=n)
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [("rows", "20.0 rows .regular from 25.0 rows on"), ("weights", "a weight of 10 .*a weight of 12.5")],
+)
+def test_messages_are_in_rows_or_in_the_weight_that_was_given(how: str, said: str) -> None:
+    x, y = two_lines(200, 20)
+    given: dict[str, Any] = {} if how == "rows" else {"sample_weight": np.full(200, 0.5)}
+    least = 25.0 if how == "rows" else 12.5
+    with pytest.warns(ConvergenceWarning, match=f"smallest component has {said}"):
+        mj.RegressionMixture(2, variance="common", min_component_size=least, init=START, random_state=0).fit(
+            x, y, **given
+        )
+
+
+START = {"coef": np.array([[1.0], [-1.0]]), "intercept": np.array([0.0, 9.0]), "scale": np.array([0.3, 0.3])}
+
+
+def test_messages_count_groups_where_rows_have_them() -> None:
+    x, y = two_lines(200, 20)
+    model = mj.RegressionMixture(2, variance="common", min_component_size=5, init=START, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="smallest component has 4.0 groups .regular from 5.0 groups on"):
+        model.fit(x, y, groups=np.arange(200) // 5)
