@@ -137,6 +137,11 @@ class Gated:
         k = phi.coef.shape[1]
         return np.asarray(statistics[:, k : k + (k - 1) * self.n_covariates])
 
+    def information(self, statistics: Array, phi: Logits) -> Array:
+        """Return the information on `vector` if states were known, (runs, m, m)."""
+        k = phi.coef.shape[1]
+        return self._matrix(statistics[:, k + (k - 1) * self.n_covariates :], k)
+
     def n_parameters(self, n_components: int) -> int:
         """Return coefficients of all states but the first."""
         return (n_components - 1) * self.n_covariates
@@ -151,8 +156,9 @@ class Gated:
         return {"gating_coef": phi.coef}
 
     def recalled(self, estimates: Mapping[str, Array]) -> Logits:
-        """Return the coefficients."""
-        return Logits(np.asarray(estimates["gating_coef"], dtype=np.float64)[None])
+        """Return the coefficients against those of the first component."""
+        coef = np.asarray(estimates["gating_coef"], dtype=np.float64)
+        return Logits((coef - coef[:1])[None])
 
     def vector(self, phi: Logits) -> Array:
         """Return coefficients of all states but the first."""

@@ -28,6 +28,7 @@ from majorant.data.units import Units, blocks_of, check_group_weights, distinct_
 from majorant.engine.mixture import Array, Drawn, Mixture, OnData, Parameters
 from majorant.engine.threads import one_thread
 from majorant.laws import Gated, Independent
+from majorant.laws.separation import unbounded_directions
 from majorant.models.base import LatentVariableModel
 from majorant.models.mixture_rows import Rows, in_rows, law_of
 from majorant.models.mixture_summary import mixture_summary
@@ -47,6 +48,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     random_state: Any
     regular_: bool
     degeneracy_: str
+    separated_: str
     n_rows_: float
     is_grouped_: bool
     is_labelled_: bool
@@ -122,6 +124,10 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         elif table.shape[1] != len(self.gating_center_):
             raise ValueError(f"gating has {table.shape[1]} columns; the fit had {len(self.gating_center_)}")
         return np.column_stack([np.ones(n), (table - self.gating_center_) / self.gating_scale_])
+
+    def _gating_names(self) -> list[str]:
+        """What the covariates are called: they are numbered from 1."""
+        return [f"column {j + 1}" for j in range(len(self.gating_center_))]
 
     def _columns_of(self, source: StoredRows) -> Mapped:
         """The columns of a stream that the density reads."""
@@ -438,8 +444,9 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     def _errors(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> Errors:
         on, _ = self._on(X, sample_weight, groups, gating, labels)
+        theta = self._theta()
         with one_thread():
-            return standard_errors(on, self._theta())
+            return standard_errors(on, theta, unbounded=unbounded_directions(on, theta))
 
     def standard_errors(
         self,

@@ -34,6 +34,7 @@ from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.threads import one_thread
 from majorant.engine.trace import Trace, touching
 from majorant.laws import Independent
+from majorant.laws.separation import of_separated, unbounded_directions
 from majorant.models.fitted_mixture import FittedMixture
 from majorant.models.mixture_rows import Rows
 from majorant.models.mixture_summary import degenerate_sentence
@@ -88,6 +89,8 @@ class MixtureEstimator(FittedMixture):
     regular_ : bool
         Whether the solution is regular; if not, ``degeneracy_`` says why.
     degeneracy_ : str
+    separated_ : str
+        Which gating covariates separate the components, so that coefficients run to infinity; empty if none do.
     is_grouped_ : bool
         Whether rows of one group had one component; criteria then ask for the groups.
     is_labelled_ : bool
@@ -362,6 +365,8 @@ class MixtureEstimator(FittedMixture):
         self.converged_ = bool(ends.converged[0])
         self.degeneracy_ = self._degeneracy(contest, ends, order)
         self.regular_ = not self.degeneracy_
+        directions = unbounded_directions(on, ends.theta)
+        self.separated_ = of_separated(directions, self._gating_names() if directions.size else [])
         self.n_iter_ = len(self.trace_)
         unit = on.total_weight / contest.total_weight
         self.log_likelihood_ = -float(ends.objective[0]) - unit * contest.constant
@@ -382,9 +387,11 @@ class MixtureEstimator(FittedMixture):
     def _keep_estimates(self, contest: Any, theta: Any, shares: Array, order: NDArray[np.intp]) -> None:
         """Set the estimates of the components, in a given order."""
         mixture = contest.mixture
-        estimates = {**mixture.density.describe(theta.density), **mixture.law.describe(theta.law)}
+        of_density, of_law = mixture.density.describe(theta.density), mixture.law.describe(theta.law)
+        again = mixture.law.recalled({name: values[0][order] for name, values in of_law.items()})
+        estimates = {name: values[:, order] for name, values in of_density.items()} | mixture.law.describe(again)
         for name, values in estimates.items():
-            setattr(self, f"{name}_", values[0][order])
+            setattr(self, f"{name}_", values[0])
         self.estimate_names_ = list(estimates)
         self._check_recalled()
         self.weights_ = shares[order]
@@ -403,6 +410,7 @@ class MixtureEstimator(FittedMixture):
     def _warnings(self, contest: Any) -> list[str]:
         """What a user must know of the fit before all else."""
         said = [] if self.regular_ else [degenerate_sentence(self)]
+        said += [f"{self.separated_}."] if self.separated_ else []
         if not self.converged_ and self.max_iter > 0:
             said.append(f"The fit did not converge in max_iter={self.max_iter} steps: raise it, or tol.")
         return said

@@ -7,6 +7,7 @@ else of the log-likelihood, O(m^2) runs. All moved parameters are batches of run
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,8 @@ ROUNDING = 2e-15
 """What rounding may add to a difference of log-likelihoods, relative to their size."""
 LEAST_CURVATURE = 1e-7
 """Smallest eigenvalue of the scaled information for which it counts as regular."""
+LEAST_PART = 1e-3
+"""Part of an estimate's change in a direction that the rows do not determine, from which on it has no error."""
 
 
 class Errors(NamedTuple):
@@ -109,8 +112,14 @@ def _seen(on: OnData, vectors: Array, like: Parameters[Any, Any]) -> tuple[Array
     return np.concatenate(values), np.concatenate(scores) if scores else np.empty((len(vectors), 0))
 
 
-def standard_errors(on: OnData, theta: Parameters[Any, Any]) -> Errors:
-    """Return standard errors of every estimate and of the weights, by the delta method.
+def standard_errors(
+    on: OnData,
+    theta: Parameters[Any, Any],
+    *,
+    unbounded: Array | None = None,
+    told: Callable[[Parameters[Any, Any]], dict[str, Array]] | None = None,
+) -> Errors:
+    """Return standard errors of every estimate, by the delta method.
 
     Parameters
     ----------
@@ -118,6 +127,11 @@ def standard_errors(on: OnData, theta: Parameters[Any, Any]) -> Errors:
         The mixture on the rows that it was fitted to, weights counting rows.
     theta : Parameters
         One run, at a maximum.
+    unbounded : ndarray of shape (m, r), optional
+        Orthonormal directions in which the maximum is at infinity, of all numbers or of the last ones, those of the
+        law; what moves along them has no error.
+    told : callable, optional
+        Estimates by name, (runs, ...), of a batch of parameters; by default those that density and law describe.
 
     Raises
     ------
@@ -130,36 +144,52 @@ def standard_errors(on: OnData, theta: Parameters[Any, Any]) -> Errors:
             f"standard errors need parameters in unconstrained numbers; {type(mixture.density).__name__} has no "
             "`vector` and `theta_of`"
         )
-    information = observed_information(on, theta)
-    covariance = _inverse(information)
     at = packed(mixture, theta)[0]
+    lost = np.zeros((len(at), 0 if unbounded is None else unbounded.shape[1]))
+    if unbounded is not None:
+        lost[len(at) - len(unbounded) :] = unbounded
+    half, missing = _inverse_root(observed_information(on, theta), lost)
     h = STEP * (1 + np.abs(at))
     moved = unpacked(mixture, np.concatenate([at + np.diag(h), at - np.diag(h)]), theta)
-    own = mixture.density.describe(moved.density)
-    named = {**own, **mixture.law.describe(moved.law)}
+    own = mixture.density.describe(moved.density) if told is None else {}
+    named = {**own, **mixture.law.describe(moved.law)} if told is None else told(moved)
     errors = {}
     for name, values in named.items():
-        slopes = ((values[: len(at)] - values[len(at) :]).reshape(len(at), -1)) / (2 * h[:, None])
-        with np.errstate(invalid="ignore"):
-            known = np.einsum("ij,ik,kj->j", slopes, np.nan_to_num(covariance), slopes)
-        unknown = np.abs(slopes[np.isnan(np.diag(covariance))]).sum(axis=0) > 1e-12
+        up, down = np.split(values.reshape(2 * len(at), -1), 2)
+        slopes = (up - down) / (2 * h[:, None])
+        size = np.abs(slopes).max(axis=0, initial=0.0)
+        size = np.where(size > 0, size, 1.0)  # whose square may be no number
+        unknown = missing(slopes / size)
         if name in own:  # a number that does not move with its logit lies at an edge of its range
             unknown |= np.abs(slopes).max(axis=0, initial=0.0) < 1e-10
-        errors[name] = np.where(unknown, np.nan, np.sqrt(np.maximum(known, 0))).reshape(values.shape[1:])
+        found = size * np.sqrt(np.sum((half.T @ (slopes / size)) ** 2, axis=0))
+        errors[name] = np.where(unknown, np.nan, found).reshape(values.shape[1:])
+    covariance = half @ half.T
+    unknown = missing(np.eye(len(at)))
+    covariance[unknown] = np.nan
+    covariance[:, unknown] = np.nan
     return Errors(covariance, errors)
 
 
-def _inverse(information: Array) -> Array:
-    """Return the covariance; NaN for numbers with a part in directions that the rows do not determine."""
-    covariance = np.full_like(information, np.nan)
-    curved = np.flatnonzero(np.diag(information) > 0)
+def _inverse_root(information: Array, unbounded: Array) -> tuple[Array, Callable[[Array], NDArray[np.bool_]]]:
+    """Return a root R of the covariance, R R', and which changes (m, n) have a part that the rows do not determine."""
+    rest = np.eye(len(information)) - unbounded @ unbounded.T
+    before = np.diag(information)
+    information = rest @ information @ rest
+    curved = np.diag(information) > 1e-10 * np.abs(before)
     scale = np.sqrt(np.diag(information)[curved])
     values, vectors = np.linalg.eigh(information[np.ix_(curved, curved)] / scale[:, None] / scale)
     good = values > LEAST_CURVATURE
-    inverse = (vectors[:, good] / values[good]) @ vectors[:, good].T / scale[:, None] / scale
-    told = ~(np.abs(vectors[:, ~good]) > 1e-3).any(axis=1)
-    covariance[np.ix_(curved[told], curved[told])] = inverse[np.ix_(told, told)]
-    return covariance
+    root = np.zeros((len(information), int(good.sum())))
+    root[curved] = vectors[:, good] / np.sqrt(values[good]) / scale[:, None]
+
+    def missing(slopes: Array) -> NDArray[np.bool_]:
+        scaled = slopes[curved] / scale[:, None]
+        part = np.abs(vectors[:, ~good].T @ scaled).max(axis=0, initial=0.0)
+        flat = np.abs(slopes[~curved]).max(axis=0, initial=0.0) > 1e-12
+        return np.asarray(flat | (part > LEAST_PART * np.sqrt(np.sum(scaled**2, axis=0))))
+
+    return root, missing
 
 
 def limits_of(mixture: Mixture) -> dict[str, Limits]:

@@ -1,0 +1,86 @@
+"""Do covariates separate the states? Coefficients of the weights then run to infinity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from majorant.engine.mixture import Array, OnData, Parameters
+from majorant.engine.runs import stacked
+from majorant.laws.around import Around
+from majorant.laws.gated import Gated, Logits
+
+STEEP = 1e-3
+"""Share of the information at equal weights below which weights are steep enough to ask whether they have an end."""
+ROUNDING = 1e-11
+"""What rounding may add to an objective, relative to its size."""
+LEAST_PART = 0.1
+"""Part of a covariate in a direction, relative to the largest, from which on it is named."""
+
+
+def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
+    """Return directions of the law's `vector` in which the likelihood has no maximum, orthonormal, (m, r).
+
+    Directions are steep where the weights of most rows are zero or one along them. The likelihood has no maximum there
+    if twice the coefficients are no worse.
+
+    Parameters
+    ----------
+    on : OnData
+    theta : Parameters
+        One run, where a descent ended.
+
+    Returns
+    -------
+    ndarray
+        With r of zero where none is, as for other laws.
+    """
+    law = on.mixture.law
+    while isinstance(law, Around):
+        law = law.law
+    if not isinstance(law, Gated) or on.mixture.n_components == 1:
+        return np.zeros((0, 0))
+    even = Parameters(theta.density, Logits(np.zeros_like(theta.law.coef)))
+    seen = on.seen(stacked([theta, even]))
+    here, at_even = law.information(seen.statistics.law, theta.law)
+    size, basis = np.linalg.eigh(at_even)
+    held = size > 1e-10 * size.max(initial=0.0)  # covariates that are combinations of others have no direction
+    whitened = basis[:, held] / np.sqrt(size[held])
+    share, turned = np.linalg.eigh(whitened.T @ here @ whitened)
+    steep = whitened @ turned[:, share < STEEP]
+    if steep.shape[1] == 0:
+        return np.asarray(steep)
+    at = law.vector(theta.law)[0]
+    further = steep * (steep.T @ at_even @ at)
+    moved = at + np.vstack([further.sum(axis=1), further.T])
+    tried = [Parameters(theta.density, law.theta_of(v[None], theta.law)) for v in moved]
+    objective = on.seen(stacked(tried)).objective
+    no_worse = objective <= seen.objective[0] + ROUNDING * (1 + abs(seen.objective[0]))
+    return np.asarray(np.linalg.qr(steep if no_worse[0] else steep[:, no_worse[1:]])[0])
+
+
+def of_separated(directions: Array, names: Sequence[str], transform: Array | None = None) -> str:
+    """Name the covariates that separate the states; empty where none do.
+
+    Parameters
+    ----------
+    directions : ndarray of shape (m, r)
+        See `unbounded_directions`.
+    names : sequence of str
+        Of the covariates, without the constant.
+    transform : ndarray of shape (1 + covariates, g), optional
+        From coefficients of the law to those of a constant and the covariates, in standard units.
+    """
+    if directions.shape[1] == 0:
+        return ""
+    to_user = np.eye(1 + len(names)) if transform is None else transform
+    by_state = directions.reshape(-1, to_user.shape[1], directions.shape[1])
+    part = np.abs(np.einsum("jg,kgr->jkr", to_user, by_state)).max(axis=(1, 2))[1:]
+    found = [name for name, own in zip(names, part, strict=True) if own >= LEAST_PART * part.max()]
+    return (
+        f"Gating by {', '.join(found)} separates components: for some rows a component is certain, or impossible, so "
+        "coefficients of the gating run to infinity. Where they stopped is no estimate; they have no standard errors "
+        "(NaN) and no intervals. Log-likelihood and predictions are right"
+    )

@@ -1,0 +1,113 @@
+"""Weights that depend on covariates: their errors, and what is said where covariates separate the components."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
+
+from majorant import registry
+from majorant.densities import Poisson
+from majorant.models.mixture import MixtureEstimator
+
+Array = NDArray[Any]
+RATES = np.array([[1.0, 60.0], [60.0, 1.0]])
+"""So far apart that every row tells its component."""
+
+
+class Gauged(MixtureEstimator):
+    def _density(self) -> Any:
+        return Poisson(self.n_features_in_)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def registered() -> Iterator[None]:
+    card = registry.mixture_card(name="gauged", title="mixture of gauges", question="Which groups of rows count alike?")
+    registry.register(card)(Gauged)
+    yield
+    for known in (registry.CARDS, registry.ESTIMATORS):
+        known.pop("gauged")
+
+
+def counts(state: Array, seed: int = 0) -> Array:
+    return np.random.default_rng(seed).poisson(RATES[state]).astype(float)
+
+
+@pytest.mark.parametrize("level", [-0.7, 0.7])
+def test_errors_of_the_gate_are_those_of_a_logistic_regression_where_rows_tell_their_state(level: float) -> None:
+    """Whichever component is the larger one, and so the first."""
+    random = np.random.default_rng(1)
+    gate = random.normal(size=(500, 1))
+    state = (random.random(500) < 1 / (1 + np.exp(-(level + 2 * gate[:, 0])))).astype(int)
+    x = counts(state)
+    model = Gauged(2, random_state=0).fit(x, gating=gate)
+    assert (model.gating_coef_[0] == 0).all()
+    g = np.column_stack([np.ones(500), (gate - gate.mean()) / gate.std()])
+    p = 1 / (1 + np.exp(-(g @ model.gating_coef_[1])))
+    second = model.predict(x, gating=gate)
+    np.testing.assert_allclose(g.T @ (second - p), 0, atol=1e-2)  # the score of the logistic regression
+    expected = np.sqrt(np.diag(np.linalg.inv((g * (p * (1 - p))[:, None]).T @ g)))
+    np.testing.assert_allclose(model.standard_errors(x, gating=gate)["gating_coef"][1], expected, rtol=1e-4)
+
+
+def separating(kind: str) -> tuple[Array, Array]:
+    """A gate, and states that it separates."""
+    random = np.random.default_rng(2)
+    state = (random.random(400) < 0.4).astype(int)
+    if kind == "sign":
+        gate = random.normal(size=(400, 1))
+        return gate, (gate[:, 0] > 0).astype(int)
+    level = random.integers(0, 3, 400)
+    if kind == "rare level":
+        level = np.where(np.arange(400) < 5, 1, 2 * (level > 0))
+    return np.eye(3)[level][:, 1:], np.where(level == 1, 1, state)
+
+
+@pytest.mark.parametrize("kind", ["sign", "level", "rare level"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_covariates_that_separate_are_named_and_have_no_errors(kind: str, grouped: bool) -> None:
+    gate, state = separating(kind)
+    x = counts(state)
+    given = {"gating": gate, **({"groups": np.arange(400)} if grouped else {})}
+    with pytest.warns(ConvergenceWarning, match="Gating by column 1 separates components"):
+        model = Gauged(2, random_state=0).fit(x, **given)
+    assert model.regular_ and "column 1 separates" in model.separated_ and "Gating by column 1" in str(model.summary())
+    errors, intervals = model.standard_errors(x, **given), model.confidence_intervals(x, **given)
+    assert np.isnan(errors["gating_coef"][1, 1])
+    assert all(np.isnan(end[1, 1]) for end in intervals["gating_coef"])
+    assert np.isfinite(errors["rates"]).all()
+    if kind == "level":  # the other level does not separate: it has the error that its rows give
+        own = gate[:, 1] == 1
+        p = np.array([(state == 1)[own].mean(), (state == 1)[gate.sum(axis=1) == 0].mean()])
+        sizes = np.array([own.sum(), (gate.sum(axis=1) == 0).sum()])
+        expected = gate[:, 1].std() * np.sqrt(np.sum(1 / (sizes * p * (1 - p))))
+        assert errors["gating_coef"][1, 2] == pytest.approx(expected, rel=1e-3)
+    # The log-likelihood is that of states that are known wherever the gate tells them.
+    heaviest = np.argsort(-np.bincount(state), kind="stable")
+    np.testing.assert_array_equal(model.predict(x, **given), np.argsort(heaviest)[state])
+    means = np.array([x[state == k].mean(axis=0) for k in range(2)])
+    cells = np.unique(gate if kind != "sign" else gate > 0, axis=0, return_inverse=True)[1].ravel()
+    prior = np.array([[(state[cells == c] == k).mean() for k in range(2)] for c in range(cells.max() + 1)])
+    known = np.log(prior[cells, state]) + stats.poisson.logpmf(x, means[state]).sum(axis=1)
+    assert model.log_likelihood_ == pytest.approx(known.sum(), abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["all levels", "steep", "constant"])
+def test_covariates_that_do_not_separate_are_not_said_to(kind: str) -> None:
+    random = np.random.default_rng(3)
+    level = random.integers(0, 3, 4000)
+    chance = np.array([0.3, 0.5, 0.7])[level]
+    gate = {"all levels": np.eye(3)[level], "constant": np.ones((4000, 1))}.get(kind, random.normal(size=(4000, 1)))
+    if kind == "steep":  # nearly all rows are certain, but not all
+        chance = 1 / (1 + np.exp(-200 * gate[:, 0]))
+    state = (random.random(4000) < chance).astype(int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConvergenceWarning)
+        model = Gauged(2, random_state=0).fit(counts(state), gating=gate)
+    assert model.separated_ == ""
