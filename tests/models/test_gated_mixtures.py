@@ -96,6 +96,9 @@ def test_covariates_that_separate_are_named_and_have_no_errors(kind: str, groupe
     prior = np.array([[(state[cells == c] == k).mean() for k in range(2)] for c in range(cells.max() + 1)])
     known = np.log(prior[cells, state]) + stats.poisson.logpmf(x, means[state]).sum(axis=1)
     assert model.log_likelihood_ == pytest.approx(known.sum(), abs=1e-3)
+    assert model.log_likelihood(x, **given) == pytest.approx(model.log_likelihood_, rel=1e-12)
+    doubled = model.log_likelihood(x, np.full(400, 2.0), **given)
+    assert doubled == pytest.approx(2 * model.log_likelihood_, rel=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["all levels", "steep", "constant"])

@@ -30,7 +30,16 @@ from majorant.engine.threads import one_thread
 from majorant.laws import Gated, Independent
 from majorant.laws.separation import unbounded_directions
 from majorant.models.base import LatentVariableModel
-from majorant.models.mixture_rows import Rows, in_rows, law_of
+from majorant.models.mixture_rows import (
+    Rows,
+    check_gating,
+    check_given,
+    covariates,
+    in_rows,
+    law_of,
+    refuse_beside_stream,
+    row_weight_of,
+)
 from majorant.models.mixture_summary import mixture_summary
 from majorant.results.information import Errors, interval, limits_of, standard_errors
 from majorant.summary import Summary
@@ -113,16 +122,11 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     def _gating(self, gating: Any, n: int, *, fitting: bool) -> Array:
         """A constant, and covariates in standard deviations from their mean."""
-        table = np.asarray(gating, dtype=np.float64)
-        table = table[:, None] if table.ndim == 1 else table
-        if len(table) != n or table.ndim != 2 or not np.isfinite(table).all():
-            raise ValueError(f"gating must be finite numbers, {n} rows; got shape {np.shape(gating)}")
+        table = covariates(gating, n, None if fitting else len(self.gating_center_))
         if fitting:
             scale = table.std(axis=0)
             self.gating_center_ = table.mean(axis=0)
             self.gating_scale_ = np.where(scale > 0, scale, 1.0)
-        elif table.shape[1] != len(self.gating_center_):
-            raise ValueError(f"gating has {table.shape[1]} columns; the fit had {len(self.gating_center_)}")
         return np.column_stack([np.ones(n), (table - self.gating_center_) / self.gating_scale_])
 
     def _gating_names(self) -> list[str]:
@@ -157,7 +161,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         else:
             n, dtype = self._check_stored(source, reset=False), source.dtype
             columns = ()
-        self._check_gating(gating)
+        check_gating(self, gating)
         law, extra, codes = self._law(n, groups, gating, None, fitting=False)
         k = len(self.weights_)
         mixture = Mixture(self._density(), law, k, float(self.beta))
@@ -281,7 +285,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             If weights depend on covariates and none are given, or numbers of rows differ.
         """
         check_is_fitted(self)
-        self._check_gating(gating)
+        check_gating(self, gating)
         density = self._density()
         if not isinstance(density, Drawn):
             raise TypeError(
@@ -302,71 +306,54 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     # Criteria and errors
 
-    def _on(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> tuple[OnData, Rows | None]:
-        """The fitted mixture on rows in memory; weights that are no whole numbers count average rows."""
-        self._check_given(groups, gating, labels)
+    def _on(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> tuple[OnData, float]:
+        """The fitted mixture on rows, weights counting them, and what one row weighs."""
+        check_given(self, groups, gating, labels)
         source = stored_rows(X)
         if source is not None:
-            self._refuse_beside_stream(groups=groups, gating=gating, component_labels=labels)
+            refuse_beside_stream(groups=groups, gating=gating, component_labels=labels)
             self._check_stored(source, reset=False)
             source.weigh(sample_weight)
-            data = Chunks(in_rows(self._columns_of(source), source), n_jobs=self.n_jobs)
-            return OnData(Mixture(self._density(), Independent(), len(self.weights_), float(self.beta)), data), None
+            unit = row_weight_of(source)
+            data = Chunks(in_rows(self._columns_of(source), unit), n_jobs=self.n_jobs)
+            return OnData(Mixture(self._density(), Independent(), len(self.weights_), float(self.beta)), data), unit
         rows, law = deepcopy(self)._rows_in_memory(X, sample_weight, groups, gating, labels)
         mixture = Mixture(self._density(), law, len(self.weights_), float(self.beta))
         data = Chunks(blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups), n_jobs=self.n_jobs)
-        return OnData(mixture, data), rows
-
-    def _check_given(self, groups: Any, gating: Any, labels: Any) -> None:
-        """Refuse other units than those of the fit.
-
-        Raises
-        ------
-        ValueError
-        """
-        check_is_fitted(self)
-        if self.is_grouped_ and groups is None:
-            raise ValueError(
-                "rows of one group have one component in this fit: give groups, or the likelihood is of other units"
-            )
-        if self.is_labelled_ and labels is None:
-            raise ValueError(
-                "components of some rows were known in this fit: give component_labels, -1 where one is not known"
-            )
-        self._check_gating(gating)
-
-    def _check_gating(self, gating: Any) -> None:
-        if (gating is None) != ("gating_coef" not in self.estimate_names_):
-            raise ValueError(
-                "the weights of this fit depend on covariates: give gating, with the columns of the fit"
-                if gating is None
-                else "this fit has no gating: leave it out"
-            )
-
-    @staticmethod
-    def _refuse_beside_stream(**given: Any) -> None:
-        for name, value in given.items():
-            if value is not None:
-                raise TypeError(f"{name} needs rows in memory: take a part of them, or leave it out")
+        return OnData(mixture, data), rows.row_weight
 
     def _criterion(
         self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any
     ) -> tuple[float, float, float]:
         """Minus twice the log-likelihood, the weight of the rows, and the entropy of the responsibilities."""
-        self._check_given(groups, gating, labels)
-        if groups is None and labels is None:
-            density, q, _ = self._joint(X, None, gating)
-            given = check_sample_weight(sample_weight, len(density))
-            w = np.ones(len(density)) if given is None else given
-            entropy = -np.sum(q * np.log(np.where(q > 0, q, 1.0)), axis=1)
-            return float(-2 * (w @ density)), float(w.sum()), float(w @ entropy)
-        on, rows = self._on(X, sample_weight, groups, gating, labels)
-        assert rows is not None
+        on, unit = self._on(X, sample_weight, groups, gating, labels)
         theta = self._theta()
         with one_thread():
             both = on.data.map_sum(lambda block: np.array(on.mixture.likelihood(theta, block)))
-        deviance, entropy_sum = (2 * both[0] * rows.row_weight, both[1] * rows.row_weight)
-        return float(deviance), float(rows.weights.sum()), float(entropy_sum)
+        return float(2 * both[0] * unit), float(on.total_weight * unit), float(both[1] * unit)
+
+    def log_likelihood(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        component_labels: Any = None,
+    ) -> float:
+        """Weighted log-likelihood of rows.
+
+        Parameters
+        ----------
+        X, groups, gating, component_labels
+            As for `fit`; where the fit had groups they must be given.
+        sample_weight : array-like of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        return -self._criterion(X, sample_weight, groups, gating, component_labels)[0] / 2
 
     def aic(
         self,

@@ -36,7 +36,7 @@ from majorant.engine.trace import Trace, touching
 from majorant.laws import Independent
 from majorant.laws.separation import of_separated, unbounded_directions
 from majorant.models.fitted_mixture import FittedMixture
-from majorant.models.mixture_rows import Rows
+from majorant.models.mixture_rows import Rows, estimates_of_law, refuse_beside_stream
 from majorant.models.mixture_summary import degenerate_sentence
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, best_of, entrants, found_of
@@ -187,7 +187,7 @@ class MixtureEstimator(FittedMixture):
                 rows, law = self._rows_in_memory(X, sample_weight, groups, gating, component_labels)
                 data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
             else:
-                self._refuse_beside_stream(groups=groups, gating=gating, component_labels=component_labels)
+                refuse_beside_stream(groups=groups, gating=gating, component_labels=component_labels)
                 rows, law, data = self._rows_streamed(source, sample_weight, draws)
             self._fit(law, rows, data, draws)
         return self
@@ -387,11 +387,10 @@ class MixtureEstimator(FittedMixture):
     def _keep_estimates(self, contest: Any, theta: Any, shares: Array, order: NDArray[np.intp]) -> None:
         """Set the estimates of the components, in a given order."""
         mixture = contest.mixture
-        of_density, of_law = mixture.density.describe(theta.density), mixture.law.describe(theta.law)
-        again = mixture.law.recalled({name: values[0][order] for name, values in of_law.items()})
-        estimates = {name: values[:, order] for name, values in of_density.items()} | mixture.law.describe(again)
+        estimates = {name: values[0][order] for name, values in mixture.density.describe(theta.density).items()}
+        estimates |= estimates_of_law(mixture.law, theta.law, order)
         for name, values in estimates.items():
-            setattr(self, f"{name}_", values[0])
+            setattr(self, f"{name}_", values)
         self.estimate_names_ = list(estimates)
         self._check_recalled()
         self.weights_ = shares[order]

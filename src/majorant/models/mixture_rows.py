@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import check_groups
 from majorant.data.chunks import Block, Chunks, Mapped, Source
@@ -66,6 +67,12 @@ def law_of(
     return law, extra, codes
 
 
+def estimates_of_law(law: Any, phi: Any, order: NDArray[np.intp]) -> dict[str, Array]:
+    """What a law says of states in another order: logits are against the one that is then the first."""
+    ordered = {name: values[0][order] for name, values in law.describe(phi).items()}
+    return {name: values[0] for name, values in law.describe(law.recalled(ordered)).items()}
+
+
 def row_weight_of(source: StoredRows) -> float:
     """What one row of a stream weighs: see ``data.units.row_weight``."""
     if not source.has_weights:
@@ -73,13 +80,75 @@ def row_weight_of(source: StoredRows) -> float:
     return row_weight(Chunks(source).map_rows(lambda block: np.asarray(block.weights), ()))
 
 
-def in_rows(columns: Source, source: StoredRows) -> Source:
-    """Columns of a stream with weights that count rows: weights that are no whole numbers count average ones."""
-    if not source.has_weights:
+def in_rows(columns: Source, row_weight: float) -> Source:
+    """Columns of a stream with weights that count rows."""
+    if row_weight == 1.0:
         return columns
-    unit = row_weight_of(source)
 
     def counted(block: Block) -> Block:
-        return replace(block, weights=np.asarray(block.weights) / unit)
+        return replace(block, weights=np.asarray(block.weights) / row_weight)
 
     return Mapped(columns, counted)
+
+
+def covariates(gating: Any, n: int, n_columns: int | None) -> Array:
+    """Covariates of n rows as a table; `n_columns` of them where a fit had so many.
+
+    Raises
+    ------
+    ValueError
+        If they are not finite, or not as many as rows, or as in the fit.
+    """
+    table = np.asarray(gating, dtype=np.float64)
+    table = table[:, None] if table.ndim == 1 else table
+    if len(table) != n or table.ndim != 2 or not np.isfinite(table).all():
+        raise ValueError(f"gating must be finite numbers, {n} rows; got shape {np.shape(gating)}")
+    if n_columns is not None and table.shape[1] != n_columns:
+        raise ValueError(f"gating has {table.shape[1]} columns; the fit had {n_columns}")
+    return table
+
+
+def check_given(model: Any, groups: Any, gating: Any, labels: Any) -> None:
+    """Refuse other units than those of the fit.
+
+    Raises
+    ------
+    ValueError
+    """
+    check_is_fitted(model)
+    if model.is_grouped_ and groups is None:
+        raise ValueError(
+            "rows of one group have one component in this fit: give groups, or the likelihood is of other units"
+        )
+    if model.is_labelled_ and labels is None:
+        raise ValueError(
+            "components of some rows were known in this fit: give component_labels, -1 where one is not known"
+        )
+    check_gating(model, gating)
+
+
+def check_gating(model: Any, gating: Any) -> None:
+    """Refuse covariates where the fit had none, and none where it had some.
+
+    Raises
+    ------
+    ValueError
+    """
+    if (gating is None) != ("gating_coef" not in model.estimate_names_):
+        raise ValueError(
+            "the weights of this fit depend on covariates: give gating, with the columns of the fit"
+            if gating is None
+            else "this fit has no gating: leave it out"
+        )
+
+
+def refuse_beside_stream(**given: Any) -> None:
+    """Refuse what goes with rows in memory only.
+
+    Raises
+    ------
+    TypeError
+    """
+    for name, value in given.items():
+        if value is not None:
+            raise TypeError(f"{name} needs rows in memory: take a part of them, or leave it out")

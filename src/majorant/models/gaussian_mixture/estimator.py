@@ -43,6 +43,7 @@ from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
 from majorant.models.gaussian_mixture.rows import StandardRows, in_memory, streamed
 from majorant.models.gaussian_mixture.words import components_block, degeneracy, missing_sentence, rank_sentences
 from majorant.models.mixture import MixtureEstimator
+from majorant.models.mixture_rows import estimates_of_law
 from majorant.models.mixture_summary import mixture_summary
 from majorant.registry import mixture_card, register
 from majorant.search.contestants import Found, NamedStart, Run, found_of
@@ -368,9 +369,9 @@ class GaussianMixture(Certifiable, MixtureEstimator):
         found.refuse_overflow()
         # Squares of float32 numbers may lie outside the range of float32: double precision is kept then.
         number = rows.dtype if found.fits(rows.dtype) else np.float64
-        of_law = contest.mixture.law.describe(theta.law)
+        of_law = estimates_of_law(contest.mixture.law, theta.law, order)
         for name, values in of_law.items():
-            setattr(self, f"{name}_", values[0][order])
+            setattr(self, f"{name}_", values)
         self.covariance_type_ = kind.name
         self.weights_ = found.weights.astype(number)
         self.means_ = found.means.astype(number)
