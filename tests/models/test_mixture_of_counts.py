@@ -218,3 +218,20 @@ def test_rows_without_a_density_are_refused(k: int) -> None:
 
     with pytest.raises(ValueError, match="the rows cannot be of this model"):
         of_density(Strict)(k, random_state=0).fit(-X - 1)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_coefficients_of_the_gate_and_their_errors_do_not_depend_on_which_component_a_start_called_first(
+    k: int,
+) -> None:
+    rates = np.array([[2.0, 9.0], [8.0, 1.0], [20.0, 20.0]])
+    random = np.random.default_rng(3)
+    z = np.sort(random.choice(k, 300, p=np.array([0.5, 0.3, 0.2])[:k] / np.sum([0.5, 0.3, 0.2][:k])))
+    x, covariate = random.poisson(rates[z]).astype(float), z + random.normal(size=300)
+    fits = [Counts(k, random_state=seed).fit(x, gating=covariate) for seed in range(4)]
+    for model in fits:
+        np.testing.assert_array_equal(model.gating_coef_[0], 0.0)
+        np.testing.assert_allclose(model.gating_coef_, fits[0].gating_coef_, rtol=1e-3, atol=1e-3)
+        errors = model.standard_errors(x, gating=covariate)
+        for name, expected in fits[0].standard_errors(x, gating=covariate).items():
+            np.testing.assert_allclose(errors[name], expected, rtol=1e-3, atol=1e-4)
