@@ -2,6 +2,7 @@
 
 from majorant.densities.categorical import Categorical
 from majorant.densities.natural import Bernoulli, Natural, Poisson
+from majorant.densities.normal import Normal
 from majorant.densities.product import Product
 from majorant.densities.regression import GaussianRegression, Predictors, Regression
 from majorant.densities.variance_rule import VarianceRule
@@ -11,6 +12,7 @@ __all__ = [
     "Categorical",
     "GaussianRegression",
     "Natural",
+    "Normal",
     "Poisson",
     "Predictors",
     "Product",

@@ -39,6 +39,13 @@ class Product:
         """Those of every block, each name led by the block's."""
         return {f"{n}_{key}": ends for n, d in self.parts if isinstance(d, Limited) for key, ends in d.limits.items()}
 
+    def degeneracy(self, theta: tuple[Any, ...], sizes: Array, mixture: Any) -> str:
+        """Say what is degenerate in the first block that is."""
+        for (_, density), part in zip(self.parts, theta, strict=True):
+            if hasattr(density, "degeneracy") and (reason := density.degeneracy(part, sizes, mixture)):
+                return str(reason)
+        return ""
+
     def _blocks(self, rows: Block) -> list[tuple[Any, Block]]:
         found, first = [], 0
         for i, (_, density) in enumerate(self.parts):
