@@ -296,7 +296,7 @@ def brought(mixture: Mixture, own: Coordinates) -> Mixture:
     if kind in ("full", "tied"):
         covariances = own.forward.T @ mixture.covariances @ own.forward
     else:
-        covariances = mixture.covariances * (np.diag(own.forward) ** 2 if kind == "diag" else own.forward[0, 0] ** 2)
+        covariances = mixture.covariances * (own.forward.diagonal() ** 2 if kind == "diag" else own.forward[0, 0] ** 2)
     return Mixture(mixture.weights, means, covariances, kind)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.linalg import rq
 
-from majorant.solvers.covariance_types import COVARIANCES
+from majorant.solvers.covariance_types import COVARIANCES, times
 
 Array = NDArray[np.float64]
 
@@ -23,24 +25,26 @@ ROUNDING = 1e-14
 class Coordinates:
     """An affine map ``u = (x - centre) @ forward`` and its inverse ``x = centre + u @ back``.
 
+    Its matrices are sparse where each column is mapped by itself: of wide rows no table has a side of columns twice.
+
     Attributes
     ----------
     centre : ndarray of shape (n_features,)
-    forward : ndarray of shape (n_features, rank)
-    back : ndarray of shape (rank, n_features)
-    still : ndarray of shape (n_still, n_features)
+    forward : ndarray or CSR array of shape (n_features, rank)
+    back : ndarray or CSR array of shape (rank, n_features)
+    still : ndarray or CSR array of shape (n_still, n_features)
         Standard deviations, as vectors, of the directions in which the rows do not vary.
-    still_forward : ndarray of shape (n_features, n_still)
+    still_forward : ndarray or CSR array of shape (n_features, n_still)
         The map to those directions, in their standard deviations.
     log_volume : float
         What to add to a log-density in `u` to have it in `x`, at a row of the fit.
     """
 
     centre: Array
-    forward: Array
-    back: Array
-    still: Array
-    still_forward: Array
+    forward: Any
+    back: Any
+    still: Any
+    still_forward: Any
     log_volume: float
 
     @property
@@ -50,11 +54,11 @@ class Coordinates:
 
     def of(self, x: NDArray[np.floating]) -> Array:
         """Rows in these coordinates."""
-        return _times(x.astype(np.float64, copy=False) - self.centre, self.forward)
+        return times(x.astype(np.float64, copy=False) - self.centre, self.forward)
 
     def in_units(self, scale: float, origin: Array) -> Coordinates:
         """The same coordinates for rows ``x / scale + origin``."""
-        lost = (self.rank + len(self.still)) * float(np.log(scale))
+        lost = (self.rank + self.still.shape[0]) * float(np.log(scale))
         return Coordinates(
             self.centre / scale + origin,
             self.forward * scale,
@@ -74,7 +78,8 @@ class Coordinates:
         """
         if covariance.ndim < 2:
             root = np.broadcast_to(np.sqrt(covariance), (self.rank,))
-            forward, back = self.forward / root, self.back * root[:, None]
+            own = sparse.diags_array(root, format="csr")
+            forward, back = self.forward @ sparse.diags_array(1 / root, format="csr"), own @ self.back
         else:
             values, vectors = np.linalg.eigh(covariance)
             root = np.sqrt(values)
@@ -89,7 +94,8 @@ class Frames:
     Attributes
     ----------
     whitened : Coordinates
-        The total covariance is the identity.
+        The total covariance is the identity. Of wide rows and covariances that are no matrices they are for starts
+        alone, and leave out what the rows do not vary in: volume and still directions.
     standardised : Coordinates
         Every column has variance one.
     scaled : Coordinates
@@ -113,7 +119,12 @@ class Frames:
 
 
 def frames(
-    points: NDArray[np.floating], weights: Array, precision: float, total: tuple[Array, Array] | None = None
+    points: NDArray[np.floating],
+    weights: Array,
+    precision: float,
+    total: tuple[Array, Array] | None = None,
+    *,
+    has_matrices: bool = True,
 ) -> Frames:
     """The coordinates of weighted rows.
 
@@ -125,6 +136,8 @@ def frames(
         Relative rounding of the numbers that the rows were given in.
     total : pair of ndarray, optional
         Mean and covariance of the rows, where they are known to be others than those of `points`.
+    has_matrices : bool, default=True
+        Whether they are for covariance matrices; for variances alone wide rows need no table of columns by columns.
     """
     x = points.astype(np.float64, copy=False)
     share = weights / weights.sum()
@@ -136,6 +149,11 @@ def frames(
     mean = float(np.mean(sd**2))
     unit = np.sqrt(mean) if mean > 0 else 1.0
     sd = np.where(varies, sd, unit)
+    limit = max(ROUNDING, precision**2) * max(len(sd), 1)
+    standardised, scaled = _columnwise(centre, sd, varies, sd), _columnwise(centre, np.full(len(sd), unit), None, sd)
+    constant = tuple(np.flatnonzero(~varies).tolist())
+    if len(x) < len(sd) and total is None and not has_matrices:
+        return Frames(_thin(centre, share, x, sd, varies, limit), standardised, scaled, constant, ())
     columns = np.eye(len(sd))
     if total is None:
         y = (x / sd)[:, varies]
@@ -143,8 +161,7 @@ def frames(
     else:
         correlations = (total[1] / np.outer(sd, sd))[np.ix_(varies, varies)]
     values, vectors = np.linalg.eigh(correlations) if varies.any() else (np.zeros(0), np.zeros((0, 0)))
-    limit = max(ROUNDING, precision**2) * max(len(sd), 1) * values.max(initial=0.0)
-    kept = values > limit
+    kept = values > limit * values.max(initial=0.0)
     moving, idle = np.zeros((len(sd), kept.sum())), np.zeros((len(sd), (~kept).sum()))
     moving[varies], idle[varies] = vectors[:, kept], vectors[:, ~kept]
     dependent = np.flatnonzero(np.abs(idle).max(axis=1, initial=0.0) > 1e-6)
@@ -152,9 +169,9 @@ def frames(
     roots = np.sqrt(values[kept])
     return Frames(
         _frame(centre, moving / roots / sd[:, None], (moving * roots).T * sd, idle, sd),
-        _frame(centre, columns[:, varies] / sd[:, None], columns[varies] * sd, columns[:, ~varies], sd),
-        _frame(centre, columns / unit, columns * unit, columns[:, :0], sd),
-        tuple(np.flatnonzero(~varies).tolist()),
+        standardised,
+        scaled,
+        constant,
         tuple(dependent.tolist()),
     )
 
@@ -175,13 +192,42 @@ def _frame(centre: Array, forward: Array, back: Array, idle: Array, sd: Array) -
     return Coordinates(centre, forward, back, still, still_forward, volume)
 
 
+def _columnwise(centre: Array, factor: Array, varies: NDArray[np.bool_] | None, sd: Array) -> Coordinates:
+    """Coordinates that divide each column by its factor, those that do not vary left out."""
+    every = np.arange(len(sd))
+    kept, idle = (every, every[:0]) if varies is None else (np.flatnonzero(varies), np.flatnonzero(~varies))
+    thin = np.sqrt(STILL)
+    volume = -float(np.log(factor[kept]).sum() + np.log(thin * sd[idle]).sum()) - 0.5 * len(idle) * float(
+        np.log(2 * np.pi)
+    )
+    return Coordinates(
+        centre,
+        _picked(1 / factor, kept),
+        _picked(factor, kept).T.tocsr(),
+        _picked(thin * sd, idle).T.tocsr(),
+        _picked(1 / (thin * sd), idle),
+        volume,
+    )
+
+
+def _picked(factor: Array, kept: NDArray[np.intp]) -> sparse.csr_array:
+    """The map to some of the columns, each times its factor."""
+    return sparse.csr_array((factor[kept], (kept, np.arange(len(kept)))), shape=(len(factor), len(kept)))
+
+
+def _thin(centre: Array, share: Array, x: Array, sd: Array, varies: NDArray[np.bool_], limit: float) -> Coordinates:
+    """Whitened coordinates of fewer rows than columns, from the products of rows."""
+    y = np.where(varies, x / sd, 0.0) * np.sqrt(share)[:, None]
+    values, vectors = np.linalg.eigh(np.einsum("ij,kj->ik", y, y))
+    kept = values > limit * values.max(initial=0.0)
+    roots = np.sqrt(values[kept])
+    moving = np.einsum("ij,ik->jk", y, vectors[:, kept] / roots)
+    none = np.zeros((0, len(sd)))
+    return Coordinates(centre, moving / roots / sd[:, None], (moving * roots).T * sd, none, none.T, np.nan)
+
+
 def upper_factor(factor: Array) -> Array:
     """The upper triangular P with a positive diagonal and ``P P' = factor factor'``."""
     upper = rq(factor, mode="r", check_finite=False)[:, -len(factor) :]
     signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
     return np.asarray(upper * signs)
-
-
-def _times(x: Array, matrix: Array) -> Array:
-    """A product row by row: BLAS might round a row by where it stands."""
-    return np.asarray(np.einsum("ij,jk->ik", x, matrix))

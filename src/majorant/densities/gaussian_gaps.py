@@ -14,17 +14,19 @@ whole rows that are expected at these parameters. That is what statistics need t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from majorant.data.chunks import Block
 from majorant.data.patterns import Pattern, patterns
 from majorant.densities.coordinates import Coordinates
 from majorant.densities.gaussian import Gaussian, Normals
 from majorant.engine.mixture import Array, Table
-from majorant.solvers.covariance_types import FULL
+from majorant.solvers.covariance_types import FULL, Covariance, times
 from majorant.solvers.gaussian import Mixture, moments
 from majorant.solvers.gaussian_missing import Completion
 
@@ -142,7 +144,7 @@ class GaussianGaps:
         d, forward = self.d, self.coordinates.forward
         mass, first, second = moments_of_rows[:, :1], moments_of_rows[:, 1 : 1 + d], moments_of_rows[:, 1 + d :]
         constant += self.kind.second_price(second, self.coordinates.still_forward)
-        moved = np.einsum("ka,al->kl", first, forward), self.kind.second_mapped(second, forward)
+        moved = times(first, forward), self.kind.second_mapped(second, forward)
         return np.hstack([mass, *moved]), constant
 
     def expected_log_density(self, statistics: Array, theta: Normals) -> Array:
@@ -223,7 +225,7 @@ def joined_components(mixtures: list[Mixture]) -> Mixture:
 def mixture_in_rows(mixture: Mixture, coordinates: Coordinates) -> Mixture:
     """A mixture in coordinates as one of the rows, with the little variance that still directions are given."""
     back, kind = coordinates.back, mixture.covariance
-    means = coordinates.centre + np.einsum("kl,lm->km", mixture.means, back)
+    means = coordinates.centre + times(mixture.means, back)
     covariances = kind.mapped(mixture.covariances, back) + kind.beside(coordinates.still)
     return Mixture(mixture.weights, means, covariances, mixture.covariance_type)
 
@@ -237,8 +239,10 @@ def condition(mixture: Mixture) -> float:
     return float(1.0 / max(values.min(), np.finfo(np.float64).eps))
 
 
-def in_columns(d: int, deviations: Array) -> Coordinates:
-    """Coordinates in which columns are in given standard deviations."""
+def in_columns(deviations: Array, kind: Covariance) -> Coordinates:
+    """Coordinates of a covariance type in which columns are in given standard deviations."""
+    d = len(deviations)
     none = np.zeros((0, d))
-    scale = np.diag(1 / deviations), np.diag(deviations)
+    diagonal = np.diag if kind.has_matrices else partial(sparse.diags_array, format="csr")
+    scale = diagonal(1 / deviations), diagonal(deviations)
     return Coordinates(np.zeros(d), *scale, none, none.T, -float(np.log(deviations).sum()))

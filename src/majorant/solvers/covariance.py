@@ -114,6 +114,13 @@ def weighted_gram(x: Any, shares: Array, mean: Array) -> Array:
     return centred_gram(x, mean) * np.multiply.outer(root, root)
 
 
+def principal_axes(x: Array, shares: Array) -> Array:
+    """Orthonormal principal axes of centred dense rows, the widest first: columns, as many as rows or features."""
+    if x.shape[1] <= x.shape[0]:
+        return np.asarray(np.linalg.eigh((x * shares[:, None]).T @ x)[1][:, ::-1])
+    return np.asarray(np.linalg.svd(x * np.sqrt(shares)[:, None], full_matrices=False)[2].T)
+
+
 def principal_variances(x: Any, shares: Array, n_jobs: int | None = None) -> Array:
     """Return the variances along the principal axes, ascending, shape (min(n_rows, n_features),)."""
     n, p = x.shape

@@ -7,10 +7,11 @@ Covariances are arrays in scikit-learn's shapes: (K, d, d) where "full", (d, d) 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 Array = NDArray[np.float64]
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
@@ -71,22 +72,22 @@ class Covariance(ABC):
         """Return the covariances of some of the columns."""
 
     @abstractmethod
-    def mapped(self, covariances: Array, matrix: Array) -> Array:
+    def mapped(self, covariances: Array, matrix: Any) -> Array:
         """Return the covariances of ``x @ matrix``, a map between coordinates in which components have this type."""
 
     def scaled(self, covariances: Array, factor: Array) -> Array:
         """Return the covariances of ``x * factor``: a number, or, but for "spherical", one for each column."""
         return np.asarray(covariances * factor**2)
 
-    def beside(self, still: Array) -> Array | float:
+    def beside(self, still: Any) -> Array | float:
         """Return what standard deviations along other directions, (n_still, d), add to a covariance."""
         return 0.0
 
     @abstractmethod
-    def second_mapped(self, second: Array, matrix: Array) -> Array:
+    def second_mapped(self, second: Array, matrix: Any) -> Array:
         """Return the second moments of ``x @ matrix`` from those of x, (K, n_second)."""
 
-    def second_price(self, second: Array, matrix: Array) -> float:
+    def second_price(self, second: Array, matrix: Any) -> float:
         """Return half the sum of squares of ``x @ matrix`` over all components, from second moments."""
         return 0.0
 
@@ -160,22 +161,22 @@ class Matrices(Covariance):
     def of_columns(self, covariances: Array, columns: NDArray[np.intp]) -> Array:
         return np.asarray(covariances[..., columns[:, None], columns])
 
-    def mapped(self, covariances: Array, matrix: Array) -> Array:
+    def mapped(self, covariances: Array, matrix: Any) -> Array:
         out = np.einsum("al,...ab,bm->...lm", matrix, covariances, matrix, optimize=False)
         return np.asarray((out + np.swapaxes(out, -1, -2)) / 2)
 
     def scaled(self, covariances: Array, factor: Array) -> Array:
         return np.asarray(covariances * (np.outer(factor, factor) if factor.ndim else factor**2))
 
-    def beside(self, still: Array) -> Array | float:
+    def beside(self, still: Any) -> Array | float:
         return np.asarray(np.einsum("la,lb->ab", still, still))
 
-    def second_mapped(self, second: Array, matrix: Array) -> Array:
+    def second_mapped(self, second: Array, matrix: Any) -> Array:
         half = np.einsum("kab,bm->kam", triangle_to_matrix(second, len(matrix)), matrix)
         row, column = np.tril_indices(matrix.shape[1])
         return np.asarray(np.einsum("kam,al->klm", half, matrix)[:, row, column])
 
-    def second_price(self, second: Array, matrix: Array) -> float:
+    def second_price(self, second: Array, matrix: Any) -> float:
         return 0.5 * float(np.einsum("kab,al,bl->", triangle_to_matrix(second, len(matrix)), matrix, matrix))
 
     def second_traces(self, second: Array, precisions: Array) -> Array:
@@ -287,17 +288,17 @@ class Diagonal(Covariance):
     def of_columns(self, covariances: Array, columns: NDArray[np.intp]) -> Array:
         return np.asarray(covariances[..., columns])
 
-    def mapped(self, covariances: Array, matrix: Array) -> Array:
-        return np.asarray(np.einsum("...a,al->...l", covariances, matrix**2))
+    def mapped(self, covariances: Array, matrix: Any) -> Array:
+        return times(covariances, matrix**2)
 
-    def beside(self, still: Array) -> Array | float:
-        return np.asarray(np.sum(still**2, axis=0))
+    def beside(self, still: Any) -> Array | float:
+        return np.asarray((still**2).sum(axis=0)).ravel()
 
-    def second_mapped(self, second: Array, matrix: Array) -> Array:
-        return np.asarray(np.einsum("ka,al->kl", second, matrix**2))
+    def second_mapped(self, second: Array, matrix: Any) -> Array:
+        return times(second, matrix**2)
 
-    def second_price(self, second: Array, matrix: Array) -> float:
-        return 0.5 * float(np.einsum("ka,al->", second, matrix**2))
+    def second_price(self, second: Array, matrix: Any) -> float:
+        return 0.5 * float(times(second, matrix**2).sum())
 
 
 class Spherical(Covariance):
@@ -326,10 +327,10 @@ class Spherical(Covariance):
     def of_columns(self, covariances: Array, columns: NDArray[np.intp]) -> Array:
         return covariances
 
-    def mapped(self, covariances: Array, matrix: Array) -> Array:
+    def mapped(self, covariances: Array, matrix: Any) -> Array:
         return np.asarray(covariances * matrix[0, 0] ** 2)
 
-    def second_mapped(self, second: Array, matrix: Array) -> Array:
+    def second_mapped(self, second: Array, matrix: Any) -> Array:
         return np.asarray(second * matrix[0, 0] ** 2)
 
     def second_traces(self, second: Array, precisions: Array) -> Array:
@@ -349,6 +350,13 @@ FULL, TIED, DIAGONAL, SPHERICAL = Full(), Tied(), Diagonal(), Spherical()
 COVARIANCES: dict[str, Covariance] = {kind.name: kind for kind in (FULL, TIED, DIAGONAL, SPHERICAL)}
 """The types by name, in the order of the kernels' codes."""
 COVARIANCE_TYPES: tuple[CovarianceType, ...] = ("full", "tied", "diag", "spherical")
+
+
+def times(x: Array, matrix: Any) -> Array:
+    """A product with a matrix, sparse or not, row by row: BLAS might round a row by where it stands."""
+    if sparse.issparse(matrix):
+        return np.ascontiguousarray(x @ matrix)
+    return np.asarray(np.einsum("...j,jk->...k", x, matrix))
 
 
 def triangle_to_matrix(triangle: Array, n_features: int) -> Array:

@@ -32,7 +32,7 @@ from majorant.search.contestants import Found, NamedStart, Run, best_of
 from majorant.search.effort import Plan
 from majorant.search.race import Race
 from majorant.search.record import PERTURBATION
-from majorant.solvers.covariance_types import Covariance
+from majorant.solvers.covariance_types import DIAGONAL, FULL, Covariance
 from majorant.solvers.gaussian import Array, Mixture, log_likelihood, moments
 from majorant.solvers.gaussian_missing import impute
 
@@ -332,13 +332,14 @@ def contest_of(
     precision, normal, whole, is_filled = rows.precision, None, rows, False
     rows = whole.searched(draws)
     points, weights = rows.points, rows.weights / rows.row_weight
+    is_wide = len(points) < points.shape[1] and not kind.has_matrices
     if rows.n_missing:
-        normal = total_gaussian(whole.data, whole.variances)
+        normal = total_gaussian(whole.data, whole.variances, DIAGONAL if is_wide else FULL)
         is_filled = len(patterns(points)) > MOST_PATTERNS
         points, precision = impute(normal, points), max(precision, STILL_PRECISION)
     points = points.astype(np.float64, copy=False)
-    total_normal = None if normal is None else (normal.means[0], normal.covariances[0])
-    views = frames(points, weights, precision, total_normal)
+    total_normal = None if normal is None or is_wide else (normal.means[0], normal.covariances[0])
+    views = frames(points, weights, precision, total_normal, has_matrices=kind.has_matrices)
     own, total = views.of_type(kind.name), float(weights.sum())
     u = own.of(points)
     floor = LEAST_RATIO if covariance_floor is None else max(covariance_floor, LEAST_FLOOR)
@@ -398,7 +399,7 @@ def on_all_rows(
         data = Chunks(blocks_of(columns, rows.weights, rows.groups), n_jobs=n_jobs)
     floor, added = contest.model.floor, None
     if reg_covar > 0:
-        added = kind.mapped(reg_covar * rows.scale**2 * kind.identity(len(own.forward)), own.forward)
+        added = kind.mapped(reg_covar * rows.scale**2 * kind.identity(len(own.centre)), own.forward)
         if floor_is_chosen:  # what is added is a floor of its own
             floor = LEAST_FLOOR if kind.has_matrices and contest.model.d > 1 else 1e-30
     model = Gaussian(kind, contest.model.d, floor, single=dtype == np.float32, added=added)

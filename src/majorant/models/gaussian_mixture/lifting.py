@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.densities.coordinates import Coordinates, upper_factor
-from majorant.solvers.covariance_types import Covariance
+from majorant.solvers.covariance_types import Covariance, times
 from majorant.solvers.gaussian import Array, Mixture
 
 
@@ -42,7 +42,7 @@ class Lifted:
 def lifted(mixture: Mixture, coordinates: Coordinates, order: NDArray[np.intp]) -> Lifted:
     """The parameters in the units of the coordinates' rows; precisions are not found by inverting covariances, which
     may be near to singular there."""
-    means = coordinates.centre + np.einsum("kr,rd->kd", mixture.means, coordinates.back)
+    means = coordinates.centre + times(mixture.means, coordinates.back)
     kind = mixture.covariance
     whole = kind.mapped(mixture.covariances, coordinates.back) + kind.beside(coordinates.still)
     if kind.has_matrices:

@@ -11,7 +11,7 @@ from majorant.engine.mixture import Mixture as Model
 from majorant.engine.mixture import OnData, Parameters
 from majorant.laws import Independent
 from majorant.laws.independent import Weights
-from majorant.solvers.covariance_types import FULL
+from majorant.solvers.covariance_types import FULL, Covariance
 from majorant.solvers.gaussian import Array, Mixture
 
 TOTAL_FLOOR = 1e-10
@@ -22,7 +22,7 @@ SETTLED = 1e-11
 """The total Gaussian is found when no parameter moves by more, in standard deviations of the columns."""
 
 
-def total_gaussian(data: Chunks, variances: Array, *, max_iter: int = 2000) -> Mixture:
+def total_gaussian(data: Chunks, variances: Array, kind: Covariance = FULL, *, max_iter: int = 2000) -> Mixture:
     """The normal distribution that is most likely to have given the observed entries: a mixture of one.
 
     Parameters
@@ -30,20 +30,22 @@ def total_gaussian(data: Chunks, variances: Array, *, max_iter: int = 2000) -> M
     data : Chunks
     variances : ndarray of shape (n_features,)
         Weighted variance of each column over its entries.
+    kind : Covariance, default=FULL
+        With diagonal covariances nothing is known of a missing entry but its column.
     max_iter : int
         Most steps of EM; they are the more, the more entries are missing.
 
     Returns
     -------
     Mixture
-        One component, "full"; in directions in which the rows do not vary it has a
+        One component; in directions in which the rows do not vary it has a
         ten-billionth of the columns' variances.
     """
     d = len(variances)
-    columns = in_columns(d, np.where(variances > 0, np.sqrt(variances), 1.0))
-    density = GaussianGaps(Gaussian(FULL, d, TOTAL_FLOOR), columns)
+    columns = in_columns(np.where(variances > 0, np.sqrt(variances), 1.0), kind)
+    density = GaussianGaps(Gaussian(kind, d, TOTAL_FLOOR), columns)
     on, one = OnData(Model(density, Independent(), 1), data), np.ones(1)
-    theta = Parameters(normals([Mixture(one, np.zeros((1, d)), np.eye(d)[None], "full")]), Weights(one[None]))
+    theta = Parameters(normals([Mixture(one, np.zeros((1, d)), kind.identity(d)[None], kind.name)]), Weights(one[None]))
     for _ in range(max_iter):  # until parameters rest: the likelihood is flat about them
         old, theta = theta.density, on.moved(theta, on.seen(theta), one)
         moved = np.abs(theta.density.means - old.means).max(), np.abs(theta.density.covariances - old.covariances).max()

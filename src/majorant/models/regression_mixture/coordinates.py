@@ -82,11 +82,10 @@ class Coordinates:
 
         The level is the predictor less its offset at ``x = origin``; without intercept it is no parameter, and zero.
         """
-        back = np.zeros((len(self.scales) + 1, len(self.transform)))
-        for j, at in enumerate(self.order.tolist()):
-            column = at - self.fit_intercept
-            back[column + 1, j] = 1.0 if column < 0 else 1 / self.scales[column]
-        matrix = np.einsum("ij,jl,lp->ip", back, self.smallest, self.transform)
+        at = np.asarray(self.order) + (not self.fit_intercept)
+        matrix = np.zeros((len(self.scales) + 1, self.n_coefficients))
+        matrix[at] = np.einsum("jl,lp->jp", self.smallest, self.transform)
+        matrix[1:] /= self.scales[:, None]
         return self.sigma * matrix, np.asarray(np.einsum("ip,p->i", matrix, self.pooled))
 
     def coefficients(self, coef: Array) -> tuple[Array, Array]:

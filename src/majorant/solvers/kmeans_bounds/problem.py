@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.solvers.covariance import principal_axes
 from majorant.solvers.nearest import squared_distances
 
 EPSILON = float(np.finfo(np.float64).eps)
@@ -32,6 +33,8 @@ class BoundProblem:
         The nearest of the centres.
     own, second : ndarray of shape (n,)
         Squared distances to the nearest and to the second-nearest centre.
+    width : int
+        Columns that the coordinates are sums over, by which rounding goes.
     unit : float
         What a sum of squares in these coordinates is multiplied by to be one of the data's.
     """
@@ -42,6 +45,7 @@ class BoundProblem:
     labels: NDArray[np.intp]
     own: Array
     second: Array
+    width: int
     unit: float
 
     @property
@@ -70,9 +74,8 @@ class BoundProblem:
         The root of the least sum of squares is a Wasserstein distance, so it moves by at most the root of the summed
         squared displacements.
         """
-        n_columns = self.points.shape[1]
         farthest = float(np.abs(self.points).max()) * float(self.weights.sum()) ** 0.5
-        moved = 8.0 * (n_columns + 4) * EPSILON * (self.scatter**0.5 + farthest)
+        moved = 8.0 * (self.width + 4) * EPSILON * (self.scatter**0.5 + farthest)
         return float(moved * (2.0 * self.objective**0.5 + moved))
 
     def part(self, rows: NDArray[np.intp]) -> BoundProblem:
@@ -106,7 +109,7 @@ def make_problem(points: NDArray[Any], weights: Array, centres: NDArray[Any], *,
     x *= scale
     c *= scale
     if rotate and x.shape[1] > 1:
-        axes = np.linalg.eigh((x * share[:, None]).T @ x)[1][:, ::-1]
+        axes = principal_axes(x, share)
         x = np.ascontiguousarray(x @ axes)
         c = c @ axes
     order = np.argsort(x[:, 0], kind="stable")  # the kernel then looks only at points within reach
@@ -117,7 +120,7 @@ def make_problem(points: NDArray[Any], weights: Array, centres: NDArray[Any], *,
         if np.abs(c - before).max() <= 1e-12:  # the means of a fit already
             break
         labels, own, second = _nearest_two(x, c)
-    return BoundProblem(x, weights, c, labels, own, second, 1.0 / scale**2)
+    return BoundProblem(x, weights, c, labels, own, second, points.shape[1], 1.0 / scale**2)
 
 
 def _nearest_two(x: Array, centres: Array) -> tuple[NDArray[np.intp], Array, Array]:

@@ -1,0 +1,98 @@
+"""Rows of many more columns than there are rows: no table of columns by columns, and the same answers."""
+
+from __future__ import annotations
+
+import tracemalloc
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+import majorant as mj
+from majorant.solvers.kmeans_bounds import kmeans_lower_bound
+
+N, D = 40, 4000
+
+
+def wide() -> NDArray[np.float64]:
+    """Three groups of rows that differ in ten columns each."""
+    x = np.random.default_rng(0).normal(size=(N, D))
+    for group in range(3):
+        x[group::3, 10 * group : 10 * group + 10] += 8.0
+    return x
+
+
+X = wide()
+
+
+@contextmanager
+def small_memory() -> Iterator[None]:
+    """Less than half of a table of columns by columns, where one copy of the rows is a hundredth."""
+    tracemalloc.start()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * D * D
+
+
+SPARING: dict[str, Any] = {
+    "KMeans": mj.KMeans(3, random_state=0),
+    "diag": mj.GaussianMixture(3, covariance_type="diag", random_state=0),
+    "spherical": mj.GaussianMixture(3, covariance_type="spherical", random_state=0),
+    "DiscriminativeClustering": mj.DiscriminativeClustering(3, random_state=0),
+    "DiscriminativeLatentClasses": mj.DiscriminativeLatentClasses(3, random_state=0),
+    "LatentPrototypeClassifier": mj.LatentPrototypeClassifier(random_state=0),
+    "LatentSVC": mj.LatentSVC(random_state=0),
+}
+
+
+@pytest.mark.parametrize("name", SPARING)
+def test_no_table_of_columns_by_columns(name: str) -> None:
+    y = None if name in ("KMeans", "diag", "spherical") else np.arange(N) % 3
+    with small_memory():
+        fitted = SPARING[name].fit(X, y)
+        found = fitted.predict(X)
+        str(fitted.summary())
+    if name == "KMeans":
+        assert len(set(zip(found, np.arange(N) % 3, strict=True))) == 3
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "spherical"])
+def test_no_table_of_columns_by_columns_where_cells_are_missing(covariance_type: str) -> None:
+    x = X.copy()
+    x[0, :3] = np.nan
+    with small_memory():
+        fitted = mj.GaussianMixture(1, covariance_type=covariance_type, random_state=0).fit(x)
+    np.testing.assert_allclose(fitted.means_[0], np.nanmean(x, axis=0), atol=1e-6)
+
+
+@pytest.mark.parametrize("covariance_type", ["diag", "spherical"])
+def test_the_log_likelihood_of_a_wide_mixture_is_that_of_its_parameters(covariance_type: str) -> None:
+    x = X[:, :200].copy()
+    x[:, 7] = 5.0  # a column that does not vary is still: it has a variance of its own that is made up
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = mj.GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(x)
+    deviations = np.sqrt(fitted.covariances_.reshape(2, -1))
+    logs = norm.logpdf(x[:, None], fitted.means_, deviations).sum(axis=2) + np.log(fitted.weights_)
+    assert np.isclose(fitted.log_likelihood_, np.logaddexp.reduce(logs, axis=1).sum(), rtol=1e-10)
+    np.testing.assert_allclose(fitted.score_samples(x), np.logaddexp.reduce(logs, axis=1), rtol=1e-9)
+
+
+def test_the_bound_of_wide_rows_is_that_of_an_isometry() -> None:
+    fitted = mj.KMeans(3, random_state=0).fit(X)
+    with small_memory():
+        bound = fitted.certify(X).bound
+    basis = np.linalg.qr(X.T)[0]  # in 40 coordinates distances are the same
+    thin = kmeans_lower_bound(X @ basis, None, fitted.cluster_centers_ @ basis).bound
+    assert np.isclose(bound, thin, rtol=1e-9)
+    assert 0.9 * fitted.inertia_ < bound <= fitted.inertia_
