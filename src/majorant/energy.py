@@ -197,7 +197,7 @@ def marginal_posterior(energies: ArrayLike, label_axis: Axes, latent_axis: Axes,
     array([0.667, 0.333])
     """
     labels, latents = _two_kinds(energies, label_axis, latent_axis)
-    return posterior(energies, labels + latents, beta).sum(axis=latents)
+    return np.minimum(posterior(energies, labels + latents, beta).sum(axis=latents), 1.0)  # not above by rounding
 
 
 def map_inference(energies: ArrayLike, label_axis: Axes, latent_axis: Axes) -> Minimum:

@@ -446,7 +446,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         """
         check_is_fitted(self)
         alpha, X = self.class_label_distribution_, self._check_rows(X, reset=False)
-        return self._by_block(X, lambda p: np.einsum("ik,km->im", p, alpha), alpha.shape[1])
+        return self._by_block(X, lambda p: np.minimum(np.einsum("ik,km->im", p, alpha), 1.0), alpha.shape[1])
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The most probable label of each row.
