@@ -89,6 +89,15 @@ class Normal:
         out = mass * (np.log(2 * np.pi * v) + mean**2 / v + 2 * np.log(self.scale)) - 2 * sums * mean / v + squares / v
         return np.asarray(-0.5 * out.sum(axis=(1, 2)))
 
+    def score(self, statistics: Array, theta: Array) -> Array:
+        """Return slopes by the means and by the logarithms of the variances."""
+        mass, sums, squares = np.split(statistics, 3, axis=2)
+        mean, v = self._halves(theta)
+        of_mean = (sums - mass * mean) / v
+        of_log = 0.5 * ((squares - 2 * mean * sums + mass * mean**2) / v - mass)
+        of_log = of_log.sum(axis=1, keepdims=True) if self.shared else of_log
+        return np.concatenate([of_mean.reshape(len(theta), -1), of_log.reshape(len(theta), -1)], axis=1)
+
     def degeneracy(self, theta: Array, sizes: Array, mixture: Any) -> str:
         """Say which state has collapsed on few values of a column."""
         if mixture.n_components == 1:
