@@ -27,6 +27,9 @@ class FittedGaussian(GaussianGaps):
         Where the columns are and how wide, so that unconstrained numbers are of the size of one.
     """
 
+    has_edges = False
+    """No maximum lies at an edge of the range of a variance, however small its unit."""
+
     def __init__(self, kind: Covariance, centre: Array, unit: Array) -> None:
         super().__init__(Gaussian(kind, len(centre)))
         self.centre = centre

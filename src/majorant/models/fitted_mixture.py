@@ -31,6 +31,7 @@ from majorant.laws import Gated, Independent
 from majorant.laws.separation import unbounded_directions
 from majorant.models.base import LatentVariableModel
 from majorant.models.mixture_rows import (
+    ACCEPTED,
     Rows,
     check_gating,
     check_given,
@@ -89,7 +90,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         self, X: Any, sample_weight: Any, groups: Any, gating: Any, component_labels: Any
     ) -> tuple[Rows, Any]:
         with explained(X):
-            X = validate_data(self, X, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan")
+            X = validate_data(self, X, **ACCEPTED)
         n = len(X)
         weights = check_sample_weight(sample_weight, n)
         counted_rows = slice(None) if weights is None else weights > 0
@@ -153,9 +154,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         check_is_fitted(self)
         source = stored_rows(X)
         if source is None:
-            X = validate_data(
-                self, X, reset=False, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
-            )
+            X = validate_data(self, X, reset=False, **ACCEPTED)
             columns: tuple[Any, ...] = self._columns(X.astype(np.float64, copy=False), fitting=False)
             n, dtype = len(X), X.dtype
         else:
@@ -207,7 +206,6 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples, n_components)
-            In [0, 1], one in sum over components.
         """
         _, q, dtype = self._joint(X, groups, gating)
         return np.asarray(q / q.sum(axis=1, keepdims=True), dtype=dtype)
@@ -492,10 +490,6 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         }
 
     # Words
-
-    def _advice(self) -> str:
-        """What to do where no solution is regular."""
-        return "use fewer components" if self.n_components > 1 else "more distinct rows are needed"
 
     def _summary(self) -> Summary:
         return mixture_summary(self)

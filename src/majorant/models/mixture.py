@@ -414,6 +414,10 @@ class MixtureEstimator(FittedMixture):
             said.append(f"The fit did not converge in max_iter={self.max_iter} steps: raise it, or tol.")
         return said
 
+    def _advice(self) -> str:
+        """What to do where no solution is regular."""
+        return "use fewer components" if self.n_components > 1 else "more distinct rows are needed"
+
     def _check_recalled(self) -> None:
         """Refuse a density whose `recalled` does not give the parameters back.
 

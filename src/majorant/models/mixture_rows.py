@@ -16,6 +16,8 @@ from majorant.data.units import row_weight
 from majorant.laws import Gated, Grouped, Independent, Known
 
 Array = NDArray[np.float64]
+ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
+"""Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
 
 
 @dataclass(frozen=True)

@@ -153,14 +153,14 @@ def standard_errors(
     moved = unpacked(mixture, np.concatenate([at + np.diag(h), at - np.diag(h)]), theta)
     own = mixture.density.describe(moved.density) if told is None else {}
     named = {**own, **mixture.law.describe(moved.law)} if told is None else told(moved)
-    errors = {}
+    errors, has_edges = {}, getattr(mixture.density, "has_edges", True)
     for name, values in named.items():
         up, down = np.split(values.reshape(2 * len(at), -1), 2)
         slopes = (up - down) / (2 * h[:, None])
         size = np.abs(slopes).max(axis=0, initial=0.0)
         size = np.where(size > 0, size, 1.0)  # whose square may be no number
         unknown = missing(slopes / size)
-        if name in own:  # a number that does not move with its logit lies at an edge of its range
+        if name in own and has_edges:  # a number that does not move with its logit lies at an edge of its range
             unknown |= np.abs(slopes).max(axis=0, initial=0.0) < 1e-10
         found = size * np.sqrt(np.sum((half.T @ (slopes / size)) ** 2, axis=0))
         errors[name] = np.where(unknown, np.nan, found).reshape(values.shape[1:])

@@ -43,7 +43,7 @@ from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
 from majorant.models.gaussian_mixture.rows import StandardRows, in_memory, streamed
 from majorant.models.gaussian_mixture.words import components_block, degeneracy, missing_sentence, rank_sentences
 from majorant.models.mixture import MixtureEstimator
-from majorant.models.mixture_rows import estimates_of_law
+from majorant.models.mixture_rows import ACCEPTED, estimates_of_law
 from majorant.models.mixture_summary import mixture_summary
 from majorant.registry import mixture_card, register
 from majorant.search.contestants import Found, NamedStart, Run, found_of
@@ -465,8 +465,7 @@ class GaussianMixture(Certifiable, MixtureEstimator):
         check_is_fitted(self)
         source, mixture = stored_rows(X), self._steadied()
         if source is None:
-            types = [np.float64, np.float32]
-            X = validate_data(self, X, reset=False, dtype=types, order="C", ensure_all_finite="allow-nan")
+            X = validate_data(self, X, reset=False, **ACCEPTED)
         else:
             self._check_stored(source, reset=False)
             X = source

@@ -122,6 +122,11 @@ def chosen_starts(
         else:
             q = _nearest(contest.points, means, k)
         theta = contest.mixture.started(q.T[None], contest.on(contest.whole).data)
+        has_weights = isinstance(theta.law, Weights)
+        if not has_weights and weights is not None and given.source == "given":
+            raise ValueError(
+                "weights_init are shares of all rows, but with gating they depend on covariates: leave it out"
+            )
         begun = contest.mixture_of(theta)
         shares = begun.weights if (begun.weights > 0).all() else np.full(k, 1.0 / k)
         start = Mixture(
@@ -130,7 +135,7 @@ def chosen_starts(
             begun.covariances if covariances is None else covariances,
             contest.kind.name,
         )
-        yield source, contest.theta_of(start, None if isinstance(theta.law, Weights) else theta.law)
+        yield source, contest.theta_of(start, None if has_weights else theta.law)
 
 
 def _responsibilities(measure: Measure, k: int, init_params: str, random: np.random.Generator) -> NDArray[np.float64]:
