@@ -82,5 +82,5 @@ def of_separated(directions: Array, names: Sequence[str], transform: Array | Non
     return (
         f"Gating by {', '.join(found)} separates components: for some rows a component is certain, or impossible, so "
         "coefficients of the gating run to infinity. Where they stopped is no estimate; they have no standard errors "
-        "(NaN) and no intervals. Log-likelihood and predictions are right"
+        "(NaN) and no intervals. Log-likelihood and predictions are right."
     )

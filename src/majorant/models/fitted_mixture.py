@@ -36,6 +36,7 @@ from majorant.models.mixture_rows import (
     check_gating,
     check_given,
     covariates,
+    drawn_states,
     in_rows,
     law_of,
     refuse_beside_stream,
@@ -129,10 +130,6 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             self.gating_center_ = table.mean(axis=0)
             self.gating_scale_ = np.where(scale > 0, scale, 1.0)
         return np.column_stack([np.ones(n), (table - self.gating_center_) / self.gating_scale_])
-
-    def _gating_names(self) -> list[str]:
-        """What the covariates are called: they are numbered from 1."""
-        return [f"column {j + 1}" for j in range(len(self.gating_center_))]
 
     def _columns_of(self, source: StoredRows) -> Mapped:
         """The columns of a stream that the density reads."""
@@ -294,12 +291,9 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         codes = np.arange(n) if groups is None else check_groups(groups, n)[0]
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         theta, law = self._theta(), self._law_of_fit()
-        first = np.unique(codes, return_index=True)[1]
-        table = () if gating is None else (self._gating(gating, n, fitting=False)[first],)
-        shares = np.exp(law.log_prior(theta.law, Block(0, table or (first,)))[0])
-        ends = np.cumsum(np.broadcast_to(shares, (len(shares), len(first))), axis=0)
-        drawn = (ends[:-1] <= random.random(len(first)) * ends[-1]).sum(axis=0)
-        components = np.sort(drawn) if groups is None and gating is None else drawn[codes]
+        table = None if gating is None else self._gating(gating, n, fitting=False)
+        components = drawn_states(law, theta.law, codes, table, random)
+        components = np.sort(components) if groups is None and gating is None else components
         return density.drawn(theta.density, components, random), components
 
     # Criteria and errors
@@ -320,15 +314,18 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         data = Chunks(blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups), n_jobs=self.n_jobs)
         return OnData(mixture, data), rows.row_weight
 
-    def _criterion(
-        self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any
-    ) -> tuple[float, float, float]:
-        """Minus twice the log-likelihood, the weight of the rows, and the entropy of the responsibilities."""
-        on, unit = self._on(X, sample_weight, groups, gating, labels)
+    def _totals(self, *rows: Any) -> tuple[float, float, float]:
+        """The log-likelihood of rows (see `_on`), their weight, and the entropy of the responsibilities."""
+        on, unit = self._on(*rows)
         theta = self._theta()
         with one_thread():
             both = on.data.map_sum(lambda block: np.array(on.mixture.likelihood(theta, block)))
-        return float(2 * both[0] * unit), float(on.total_weight * unit), float(both[1] * unit)
+        return float(-both[0] * unit), float(on.total_weight * unit), float(both[1] * unit)
+
+    def _criterion(self, *rows: Any) -> tuple[float, float, float]:
+        """Minus twice the log-likelihood, the weight of the rows, and the entropy of the responsibilities."""
+        value, n, entropy = self._totals(*rows)
+        return -2 * value, n, entropy
 
     def log_likelihood(
         self,
@@ -343,15 +340,14 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, groups, gating, component_labels
+        X, sample_weight, groups, gating, component_labels
             As for `fit`; where the fit had groups they must be given.
-        sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
         float
         """
-        return -self._criterion(X, sample_weight, groups, gating, component_labels)[0] / 2
+        return self._totals(X, sample_weight, groups, gating, component_labels)[0]
 
     def aic(
         self,
@@ -366,10 +362,8 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, groups, gating, component_labels
+        X, sample_weight, groups, gating, component_labels
             As for `fit`; where the fit had groups they must be given.
-        sample_weight : array-like of shape (n_samples,), optional
-            Nonnegative weights.
 
         Returns
         -------
@@ -427,8 +421,8 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         deviance, n, entropy = self._criterion(X, sample_weight, groups, gating, component_labels)
         return float(deviance + np.log(n) * self.n_parameters_ + 2 * entropy)
 
-    def _errors(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> Errors:
-        on, _ = self._on(X, sample_weight, groups, gating, labels)
+    def _errors(self, *rows: Any) -> Errors:
+        on, _ = self._on(*rows)
         theta = self._theta()
         with one_thread():
             return standard_errors(on, theta, unbounded=unbounded_directions(on, theta))

@@ -366,7 +366,8 @@ class MixtureEstimator(FittedMixture):
         self.degeneracy_ = self._degeneracy(contest, ends, order)
         self.regular_ = not self.degeneracy_
         directions = unbounded_directions(on, ends.theta)
-        self.separated_ = of_separated(directions, self._gating_names() if directions.size else [])
+        n_gating = len(self.gating_center_) if directions.size else 0
+        self.separated_ = of_separated(directions, [f"column {j + 1}" for j in range(n_gating)])
         self.n_iter_ = len(self.trace_)
         unit = on.total_weight / contest.total_weight
         self.log_likelihood_ = -float(ends.objective[0]) - unit * contest.constant
@@ -409,7 +410,7 @@ class MixtureEstimator(FittedMixture):
     def _warnings(self, contest: Any) -> list[str]:
         """What a user must know of the fit before all else."""
         said = [] if self.regular_ else [degenerate_sentence(self)]
-        said += [f"{self.separated_}."] if self.separated_ else []
+        said += [self.separated_] if self.separated_ else []
         if not self.converged_ and self.max_iter > 0:
             said.append(f"The fit did not converge in max_iter={self.max_iter} steps: raise it, or tol.")
         return said

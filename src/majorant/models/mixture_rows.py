@@ -75,6 +75,17 @@ def estimates_of_law(law: Any, phi: Any, order: NDArray[np.intp]) -> dict[str, A
     return {name: values[0] for name, values in law.describe(law.recalled(ordered)).items()}
 
 
+def drawn_states(
+    law: Any, phi: Any, codes: NDArray[np.intp], table: Array | None, random: np.random.Generator
+) -> NDArray[np.intp]:
+    """A state for each row, given its group and its covariates, where there are any."""
+    first = np.unique(codes, return_index=True)[1]
+    shares = np.exp(law.log_prior(phi, Block(0, (first if table is None else table[first],)))[0])
+    ends = np.cumsum(np.broadcast_to(shares, (len(shares), len(first))), axis=0)
+    drawn = (ends[:-1] <= random.random(len(first)) * ends[-1]).sum(axis=0)
+    return np.asarray(drawn[codes], dtype=np.intp)
+
+
 def row_weight_of(source: StoredRows) -> float:
     """What one row of a stream weighs: see ``data.units.row_weight``."""
     if not source.has_weights:

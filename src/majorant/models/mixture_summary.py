@@ -29,7 +29,7 @@ def mixture_summary(model: Any, facts: Sequence[Fact] = (), components: Section 
         f"{card.title}, {counted(k, card.part)}",
         counted(model.n_features_in_, "feature"),
         blocks,
-        [text for text in ("" if model.regular_ else degenerate_sentence(model), model.separated_) if text],
+        [*([] if model.regular_ else [degenerate_sentence(model)]), *filter(None, [model.separated_])],
     )
 
 

@@ -472,11 +472,9 @@ class GaussianMixture(Certifiable, MixtureEstimator):
         data = Chunks(X, n_jobs=self.n_jobs)
         return data.map_rows(lambda block: impute(mixture, block.columns[0]), (mixture.n_features,), X.dtype)
 
-    def _criterion(
-        self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any
-    ) -> tuple[float, float, float]:
+    def _criterion(self, *rows: Any) -> tuple[float, float, float]:
         """Infinite where the floor set the likelihood: no criterion may choose such a fit."""
-        deviance, n, entropy = super()._criterion(X, sample_weight, groups, gating, labels)
+        deviance, n, entropy = super()._criterion(*rows)
         return (np.inf if (self.variance_ratios_ < LEAST_RATIO).any() else deviance), n, entropy
 
     def _summary(self) -> Summary:
