@@ -11,7 +11,7 @@ from majorant.data.chunks import Chunks
 from majorant.data.units import blocks_of
 from majorant.densities import Bernoulli, Categorical, Normal, Poisson, Product
 from majorant.engine.mixture import Mixture, OnData
-from majorant.laws import Gated, Grouped, Independent, Known
+from majorant.laws import Chain, Gated, Grouped, Independent, Known
 
 Array = NDArray[np.float64]
 N, D, K = 120, 4, 3
@@ -60,6 +60,9 @@ def laws(seed: int) -> dict[str, tuple[Any, list[NDArray[Any]]]]:
         "known, gated": (Known(Gated(2)), [labels, gate]),
         "grouped": (Grouped(), [groups]),
         "grouped, known, gated": (Grouped(Known(Gated(2))), [groups, same_in_groups, np.repeat(gate[::3], 3, axis=0)]),
+        "chain": (Chain(), [groups]),
+        "stationary chain": (Chain("stationary"), [groups]),
+        "known, chain": (Known(Chain()), [labels, groups]),
     }
 
 

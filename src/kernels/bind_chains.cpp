@@ -71,4 +71,31 @@ void bind_chains(nb::module_& m) {
         chosen()->chains.draw(scores, uniforms.shape(0), uniforms.data(), path.data());
     }, nb::arg("unary").noconvert(), nb::arg("transitions").noconvert(), nb::arg("offsets").noconvert(),
        nb::arg("table").noconvert().none(), nb::arg("uniforms").noconvert(), nb::arg("path").noconvert());
+
+    m.def("chain_pass", [](Mat<const double> start, Cube<const double> steps, Vec<const int64_t> offsets,
+                           Cube<const double> log_density, std::optional<Mat<const double>> w, Cube<double> q,
+                           Mat<double> log_partition, std::optional<Mat<double>> first, std::optional<Cube<double>> counts) {
+        const size_t runs = log_density.shape(0), states = log_density.shape(1), rows = log_density.shape(2);
+        need(states > 0 && start.shape(0) == runs && start.shape(1) == states, "start must be (runs, states)");
+        need(steps.shape(0) == runs && steps.shape(1) == states && steps.shape(2) == states,
+             "steps must be (runs, states, states)");
+        need(offsets.shape(0) > 1 && offsets(0) == 0 && size_t(offsets(offsets.shape(0) - 1)) == rows,
+             "offsets must run from 0 to the number of rows");
+        for (size_t i = 1; i < offsets.shape(0); i++) need(offsets(i) > offsets(i - 1), "offsets must ascend");
+        const size_t n = offsets.shape(0) - 1;
+        need(!w || ((w->shape(0) == 1 || w->shape(0) == runs) && w->shape(1) == n), "w must be (1 or runs, chains)");
+        need(q.shape(0) == runs && q.shape(1) == states && q.shape(2) == rows, "q must be (runs, states, rows)");
+        need(log_partition.shape(0) == runs && log_partition.shape(1) == n, "log_partition must be (runs, chains)");
+        need(bool(first) == bool(counts), "first and counts go together");
+        need(!first || (first->shape(0) == runs && first->shape(1) == states), "first must be (runs, states)");
+        need(!counts || (counts->shape(0) == runs && counts->shape(1) == states && counts->shape(2) == states),
+             "counts must be (runs, states, states)");
+        nb::gil_scoped_release release;
+        chosen()->chains.pass({int64_t(runs), int64_t(n), int64_t(states), int64_t(rows), offsets.data(), start.data(),
+                               steps.data(), log_density.data(), w ? w->data() : nullptr,
+                               w && w->shape(0) > 1 ? int64_t(n) : 0, q.data(), log_partition.data(),
+                               first ? first->data() : nullptr, counts ? counts->data() : nullptr});
+    }, nb::arg("start").noconvert(), nb::arg("steps").noconvert(), nb::arg("offsets").noconvert(),
+       nb::arg("log_density").noconvert(), nb::arg("w").noconvert().none(), nb::arg("q").noconvert(),
+       nb::arg("log_partition").noconvert(), nb::arg("first").noconvert().none(), nb::arg("counts").noconvert().none());
 }

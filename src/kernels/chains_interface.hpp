@@ -23,6 +23,22 @@ struct ChainSums {
     double* pairs;          // (positions, states, states): of the states before and at a position; zeros at first ones
 };
 
+// Hidden Markov models of several runs side by side, by probabilities instead of scores: faster, but not for every chain.
+struct ChainPass {
+    int64_t runs, n, states, rows;  // runs, chains of each, states, rows of all chains
+    const int64_t* offsets;         // (n + 1)
+    const double* start;            // (runs, states)
+    const double* steps;            // (runs, states, states), from row to column
+    const double* log_density;      // (runs, states, rows)
+    const double* w;                // (n), or (runs, n) where run_weights is n instead of 0; null: one each
+    int64_t run_weights;
+    double* q;              // (runs, states, rows): probabilities given all rows, times the weight; given the rows so far
+                            // where first is null
+    double* log_partition;  // (runs, n): NaN, and the chain in no other sum, where digits may have been lost
+    double* first;          // (runs, states): expected first states are added
+    double* counts;         // (runs, states, states): expected steps are added
+};
+
 struct Chains {
     void (*sums)(const ChainScores& scores, const double* w, const ChainSums& out);
 
@@ -31,6 +47,8 @@ struct Chains {
 
     // Paths (draws, positions) by inverse CDF at uniforms (draws, positions).
     void (*draw)(const ChainScores& scores, int64_t draws, const double* uniforms, int32_t* path);
+
+    void (*pass)(const ChainPass& pass);
 };
 
 }  // namespace majorant

@@ -37,7 +37,7 @@ constexpr GridKernels<T> grids{grid_infer<T>, grid_pooled<T>, grid_sweep<T>, gri
 extern const Kernels kernels;
 const Kernels kernels{MAJORANT_STRING(MAJORANT_ISA), table<float>, table<double>, {cover_search, cover_climb},
                       {bump_search, bump_climb}, {line_search, line_climb}, gauss_step, gauss_factor, regression_step,
-                      {chain_sums, chain_best, chain_draw}, bags<float>, bags<double>,
+                      {chain_sums, chain_best, chain_draw, chain_pass}, bags<float>, bags<double>,
                       grids<float>, grids<double>};
 
 }  // namespace majorant::MAJORANT_ISA

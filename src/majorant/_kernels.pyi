@@ -131,6 +131,17 @@ def chain_best(
 def chain_draw(
     unary: Array, transitions: Array, offsets: Array, table: Array | None, uniforms: Array, path: Array
 ) -> None: ...
+def chain_pass(
+    start: Array,
+    steps: Array,
+    offsets: Array,
+    log_density: Array,
+    w: Array | None,
+    q: Array,
+    log_partition: Array,
+    first: Array | None,
+    counts: Array | None,
+) -> None: ...
 def isa() -> str: ...
 def isas() -> list[str]: ...
 

@@ -71,8 +71,21 @@ def chain_answers(random: np.random.Generator) -> dict[str, NDArray[Any]]:
         _kernels.chain_draw(*scores, random.random((3, 97)), drawn)
         out |= {f"exact path {states}": path, f"exact best {states}": best, f"exact chain drawn {states}": drawn}
         out |= {f"chain sums {states}": np.concatenate([total, entropy]), f"marginals {states}": marginals}
-        out |= {f"steps {states}": steps, f"pairs {states}": pairs}
+        out |= {f"steps {states}": steps, f"pairs {states}": pairs} | chain_pass_answers(states)
     return out
+
+
+def chain_pass_answers(states: int) -> dict[str, NDArray[Any]]:
+    """Answers of the pass over hidden Markov models."""
+    random, offsets = np.random.default_rng(states), np.array([0, 1, 40, 240])
+    start, steps = random.dirichlet(np.ones(states), 2), random.dirichlet(np.ones(states), (2, states))
+    log_density = random.normal(scale=3.0, size=(2, states, 240))
+    q, here, total = np.empty_like(log_density), np.empty_like(log_density), np.empty((2, 3))
+    first, counts = np.zeros_like(start), np.zeros_like(steps)
+    _kernels.chain_pass(start, steps, offsets, log_density, None, here, total, None, None)
+    _kernels.chain_pass(start, steps, offsets, log_density, random.random((1, 3)), q, total, first, counts)
+    found = {"total": total, "smoothed": q, "filtered": here, "first": first, "counts": counts}
+    return {f"chain pass {name} {states}": values for name, values in found.items()}
 
 
 def bag_answers(random: np.random.Generator) -> dict[str, NDArray[Any]]:

@@ -500,6 +500,7 @@ class TestBoundary:
         others |= {"grids", "GridsOfSingles", "GridsOfDoubles"}  # see test_grid_kernel.py
         others |= {"softmax_pass", "soft_moments"}  # see test_softmax_kernel.py
         others |= {"chain_best", "chain_draw", "chain_sums"}  # see tests/solvers/test_chains.py
+        others |= {"chain_pass"}  # see tests/laws/test_chain.py
         others |= {
             "gauss_energies",
             "gauss_pass",

@@ -1,8 +1,9 @@
 """How do the states of rows hang together?"""
 
+from majorant.laws.chain import Chain
 from majorant.laws.gated import Gated
 from majorant.laws.grouped import Grouped
 from majorant.laws.independent import Independent
 from majorant.laws.known import Known
 
-__all__ = ["Gated", "Grouped", "Independent", "Known"]
+__all__ = ["Chain", "Gated", "Grouped", "Independent", "Known"]
