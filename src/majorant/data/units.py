@@ -50,6 +50,8 @@ def distinct_units(
     columns: Sequence[NDArray[Any]],
     weights: NDArray[np.float64] | None = None,
     groups: NDArray[np.intp] | None = None,
+    *,
+    in_order: bool = False,
 ) -> Units:
     """Find the distinct units of row-aligned columns.
 
@@ -61,6 +63,8 @@ def distinct_units(
         Nonnegative; the same for all rows of a group.
     groups : ndarray of shape (n_rows,) of int, optional
         The group of each row; without, every row is a unit.
+    in_order : bool, default=False
+        Whether rows of a group keep their order: they are a sequence.
     """
     n = len(columns[0])
     flat = np.concatenate([np.asarray(c, dtype=np.float64).reshape(n, -1) for c in columns], axis=1)
@@ -72,7 +76,7 @@ def distinct_units(
         first = np.empty(measure.n_points, dtype=np.intp)
         first[measure.positions[kept][::-1]] = kept[::-1]
         return Units(tuple(c[first] for c in columns), measure.weights, measure.positions, unit)
-    return _grouped(columns, np.ones(n) if weights is None else weights, groups, measure.positions, unit)
+    return _grouped(columns, np.ones(n) if weights is None else weights, groups, measure.positions, unit, in_order)
 
 
 def row_weight(weights: NDArray[np.float64] | None) -> float:
@@ -119,9 +123,10 @@ def _grouped(
     groups: NDArray[np.intp],
     codes: NDArray[np.intp],
     unit: float,
+    in_order: bool,
 ) -> Units:
     kept = np.flatnonzero(codes >= 0)
-    order = kept[np.lexsort((codes[kept], groups[kept]))]
+    order = kept[np.argsort(groups[kept], kind="stable") if in_order else np.lexsort((codes[kept], groups[kept]))]
     begins = np.flatnonzero(np.append(True, groups[order][1:] != groups[order][:-1]))
     ends = np.append(begins[1:], len(order))
     known: dict[bytes, list[int]] = {}

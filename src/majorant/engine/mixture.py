@@ -398,9 +398,14 @@ class OnData:
 
     def extrapolated(self, path: tuple[Any, Any, Any], seen: tuple[Seen, Seen, Seen]) -> Parameters[Any, Any] | None:
         density, law = self.mixture.density, self.mixture.law
+        one = np.ones(len(seen[0].objective))
         if getattr(density, "statistics_are_free", False) and getattr(law, "statistics_are_free", False):
             sums = mapped(_further, *(s.statistics for s in seen))
-            return self.mixture.solved(sums, path[2], np.ones(len(seen[0].objective)))
+            return self.mixture.solved(sums, path[2], one)
+        if isinstance(density, Coordinates) and getattr(law, "goes_on_in_sums", False):
+            there = _further(*(density.vector(p.density) for p in path), signed=True)
+            counts = law.solve(_further(*(s.statistics.law for s in seen)), path[2].law, one)
+            return Parameters(density.theta_of(there, path[2].density), counts)
         if isinstance(density, Coordinates) and isinstance(law, Coordinates):
             there = _further(*(density.vector(p.density) for p in path), signed=True)
             own = _further(*(law.vector(p.law) for p in path), signed=True)

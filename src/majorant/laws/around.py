@@ -28,6 +28,11 @@ class Around:
         return bool(self.law.statistics_are_free)
 
     @property
+    def goes_on_in_sums(self) -> bool:
+        """As of the law within."""
+        return bool(getattr(self.law, "goes_on_in_sums", False))
+
+    @property
     def numbers_states(self) -> bool:
         """As of the law within."""
         return bool(self.law.numbers_states)

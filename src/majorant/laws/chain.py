@@ -58,6 +58,12 @@ class Chain:
     allowed : ndarray of shape (components, components) of bool, optional
         Which steps may happen; by default all.
 
+    Attributes
+    ----------
+    goes_on_in_sums : bool
+        Whether extrapolation is by the sums also beside a density that is by coordinates: a step that closes goes to
+        zero there, not to minus infinity as in logits.
+
     References
     ----------
     .. [1] L. R. Rabiner, "A tutorial on hidden Markov models", Proceedings of the IEEE 77, 1989.
@@ -66,6 +72,7 @@ class Chain:
 
     rows_are_units = False
     statistics_are_free = True
+    goes_on_in_sums = True
     limits: Mapping[str, Limits] = {"start_probabilities": (0.0, 1.0), "transitions": (0.0, 1.0)}
 
     def __init__(self, start: str | Array = "free", allowed: NDArray[np.bool_] | None = None) -> None:

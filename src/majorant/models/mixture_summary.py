@@ -40,8 +40,8 @@ def degenerate_sentence(model: Any) -> str:
     )
 
 
-def components_block(model: Any, part: str) -> Section:
-    """Weights and estimates of each component, numbered from 1."""
+def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights",)) -> Section:
+    """Shares and estimates of each component, numbered from 1, but for estimates that are told elsewhere."""
     k = len(model.weights_)
     tables: list[Table | str] = [
         Table(
@@ -52,7 +52,7 @@ def components_block(model: Any, part: str) -> Section:
     ]
     for name in model.estimate_names_:
         values = np.asarray(getattr(model, f"{name}_"), dtype=np.float64).reshape(k, -1)
-        if name == "weights":
+        if name in left_out:
             continue
         if k > MOST_SHOWN or values.shape[1] > MOST_SHOWN:
             tables.append(f"{counted(values.shape[1], 'number')} of each {part} are in {name}_.")

@@ -1,0 +1,127 @@
+"""The race of hidden Markov models: starts and perturbations in time, and steps that EM closed too early."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from majorant.data.chunks import Block
+from majorant.engine.descent import Ends, descend
+from majorant.engine.mixture import Array, Mixture, OnData, Parameters, Sums
+from majorant.engine.runs import put, taken
+from majorant.laws import Chain, Independent
+from majorant.laws.independent import Weights
+from majorant.models.hidden_markov.starts import Times
+from majorant.search.contest import MixtureContest
+from majorant.search.contestants import NamedStart
+from majorant.search.perturbations import perturbed
+from majorant.search.record import PERTURBATION
+
+KINDS = ("rows by density", "stretches of time", "random cuts of time", "smoothed levels", "random partition")
+STEPS_WITHOUT_TIME = 5
+"""Steps of EM of a mixture without a chain, from a few rows for each state."""
+MOST_OPENINGS = 3
+
+
+@dataclass
+class SequenceContest(MixtureContest):
+    """Hidden Markov models on rows in memory.
+
+    Attributes
+    ----------
+    times : Times
+        The rows in their order.
+    chain : Chain
+        The innermost law.
+    """
+
+    times: Times = field(kw_only=True)
+    chain: Chain = field(kw_only=True)
+
+    def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Parameters[Any, Any]]]:
+        """Starts of all kinds in turn."""
+        k, on = self.mixture.n_components, self.on(rows)
+        kinds = [KINDS[i % len(KINDS)] for i in range(self.plan.n_starts)]
+        make = dict(
+            zip(
+                KINDS,
+                (self.times.seeds, self.times.windows, self.times.blocks, self.times.levels, self.times.rows),
+                strict=True,
+            )
+        )
+        tables = [make[kind](k, draws) for kind in kinds]
+        for kind, steps in ((KINDS[0], STEPS_WITHOUT_TIME), (KINDS[1], 0)):
+            at = [i for i, one in enumerate(kinds) if one == kind]
+            if at:
+                for i, table in zip(at, self._by_density(on, np.stack([tables[i] for i in at]), steps), strict=True):
+                    tables[i] = table
+        return self._begun(on, kinds, tables)
+
+    def _by_density(self, on: OnData, q: Array, steps: int) -> list[Array]:
+        """Responsibilities of a mixture without a chain, some steps of EM from a few rows of each state."""
+        density, k = self.mixture.density, self.mixture.n_components
+        alone = OnData(Mixture(density, Independent(), k), on.data)
+
+        def visit(block: Block) -> Sums:
+            given = q[:, :, block.at] if block.weights is None else q[:, :, block.at] * block.weights
+            return Sums(density.statistics(None, alone.mixture.parts(block)[0], given), given.sum(axis=2))
+
+        sums, one = on.data.map_sum(visit), np.ones(len(q))
+        theta = Parameters(density.solve(sums.density, None, one), Weights(np.full(q.shape[:2], 1 / k)))
+        for _ in range(steps):
+            theta = alone.moved(theta, alone.seen(theta), one)
+            theta = Parameters(theta.density, Weights(0.99 * theta.law.weights + 0.01 / k))
+        runs = [taken(theta, [run]) for run in range(len(q))]
+        return [
+            on.data.map_rows(lambda block, one=one: alone.mixture.responsibilities(one, block)[0][0].T, (k,)).T  # type: ignore[misc]
+            for one in runs
+        ]
+
+    def perturbed(
+        self, rows: Any, bases: Sequence[Parameters[Any, Any]], size: int, draws: np.random.Generator
+    ) -> list[NamedStart[Parameters[Any, Any]]]:
+        """Perturbations of rows and, in turn, of stretches of time."""
+        on = self.on(rows)
+        seen = [self._table(on, theta) for theta in bases]
+        tables = []
+        for i in range(size):
+            q, log_density = seen[(i // 2) % len(seen)]
+            by_rows = i % 2 == 0
+            tables.append(perturbed(q, log_density, self.weights, draws) if by_rows else self.times.moved(q, draws))
+        return self._begun(on, [PERTURBATION] * size, tables)
+
+    def _descended(self, on: OnData, theta: Any, max_iter: int, tol: float) -> Ends[Any]:
+        """Descend, and open steps of the chain that were closed too early where that helps."""
+        return climbed(on, theta, self.chain, tol=tol, max_iter=max_iter)
+
+
+def climbed(on: OnData, theta: Any, chain: Chain, *, tol: float, max_iter: int) -> Ends[Any]:
+    """As `descend`; a run that has converged goes on where a closed step would raise its likelihood."""
+    ends = descend(on, theta, tol=tol, max_iter=max_iter)
+    for _ in range(MOST_OPENINGS):
+        opened, changed = chain.reopened(ends.theta.law, ends.seen.statistics.law)
+        runs = np.flatnonzero(changed & ends.converged)
+        if not len(runs):
+            break
+        tried = Parameters(taken(ends.theta.density, runs), taken(opened, runs))
+        new = descend(on, tried, tol=tol, max_iter=max_iter)
+        better = np.flatnonzero(new.objective < ends.objective[runs] - tol * on.total_weight)
+        if not len(better):
+            break
+        ends = _replaced(ends, runs[better], new, better)
+    return ends
+
+
+def _replaced(ends: Ends[Any], runs: Any, new: Ends[Any], taken_runs: Any) -> Ends[Any]:
+    """Some runs with where they went on to."""
+    paths = [list(path) for path in ends.paths]
+    n_iter, converged = ends.n_iter.copy(), ends.converged.copy()
+    for run, i in zip(runs.tolist(), taken_runs.tolist(), strict=True):
+        paths[run] += new.paths[i]
+    n_iter[runs] += new.n_iter[taken_runs]
+    converged[runs] = new.converged[taken_runs]
+    theta, seen = put(ends.theta, runs, taken(new.theta, taken_runs)), put(ends.seen, runs, taken(new.seen, taken_runs))
+    return replace(ends, theta=theta, seen=seen, n_iter=n_iter, converged=converged, paths=paths)

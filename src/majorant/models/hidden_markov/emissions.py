@@ -1,0 +1,273 @@
+"""How rows come from a state: which density, in which units, and what it says of single columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from majorant._validation import check_choice
+from majorant.data.chunks import Block
+from majorant.densities import Bernoulli, Categorical, Poisson, Product
+from majorant.densities.gaussian import Gaussian, Normals
+from majorant.densities.gaussian_gaps import GaussianGaps
+from majorant.engine.mixture import Array, Mixture, Table
+from majorant.models.gaussian_mixture.regularity import judge
+from majorant.models.gaussian_mixture.words import degeneracy
+from majorant.solvers.covariance_types import COVARIANCES, Covariance
+from majorant.solvers.gaussian import Mixture as Components
+
+FLOOR = 1e-10
+"""Smallest variance of a state along any direction, as a share of that of all rows."""
+EMISSIONS = ("gaussian", "poisson", "bernoulli", "categorical")
+
+
+class GaussianInUnits:
+    """Normal distributions, fitted in standard units of the columns and told in the units of the rows.
+
+    Parameters
+    ----------
+    kind : Covariance
+    centre, scale : ndarray of shape (d,)
+        A column is its centre plus its scale times the standard one.
+    has_gaps : bool
+        Whether cells may be missing.
+    """
+
+    n_columns = 1
+    exact = True
+
+    def __init__(self, kind: Covariance, centre: Array, scale: Array, has_gaps: bool) -> None:
+        self.kind, self.centre, self.scale, self.d = kind, centre, scale, len(centre)
+        self.whole = Gaussian(kind, self.d, FLOOR)
+        self.inner: Any = GaussianGaps(self.whole) if has_gaps else self.whole
+
+    @property
+    def width(self) -> int:
+        """As in standard units."""
+        return int(self.inner.width)
+
+    def log_density(self, theta: Normals, rows: Block) -> Table:
+        """Log density of each row in its units; of the cells that are there."""
+        there = ~np.isnan(rows.columns[0])
+        return np.asarray(self.inner.log_density(theta, rows) - there @ np.log(self.scale))
+
+    def statistics(self, theta: Normals | None, rows: Block, q: Table) -> Array:
+        """Moments in standard units."""
+        return np.asarray(self.inner.statistics(theta, rows, q))
+
+    def solve(self, statistics: Array, theta: Normals | None, share: Array) -> Normals:
+        """Means and covariances of the moments."""
+        found: Normals = self.inner.solve(statistics, theta, share)
+        return found
+
+    def n_parameters(self, n_components: int) -> int:
+        """Means and free entries of the covariances."""
+        return self.whole.n_parameters(n_components)
+
+    def degeneracy(self, theta: Normals, sizes: Array, mixture: Mixture) -> str:
+        """By the rule of Gaussian mixtures."""
+        n, parts = sizes.sum(), (theta.means[0], theta.covariances[0])
+        found = judge(Components(sizes / n, *parts, self.kind.name), theta.floored[0], float(n))
+        return degeneracy(found).replace("component", "state")
+
+    def _scaled(self, covariances: Array, scale: Array) -> Array:
+        factor = scale[0] if self.kind.name == "spherical" else scale
+        return self.kind.scaled(covariances, np.asarray(factor))
+
+    def describe(self, theta: Normals) -> dict[str, Array]:
+        """Means and covariances; one that all states share is told for each."""
+        covariances = self._scaled(theta.covariances, self.scale)
+        if self.kind.name == "tied":
+            covariances = np.repeat(covariances[:, None], theta.means.shape[1], axis=1)
+        return {"means": self.centre + self.scale * theta.means, "covariances": covariances}
+
+    def recalled(self, estimates: Mapping[str, Array]) -> Normals:
+        """The components of one mixture."""
+        covariances = np.asarray(estimates["covariances"], dtype=np.float64)
+        covariances = self._scaled(covariances[0] if self.kind.name == "tied" else covariances, 1 / self.scale)
+        means = (np.asarray(estimates["means"], dtype=np.float64) - self.centre) / self.scale
+        return self.whole.recalled({"means": means, "covariances": covariances})
+
+    def vector(self, theta: Normals) -> Array:
+        """Means, and unconstrained numbers of the covariances."""
+        return self.whole.vector(theta)
+
+    def theta_of(self, vector: Array, like: Normals) -> Normals:
+        """The inverse of `vector`."""
+        return self.whole.theta_of(vector, like)
+
+    def drawn(self, theta: Normals, components: NDArray[np.intp], random: np.random.Generator) -> Array:
+        """A row of each of these components."""
+        factors = np.linalg.cholesky(self.kind.matrices(theta.covariances[0], theta.means.shape[1], self.d))
+        noise = np.einsum("nij,nj->ni", factors[components], random.standard_normal((len(components), self.d)))
+        return np.asarray(self.centre + self.scale * (theta.means[0][components] + noise))
+
+
+@dataclass(frozen=True)
+class Emission:
+    """The density of some columns, and how they are read.
+
+    Attributes
+    ----------
+    name : str
+        One of `EMISSIONS`.
+    columns : slice
+        Of X.
+    covariance_type : str
+    centre, scale : ndarray
+        Of a "gaussian": see `GaussianInUnits`.
+    levels : tuple of ndarray
+        Of a "categorical": the values of each column.
+    has_gaps : bool
+    """
+
+    name: str
+    columns: slice
+    covariance_type: str = "full"
+    centre: Array | None = None
+    scale: Array | None = None
+    levels: tuple[Array, ...] = ()
+    has_gaps: bool = False
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns."""
+        return int(self.columns.stop - self.columns.start)
+
+    def learned(self, X: Array, weights: Array) -> Emission:
+        """The same with the units or the levels of rows."""
+        x = X[:, self.columns]
+        there = ~np.isnan(x)
+        if self.name == "categorical":
+            return replace(self, levels=tuple(np.unique(c[~np.isnan(c)]) for c in x.T))
+        if self.name != "gaussian":
+            return self
+        mass = np.maximum(np.einsum("i,ij->j", weights, there), 1e-300)
+        centre = np.einsum("i,ij->j", weights, np.where(there, x, 0.0)) / mass
+        away = np.where(there, x - centre, 0.0)
+        variance = np.einsum("i,ij,ij->j", weights, away, away) / mass
+        variance = np.full_like(variance, variance.mean()) if self.covariance_type == "spherical" else variance
+        scale = np.where(variance > 0, np.sqrt(variance), 1.0)
+        return replace(self, centre=centre, scale=scale, has_gaps=not bool(there.all()))
+
+    def column(self, X: Array) -> Array:
+        """The columns as the density reads them.
+
+        Raises
+        ------
+        ValueError
+            If a cell cannot be of this density.
+        """
+        x = np.ascontiguousarray(X[:, self.columns])
+        if self.name == "gaussian":
+            assert self.centre is not None and self.scale is not None
+            return np.asarray((x - self.centre) / self.scale)
+        if self.name == "categorical":
+            out = np.stack([np.searchsorted(levels, c) for levels, c in zip(self.levels, x.T, strict=True)], axis=1)
+            found = np.stack(
+                [levels[np.minimum(c, len(levels) - 1)] for levels, c in zip(self.levels, out.T, strict=True)]
+            )
+            self._refuse((x != found.T) & ~np.isnan(x), X, "a value that the rows of the fit do not have")
+            return np.where(np.isnan(x), np.nan, out)
+        if self.name == "poisson":
+            self._refuse((x < 0) | (x != np.rint(x)), X, "counts are whole numbers from 0 on")
+        if self.name == "bernoulli":
+            self._refuse((x != 0) & (x != 1), X, "values are 0 or 1")
+        return x
+
+    def _refuse(self, wrong: NDArray[np.bool_], X: Array, why: str) -> None:
+        wrong &= ~np.isnan(X[:, self.columns])
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0]
+            column += self.columns.start
+            raise ValueError(
+                f"row {row}, column {column} of X is {X[row, column]:g}; with emission={self.name!r} {why} (NaN where "
+                "a cell is missing): choose another emission, or change the rows"
+            )
+
+    def density(self, has_gaps: bool) -> Any:
+        """The density of the columns."""
+        if self.name == "gaussian":
+            assert self.centre is not None and self.scale is not None
+            return GaussianInUnits(
+                COVARIANCES[self.covariance_type], self.centre, self.scale, has_gaps or self.has_gaps
+            )
+        if self.name == "categorical":
+            return Categorical([len(levels) for levels in self.levels])
+        return Poisson(self.n_features) if self.name == "poisson" else Bernoulli(self.n_features)
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether rows are counts or codes."""
+        return self.name != "gaussian"
+
+    def marginals(self, estimates: Mapping[str, Array], column: int) -> Any:
+        """The distribution of one column in each state, (components, 1), as scipy has it."""
+        if self.name == "gaussian":
+            means = estimates["means"]
+            kind = COVARIANCES[self.covariance_type]
+            shared = estimates["covariances"]
+            own = shared[0] if kind.name == "tied" else shared
+            variances = kind.variances(own, *means.shape)
+            return stats.norm(means[:, [column]], np.sqrt(variances[:, [column]]))
+        if self.name == "poisson":
+            return stats.poisson(estimates["rates"][:, [column]])
+        if self.name == "bernoulli":
+            return stats.bernoulli(estimates["probabilities"][:, [column]])
+        first = sum(len(levels) for levels in self.levels[:column])
+        return Levels(self.levels[column], estimates["probabilities"][:, first : first + len(self.levels[column])])
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Distributions over a few values in ascending order, one for each state; methods as in scipy."""
+
+    levels: Array
+    p: Array
+
+    def pmf(self, x: Array) -> Array:
+        """Probability of each value, (components, values)."""
+        return np.asarray(self.p @ (self.levels[:, None] == np.asarray(x)))
+
+    def cdf(self, x: Array) -> Array:
+        """Probability of at most each value, (components, values)."""
+        return np.asarray(self.p @ (self.levels[:, None] <= np.asarray(x)))
+
+    def mean(self) -> Array:
+        """(components, 1)."""
+        return np.asarray((self.p * self.levels).sum(axis=1, keepdims=True))
+
+
+def emissions(emission: str | Sequence[str], covariance_type: str, n_features: int) -> tuple[Emission, ...]:
+    """The emission of all columns, or one for each column.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a name is unknown, or their number is not that of the columns.
+    """
+    check_choice("covariance_type", covariance_type, list(COVARIANCES))
+    if isinstance(emission, str):
+        check_choice("emission", emission, EMISSIONS, or_else="one of these for each column")
+        return (Emission(emission, slice(0, n_features), covariance_type),)
+    if not isinstance(emission, list | tuple) or not emission:
+        raise TypeError(
+            f"emission must be one of {', '.join(EMISSIONS)}, or a list of these, one a column; got {emission!r}"
+        )
+    if len(emission) != n_features:
+        raise ValueError(f"emission names {len(emission)} columns; X has {n_features}")
+    for one in emission:
+        check_choice("emission", one, EMISSIONS)
+    return tuple(Emission(one, slice(j, j + 1), covariance_type) for j, one in enumerate(emission))
+
+
+def product_of(parts: Sequence[Emission], names: Sequence[str], has_gaps: bool) -> Any:
+    """The density of all columns; parts of several are named by their columns."""
+    if len(parts) == 1:
+        return parts[0].density(has_gaps)
+    return Product([(names[part.columns.start], part.density(has_gaps)) for part in parts])

@@ -1,0 +1,283 @@
+"""The estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from majorant._validation import check_enough_rows
+from majorant.data.chunks import Chunks
+from majorant.data.rows import unobserved_message
+from majorant.data.units import blocks_of
+from majorant.engine.mixture import Mixture
+from majorant.engine.threads import one_thread
+from majorant.models.hidden_markov.contest import SequenceContest
+from majorant.models.hidden_markov.emissions import emissions
+from majorant.models.hidden_markov.fitted import FittedMarkovModel
+from majorant.models.hidden_markov.sequences import joined, sequence_codes, weights_of_rows
+from majorant.models.hidden_markov.starts import Times
+from majorant.models.mixture import _standardised
+from majorant.models.mixture_rows import Rows
+from majorant.registry import ModelCard, register
+from majorant.search.contest import BATCH
+from majorant.search.effort import Effort, Plan
+
+PLAN = Plan(
+    n_starts=20,
+    n_perturbations=10,
+    race=((10, 8), (30, 2)),
+    least_rounds=3,
+    most_rounds=30,
+    sure_rounds=3,
+    least_hits=1,
+    starts_every=0,
+    n_kept=1,
+)
+"""Perturbations go on until three rounds in a row have found nothing better."""
+
+
+@register(
+    ModelCard(
+        name="hmm",
+        title="hidden Markov model",
+        question="Which states does a series go through, and what comes next?",
+        kind="mixture",
+        size_parameter="n_components",
+        part="state",
+        objective_name="log-likelihood",
+        objective_title="log-likelihood",
+        objective_attribute="log_likelihood_",
+    )
+)
+class HiddenMarkovModel(FittedMarkovModel):
+    r"""Rows come from hidden states that follow each other as a Markov chain; the best fit is searched for.
+
+    .. math::
+       \ell = \sum_u w_u \log \sum_s p_{s_1} f(x_1; \theta_{s_1}) \prod_{t > 1} A_{s_{t-1} s_t} f(x_t; \theta_{s_t})
+
+    over sequences u, with rows in the order of time. A missing cell says nothing of its row, a missing row nothing but
+    that time went on.
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of states.
+    emission : {"gaussian", "poisson", "bernoulli", "categorical"} or list of these, default="gaussian"
+        How rows come from a state; a list has one for each column, which are then independent given the state.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        Of Gaussian rows.
+    start : {"free", "stationary"} or array-like of shape (n_components,), default="free"
+        Whether the law of first states is estimated, is the stationary one of the transitions, or is given.
+    allowed : array-like of shape (n_components, n_components) of bool, optional
+        Which transitions may happen (from row to column); by default all.
+    tol : float, default=1e-8
+        A descent has converged when it can gain no more than this in log-likelihood a row, as its last steps predict.
+    max_iter : int, default=2000
+        Largest number of steps of EM of each run.
+    n_init : "auto" or int, default="auto"
+        Number of searches, one by default.
+    effort : {"fast", "default", "best"}, default="default"
+        How long a search goes on: one round of starts; until perturbations find nothing better; five times as long.
+    warm_start : bool, default=False
+        Whether a fit begins at the solution of the last one.
+    random_state : int, RandomState instance or None, default=None
+        Seed of starts and perturbations.
+    verbose : int, default=0
+        1 shows runs as they end, on stderr.
+    n_jobs : int, optional
+        Threads that work on sequences at a time; the result does not depend on it.
+
+    Attributes
+    ----------
+    weights_ : ndarray of shape (n_components,)
+        Expected shares of the states among the rows. The state with the most is the first, except where a given
+        `start`, `allowed` or known states say which is which.
+    start_probabilities_ : ndarray of shape (n_components,)
+        Probabilities of the first state of a sequence.
+    transitions_ : ndarray of shape (n_components, n_components)
+        Probabilities of a step from a state (row) to the next (column).
+    means_, covariances_ : ndarray
+        Of Gaussian rows, in scikit-learn's shapes, but that "tied" has a copy for each state.
+    rates_, probabilities_ : ndarray of shape (n_components, ...)
+        Of counts, of zeros and ones, or of categories. With a list of emissions all these names are led by that of
+        their column.
+    log_likelihood_ : float
+        Of the sequences of the fit, weighted.
+    n_parameters_ : int
+    converged_ : bool
+    n_iter_ : int
+    regular_ : bool
+        Whether the solution is regular; if not, ``degeneracy_`` says why.
+    degeneracy_ : str
+    search_ : SearchReport
+    trace_ : Trace
+
+    References
+    ----------
+    .. [1] L. R. Rabiner, "A tutorial on hidden Markov models", Proceedings of the IEEE 77, 1989.
+    .. [2] W. Zucchini, I. MacDonald, R. Langrock, "Hidden Markov Models for Time Series", 2nd edition, 2016.
+
+    Examples
+    --------
+    >>> import numpy as np, majorant as mj
+    >>> counts = np.array([1, 0, 2, 1, 9, 8, 11, 10, 1, 0, 1, 2, 0, 9, 12, 8])[:, None]
+    >>> model = mj.HiddenMarkovModel(2, emission="poisson", random_state=0).fit(counts)
+    >>> model.predict(counts)
+    array([0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1])
+    >>> model.rates_.round(2).ravel()
+    array([0.89, 9.57])
+    """
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        emission: str | Sequence[str] = "gaussian",
+        covariance_type: str = "full",
+        start: str | ArrayLike = "free",
+        allowed: ArrayLike | None = None,
+        tol: float = 1e-8,
+        max_iter: int = 2000,
+        n_init: str | int = "auto",
+        effort: Effort = "default",
+        warm_start: bool = False,
+        random_state: Any = None,
+        verbose: int = 0,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.emission = emission
+        self.covariance_type = covariance_type
+        self.start = start
+        self.allowed = allowed
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.effort = effort
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+
+    # Fitting
+
+    def fit(  # type: ignore[override]
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sample_weight: Any = None,
+        lengths: Any = None,
+        groups: Any = None,
+        component_labels: Any = None,
+    ) -> Self:
+        """Find the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or a list of these
+            Rows in the order of time; NaN where a cell is missing. A list has one table for each sequence.
+        y : ignored
+        sample_weight : array-like of shape (n_sequences,) or (n_samples,), optional
+            Nonnegative weights of sequences, or the same for all rows of one; whole numbers count sequences.
+        lengths : array-like of shape (n_sequences,), optional
+            Rows of each sequence, which lie one after the other in X.
+        groups : array-like of shape (n_samples,), optional
+            The sequence of each row, instead of `lengths`; rows of one keep their order.
+        component_labels : array-like of shape (n_samples,), optional
+            States that are known, from 0; -1 where one is not.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError, TypeError
+            If data, weights or parameters cannot be used; the message says what to change.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If no regular solution was found, or `max_iter` was reached.
+        """
+        with self._all_or_nothing(), one_thread():
+            self._check_parameters()
+            draws = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+            self._learn(X, sample_weight, lengths, groups)
+            rows, law = self._sequences(X, sample_weight, lengths, groups, component_labels)
+            data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
+            mixture = Mixture(self._density(), law, int(self.n_components), 1.0)
+            self._fit(mixture, rows, data, draws)
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._chain()
+
+    def _learn(self, X: Any, sample_weight: Any, lengths: Any, groups: Any) -> None:
+        """Learn which columns there are, and in which units or levels they are read."""
+        X, lengths = joined(X, lengths)
+        X = self._read(X, reset=True)
+        weights = weights_of_rows(sample_weight, sequence_codes(len(X), lengths, groups))
+        weights = np.ones(len(X)) if weights is None else weights
+        unobserved = np.isnan(X[weights > 0]).all(axis=0)
+        if unobserved.any():
+            raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
+        check_enough_rows(len(X), "n_components", self.n_components, "state")
+        found = emissions(self.emission, self.covariance_type, X.shape[1])
+        self.emissions_ = tuple(one.learned(X[weights > 0], weights[weights > 0]) for one in found)
+
+    def _plan(self) -> Plan:
+        return PLAN
+
+    def _contest(self, mixture: Mixture, rows: Rows) -> SequenceContest:
+        """The race of hidden Markov models on rows in memory."""
+        groups = rows.groups
+        assert groups is not None
+        offsets = np.append(np.flatnonzero(np.append(True, groups[1:] != groups[:-1])), len(groups)).astype(np.int64)
+        points = np.column_stack([_standardised(c, rows.weights) for c in rows.columns[: mixture.density.n_columns]])
+        least = max(3, mixture.density.n_parameters(mixture.n_components) // mixture.n_components + 2)
+        return SequenceContest(
+            mixture=mixture,
+            columns=rows.columns,
+            points=points,
+            weights=rows.weights,
+            plan=self._plan().at(self.effort),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+            data=lambda *columns, weights: Chunks(blocks_of(columns, weights, groups), n_jobs=self.n_jobs),
+            least_size=0.0,
+            row_weight=rows.row_weight,
+            batch=int(BATCH * min(1.0, 8192 / np.diff(offsets).max())),
+            times=Times(points, rows.weights, offsets, min(least, len(groups))),
+            chain=self._chain(),
+        )
+
+    def _keep(self, found: Any, ends: Any, mixture: Mixture, rows: Rows) -> None:
+        super()._keep(found, ends, mixture, rows)
+        shares = mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
+        order = np.argsort(-shares, kind="stable")
+        if not (mixture.law.numbers_states or found.best.source == "warm start"):
+            self.transitions_ = self.transitions_[:, order]
+
+    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.intp]:
+        """`fit`, and the most probable path.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : ignored
+        **fit_params
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        cuts = {name: fit_params.get(name) for name in ("lengths", "groups")}
+        return self.fit(X, **fit_params).predict(X, **cuts)

@@ -1,0 +1,486 @@
+"""What a fitted hidden Markov model says of sequences: paths, probabilities, forecasts, residuals, criteria, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from majorant._validation import check_choice, check_integer, check_real, explained, validate_data
+from majorant.data.chunks import Block, Chunks
+from majorant.data.units import blocks_of, distinct_units
+from majorant.engine.mixture import Array, Mixture, OnData
+from majorant.engine.threads import one_thread
+from majorant.laws import Chain, Known
+from majorant.models.hidden_markov.emissions import Emission, product_of
+from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, marginal_of, residuals_of
+from majorant.models.hidden_markov.law import chain_of, checked_labels
+from majorant.models.hidden_markov.sequences import joined, sequence_codes, weights_of_rows
+from majorant.models.hidden_markov.summary import markov_summary
+from majorant.models.mixture import MixtureEstimator
+from majorant.models.mixture_rows import Rows
+from majorant.results.information import interval, limits_of, standard_errors
+from majorant.summary import Summary
+
+
+class FittedMarkovModel(MixtureEstimator):
+    """The methods of a hidden Markov model that need its parameters only."""
+
+    beta = 1.0
+    bounds = None
+    start: str | ArrayLike
+    allowed: ArrayLike | None
+    emissions_: tuple[Emission, ...]
+    start_probabilities_: Array
+    transitions_: Array
+
+    # What the base asks for
+
+    def _chain(self) -> Chain:
+        """The law of the states."""
+        return chain_of(self.n_components, self.start, self.allowed)
+
+    def _density(self, has_gaps: bool = False) -> Any:
+        return product_of(self.emissions_, self._feature_names(), has_gaps)
+
+    def _law_of_fit(self) -> Chain:
+        return self._chain()
+
+    def _read(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
+        self._refuse_chunks(X)
+        with explained(X):
+            X = validate_data(
+                self, X, reset=reset, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
+            )
+        return np.asarray(X, dtype=np.float64)
+
+    def _sequences(self, X: Any, sample_weight: Any, lengths: Any, groups: Any, labels: Any) -> tuple[Rows, Any]:
+        """Distinct sequences, as the emissions read them, and the law."""
+        X, lengths = joined(X, lengths)
+        X = self._read(X, reset=False)
+        codes = sequence_codes(len(X), lengths, groups)
+        weights = weights_of_rows(sample_weight, codes)
+        law: Any = self._chain()
+        extra = [] if labels is None else [checked_labels(labels, len(X), self.n_components)]
+        law = law if labels is None else Known(law)
+        units = distinct_units([X, *extra], weights, codes, in_order=True)
+        x, *others = units.columns
+        columns = tuple(one.column(x) for one in self.emissions_)
+        columns = (*columns, *others)
+        return Rows(columns, units.weights, units.positions, units.row_weight, units.n_rows, others[-1]), law
+
+    # Rows
+
+    def _over_sequences(
+        self, X: Any, lengths: Any, groups: Any, visit: Callable[[Any, Any, Block, Array], Array], width: int
+    ) -> Array:
+        """What a function of law, its parameters, sequences and log densities says of each row, in the order given."""
+        check_is_fitted(self)
+        X, lengths = joined(X, lengths)
+        X = self._read(X, reset=False)
+        codes = sequence_codes(len(X), lengths, groups)
+        order = np.argsort(codes, kind="stable")
+        columns = (*(one.column(X)[order] for one in self.emissions_), codes[order])
+        mixture = Mixture(self._density(bool(np.isnan(X).any())), self._chain(), len(self.weights_))
+        theta = self._theta()
+
+        def of_block(block: Block) -> Array:
+            rows, units = mixture.parts(block)
+            return visit(mixture.law, theta.law, units, mixture.density.log_density(theta.density, rows))
+
+        out = np.empty((len(X), width))
+        with one_thread():
+            out[order] = Chunks(blocks_of(columns, None, codes[order]), n_jobs=self.n_jobs).map_rows(of_block, (width,))
+        return out
+
+    def predict(self, X: Any, *, lengths: Any = None, groups: Any = None) -> NDArray[np.intp]:  # type: ignore[override]
+        """The most probable path of every sequence (Viterbi): the state of each row, from 0.
+
+        Parameters
+        ----------
+        X, lengths, groups
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+
+        def path(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
+            return np.asarray(
+                law.posterior(phi, log_density, units, np.inf).responsibilities[0].argmax(axis=0)[:, None]
+            )
+
+        return self._over_sequences(X, lengths, groups, path, 1)[:, 0].astype(np.intp)
+
+    def predict_proba(  # type: ignore[override]
+        self, X: Any, *, given: str = "all", lengths: Any = None, groups: Any = None
+    ) -> Array:
+        """Probabilities of the states of each row.
+
+        Parameters
+        ----------
+        X, lengths, groups
+            As for `fit`.
+        given : {"all", "past", "before"}, default="all"
+            Given all rows of the sequence (smoothed), those up to its own (filtered), or those before it (predicted).
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_components)
+        """
+        check_choice("given", given, ["all", "past", "before"])
+
+        def probabilities(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
+            if given == "all":
+                return np.asarray(law.posterior(phi, log_density, units, 1.0).responsibilities[0].T)
+            if given == "past":
+                return np.asarray(law.filtered(phi, log_density, units)[0].T)
+            return np.asarray(np.exp(law.predicted(phi, log_density, units)[0].T))
+
+        q = self._over_sequences(X, lengths, groups, probabilities, len(self.weights_))
+        return np.asarray(q / q.sum(axis=1, keepdims=True))
+
+    def score_samples(self, X: Any, *, lengths: Any = None, groups: Any = None) -> Array:  # type: ignore[override]
+        """Log density of each row given the rows before it; they add up to the log-likelihood of the sequence.
+
+        Parameters
+        ----------
+        X, lengths, groups
+            As for `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+
+        def densities(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
+            joint = law.predicted(phi, log_density, units)[0] + log_density[0]
+            return np.asarray(np.logaddexp.reduce(joint, axis=0)[:, None])
+
+        return self._over_sequences(X, lengths, groups, densities, 1)[:, 0]
+
+    def score(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, groups: Any = None
+    ) -> float:
+        """Log-likelihood of sequences a row.
+
+        Parameters
+        ----------
+        X, lengths, groups
+            As for `fit`.
+        y : ignored
+        sample_weight : array-like of shape (n_sequences,) or (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
+        X, lengths = joined(X, lengths)
+        values = self.score_samples(X, lengths=lengths, groups=groups)
+        weights = weights_of_rows(sample_weight, sequence_codes(len(values), lengths, groups))
+        return float(np.average(values, weights=weights))
+
+    def sample(  # type: ignore[override]
+        self, n_samples: int | None = None, *, lengths: Any = None
+    ) -> tuple[Array, NDArray[np.intp]]:
+        """Draw sequences.
+
+        Parameters
+        ----------
+        n_samples : int, optional
+            Rows of one sequence; one by default.
+        lengths : array-like of shape (n_sequences,), optional
+            Rows of each of several sequences.
+
+        Returns
+        -------
+        X : ndarray of shape (n_samples, n_features)
+        states : ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        if lengths is None:
+            lengths = [check_integer("n_samples", 1 if n_samples is None else n_samples, low=1)]
+        sizes = np.asarray(lengths)
+        codes = sequence_codes(int(sizes.sum()) if n_samples is None else int(n_samples), lengths, None)
+        random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+        theta = self._theta()
+        begins, uniforms = np.diff(codes, prepend=-1) > 0, random.random(len(codes))
+        first, steps = np.cumsum(theta.law.start[0]), np.cumsum(theta.law.steps[0], axis=1)
+        states, k = np.empty(len(codes), dtype=np.intp), len(first)
+        for t, u in enumerate(uniforms.tolist()):
+            ends = first if begins[t] else steps[states[t - 1]]
+            states[t] = min(int(np.searchsorted(ends, u * ends[-1], side="right")), k - 1)
+        rows: Array = self._density().drawn(theta.density, states, random)
+        for one in self.emissions_:
+            for j, levels in enumerate(one.levels, start=one.columns.start):
+                rows[:, j] = levels[rows[:, j].astype(np.intp)]
+        return rows, states
+
+    def forecast(self, X: Any, n_steps: int = 1, *, lengths: Any = None, groups: Any = None) -> Forecast:
+        """Distributions of the rows that follow each sequence.
+
+        Parameters
+        ----------
+        X, lengths, groups
+            As for `fit`.
+        n_steps : int, default=1
+
+        Returns
+        -------
+        Forecast
+            Probabilities of states, means, densities and intervals.
+
+        Examples
+        --------
+        >>> import numpy as np, majorant as mj
+        >>> counts = np.array([1, 0, 2, 1, 9, 8, 11, 10, 1, 0, 1, 2, 0, 9, 12, 8])[:, None]
+        >>> model = mj.HiddenMarkovModel(2, emission="poisson", random_state=0).fit(counts)
+        >>> ahead = model.forecast(counts, 2)
+        >>> ahead.mean.round(1).ravel()
+        array([7.9, 6.6])
+        >>> low, high = ahead.interval(0.9)
+        >>> high.ravel()
+        array([14., 14.])
+        """
+        check_integer("n_steps", n_steps, low=1)
+        X, lengths = joined(X, lengths)
+        here = self.predict_proba(X, given="past", lengths=lengths, groups=groups)
+        codes = sequence_codes(len(here), lengths, groups)
+        last = len(codes) - 1 - np.unique(codes[::-1], return_index=True)[1]
+        told = self.emissions_, self._feature_names(), self._estimates()
+        return forecast_of(*told, here[last], self.transitions_, n_steps)
+
+    def pseudo_residuals(
+        self, X: Any, *, given: str = "before", scale: str = "normal", lengths: Any = None, groups: Any = None
+    ) -> Array:
+        """How far each cell lies out in its distribution given other rows; normal, if the model is right.
+
+        Parameters
+        ----------
+        X, lengths, groups
+            As for `fit`.
+        given : {"before", "others"}, default="before"
+            Given the rows before its own (forecast residuals), or all other rows (ordinary ones).
+        scale : {"normal", "uniform"}, default="normal"
+            Of counts and codes it is the middle of the probabilities of less than, and of at most, the cell.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features)
+            NaN where a cell is missing.
+        """
+        check_choice("given", given, ["before", "others"])
+        check_choice("scale", scale, ["normal", "uniform"])
+
+        def states_of(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
+            ahead = law.predicted(phi, log_density, units)[0]
+            if given == "before":
+                return np.asarray(np.exp(ahead).T)
+            q = law.posterior(phi, log_density, units, 1.0).responsibilities[0]
+            with np.errstate(divide="ignore"):
+                without = np.where(q > 0, np.log(np.where(q > 0, q, 1.0)) - log_density[0], ahead - 745)
+            without -= without.max(axis=0)
+            return np.asarray((np.exp(without) / np.exp(without).sum(axis=0)).T)
+
+        X, lengths = joined(X, lengths)
+        states = self._over_sequences(X, lengths, groups, states_of, len(self.weights_))
+        x = self._read(X, reset=False)
+        out = np.empty(x.shape)
+        for part in self.emissions_:
+            for j in range(part.columns.start, part.columns.stop):
+                own = marginal_of(self.emissions_, self._feature_names(), self._estimates(), j)
+                high, low = residuals_of(own, x[:, j], states, part.is_discrete)
+                out[:, j] = (high + low) / 2
+        return out if scale == "uniform" else as_normal(out)
+
+    def durations(self, X: Any, *, lengths: Any = None, groups: Any = None) -> tuple[Array, Array]:
+        """How long states last: by the transitions, and as expected in sequences.
+
+        Parameters
+        ----------
+        X, lengths, groups
+            As for `fit`.
+
+        Returns
+        -------
+        by_transitions : ndarray of shape (n_components,)
+            Mean number of rows of a visit, 1 / (1 - probability to stay).
+        met : ndarray of shape (n_components,)
+            Expected rows of each state over its expected visits.
+        """
+        on, _ = self._on_sequences(X, None, lengths, groups, None)
+        theta, k = self._theta(), len(self.weights_)
+        with one_thread():
+            sums = on.seen(theta).statistics.law[0]
+        first, counts = sums[:k], sums[k:].reshape(k, k)
+        rows = first + counts.sum(axis=0)
+        with np.errstate(divide="ignore"):
+            return 1 / (1 - np.diag(self.transitions_)), rows / (rows - np.diag(counts))
+
+    # Criteria and errors
+
+    def _estimates(self) -> dict[str, Array]:
+        return {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in self.estimate_names_}
+
+    def _on_sequences(self, X: Any, sample_weight: Any, lengths: Any, groups: Any, labels: Any) -> tuple[OnData, Rows]:
+        """The fitted model on sequences; weights that are no whole numbers count average ones."""
+        check_is_fitted(self)
+        rows, law = self._sequences(X, sample_weight, lengths, groups, labels)
+        if self.is_labelled_ and isinstance(self.start, str) and self.allowed is None and labels is None:
+            raise ValueError(
+                "states of some rows were known in this fit: give component_labels, -1 where one is not known"
+            )
+        has_gaps = any(bool(np.isnan(c).any()) for c in rows.columns[: len(self.emissions_)])
+        mixture = Mixture(self._density(has_gaps), law, len(self.weights_))
+        source = blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups)
+        return OnData(mixture, Chunks(source, n_jobs=self.n_jobs)), rows
+
+    def _criteria(
+        self, X: Any, sample_weight: Any, lengths: Any, groups: Any, labels: Any
+    ) -> tuple[float, float, float]:
+        """Minus twice the log-likelihood, the weight of rows with any cell, and the entropy of the paths."""
+        on, rows = self._on_sequences(X, sample_weight, lengths, groups, labels)
+        theta, n = self._theta(), len(self.emissions_)
+
+        def of_block(block: Block) -> Array:
+            is_there = np.any([~np.isnan(c).all(axis=1) for c in block.columns[:n]], axis=0)
+            assert block.weights is not None
+            return np.array([*on.mixture.likelihood(theta, block), block.weights[is_there].sum()])
+
+        with one_thread():
+            value, entropy, n_rows = on.data.map_sum(of_block) * rows.row_weight
+        return 2 * float(value), float(n_rows), float(entropy)
+
+    def aic(  # type: ignore[override]
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        lengths: Any = None,
+        groups: Any = None,
+        component_labels: Any = None,
+    ) -> float:
+        """Akaike's information criterion on sequences: smaller is better.
+
+        Parameters
+        ----------
+        X, sample_weight, lengths, groups, component_labels
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        return self._criteria(X, sample_weight, lengths, groups, component_labels)[0] + 2 * self.n_parameters_
+
+    def bic(  # type: ignore[override]
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        lengths: Any = None,
+        groups: Any = None,
+        component_labels: Any = None,
+    ) -> float:
+        """Bayesian information criterion on sequences, by the number of rows with any cell: smaller is better.
+
+        Parameters
+        ----------
+        X, sample_weight, lengths, groups, component_labels
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        deviance, n, _ = self._criteria(X, sample_weight, lengths, groups, component_labels)
+        return float(deviance + np.log(n) * self.n_parameters_)
+
+    def icl(  # type: ignore[override]
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        lengths: Any = None,
+        groups: Any = None,
+        component_labels: Any = None,
+    ) -> float:
+        """Integrated completed likelihood: the BIC plus twice the entropy of the paths.
+
+        Parameters
+        ----------
+        X, sample_weight, lengths, groups, component_labels
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        deviance, n, entropy = self._criteria(X, sample_weight, lengths, groups, component_labels)
+        return float(deviance + np.log(n) * self.n_parameters_ + 2 * entropy)
+
+    def standard_errors(  # type: ignore[override]
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        lengths: Any = None,
+        groups: Any = None,
+        component_labels: Any = None,
+    ) -> dict[str, Array]:
+        """Standard errors of all estimates from the observed information of the sequences of the fit.
+
+        Parameters
+        ----------
+        X, sample_weight, lengths, groups, component_labels
+            As for `fit`.
+
+        Returns
+        -------
+        dict of ndarray
+            By the name of the estimate (``transitions``, ...), in its shape; NaN where the rows do not determine it,
+            zero for transitions that are closed.
+        """
+        on, _ = self._on_sequences(X, sample_weight, lengths, groups, component_labels)
+        with one_thread():
+            return standard_errors(on, self._theta()).errors
+
+    def confidence_intervals(  # type: ignore[override]
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        level: float = 0.95,
+        lengths: Any = None,
+        groups: Any = None,
+        component_labels: Any = None,
+    ) -> dict[str, tuple[Array, Array]]:
+        """Intervals of all estimates, from standard errors: on the logit for probabilities, on the logarithm for rates.
+
+        Parameters
+        ----------
+        X, sample_weight, lengths, groups, component_labels
+            As for `fit`.
+        level : float, default=0.95
+
+        Returns
+        -------
+        dict of (low, high)
+        """
+        check_real("level", level, low=0.0, high=1.0)
+        z = float(norm.ppf(0.5 + level / 2))
+        given = {"lengths": lengths, "groups": groups, "component_labels": component_labels}
+        limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
+        return {
+            name: interval(np.asarray(getattr(self, f"{name}_")), error, z, limits.get(name, (-np.inf, np.inf)))
+            for name, error in self.standard_errors(X, sample_weight, **given).items()
+        }
+
+    def _summary(self) -> Summary:
+        return markov_summary(self)

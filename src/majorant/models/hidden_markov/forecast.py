@@ -1,0 +1,141 @@
+"""What comes next, and how surprising rows were: distributions of single columns, mixed over states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from majorant._validation import check_real
+from majorant.engine.mixture import Array
+from majorant.models.hidden_markov.emissions import Emission
+
+
+def marginal_of(parts: Sequence[Emission], names: Sequence[str], estimates: Mapping[str, Array], column: int) -> Any:
+    """The distribution of one column of X in each state."""
+    part = next(one for one in parts if one.columns.start <= column < one.columns.stop)
+    if len(parts) > 1:
+        head = f"{names[part.columns.start]}_"
+        estimates = {key.removeprefix(head): v for key, v in estimates.items() if key.startswith(head)}
+    return part.marginals(estimates, column - part.columns.start)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """The rows after the ends of sequences.
+
+    Attributes
+    ----------
+    states : ndarray of shape (n_sequences, n_steps, n_components)
+        Probabilities of the states, in the order of the names of the sequences.
+    mean : ndarray of shape (n_sequences, n_steps, n_features)
+        Expected rows.
+    """
+
+    states: Array
+    mean: Array
+    _marginals: tuple[Any, ...]
+    _ranges: tuple[tuple[Array, bool], ...]
+
+    def density(self, values: Any, column: int = 0) -> Array:
+        """Densities of values of a column, or probabilities of counts and codes.
+
+        Parameters
+        ----------
+        values : array-like of shape (n_values,)
+        column : int, default=0
+            Of X.
+
+        Returns
+        -------
+        ndarray of shape (n_sequences, n_steps, n_values)
+        """
+        own, x = self._marginals[column], np.asarray(values, dtype=np.float64)
+        return np.asarray(self.states @ (own.pmf(x) if hasattr(own, "pmf") else own.pdf(x)))
+
+    def interval(self, level: float = 0.9) -> tuple[Array, Array]:
+        """Quantiles of every column with the same probability beyond them on both sides.
+
+        Parameters
+        ----------
+        level : float, default=0.9
+
+        Returns
+        -------
+        low, high : ndarray of shape (n_sequences, n_steps, n_features)
+        """
+        check_real("level", level, low=0.0, high=1.0)
+        ends = [self.quantile(p) for p in (0.5 - level / 2, 0.5 + level / 2)]
+        return ends[0], ends[1]
+
+    def quantile(self, p: float) -> Array:
+        """Smallest values of every column that are not exceeded with a probability.
+
+        Parameters
+        ----------
+        p : float
+            Strictly between 0 and 1 for columns without bounds.
+
+        Returns
+        -------
+        ndarray of shape (n_sequences, n_steps, n_features)
+        """
+        columns = zip(self._marginals, self._ranges, strict=True)
+        return np.stack([self._quantile(own, levels, is_whole, p) for own, (levels, is_whole) in columns], axis=2)
+
+    def _quantile(self, own: Any, levels: Array, is_whole: bool, p: float) -> Array:
+        flat = self.states.reshape(-1, self.states.shape[2])
+        if len(levels):
+            reached = flat @ own.cdf(levels) >= p - 1e-12
+            found = levels[np.argmax(reached, axis=1)]
+        else:
+            ends = own.ppf(p)[:, 0]
+            low, high = np.full(len(flat), ends.min()), np.full(len(flat), ends.max())
+            for _ in range(200):
+                middle = (low + high) / 2
+                below = np.einsum("sk,ks->s", flat, own.cdf(np.floor(middle) if is_whole else middle)) < p - 1e-12
+                low, high = np.where(below, middle, low), np.where(below, high, middle)
+            found = np.ceil(high - 1e-9) if is_whole else high
+        return np.asarray(found.reshape(self.states.shape[:2]))
+
+
+def forecast_of(
+    parts: Sequence[Emission],
+    names: Sequence[str],
+    estimates: Mapping[str, Array],
+    last: Array,
+    steps: Array,
+    n_steps: int,
+) -> Forecast:
+    """The forecast from the probabilities of the last states, (sequences, components)."""
+    states, ahead = [], last
+    for _ in range(n_steps):
+        ahead = ahead @ steps
+        states.append(ahead)
+    marginals = tuple(marginal_of(parts, names, estimates, j) for j in range(parts[-1].columns.stop))
+    ranges = []
+    for part in parts:
+        for j in range(part.n_features):
+            levels = part.levels[j] if part.levels else np.array([0.0, 1.0] if part.name == "bernoulli" else [])
+            ranges.append((levels, part.is_discrete))
+    table = np.stack(states, axis=1)
+    means = np.concatenate([np.asarray(own.mean()).reshape(table.shape[2], 1) for own in marginals], axis=1)
+    return Forecast(table, table @ means, marginals, tuple(ranges))
+
+
+def residuals_of(own: Any, x: Array, states: Array, is_discrete: bool) -> tuple[Array, Array]:
+    """Probabilities of at most, and of less than, each cell, by probabilities of its state; NaN where it is missing."""
+    there = ~np.isnan(x)
+    filled = np.where(there, x, 0.0)
+    high = np.einsum("nk,kn->n", states, own.cdf(filled))
+    low = high - np.einsum("nk,kn->n", states, own.pmf(filled)) if is_discrete else high
+    return np.where(there, high, np.nan), np.where(there, np.maximum(low, 0.0), np.nan)
+
+
+def as_normal(u: NDArray[np.float64]) -> Array:
+    """Uniform residuals as normal ones, within what a double can tell."""
+    return np.asarray(norm.ppf(np.clip(u, 1e-300, 1 - 1e-16)))

@@ -1,0 +1,52 @@
+"""The chain that settings ask for, and the states that are known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from majorant._validation import check_choice
+from majorant.laws import Chain
+
+
+def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None) -> Chain:
+    """The law of the states.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the start or the allowed transitions are none of so many states.
+    """
+    if allowed is None:
+        may = None
+    else:
+        may = np.asarray(allowed)
+        if may.shape != (k, k) or may.dtype.kind != "b" or not may.any(axis=1).all():
+            raise ValueError(
+                f"allowed must be True or False for each transition, shape ({k}, {k}), with one at least from every "
+                f"state; got {may.dtype} of shape {may.shape}"
+            )
+    if isinstance(start, str):
+        check_choice("start", start, ["free", "stationary"], or_else=", or probabilities")
+        if start == "stationary" and may is not None and not (np.linalg.matrix_power(may + np.eye(k), k) > 0).all():
+            raise ValueError("start='stationary' needs a way from every state to every other; allowed has none")
+        return Chain(start, may)
+    first = np.asarray(start, dtype=np.float64)
+    if first.shape != (k,) or not (first >= 0).all() or abs(first.sum() - 1) > 1e-9:
+        raise ValueError(f"start must be 'free', 'stationary' or {k} probabilities that add up to 1; got {start!r}")
+    return Chain(first, may)
+
+
+def checked_labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
+    found = np.asarray(labels)
+    if found.shape != (n,) or found.dtype.kind not in "iu":
+        raise ValueError(
+            f"component_labels must be one whole number a row, shape ({n},), -1 where it is unknown; got "
+            f"{found.dtype} of shape {found.shape}"
+        )
+    if found.max() >= k or found.min() < -1:
+        wrong = int(found.max() if found.max() >= k else found.min())
+        raise ValueError(f"component_labels must be from -1 to {k - 1}; got {wrong}")
+    return found.astype(np.intp)

@@ -1,0 +1,53 @@
+"""The page of a fitted hidden Markov model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from majorant.models.mixture_summary import components_block
+from majorant.summary import Block as Section
+from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block
+
+MOST_SHOWN = 20
+"""States up to which the transitions are shown."""
+
+
+def markov_summary(model: Any) -> Summary:
+    """Tell the search, the fit, the states and their transitions."""
+    k = len(model.weights_)
+    left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0)]
+    right = [Fact("parameters", model.n_parameters_), Fact("solution", "regular" if model.regular_ else "degenerate")]
+    blocks = [
+        search_block(model.search_),
+        Section("FIT", f"reached in {counted(model.n_iter_, 'iteration')}", (Facts("fit", left, right),)),
+        transitions_section(model),
+        components_block(model, "state", left_out=("weights", "start_probabilities", "transitions")),
+    ]
+    return Summary(
+        f"hidden Markov model, {counted(k, 'state')}",
+        counted(model.n_features_in_, "feature"),
+        blocks,
+        [] if model.regular_ else [model.degeneracy_],
+    )
+
+
+def transitions_section(model: Any) -> Section:
+    """Where states begin, what follows them, and how long they last."""
+    k = len(model.weights_)
+    if k > MOST_SHOWN:
+        return Section("TRANSITIONS", "", (f"The probabilities of {counted(k, 'state')} are in transitions_.",))
+    stays = np.diag(model.transitions_)
+    with np.errstate(divide="ignore"):
+        lasts = 1 / (1 - stays)
+    columns = [Column("from state"), *(Column(f"to {j + 1}", 3, min_width=7) for j in range(k))]
+    columns += [Column("first", 3, min_width=7), Column("lasts", 1, min_width=8)]
+    rows = [
+        (i + 1, *map(float, model.transitions_[i]), float(model.start_probabilities_[i]), float(lasts[i]))
+        for i in range(k)
+    ]
+    closed = np.argwhere(model.transitions_ < 1e-6)
+    said = [] if not len(closed) else ["Never: " + ", ".join(f"{i + 1} to {j + 1}" for i, j in closed.tolist()) + "."]
+    table = Table("transitions", columns, rows)
+    return Section("TRANSITIONS", "probabilities of the next state", (table, *said))
