@@ -44,21 +44,18 @@ class SequenceContest(MixtureContest):
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Parameters[Any, Any]]]:
         """Starts of all kinds in turn."""
         k, on = self.mixture.n_components, self.on(rows)
-        kinds = [KINDS[i % len(KINDS)] for i in range(self.plan.n_starts)]
-        make = dict(
-            zip(
-                KINDS,
-                (self.times.seeds, self.times.windows, self.times.blocks, self.times.levels, self.times.rows),
-                strict=True,
-            )
-        )
-        tables = [make[kind](k, draws) for kind in kinds]
-        for kind, steps in ((KINDS[0], STEPS_WITHOUT_TIME), (KINDS[1], 0)):
-            at = [i for i, one in enumerate(kinds) if one == kind]
-            if at:
-                for i, table in zip(at, self._by_density(on, np.stack([tables[i] for i in at]), steps), strict=True):
-                    tables[i] = table
+        times, kinds = self.times, [KINDS[i % len(KINDS)] for i in range(self.plan.n_starts)]
+        makers = dict(zip(KINDS, (times.seeds, times.windows, times.blocks, times.levels, times.rows), strict=True))
+        tables = [makers[kind](k, draws) for kind in kinds]
+        self._complete(on, tables, [i for i, kind in enumerate(kinds) if kind == KINDS[0]], STEPS_WITHOUT_TIME)
+        self._complete(on, tables, [i for i, kind in enumerate(kinds) if kind == KINDS[1]], 0)
         return self._begun(on, kinds, tables)
+
+    def _complete(self, on: OnData, tables: list[Array], at: list[int], steps: int) -> None:
+        """Put in the place of tables that say little what densities make of them, after some steps without time."""
+        if at:
+            for i, table in zip(at, self._by_density(on, np.stack([tables[i] for i in at]), steps), strict=True):
+                tables[i] = table
 
     def _by_density(self, on: OnData, q: Array, steps: int) -> list[Array]:
         """Responsibilities of a mixture without a chain, some steps of EM from a few rows of each state."""
@@ -71,9 +68,7 @@ class SequenceContest(MixtureContest):
 
         sums, one = on.data.map_sum(visit), np.ones(len(q))
         theta = Parameters(density.solve(sums.density, None, one), Weights(np.full(q.shape[:2], 1 / k)))
-        for _ in range(steps):
-            theta = alone.moved(theta, alone.seen(theta), one)
-            theta = Parameters(theta.density, Weights(0.99 * theta.law.weights + 0.01 / k))
+        theta = descend(alone, theta, tol=0.0, max_iter=steps, accelerate=False).theta
         runs = [taken(theta, [run]) for run in range(len(q))]
         return [
             on.data.map_rows(lambda block, one=one: alone.mixture.responsibilities(one, block)[0][0].T, (k,)).T  # type: ignore[misc]

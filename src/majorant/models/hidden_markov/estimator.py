@@ -30,14 +30,14 @@ PLAN = Plan(
     n_starts=20,
     n_perturbations=10,
     race=((10, 8), (30, 2)),
-    least_rounds=3,
+    least_rounds=5,
     most_rounds=30,
     sure_rounds=3,
     least_hits=1,
     starts_every=0,
     n_kept=1,
 )
-"""Perturbations go on until three rounds in a row have found nothing better."""
+"""Perturbations go on until five rounds in a row have found nothing better."""
 
 
 @register(

@@ -40,6 +40,13 @@ def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None) -> Chain
 
 
 def checked_labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
+    """The known state of each row, -1 where it is not known.
+
+    Raises
+    ------
+    ValueError
+        If there is not one whole number a row, from -1 to k - 1.
+    """
     found = np.asarray(labels)
     if found.shape != (n,) or found.dtype.kind not in "iu":
         raise ValueError(
