@@ -117,7 +117,7 @@ class Chain:
         q, each, first, counts = out
         k = len(q)
         with np.errstate(divide="ignore"):
-            log_start, log_steps = np.log(phi.start[run]), np.log(phi.steps[run])[None]
+            log_start, log_steps = np.log(phi.start[run]), np.log(np.ascontiguousarray(phi.steps[run]))[None]
         for i in np.flatnonzero(np.isnan(each)):
             at = slice(offsets[i], offsets[i + 1])
             unary = np.ascontiguousarray(log_density[:, at].T)

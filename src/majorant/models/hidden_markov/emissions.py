@@ -18,6 +18,7 @@ from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine.mixture import Array, Mixture, Table
 from majorant.models.gaussian_mixture.regularity import judge
 from majorant.models.gaussian_mixture.words import degeneracy
+from majorant.registry import value_class
 from majorant.solvers.covariance_types import COVARIANCES, Covariance
 from majorant.solvers.gaussian import Mixture as Components
 
@@ -108,6 +109,7 @@ class GaussianInUnits:
         return np.asarray(self.centre + self.scale * (theta.means[0][components] + noise))
 
 
+@value_class
 @dataclass(frozen=True)
 class Emission:
     """The density of some columns, and how they are read.
@@ -116,8 +118,8 @@ class Emission:
     ----------
     name : str
         One of `EMISSIONS`.
-    columns : slice
-        Of X.
+    first, n_features : int
+        Which columns of X.
     covariance_type : str
     centre, scale : ndarray
         Of a "gaussian": see `GaussianInUnits`.
@@ -127,7 +129,8 @@ class Emission:
     """
 
     name: str
-    columns: slice
+    first: int
+    n_features: int
     covariance_type: str = "full"
     centre: Array | None = None
     scale: Array | None = None
@@ -135,9 +138,9 @@ class Emission:
     has_gaps: bool = False
 
     @property
-    def n_features(self) -> int:
-        """Number of columns."""
-        return int(self.columns.stop - self.columns.start)
+    def columns(self) -> slice:
+        """Of X."""
+        return slice(self.first, self.first + self.n_features)
 
     def learned(self, X: Array, weights: Array) -> Emission:
         """The same with the units or the levels of rows."""
@@ -184,7 +187,7 @@ class Emission:
         wrong &= ~np.isnan(X[:, self.columns])
         if wrong.any():
             row, column = np.argwhere(wrong)[0]
-            column += self.columns.start
+            column += self.first
             raise ValueError(
                 f"row {row}, column {column} of X is {X[row, column]:g}; with emission={self.name!r} {why} (NaN where "
                 "a cell is missing): choose another emission, or change the rows"
@@ -254,7 +257,7 @@ def emissions(emission: str | Sequence[str], covariance_type: str, n_features: i
     check_choice("covariance_type", covariance_type, list(COVARIANCES))
     if isinstance(emission, str):
         check_choice("emission", emission, EMISSIONS, or_else="one of these for each column")
-        return (Emission(emission, slice(0, n_features), covariance_type),)
+        return (Emission(emission, 0, n_features, covariance_type),)
     if not isinstance(emission, list | tuple) or not emission:
         raise TypeError(
             f"emission must be one of {', '.join(EMISSIONS)}, or a list of these, one a column; got {emission!r}"
@@ -263,11 +266,11 @@ def emissions(emission: str | Sequence[str], covariance_type: str, n_features: i
         raise ValueError(f"emission names {len(emission)} columns; X has {n_features}")
     for one in emission:
         check_choice("emission", one, EMISSIONS)
-    return tuple(Emission(one, slice(j, j + 1), covariance_type) for j, one in enumerate(emission))
+    return tuple(Emission(one, j, 1, covariance_type) for j, one in enumerate(emission))
 
 
 def product_of(parts: Sequence[Emission], names: Sequence[str], has_gaps: bool) -> Any:
     """The density of all columns; parts of several are named by their columns."""
     if len(parts) == 1:
         return parts[0].density(has_gaps)
-    return Product([(names[part.columns.start], part.density(has_gaps)) for part in parts])
+    return Product([(names[part.first], part.density(has_gaps)) for part in parts])

@@ -218,7 +218,7 @@ class FittedMarkovModel(MixtureEstimator):
             states[t] = min(int(np.searchsorted(ends, u * ends[-1], side="right")), k - 1)
         rows: Array = self._density().drawn(theta.density, states, random)
         for one in self.emissions_:
-            for j, levels in enumerate(one.levels, start=one.columns.start):
+            for j, levels in enumerate(one.levels, start=one.first):
                 rows[:, j] = levels[rows[:, j].astype(np.intp)]
         return rows, states
 
@@ -445,7 +445,7 @@ class FittedMarkovModel(MixtureEstimator):
         -------
         dict of ndarray
             By the name of the estimate (``transitions``, ...), in its shape; NaN where the rows do not determine it,
-            zero for transitions that are closed.
+            next to zero for transitions that are closed.
         """
         on, _ = self._on_sequences(X, sample_weight, lengths, groups, component_labels)
         with one_thread():

@@ -19,9 +19,9 @@ def marginal_of(parts: Sequence[Emission], names: Sequence[str], estimates: Mapp
     """The distribution of one column of X in each state."""
     part = next(one for one in parts if one.columns.start <= column < one.columns.stop)
     if len(parts) > 1:
-        head = f"{names[part.columns.start]}_"
+        head = f"{names[part.first]}_"
         estimates = {key.removeprefix(head): v for key, v in estimates.items() if key.startswith(head)}
-    return part.marginals(estimates, column - part.columns.start)
+    return part.marginals(estimates, column - part.first)
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Forecast:
                 middle = (low + high) / 2
                 below = np.einsum("sk,ks->s", flat, own.cdf(np.floor(middle) if is_whole else middle)) < p - 1e-12
                 low, high = np.where(below, middle, low), np.where(below, high, middle)
-            found = np.ceil(high - 1e-9) if is_whole else high
+            found = np.ceil(high - 1e-9) + 0.0 if is_whole else high
         return np.asarray(found.reshape(self.states.shape[:2]))
 
 

@@ -37,7 +37,7 @@ def transitions_section(model: Any) -> Section:
     """Where states begin, what follows them, and how long they last."""
     k = len(model.weights_)
     if k > MOST_SHOWN:
-        return Section("TRANSITIONS", "", (f"The probabilities of {counted(k, 'state')} are in transitions_.",))
+        return Section("CHAIN", "", (f"The probabilities of {counted(k, 'state')} are in transitions_.",))
     stays = np.diag(model.transitions_)
     with np.errstate(divide="ignore"):
         lasts = 1 / (1 - stays)
@@ -50,4 +50,4 @@ def transitions_section(model: Any) -> Section:
     closed = np.argwhere(model.transitions_ < 1e-6)
     said = [] if not len(closed) else ["Never: " + ", ".join(f"{i + 1} to {j + 1}" for i, j in closed.tolist()) + "."]
     table = Table("transitions", columns, rows)
-    return Section("TRANSITIONS", "probabilities of the next state", (table, *said))
+    return Section("CHAIN", "probabilities of the next state", (table, *said))
