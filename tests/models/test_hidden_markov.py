@@ -84,7 +84,7 @@ def test_values_that_are_known() -> None:
     gap[2] = np.nan
     assert model.score_samples(gap).sum() == pytest.approx(-7.103336, abs=1e-6)
     assert model.score_samples(COUNTS, lengths=[2, 2]).sum() == pytest.approx(-9.010921, abs=1e-6)
-    assert model.score(COUNTS, sample_weight=[2.0, 0.5], lengths=[2, 2]) * 5 == pytest.approx(-10.776557, abs=1e-6)
+    assert model.score(COUNTS, sequence_weight=[2.0, 0.5], lengths=[2, 2]) * 5 == pytest.approx(-10.776557, abs=1e-6)
     ahead = model.forecast(COUNTS, 2)
     np.testing.assert_allclose(ahead.density([0.0]).ravel(), [0.110686, 0.152888], atol=1e-6)
     np.testing.assert_allclose(ahead.states @ [1.0, 4.0], ahead.mean[..., 0])
@@ -166,11 +166,11 @@ def test_sequences_in_every_form_are_the_same() -> None:
 def test_weights_are_repeats_to_the_last_bit() -> None:
     X, _ = simulated(3, n=120)
     tables = np.split(X, [40, 80])
-    weighted = mj.HiddenMarkovModel(2, random_state=0).fit(tables, sample_weight=[2, 1, 3])
+    weighted = mj.HiddenMarkovModel(2, random_state=0).fit(tables, sequence_weight=[2, 1, 3])
     repeated = mj.HiddenMarkovModel(2, random_state=0).fit([tables[i] for i in (2, 0, 2, 1, 0, 2)])
     assert weighted.log_likelihood_ == repeated.log_likelihood_
     np.testing.assert_array_equal(weighted.transitions_, repeated.transitions_)
-    without = mj.HiddenMarkovModel(2, random_state=0).fit(tables, sample_weight=[1, 0, 1])
+    without = mj.HiddenMarkovModel(2, random_state=0).fit(tables, sequence_weight=[1, 0, 1])
     assert (
         without.log_likelihood_ == mj.HiddenMarkovModel(2, random_state=0).fit([tables[0], tables[2]]).log_likelihood_
     )
@@ -260,7 +260,7 @@ def test_a_saved_model_says_the_same(tmp_path: Path) -> None:
         ({}, {"lengths": [10, 10]}, "lengths add up to 20; X has 300 rows"),
         ({}, {"lengths": [300], "groups": np.zeros(300)}, "give one of them"),
         ({}, {"lengths": [0, 300]}, "positive whole numbers"),
-        ({}, {"sample_weight": np.arange(300.0)}, "are of one sequence, but have weights"),
+        ({}, {"sequence_weight": np.arange(300.0)}, "one number a sequence"),
         ({}, {"component_labels": np.full(300, 2)}, "must be from -1 to 1; got 2"),
         ({}, {"component_labels": np.zeros(3, dtype=int)}, "one whole number a row"),
     ],

@@ -170,7 +170,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         X: Any,
         y: Any = None,
         *,
-        sample_weight: Any = None,
+        sequence_weight: Any = None,
         lengths: Any = None,
         groups: Any = None,
         component_labels: Any = None,
@@ -182,8 +182,8 @@ class HiddenMarkovModel(FittedMarkovModel):
         X : array-like of shape (n_samples, n_features), or a list of these
             Rows in the order of time; NaN where a cell is missing. A list has one table for each sequence.
         y : ignored
-        sample_weight : array-like of shape (n_sequences,) or (n_samples,), optional
-            Nonnegative weights of sequences, or the same for all rows of one; whole numbers count sequences.
+        sequence_weight : array-like of shape (n_sequences,), optional
+            Nonnegative weights of the sequences, in the order of their names in `groups`; whole numbers count them.
         lengths : array-like of shape (n_sequences,), optional
             Rows of each sequence, which lie one after the other in X.
         groups : array-like of shape (n_samples,), optional
@@ -208,8 +208,8 @@ class HiddenMarkovModel(FittedMarkovModel):
         with self._all_or_nothing(), one_thread():
             self._check_parameters()
             draws = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
-            self._learn(X, sample_weight, lengths, groups)
-            rows, law = self._sequences(X, sample_weight, lengths, groups, component_labels)
+            self._learn(X, sequence_weight, lengths, groups)
+            rows, law = self._sequences(X, sequence_weight, lengths, groups, component_labels)
             data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
             mixture = Mixture(self._density(), law, int(self.n_components), 1.0)
             self._fit(mixture, rows, data, draws)
@@ -219,11 +219,11 @@ class HiddenMarkovModel(FittedMarkovModel):
         super()._check_parameters()
         self._chain()
 
-    def _learn(self, X: Any, sample_weight: Any, lengths: Any, groups: Any) -> None:
+    def _learn(self, X: Any, sequence_weight: Any, lengths: Any, groups: Any) -> None:
         """Learn which columns there are, and in which units or levels they are read."""
         X, lengths = joined(X, lengths)
         X = self._read(X, reset=True)
-        weights = weights_of_rows(sample_weight, sequence_codes(len(X), lengths, groups))
+        weights = weights_of_rows(sequence_weight, sequence_codes(len(X), lengths, groups))
         weights = np.ones(len(X)) if weights is None else weights
         unobserved = np.isnan(X[weights > 0]).all(axis=0)
         if unobserved.any():

@@ -59,12 +59,12 @@ class FittedMarkovModel(MixtureEstimator):
             )
         return np.asarray(X, dtype=np.float64)
 
-    def _sequences(self, X: Any, sample_weight: Any, lengths: Any, groups: Any, labels: Any) -> tuple[Rows, Any]:
+    def _sequences(self, X: Any, sequence_weight: Any, lengths: Any, groups: Any, labels: Any) -> tuple[Rows, Any]:
         """Distinct sequences, as the emissions read them, and the law."""
         X, lengths = joined(X, lengths)
         X = self._read(X, reset=False)
         codes = sequence_codes(len(X), lengths, groups)
-        weights = weights_of_rows(sample_weight, codes)
+        weights = weights_of_rows(sequence_weight, codes)
         law: Any = self._chain()
         extra = [] if labels is None else [checked_labels(labels, len(X), self.n_components)]
         law = law if labels is None else Known(law)
@@ -134,6 +134,7 @@ class FittedMarkovModel(MixtureEstimator):
         -------
         ndarray of shape (n_samples, n_components)
         """
+        check_is_fitted(self)
         check_choice("given", given, ["all", "past", "before"])
 
         def probabilities(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
@@ -166,7 +167,7 @@ class FittedMarkovModel(MixtureEstimator):
         return self._over_sequences(X, lengths, groups, densities, 1)[:, 0]
 
     def score(  # type: ignore[override]
-        self, X: Any, y: Any = None, sample_weight: Any = None, *, lengths: Any = None, groups: Any = None
+        self, X: Any, y: Any = None, *, sequence_weight: Any = None, lengths: Any = None, groups: Any = None
     ) -> float:
         """Log-likelihood of sequences a row.
 
@@ -175,7 +176,7 @@ class FittedMarkovModel(MixtureEstimator):
         X, lengths, groups
             As for `fit`.
         y : ignored
-        sample_weight : array-like of shape (n_sequences,) or (n_samples,), optional
+        sequence_weight : array-like of shape (n_sequences,), optional
 
         Returns
         -------
@@ -183,7 +184,7 @@ class FittedMarkovModel(MixtureEstimator):
         """
         X, lengths = joined(X, lengths)
         values = self.score_samples(X, lengths=lengths, groups=groups)
-        weights = weights_of_rows(sample_weight, sequence_codes(len(values), lengths, groups))
+        weights = weights_of_rows(sequence_weight, sequence_codes(len(values), lengths, groups))
         return float(np.average(values, weights=weights))
 
     def sample(  # type: ignore[override]
@@ -275,6 +276,7 @@ class FittedMarkovModel(MixtureEstimator):
         ndarray of shape (n_samples, n_features)
             NaN where a cell is missing.
         """
+        check_is_fitted(self)
         check_choice("given", given, ["before", "others"])
         check_choice("scale", scale, ["normal", "uniform"])
 
@@ -328,10 +330,12 @@ class FittedMarkovModel(MixtureEstimator):
     def _estimates(self) -> dict[str, Array]:
         return {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in self.estimate_names_}
 
-    def _on_sequences(self, X: Any, sample_weight: Any, lengths: Any, groups: Any, labels: Any) -> tuple[OnData, Rows]:
+    def _on_sequences(
+        self, X: Any, sequence_weight: Any, lengths: Any, groups: Any, labels: Any
+    ) -> tuple[OnData, Rows]:
         """The fitted model on sequences; weights that are no whole numbers count average ones."""
         check_is_fitted(self)
-        rows, law = self._sequences(X, sample_weight, lengths, groups, labels)
+        rows, law = self._sequences(X, sequence_weight, lengths, groups, labels)
         if self.is_labelled_ and isinstance(self.start, str) and self.allowed is None and labels is None:
             raise ValueError(
                 "states of some rows were known in this fit: give component_labels, -1 where one is not known"
@@ -342,10 +346,10 @@ class FittedMarkovModel(MixtureEstimator):
         return OnData(mixture, Chunks(source, n_jobs=self.n_jobs)), rows
 
     def _criteria(
-        self, X: Any, sample_weight: Any, lengths: Any, groups: Any, labels: Any
+        self, X: Any, sequence_weight: Any, lengths: Any, groups: Any, labels: Any
     ) -> tuple[float, float, float]:
         """Minus twice the log-likelihood, the weight of rows with any cell, and the entropy of the paths."""
-        on, rows = self._on_sequences(X, sample_weight, lengths, groups, labels)
+        on, rows = self._on_sequences(X, sequence_weight, lengths, groups, labels)
         theta, n = self._theta(), len(self.emissions_)
 
         def of_block(block: Block) -> Array:
@@ -360,8 +364,8 @@ class FittedMarkovModel(MixtureEstimator):
     def aic(  # type: ignore[override]
         self,
         X: Any,
-        sample_weight: Any = None,
         *,
+        sequence_weight: Any = None,
         lengths: Any = None,
         groups: Any = None,
         component_labels: Any = None,
@@ -370,20 +374,20 @@ class FittedMarkovModel(MixtureEstimator):
 
         Parameters
         ----------
-        X, sample_weight, lengths, groups, component_labels
+        X, sequence_weight, lengths, groups, component_labels
             As for `fit`.
 
         Returns
         -------
         float
         """
-        return self._criteria(X, sample_weight, lengths, groups, component_labels)[0] + 2 * self.n_parameters_
+        return self._criteria(X, sequence_weight, lengths, groups, component_labels)[0] + 2 * self.n_parameters_
 
     def bic(  # type: ignore[override]
         self,
         X: Any,
-        sample_weight: Any = None,
         *,
+        sequence_weight: Any = None,
         lengths: Any = None,
         groups: Any = None,
         component_labels: Any = None,
@@ -392,21 +396,21 @@ class FittedMarkovModel(MixtureEstimator):
 
         Parameters
         ----------
-        X, sample_weight, lengths, groups, component_labels
+        X, sequence_weight, lengths, groups, component_labels
             As for `fit`.
 
         Returns
         -------
         float
         """
-        deviance, n, _ = self._criteria(X, sample_weight, lengths, groups, component_labels)
+        deviance, n, _ = self._criteria(X, sequence_weight, lengths, groups, component_labels)
         return float(deviance + np.log(n) * self.n_parameters_)
 
     def icl(  # type: ignore[override]
         self,
         X: Any,
-        sample_weight: Any = None,
         *,
+        sequence_weight: Any = None,
         lengths: Any = None,
         groups: Any = None,
         component_labels: Any = None,
@@ -415,21 +419,21 @@ class FittedMarkovModel(MixtureEstimator):
 
         Parameters
         ----------
-        X, sample_weight, lengths, groups, component_labels
+        X, sequence_weight, lengths, groups, component_labels
             As for `fit`.
 
         Returns
         -------
         float
         """
-        deviance, n, entropy = self._criteria(X, sample_weight, lengths, groups, component_labels)
+        deviance, n, entropy = self._criteria(X, sequence_weight, lengths, groups, component_labels)
         return float(deviance + np.log(n) * self.n_parameters_ + 2 * entropy)
 
     def standard_errors(  # type: ignore[override]
         self,
         X: Any,
-        sample_weight: Any = None,
         *,
+        sequence_weight: Any = None,
         lengths: Any = None,
         groups: Any = None,
         component_labels: Any = None,
@@ -438,7 +442,7 @@ class FittedMarkovModel(MixtureEstimator):
 
         Parameters
         ----------
-        X, sample_weight, lengths, groups, component_labels
+        X, sequence_weight, lengths, groups, component_labels
             As for `fit`.
 
         Returns
@@ -447,15 +451,15 @@ class FittedMarkovModel(MixtureEstimator):
             By the name of the estimate (``transitions``, ...), in its shape; NaN where the rows do not determine it,
             next to zero for transitions that are closed.
         """
-        on, _ = self._on_sequences(X, sample_weight, lengths, groups, component_labels)
+        on, _ = self._on_sequences(X, sequence_weight, lengths, groups, component_labels)
         with one_thread():
             return standard_errors(on, self._theta()).errors
 
     def confidence_intervals(  # type: ignore[override]
         self,
         X: Any,
-        sample_weight: Any = None,
         *,
+        sequence_weight: Any = None,
         level: float = 0.95,
         lengths: Any = None,
         groups: Any = None,
@@ -465,7 +469,7 @@ class FittedMarkovModel(MixtureEstimator):
 
         Parameters
         ----------
-        X, sample_weight, lengths, groups, component_labels
+        X, sequence_weight, lengths, groups, component_labels
             As for `fit`.
         level : float, default=0.95
 
@@ -475,11 +479,16 @@ class FittedMarkovModel(MixtureEstimator):
         """
         check_real("level", level, low=0.0, high=1.0)
         z = float(norm.ppf(0.5 + level / 2))
-        given = {"lengths": lengths, "groups": groups, "component_labels": component_labels}
+        given = {
+            "sequence_weight": sequence_weight,
+            "lengths": lengths,
+            "groups": groups,
+            "component_labels": component_labels,
+        }
         limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
         return {
             name: interval(np.asarray(getattr(self, f"{name}_")), error, z, limits.get(name, (-np.inf, np.inf)))
-            for name, error in self.standard_errors(X, sample_weight, **given).items()
+            for name, error in self.standard_errors(X, **given).items()
         }
 
     def _summary(self) -> Summary:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -49,35 +48,21 @@ def sequence_codes(n: int, lengths: Any, groups: Any) -> NDArray[np.intp]:
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
-def weights_of_rows(sample_weight: Any, codes: NDArray[np.intp]) -> Array | None:
-    """The weight of each row's sequence, given for sequences or for rows.
+def weights_of_rows(sequence_weight: Any, codes: NDArray[np.intp]) -> Array | None:
+    """The weight of each row's sequence.
 
     Raises
     ------
     ValueError
-        If rows of one sequence have different weights.
+        If there is not one weight a sequence.
     """
-    n_sequences = int(codes.max()) + 1
-    if sample_weight is not None and np.ndim(sample_weight) == 1 and len(sample_weight) == n_sequences != len(codes):
-        weights = check_sample_weight(sample_weight, n_sequences)
-        assert weights is not None
-        return weights[codes]
-    weights = check_sample_weight(sample_weight, len(codes))
-    if weights is None:
+    if sequence_weight is None:
         return None
-    first = np.unique(codes, return_index=True)[1]
-    wrong = np.flatnonzero(weights != weights[first][codes])
-    if len(wrong):
-        a, b = first[codes[wrong[0]]], wrong[0]
+    n_sequences = int(codes.max()) + 1
+    if np.shape(sequence_weight) != (n_sequences,):
         raise ValueError(
-            f"rows {a} and {b} are of one sequence, but have weights {weights[a]:g} and {weights[b]:g}: sample_weight "
-            "weights whole sequences, so give one number a sequence, or the same for all of its rows"
+            f"sequence_weight must be one number a sequence, shape ({n_sequences},), in the order of their names; got "
+            f"shape {np.shape(sequence_weight)}"
         )
-    return weights
-
-
-def by_sequence(values: NDArray[Any], codes: NDArray[np.intp], f: Callable[[NDArray[Any]], Any]) -> list[Any]:
-    """What a function gives for the rows of each sequence, in the order of their names."""
-    order = np.argsort(codes, kind="stable")
-    cuts = np.flatnonzero(np.diff(codes[order])) + 1
-    return [f(part) for part in np.split(values[order], cuts)]
+    weights = check_sample_weight(sequence_weight, n_sequences)
+    return None if weights is None else weights[codes]
