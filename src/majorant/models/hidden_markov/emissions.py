@@ -22,7 +22,7 @@ from majorant.registry import value_class
 from majorant.solvers.covariance_types import COVARIANCES, Covariance
 from majorant.solvers.gaussian import Mixture as Components
 
-FLOOR = 1e-10
+FLOOR = 1e-7
 """Smallest variance of a state along any direction, as a share of that of all rows."""
 EMISSIONS = ("gaussian", "poisson", "bernoulli", "categorical")
 

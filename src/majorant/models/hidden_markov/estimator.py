@@ -34,6 +34,7 @@ PLAN = Plan(
     most_rounds=30,
     sure_rounds=3,
     least_hits=1,
+    least_barren=2,
     starts_every=0,
     n_kept=1,
 )
