@@ -10,6 +10,8 @@ from majorant.laws import Gated, Grouped, Independent, Known
 from majorant.laws.gated import Logits
 from majorant.laws.independent import Weights, entropy_of, normalised
 
+from ..mixtures_of_parts import laws, problem, started
+
 RANDOM = np.random.default_rng(0)
 N, K, G = 40, 3, 2
 LOG_F = RANDOM.normal(size=(2, K, N))
@@ -91,3 +93,15 @@ def test_parameters_are_counted(n_components: int) -> None:
     assert Independent().n_parameters(n_components) == n_components - 1
     assert Gated(3).n_parameters(n_components) == 3 * (n_components - 1)
     assert Grouped(Known(Gated(3))).n_parameters(n_components) == 3 * (n_components - 1)
+
+
+@pytest.mark.parametrize("law", [name for name in laws(0) if "known" not in name])
+def test_states_in_another_order_are_the_same_law(law: str) -> None:
+    on = problem("Bernoulli", law)
+    theta, order = started(on, 0, 2), np.array([2, 0, 1])
+    which = on.mixture.law
+    turned = which.relabelled(theta.law, order)
+    block = next(iter(on.data.source.blocks()))
+    units = on.mixture.parts(block)[1]
+    prior, again = which.log_prior(theta.law, units), which.log_prior(turned, units)
+    np.testing.assert_allclose(again, prior[:, order], atol=1e-12)

@@ -236,6 +236,10 @@ class Law(Protocol[Phi]):
         """Return the share of each state among all rows, (runs, components)."""
         ...
 
+    def relabelled(self, phi: Phi, order: NDArray[np.intp]) -> Phi:
+        """Return the same law with its states in another order."""
+        ...
+
     def describe(self, phi: Phi) -> dict[str, Array]:
         """Return estimates by name, each of shape (runs, components, ...)."""
         ...

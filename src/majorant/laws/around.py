@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from majorant.engine.mixture import Array, Limits
 from majorant.laws.independent import Independent
 
@@ -68,6 +71,10 @@ class Around:
         """As the law within."""
         found: Array = self.law.shares(phi, statistics)
         return found
+
+    def relabelled(self, phi: Any, order: NDArray[np.intp]) -> Any:
+        """As the law within."""
+        return self.law.relabelled(phi, order)
 
     def describe(self, phi: Any) -> dict[str, Array]:
         """As the law within."""

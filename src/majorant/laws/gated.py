@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Array, Limits, Posterior, Table
@@ -150,6 +151,11 @@ class Gated:
         """Return mean responsibilities."""
         mass = statistics[:, : phi.coef.shape[1]]
         return np.asarray(mass / mass.sum(axis=1, keepdims=True))
+
+    def relabelled(self, phi: Logits, order: NDArray[np.intp]) -> Logits:
+        """Return the coefficients in another order, against those of the state that is then the first."""
+        coef = phi.coef[:, order]
+        return Logits(coef - coef[:, :1])
 
     def describe(self, phi: Logits) -> dict[str, Array]:
         """Return the coefficients."""

@@ -113,6 +113,10 @@ class Independent:
         """Return the weights."""
         return phi.weights
 
+    def relabelled(self, phi: Weights, order: NDArray[np.intp]) -> Weights:
+        """Return the weights in another order."""
+        return Weights(phi.weights[:, order])
+
     def describe(self, phi: Weights) -> dict[str, Array]:
         """Return the weights."""
         return {"weights": phi.weights}

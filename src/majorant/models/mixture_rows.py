@@ -70,9 +70,8 @@ def law_of(
 
 
 def estimates_of_law(law: Any, phi: Any, order: NDArray[np.intp]) -> dict[str, Array]:
-    """What a law says of states in another order: logits are against the one that is then the first."""
-    ordered = {name: values[0][order] for name, values in law.describe(phi).items()}
-    return {name: values[0] for name, values in law.describe(law.recalled(ordered)).items()}
+    """What a law says of states in another order."""
+    return {name: values[0] for name, values in law.describe(law.relabelled(phi, order)).items()}
 
 
 def drawn_states(

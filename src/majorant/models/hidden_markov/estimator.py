@@ -212,8 +212,7 @@ class HiddenMarkovModel(FittedMarkovModel):
             self._learn(X, sequence_weight, lengths, groups)
             rows, law = self._sequences(X, sequence_weight, lengths, groups, component_labels)
             data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
-            mixture = Mixture(self._density(), law, int(self.n_components), 1.0)
-            self._fit(mixture, rows, data, draws)
+            self._fit(law, rows, data, draws)
         return self
 
     def _check_parameters(self) -> None:
@@ -236,8 +235,9 @@ class HiddenMarkovModel(FittedMarkovModel):
     def _plan(self) -> Plan:
         return PLAN
 
-    def _contest(self, mixture: Mixture, rows: Rows) -> SequenceContest:
+    def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> SequenceContest:
         """The race of hidden Markov models on rows in memory."""
+        mixture = Mixture(self._density(), law, int(self.n_components), 1.0)
         groups = rows.groups
         assert groups is not None
         offsets = np.append(np.flatnonzero(np.append(True, groups[1:] != groups[:-1])), len(groups)).astype(np.int64)
@@ -249,7 +249,7 @@ class HiddenMarkovModel(FittedMarkovModel):
             points=points,
             weights=rows.weights,
             plan=self._plan().at(self.effort),
-            tol=float(self.tol),
+            tol=self._tolerance,
             max_iter=int(self.max_iter),
             data=lambda *columns, weights: Chunks(blocks_of(columns, weights, groups), n_jobs=self.n_jobs),
             least_size=0.0,
@@ -258,13 +258,6 @@ class HiddenMarkovModel(FittedMarkovModel):
             times=Times(points, rows.weights, offsets, min(least, len(groups))),
             chain=self._chain(),
         )
-
-    def _keep(self, found: Any, ends: Any, mixture: Mixture, rows: Rows) -> None:
-        super()._keep(found, ends, mixture, rows)
-        shares = mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
-        order = np.argsort(-shares, kind="stable")
-        if not (mixture.law.numbers_states or found.best.source == "warm start"):
-            self.transitions_ = self.transitions_[:, order]
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.intp]:
         """`fit`, and the most probable path.
