@@ -1,4 +1,4 @@
-"""How is a number written? To the nearest or to the safe side: one home for all rooms."""
+"""Formatting of numbers, rounded to nearest or to the safe side."""
 
 from __future__ import annotations
 

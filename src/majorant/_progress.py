@@ -1,4 +1,4 @@
-"""What a fit says while it runs: nothing, unless it is asked."""
+"""Progress of a fit on stderr, shown only if `verbose` is set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of parameters and weights: what was got, what was expected, what to change."""
+"""Checks of parameters and weights; errors say what was got, what was expected and what to change."""
 
 from __future__ import annotations
 

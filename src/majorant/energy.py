@@ -1,4 +1,4 @@
-r"""Energies of the values that a latent variable may take: free energy, posterior, and the state of least energy.
+r"""Energies of the values of a latent variable: free energy, posterior, and the state of lowest energy.
 
 Everything here acts on an array of energies, one entry for each state (+inf where a state is absent), along axes that
 the caller names; the other axes are samples, or whatever else the states are asked for. At inverse temperature

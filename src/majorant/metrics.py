@@ -1,4 +1,4 @@
-"""How good are rankings and representations: measures that scikit-learn has for one query at a time, or not at all.
+"""Measures of rankings and representations that scikit-learn lacks, or has for a single query.
 
 Functions of rankings take which of the ranked rows are relevant to each query, the first ranked first, from `retrieve`:
 ``relevant = y_gallery[indices] == y_queries[:, None]``. A grade above zero counts as relevant; gains of grades are

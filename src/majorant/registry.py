@@ -1,4 +1,4 @@
-"""Which models there are: each model file registers its card here; the command line, report and saving read it."""
+"""The registry of models: each model file registers a card, used by the command line, reports and saving."""
 
 from __future__ import annotations
 

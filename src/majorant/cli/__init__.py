@@ -1,4 +1,4 @@
-"""How is majorant used without Python? The command ``majorant``."""
+"""The command line interface: the command ``majorant``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``python -m majorant.cli`` does what ``majorant`` does."""
+"""Entry point of ``python -m majorant.cli``, the same as ``majorant``."""
 
 from majorant.cli import main
 

@@ -1,4 +1,4 @@
-"""Which commands are there, and what do they take? Each hands over to the module that does the job."""
+"""The commands and their arguments; each calls the module that does the work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which part does each row belong to? The columns of assignments.csv and of predictions."""
+"""The columns of assignments.csv and of predictions: the part of each row."""
 
 from __future__ import annotations
 

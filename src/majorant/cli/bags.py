@@ -1,4 +1,4 @@
-"""Rows that are regions of samples: what must be the same in all of them, and which of them shows a sample's class."""
+"""Rows that are regions of samples: columns that must be constant in a sample, and regions that show its class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job behind ``majorant compare``: two runs side by side."""
+"""The command ``majorant compare``: two runs side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the Tab key offer? Names of models and of their parameters, read without importing a model."""
+"""Shell completion of models and their parameters, without importing a model."""
 
 from __future__ import annotations
 

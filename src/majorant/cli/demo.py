@@ -1,4 +1,4 @@
-"""The job behind ``majorant demo``: a first run on a table that comes along."""
+"""The command ``majorant demo``: a first run on a table of the package."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a mistake told? One plain sentence, what to do, and no traceback."""
+"""Error messages of the command line: one sentence and what to do, without a traceback."""
 
 from __future__ import annotations
 

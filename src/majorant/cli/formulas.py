@@ -1,4 +1,4 @@
-"""Which rows of a table does a formula see, and which columns does it need?"""
+"""Rows and columns of a table that a formula uses."""
 
 from __future__ import annotations
 

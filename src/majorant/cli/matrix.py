@@ -1,4 +1,4 @@
-"""Which columns and rows of a table does the model see, and in which units?"""
+"""Rows and columns of a table that a model uses, and their units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does the terminal show of a fit? Blocks of at most 80 columns; no decision is made here."""
+"""Text on the terminal about a fit, in blocks of at most 80 columns."""
 
 from __future__ import annotations
 

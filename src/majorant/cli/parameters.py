@@ -1,4 +1,4 @@
-"""What does ``majorant fit MODEL --help`` show? What a model is for, and its parameters by its docstring."""
+"""The text of ``majorant fit MODEL --help``: a model's purpose, and its parameters from its docstring."""
 
 from __future__ import annotations
 

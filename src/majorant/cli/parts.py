@@ -1,4 +1,4 @@
-"""How is a table that need not fit into memory read, and one written, part by part?"""
+"""Reading and writing of tables in parts, so that they need not fit into memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job behind ``majorant predict``: the parts of a new table's rows."""
+"""The command ``majorant predict``: parts of the rows of a new table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job behind ``majorant report``: the page of a run, written again."""
+"""The command ``majorant report``: write the page of a run again."""
 
 from __future__ import annotations
 

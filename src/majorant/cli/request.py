@@ -1,4 +1,4 @@
-"""What did the user ask of ``majorant fit``?"""
+"""What the user asked of ``majorant fit``, as one object."""
 
 from __future__ import annotations
 

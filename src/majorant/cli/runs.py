@@ -1,4 +1,4 @@
-"""What is in the folder of a run, and how is it written whole or not at all?"""
+"""The folder of a run: its files, and how it is written completely or not at all."""
 
 from __future__ import annotations
 

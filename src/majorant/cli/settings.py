@@ -1,4 +1,4 @@
-"""Which model is meant, and with which parameters?"""
+"""The model and its parameters, from the arguments of a command."""
 
 from __future__ import annotations
 

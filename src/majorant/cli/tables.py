@@ -1,4 +1,4 @@
-"""How is a table read from a file?"""
+"""Reading of tables from files."""
 
 from __future__ import annotations
 

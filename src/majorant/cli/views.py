@@ -1,4 +1,4 @@
-"""Which columns of a table are which view? The file of ``--views``, and rows with numbers, bits and categories."""
+"""The columns of each view: the file of ``--views``, and rows with numbers, bits and categories."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tables come along?"""
+"""Tables that come with the package."""
 
 from majorant.datasets.tone import tone_csv
 from majorant.datasets.wine import wine_csv

@@ -1,4 +1,4 @@
-"""How is a bound chosen and minimised?"""
+"""Choice and minimisation of bounds."""
 
 from majorant.engine.biases import Balance, MultiFold, PairConstraints
 from majorant.engine.coherence import Coherence

@@ -1,4 +1,4 @@
-"""Draws of points by their weights, along the canonical order: what is drawn is a function of the weighted measure."""
+"""Weighted draws of points that depend on the weighted empirical measure only, not on the order of rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Latent values: free energies, posteriors at any temperature, and sums over them."""
+"""Free energies and posteriors of latent values at any temperature, and sums over them."""
 
 from __future__ import annotations
 

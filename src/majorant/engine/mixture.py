@@ -1,4 +1,4 @@
-"""A mixture is a density times a law of the states; neither knows the other.
+"""Mixtures as a density times a law of the states, which do not depend on each other.
 
 A *density* says how likely each row is in each state, and which sums over rows solve its M-step. A *law* says how the
 states of rows hang together. From the two follow the log-likelihood, the responsibilities, EM and the bounds.

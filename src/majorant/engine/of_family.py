@@ -1,4 +1,4 @@
-"""A family of the loop on some data, as the descent sees it: for models whose M-step needs passes over the rows."""
+"""Adapter from a family of the bound loop to a problem of the descent, for M-steps that need passes over the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bound policies: what a bound should look like besides being valid. None of them knows a model.
+"""Bound policies: which of the valid bounds is minimised next. They do not depend on the model.
 
 A proposal need not respect the budget: the loop blends it with the tightest bound until it does.
 """

@@ -1,4 +1,4 @@
-"""Labelings of a graph's units that are cheap and coherent: energies of single units plus a Potts term."""
+"""Labelings of a graph's units that minimise unit energies plus a Potts term."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the loop needs of a model (a family) and of a way to choose bounds (a policy)."""
+"""Interfaces of the loop: a model (`Family`) and a way to choose bounds (`Policy`)."""
 
 from __future__ import annotations
 

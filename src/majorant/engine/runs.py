@@ -1,4 +1,4 @@
-"""A batch of runs: parameters and sums whose arrays all have one leading axis, the run.
+"""Batches of runs: arrays of parameters and sums whose leading axis is the run.
 
 Small tables cost Python, not arithmetic, so many runs are stepped together. Parameters may be an array, a tuple or a
 dataclass of these, or None; everything else about them is their density's or law's own business.

@@ -1,4 +1,4 @@
-"""One thread of the libraries of linear algebra: with more, sums depend on how many there are."""
+"""Single-threaded linear algebra, as sums depend on the number of threads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The history of a fit: one row an iteration."""
+"""The history of a fit, one row for each iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symmetric matrices as their lower triangles, row by row."""
+"""Symmetric matrices stored as their lower triangles, row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A mixture on data of which a share, the units of least density, does not count."""
+"""Trimmed mixtures: a share of the data, the units of lowest density, does not count."""
 
 from __future__ import annotations
 

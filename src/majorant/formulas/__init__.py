@@ -1,4 +1,4 @@
-"""What design do a formula and a table give, and how is it applied to another table?"""
+"""Formulas: from a formula and a table to a design, for the table of the fit and for new ones."""
 
 from majorant.formulas.columns import RowError, is_table
 from majorant.formulas.formula import EXTRAS, Formula, TableRows, column_of, columns_needed, is_design, numbers_of

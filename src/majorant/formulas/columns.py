@@ -1,4 +1,4 @@
-"""Which columns of a table does a formula see, and are they what they were at the fit?"""
+"""Columns of a table as formulas use them, checked against those of the fit."""
 
 from __future__ import annotations
 

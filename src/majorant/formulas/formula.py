@@ -1,4 +1,4 @@
-"""What is each column of a table to a model? A formula learned from the table of the fit, applied to others."""
+"""Formulas with the roles of columns, learned from the table of the fit and applied to others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may a formula say? Arithmetic on columns and some functions; formulas come from files, and run nothing else."""
+"""The language of formulas, which come from files: arithmetic on columns and some functions; no other code is run."""
 
 from __future__ import annotations
 

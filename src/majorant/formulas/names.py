@@ -1,4 +1,4 @@
-"""How do columns of any name stand in a formula without being taken for numbers, operators or functions?"""
+"""Python names that replace columns of any name in the text of a formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a sum of terms give for a table? Learned from one table, applied to others in the same way."""
+"""The design of a sum of terms, learned from one table and applied to others."""
 
 from __future__ import annotations
 

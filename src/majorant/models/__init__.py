@@ -1,1 +1,1 @@
-"""What is minimised? One file or folder a model; `majorant.registry.discover` finds them."""
+"""The models, one file or folder each; `majorant.registry.discover` finds them."""

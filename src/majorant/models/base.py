@@ -1,4 +1,4 @@
-"""What every model of the package offers on top of scikit-learn's contract."""
+"""Methods that every model offers beyond scikit-learn's interface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a model fitted to a formula and a table, and given other tables?"""
+"""Fitting to a formula and a table, and prediction from other tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is a fitted model kept? Saved to one file and loaded from it, without pickle."""
+"""Saving and loading of fitted models, in one file and without pickle."""
 
 from __future__ import annotations
 

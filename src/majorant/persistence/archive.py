@@ -1,4 +1,4 @@
-"""What may a saved file contain? One zip of meta.json and arrays, checked before anything in it is believed.
+"""The format of a saved file: a zip of meta.json and arrays, checked before its contents are used.
 
 Members are stored, not compressed: what a member claims to unpack to can then never exceed the file itself, and a
 small file cannot unpack to a large one. Arrays are read by hand from the header that numpy writes, without pickle and

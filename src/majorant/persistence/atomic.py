@@ -1,4 +1,4 @@
-"""How is a file replaced without ever being half written?"""
+"""Atomic replacement of files: a file is never half written."""
 
 from __future__ import annotations
 

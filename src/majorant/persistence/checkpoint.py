@@ -1,4 +1,4 @@
-"""How is a fit kept while it runs? In one file, replaced every few iterations, from which it is resumed."""
+"""The file of checkpoints of a running fit, replaced every few iterations, from which it resumes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does a value become JSON and arrays, and come back? Only what is listed here can be made from a file."""
+"""Encoding of values as JSON and arrays, and back; only the kinds listed here can be loaded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is raised when a model cannot be saved or loaded?"""
+"""Errors of saving and loading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots of fitted models with matplotlib: an Axes goes in, or a new one is made, and it comes back.
+"""Plots of fitted models with matplotlib: each takes an Axes or makes one, and returns it.
 
 Colour means a part, and every part also has a mark of its own. The colours are those of Okabe and Ito, made to be told
 apart with any kind of colour vision.

@@ -1,4 +1,4 @@
-"""Where do rows lie in a representation? Their first two components, or a map of who is like whom."""
+"""Plots of a representation: its first two components, or a map of neighbourhoods."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How was a fit found? Its iterations, its starts, and the criterion that chose it."""
+"""Plots of how a fit was found: its iterations, its starts, and the criterion that chose it."""
 
 from __future__ import annotations
 

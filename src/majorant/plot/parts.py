@@ -1,4 +1,4 @@
-"""Where do a model's parts lie, on one or two features? Rows by part, by how sure that is, and the fitted density."""
+"""Plots of a model's parts on one or two features: rows by part, uncertainty, and the fitted density."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What do all plots share? Colours, marks, a pair of axes, and the columns of a table."""
+"""What all plots share: colours, marks, a pair of axes, and the columns of a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every kind of report needs to know of a run."""
+"""Facts about a run that every kind of report needs."""
 
 from __future__ import annotations
 

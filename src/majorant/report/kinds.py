@@ -1,4 +1,4 @@
-"""Which report a kind of model has: a new kind is one more entry of the table at the end.
+"""The report of each kind of model: a new kind is one more entry of the table at the end.
 
 A model is of one kind; what only its page shows it brings along: `majorant.registry.ModelCard.sections`.
 """

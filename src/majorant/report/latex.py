@@ -1,4 +1,4 @@
-"""How is text written in LaTeX? Signs that mean something to it are escaped, all others stay as they are."""
+"""Text in LaTeX, with special characters escaped."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers as a reader of the page sees them: typographic signs around what `majorant._numbers` rounds."""
+"""Numbers on the page: rounded by `majorant._numbers`, with typographic signs."""
 
 from __future__ import annotations
 

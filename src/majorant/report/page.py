@@ -1,4 +1,4 @@
-"""The page around the sections: one file, nothing fetched; its one script copies tables."""
+"""The page around the sections: a single file that fetches nothing; its one script copies tables."""
 
 from __future__ import annotations
 

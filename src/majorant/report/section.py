@@ -1,4 +1,4 @@
-"""A section of a page: a label, a headline that says what to conclude, a figure, a note."""
+"""A section of a page: a label, a headline that states the conclusion, a figure and a note."""
 
 from __future__ import annotations
 

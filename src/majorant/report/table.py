@@ -1,4 +1,4 @@
-"""A table of the report: one object, written for the page, as CSV with all digits, and as LaTeX."""
+"""A table of the report, written as HTML, as CSV with all digits, and as LaTeX."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Can the answer be trusted?"""
+"""Results over many fits: stability, selection, tests and matched labels."""

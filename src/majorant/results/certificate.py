@@ -1,4 +1,4 @@
-"""How far a fit can be from the best possible, as a proved number and as a sentence."""
+"""Certificates: a proved bound on how far a fit is from the best possible, as a number and as a sentence."""
 
 from __future__ import annotations
 

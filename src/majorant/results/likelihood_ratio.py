@@ -1,4 +1,4 @@
-"""Is one component more worth it? The likelihood-ratio test of a mixture, by simulation from the smaller one."""
+"""The parametric bootstrap of the likelihood-ratio test of a mixture with one more component."""
 
 from __future__ import annotations
 

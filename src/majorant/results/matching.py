@@ -1,4 +1,4 @@
-"""Do two labelings of the same rows say the same? Their adjusted Rand index, and a confusion table in matched order."""
+"""Comparison of two labelings of the same rows: adjusted Rand index, and a matched confusion table."""
 
 from __future__ import annotations
 

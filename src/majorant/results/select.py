@@ -1,4 +1,4 @@
-"""How many parts, and of which form? Fit several sizes and settings, and compare them by an information criterion."""
+"""Selection of the number of parts and other settings by an information criterion."""
 
 from __future__ import annotations
 

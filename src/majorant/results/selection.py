@@ -1,4 +1,4 @@
-"""Which of several fits is best by an information criterion? The result of `select`, as tables and in words."""
+"""The result of `select`: fits compared by an information criterion, as tables and in words."""
 
 from __future__ import annotations
 

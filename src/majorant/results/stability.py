@@ -1,4 +1,4 @@
-"""Would another seed, or another sample of rows, have given the same answer?"""
+"""Stability of a fit under other seeds and resampled rows."""
 
 from __future__ import annotations
 

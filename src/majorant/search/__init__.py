@@ -1,4 +1,4 @@
-"""Where did every start of a fit end?"""
+"""The search over starts, and the record of where each ended."""
 
 from majorant.search.record import Optimum, SearchReport, StartRecord
 

@@ -1,4 +1,4 @@
-"""What a race is of: runs, the contest that steps and compares them, and what is found."""
+"""Interfaces of a race: its runs, the contest that steps and compares them, and its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much is searched: one meaning of effort for every model."""
+"""The effort of a search: one scale for every model."""
 
 from __future__ import annotations
 

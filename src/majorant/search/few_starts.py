@@ -1,4 +1,4 @@
-"""A problem of the descent with a few starts of its own kinds, as a race sees it."""
+"""A contest for any problem of the descent that has a few starts of its own kinds."""
 
 from __future__ import annotations
 

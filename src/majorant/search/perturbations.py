@@ -1,4 +1,4 @@
-"""Moves out of a local optimum that need nothing but its responsibilities and log densities."""
+"""Perturbations of a local optimum that need only its responsibilities and log densities."""
 
 from __future__ import annotations
 

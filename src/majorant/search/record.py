@@ -1,4 +1,4 @@
-"""Where every start of a fit ended, and what follows from it."""
+"""The search report: where every start of a fit ended, and what follows from it."""
 
 from __future__ import annotations
 

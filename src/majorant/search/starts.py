@@ -1,4 +1,4 @@
-"""Where does any mixture begin? Tables of responsibilities, (components, rows), of several kinds.
+"""Starts of any mixture: tables of responsibilities, (components, rows), of several kinds.
 
 No kind finds every optimum, and each finds some that the others miss.
 """

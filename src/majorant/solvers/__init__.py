@@ -1,4 +1,4 @@
-"""Which sub-problem is solved?"""
+"""Solvers of sub-problems."""
 
 from majorant.solvers.chains import Chains, ChainSums
 from majorant.solvers.nuclear_norm import NuclearNormFit, nuclear_norm_regression

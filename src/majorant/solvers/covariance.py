@@ -1,4 +1,4 @@
-"""Second moments of weighted rows, dense or sparse: over columns or over rows, whichever are fewer.
+"""Second moments of weighted rows, dense or sparse, over columns or over rows, whichever are fewer.
 
 They are products of matrices: who asks for them holds BLAS to one thread, since its sums depend on their number.
 """

@@ -1,4 +1,4 @@
-"""Covariances of the components of a Gaussian mixture, by type: everything that depends on the type is asked here.
+"""Covariances of the components of a Gaussian mixture, one class for each type.
 
 Covariances are arrays in scikit-learn's shapes: (K, d, d) where "full", (d, d) where "tied", (K, d) where "diag" and
 (K,) where "spherical".

@@ -1,4 +1,4 @@
-"""Gaussian mixtures as numbers: their parameters, densities, and the exact M-step with a floor under every covariance.
+"""Parameters and densities of Gaussian mixtures, and the exact M-step with a floor under every covariance.
 
 The shapes are scikit-learn's: ``covariances`` is (K, d, d) where "full", (d, d) where "tied", (K, d) where "diag" and
 (K,) where "spherical". Moments of the rows of a component are taken about its current mean, so that a tight component

@@ -1,4 +1,4 @@
-"""Many short runs of EM on points in memory: what the search for a good Gaussian mixture is made of."""
+"""Many short runs of EM on points in memory, for the search for a good Gaussian mixture."""
 
 from __future__ import annotations
 

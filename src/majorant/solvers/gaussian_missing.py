@@ -1,4 +1,4 @@
-r"""Gaussian mixtures of rows with missing entries (NaN): densities of what is there, expectations of the rest.
+r"""Gaussian mixtures of rows with missing entries (NaN): densities of observed entries, expectations of missing ones.
 
 Given its component, a row's missing entries are normal about a linear function of the observed ones,
 

@@ -1,4 +1,4 @@
-"""Empty clusters, and the rows that they are moved to."""
+"""Relocation of empty clusters to the rows farthest from their centres."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows are most similar to others, by the cosine of their angle."""
+"""Rows most similar to others, by cosine similarity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nearest point of a simplex, row by row."""
+"""Projection of rows on simplices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Smooth problems: L-BFGS, with the value after every iteration."""
+"""Smooth minimisation by L-BFGS, with the value after every iteration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""k-means by swaps of centres: the search that restarts do not beat.
+"""k-means by swaps of centres, which finds better optima than restarts.
 
 One descent from k-means++ ends near a local optimum of Lloyd's algorithm. From there a round draws a few points by
 their share of the objective, finds the exact best pair of a point that becomes a centre and a centre that goes, lets

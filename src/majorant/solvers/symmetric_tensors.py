@@ -1,4 +1,4 @@
-"""Symmetric tensors, each distinct entry written once, and the products of features that belong to their entries.
+"""Symmetric tensors with each distinct entry stored once, and the matching products of features.
 
 A symmetric tensor of order p over d coordinates has ``comb(d + p - 1, p)`` distinct entries, one a non-decreasing tuple
 of indices. *Collapsed*, it is the vector of these; its inner product with the p-th tensor power of x is the sum over

@@ -1,4 +1,4 @@
-"""Symmetric tensors taken apart: whitening by a second moment, and the robust power method with deflation."""
+"""Decomposition of symmetric tensors: whitening by a second moment, and the robust power method with deflation."""
 
 from __future__ import annotations
 

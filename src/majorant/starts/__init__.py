@@ -1,4 +1,4 @@
-"""Where does a fit begin? Seeds, moments, relaxations, and the record of many starts."""
+"""Starts of fits: seeds, moments, relaxations, and the record of many starts."""
 
 from majorant.starts.ball import ball_relaxation
 from majorant.starts.quadratic import QuadraticApproximation, principal_axes

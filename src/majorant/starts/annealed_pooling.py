@@ -1,4 +1,4 @@
-"""A start for latent variables of a margin classifier that no initial latent values are needed for."""
+"""A start of margin classifiers with latent values by annealing, without initial latent values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ball relaxation: every row a point in a ball, so that rows which belong together lie together."""
+"""The ball relaxation: every row becomes a point in a ball, near the rows that it belongs with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Starts that the caller has written down: a part for each row, or probabilities of parts."""
+"""Starts given by the user: a part for each row, or probabilities of parts."""
 
 from __future__ import annotations
 

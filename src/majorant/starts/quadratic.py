@@ -1,4 +1,4 @@
-"""The cost of a latent-class model near the uniform assignment, as a quadratic form that is never a matrix of rows."""
+"""Quadratic approximation of a latent-class model's cost near uniform assignments, without a matrix over rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many starts, one answer, and the record of all of them."""
+"""Fits from many starts, and the record of all of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seeds: where k centres may begin, as functions of the weighted empirical measure and of a seed.
+"""Seeds of k centres as functions of the weighted empirical measure and of a random seed.
 
 Every draw goes by inverse CDF along the measure's canonical order, so that weighting a row twice is writing it twice.
 """

@@ -1,4 +1,4 @@
-"""Spectral Experts: a mixture of regressions from low-rank regressions of y squared and cubed, and a tensor's parts."""
+"""Spectral Experts: a mixture of regressions by low-rank regression of y squared and cubed, and tensor power."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Directions along which rows lie on two sides: where the fourth moment of whitened rows is least."""
+"""Directions along which rows form two groups: minima of the fourth moment of whitened rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a fitted model say on one page? The parts that a model builds its summary from; they know no model."""
+"""Blocks that models build their one-page summaries from; they do not depend on a model."""
 
 from majorant._numbers import NumberFormat, counted, html_number, number_format, percent
 from majorant.summary.clusters import clusters_block

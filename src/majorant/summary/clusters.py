@@ -1,4 +1,4 @@
-"""How are clusters set in a table? Their sizes and their centres, for any model that has labels and centres."""
+"""Tables of clusters, their sizes and centres, for any model with labels and centres."""
 
 from __future__ import annotations
 

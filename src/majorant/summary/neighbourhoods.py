@@ -1,4 +1,4 @@
-"""Rows in the plane, each beside those most like it: t-SNE of some of the rows."""
+"""A map of rows in the plane, near their neighbours: t-SNE of some of the rows."""
 
 from __future__ import annotations
 

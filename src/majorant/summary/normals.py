@@ -1,4 +1,4 @@
-"""What do normal components look like on some of the features? For any model with scikit-learn's attributes."""
+"""Normal components on some of the features, for any model with scikit-learn's attributes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is what the search found put into words and into a table?"""
+"""The search report in words and as a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a fitted model say on one page? A title and blocks, written for the terminal, HTML, markdown and JSON."""
+"""The summary of a fitted model: a title and blocks, written for the terminal, HTML, markdown and JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are numbers set in a table? One table, written for the terminal, for HTML, for markdown and as a data frame."""
+"""Tables of numbers, written for the terminal, HTML, markdown and as a data frame."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How is text laid out on a terminal of fixed width?"""
+"""Layout of text on a terminal of fixed width."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""First parts of a reconfigurable bag of words."""
+"""Initial parts of a reconfigurable bag of words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all harmoniums can do: fit, transform, annotate, retrieve, sample and certify."""
+"""Methods of all harmoniums: fit, transform, annotate, retrieve, sample and certify."""
 
 from __future__ import annotations
 

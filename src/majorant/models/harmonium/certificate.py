@@ -1,4 +1,4 @@
-r"""Whether a fit is a global optimum over any number of components: the smallest eigenvalue of one matrix.
+r"""The certificate of a global optimum over any number of components: the smallest eigenvalue of one matrix.
 
 With :math:`J = \binom{W}{V} \binom{W}{V}^\top` every term of the objective is convex in the linear terms, in 1 / s and
 in J, which it meets through J alone: natural parameters are linear in J, log-partition functions are convex in natural

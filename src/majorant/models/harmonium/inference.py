@@ -1,4 +1,4 @@
-"""What does a fitted harmonium say: of rows and their missing views, of its components, in words and on one page."""
+"""Inference with a fitted harmonium: latents, missing views, loadings, and its summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a harmonium consists of: its variables, its parameters, and the loss of a target."""
+"""The parts of a harmonium: variables, parameters, and the loss of a target."""
 
 from __future__ import annotations
 

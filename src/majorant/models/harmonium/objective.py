@@ -1,4 +1,4 @@
-"""What is minimised: the penalised pseudo-likelihood, factor analysis as a special case, or contrastive divergence."""
+"""Objectives: penalised pseudo-likelihood, factor analysis as a special case, and contrastive divergence."""
 
 from __future__ import annotations
 

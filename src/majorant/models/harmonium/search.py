@@ -1,4 +1,4 @@
-"""How a fit is found: starts, the penalty and other choices by held-out rows, growth, principal axes."""
+"""The search for a fit: starts, choice of the penalty by held-out rows, growth, principal axes."""
 
 from __future__ import annotations
 

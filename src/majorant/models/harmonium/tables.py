@@ -1,4 +1,4 @@
-"""Which rows does X hold: one checked table for each view, and the distinct rows of all views together."""
+"""The rows of X: one checked table for each view, and the distinct rows of all views together."""
 
 from __future__ import annotations
 

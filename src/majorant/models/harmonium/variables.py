@@ -1,4 +1,4 @@
-"""Which variables of the model are the columns of a view: standard units, whitening, levels, rows by their views."""
+"""Variables of the model from columns of views: standardisation, whitening, levels, patterns of missing views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which views are there: the columns of each, the kind of its values, and its edges."""
+"""Declarations of views: their columns, the kind of their values, and edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""First regions of a latent support vector machine."""
+"""Initial regions of a latent support vector machine."""
 
 from __future__ import annotations
 

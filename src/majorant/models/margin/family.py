@@ -1,4 +1,4 @@
-"""Latent structural SVMs on kernels as the engine sees them."""
+"""Latent structural SVMs on kernels as a family of the engine."""
 
 from __future__ import annotations
 

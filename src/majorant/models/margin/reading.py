@@ -1,4 +1,4 @@
-"""Samples of regions in the forms that estimators take: tables with bags, lists, arrays, images."""
+"""Reading of samples of regions, given as tables with bags, lists, arrays or images."""
 
 from __future__ import annotations
 

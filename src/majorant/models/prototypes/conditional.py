@@ -1,4 +1,4 @@
-"""Prototypes trained to tell the classes apart: the conditional log-likelihood and its gradient, by sums over rows."""
+"""Discriminative training of prototypes: the conditional log-likelihood and its gradient."""
 
 from __future__ import annotations
 

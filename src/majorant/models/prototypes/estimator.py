@@ -1,4 +1,4 @@
-"""Prototypes with a latent pose, as scikit-learn's users meet them."""
+"""The estimator of prototypes with a latent pose."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The poses of one class as the engine sees them: energies, statistics, M-step."""
+"""The poses of one class as a family of the engine: energies, statistics, M-step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fitted prototypes as predictions read them: in units in which squares are safe, and far rows by their direction."""
+"""Fitted prototypes for prediction, in units in which squares do not overflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How are the poses of each class found? By swaps at zero temperature, then by EM from several starts."""
+"""The search for the poses of each class: swaps at zero temperature, then EM from several starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a fit of prototypes says on one page."""
+"""Summary of a fit of prototypes."""
 
 from __future__ import annotations
 

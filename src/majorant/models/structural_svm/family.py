@@ -1,4 +1,4 @@
-"""Latent structural SVMs on the user's inference as the engine sees them."""
+"""Latent structural SVMs with the user's inference as a family of the engine."""
 
 from __future__ import annotations
 

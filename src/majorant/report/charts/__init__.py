@@ -1,1 +1,1 @@
-"""Drawing for every report: scales, axes, marks and text as inline SVG; nothing here knows a model."""
+"""Drawings as inline SVG: scales, axes, marks and text. Nothing here depends on a model."""

@@ -1,4 +1,4 @@
-"""Room for text: how wide it is, how to shorten it, how to keep labels from overlapping."""
+"""Labels: the width of text, shortening it, and keeping labels from overlapping."""
 
 from __future__ import annotations
 

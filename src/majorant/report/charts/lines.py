@@ -1,4 +1,4 @@
-"""Lines with their bands over the rows that they claim."""
+"""Lines with their bands over the rows assigned to them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From numbers to positions, and the round numbers to write beside an axis."""
+"""Scales from numbers to positions, and the round numbers beside an axis."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines of a mixture of regressions: what they predict, and which rows they claim."""
+"""Lines of a mixture of regressions: predictions, and the rows assigned to each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of any model that gives each row to its components by probabilities."""
+"""The numbers of any model that assigns rows to components by probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two features that tell the clusters apart best together."""
+"""The pair of features that separates the clusters best."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of any model that gives each row to a part: what the parts are like, which features tell them apart."""
+"""The numbers of any model that assigns each row to a part: the parts, and the features that separate them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Certificate: how far the fit can be from the best possible, where a bound is proved."""
+"""Certificate: a proved bound on how far the fit is from the best possible."""
 
 from __future__ import annotations
 

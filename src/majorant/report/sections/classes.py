@@ -1,4 +1,4 @@
-"""Classes: how many rows each has, and how well it is told from the others."""
+"""Classes: the number of rows of each, and how well it is separated from the others."""
 
 from __future__ import annotations
 

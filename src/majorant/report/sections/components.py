@@ -1,4 +1,4 @@
-"""Components: one row of a table each, with its weight, and its mean and spread on the features that tell most."""
+"""Components: one row of a table each, with weight, mean and spread on the most informative features."""
 
 from __future__ import annotations
 

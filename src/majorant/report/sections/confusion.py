@@ -1,4 +1,4 @@
-"""Confusion: what the rows of each class are taken for."""
+"""Confusion: predicted classes of the rows of each class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of a representation: the first two components of the rows, and a map of who is like whom."""
+"""Pictures of a representation: the first two components of the rows, and a map of neighbourhoods."""
 
 from __future__ import annotations
 

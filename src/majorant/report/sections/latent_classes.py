@@ -1,4 +1,4 @@
-"""Latent classes: how many rows each holds, which label it gives and which features define it."""
+"""Latent classes: the rows of each, the label it predicts and the features that define it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regularity of a mixture of regressions: a fit that is not regular, a better solution that was left out."""
+"""Degenerate mixtures of regressions: a degenerate fit, or a better solution left out as degenerate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fit: the rows, the lines through them, and how far the noise reaches."""
+"""Fit: the rows, the fitted lines, and the range of the noise."""
 
 from __future__ import annotations
 

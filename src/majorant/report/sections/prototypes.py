@@ -1,4 +1,4 @@
-"""Prototypes: each class in its poses, on the features that they tell apart best."""
+"""Prototypes: each class in its poses, on the features that separate them best."""
 
 from __future__ import annotations
 

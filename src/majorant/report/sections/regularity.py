@@ -1,4 +1,4 @@
-"""Regularity: a warning on a fit whose likelihood the data do not determine."""
+"""Regularity: a warning about a fit whose likelihood is not determined by the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left over: the residuals of each component, in standard deviations of its noise."""
+"""Residuals of each component, in standard deviations of its noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Silhouettes: how firmly each row belongs to its cluster."""
+"""Silhouettes: how clearly each row belongs to its cluster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one feature of a table with a single column: where the parts lie along it."""
+"""The only feature of a table with a single column: where the parts lie on it."""
 
 from __future__ import annotations
 

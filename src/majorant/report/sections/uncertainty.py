@@ -1,4 +1,4 @@
-"""Uncertainty: how clearly each row belongs to its component, and the rows that do not."""
+"""Uncertainty: how clearly each row belongs to its component, and the least certain rows."""
 
 from __future__ import annotations
 

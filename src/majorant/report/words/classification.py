@@ -1,4 +1,4 @@
-"""What a classification allows to be said."""
+"""Sentences about a classification."""
 
 from __future__ import annotations
 

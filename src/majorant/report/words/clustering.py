@@ -1,4 +1,4 @@
-"""The lede of a clustering."""
+"""The introduction of a clustering's report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the rows are shared between clusters."""
+"""Sentences about the sizes of clusters."""
 
 from __future__ import annotations
 

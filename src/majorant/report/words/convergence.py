@@ -1,4 +1,4 @@
-"""What the history of a fit allows to be said."""
+"""Sentences about the history of a fit."""
 
 from __future__ import annotations
 

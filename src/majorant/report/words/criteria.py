@@ -1,4 +1,4 @@
-"""What the criteria say."""
+"""Sentences about information criteria."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers in words, plurals, lists."""
+"""Numbers in words, plurals, and lists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the latent classes of a classification allow to be said."""
+"""Sentences about the latent classes of a classification."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the picture of the fit."""
+"""Sentences about the picture of the fit."""
 
 from __future__ import annotations
 

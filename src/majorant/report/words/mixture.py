@@ -1,4 +1,4 @@
-"""The lede of a mixture, its components, and what is said of one that is degenerate."""
+"""The introduction of a mixture's report, its components, and warnings about degenerate ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the other optima."""
+"""Sentences about the other optima."""
 
 from __future__ import annotations
 

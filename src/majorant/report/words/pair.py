@@ -1,4 +1,4 @@
-"""How far two features, or the only one, tell the parts apart."""
+"""Sentences about how well one or two features separate the parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is called how, for any model that gives each row to a part."""
+"""The names of things in the report of any model that assigns each row to a part."""
 
 from __future__ import annotations
 

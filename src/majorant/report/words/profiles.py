@@ -1,4 +1,4 @@
-"""Which features set parts apart."""
+"""Sentences about the features that separate the parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Title, lede and components of a mixture of regressions."""
+"""Title, introduction and components of a mixture of regressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a mixture of regressions that is not regular, and of a better solution that was left out."""
+"""Sentences about a degenerate mixture of regressions, and about a better solution that was left out."""
 
 from __future__ import annotations
 

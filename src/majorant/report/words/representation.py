@@ -1,4 +1,4 @@
-"""What a representation allows to be said."""
+"""Sentences about a representation."""
 
 from __future__ import annotations
 

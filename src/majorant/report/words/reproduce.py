@@ -1,4 +1,4 @@
-"""What is needed to get the same page again."""
+"""Sentences about how to reproduce the page."""
 
 from __future__ import annotations
 

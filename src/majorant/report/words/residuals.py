@@ -1,4 +1,4 @@
-"""What is said of the residuals."""
+"""Sentences about the residuals."""
 
 from __future__ import annotations
 

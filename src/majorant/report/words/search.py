@@ -1,4 +1,4 @@
-"""What the starts of a fit allow to be said, and nothing beyond it."""
+"""Sentences about the starts of a fit, each supported by its numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How firmly rows belong to their clusters."""
+"""Sentences about silhouettes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the table that a model was fitted to."""
+"""Sentences about the table that a model was fitted to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which rows are unsure of their component."""
+"""Sentences about rows whose component is uncertain."""
 
 from __future__ import annotations
 

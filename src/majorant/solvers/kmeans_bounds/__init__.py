@@ -1,4 +1,4 @@
-"""How far can a k-means fit be from the best possible? Provable lower bounds on its objective."""
+"""Provable lower bounds on the k-means objective."""
 
 from majorant.solvers.kmeans_bounds.bound import Effort, LowerBound, effort_within, kmeans_lower_bound
 

@@ -1,4 +1,4 @@
-r"""Better multipliers: projections onto the multipliers that could prove the objective at hand.
+r"""Improvement of multipliers by projection onto those that could prove the current objective.
 
 The bound :math:`L(\lambda) = \sum w_i \lambda_i - k \max_c h_\lambda(c)` is concave, and every set of points :math:`A`
 with mean :math:`m_A` cuts it from above,

@@ -1,4 +1,4 @@
-r"""Lower bounds from one multiplier a point: the dual of k-means as set partition.
+r"""Lower bounds from one multiplier for each point: the dual of k-means as set partition.
 
 For any multipliers :math:`\lambda`, and whatever the :math:`k` centres,
 

@@ -1,4 +1,4 @@
-"""The set-partition bound from start to end: multipliers in closed form, their exact value, better multipliers."""
+"""The set-partition bound as a whole: multipliers in closed form, their exact value, better multipliers."""
 
 from __future__ import annotations
 

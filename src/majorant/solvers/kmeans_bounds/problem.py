@@ -1,4 +1,4 @@
-"""The data of a k-means bound, in coordinates in which bounding is easy, and what rounding may do to it."""
+"""The data of a k-means bound, in coordinates suited to bounding, and the effect of rounding on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far can a mixture be from the best possible? A provable upper bound on the log-likelihood."""
+"""A provable upper bound on the log-likelihood of mixtures."""
 
 from majorant.solvers.mixture_bounds.bound import Effort, UpperBound, mixture_upper_bound, regressions_upper_bound
 

@@ -1,4 +1,4 @@
-"""The data of a bound on mixtures, in coordinates in which the least noise is one."""
+"""The data of a bound on mixtures, in coordinates in which the smallest noise is one."""
 
 from __future__ import annotations
 

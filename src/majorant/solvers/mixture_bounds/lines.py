@@ -1,4 +1,4 @@
-"""The data of a bound on mixtures of regressions, in units of the least noise."""
+"""The data of a bound on mixtures of regressions, in units of the smallest noise."""
 
 from __future__ import annotations
 

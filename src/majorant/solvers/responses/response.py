@@ -1,4 +1,4 @@
-"""What a mixture of generalised linear models needs to know of a target's distribution."""
+"""The interface of a target's distribution in a mixture of generalised linear models."""
 
 from __future__ import annotations
 
