@@ -136,7 +136,7 @@ class ReconfigurableBagOfWords(MarginClassifier):
 
     Notes
     -----
-    Memory grows linearly with the images: their regions, and some 24 part maps of each.
+    Memory grows linearly with the number of images: their regions, and about 24 part maps of each.
 
     References
     ----------

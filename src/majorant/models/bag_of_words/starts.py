@@ -29,7 +29,7 @@ NUDGE = 0.3
 """Share of the centres of k-means that is added to the filters before every temperature."""
 
 LOST = 1e3
-"""Rounding error of a score, in costs of a mistake, beyond which a bound cannot be told from its objective."""
+"""Largest rounding error of a score, in costs of a mistake, at which bounds are still meaningful."""
 
 
 def refuse_lost(problem: GridProblem, alpha: float) -> None:
@@ -72,7 +72,7 @@ def region_rows(grids: GridSet) -> NDArray[Any]:
 
 
 def nearest_means(grids: GridSet, shares: NDArray[np.float64], parts: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Move each region to the part whose mean is nearest, so that parts differ where random ones hardly do."""
+    """Assign each region to the part of nearest mean, so that the means of random parts differ more."""
     rows, weights = region_rows(grids), np.repeat(shares, grids.n_regions)
     sums = collect(parts.ravel(), np.column_stack([rows, np.ones(len(rows))]), grids.n_parts, weights)
     means = sums[:, :-1] / np.maximum(sums[:, -1:], 1e-300)
@@ -155,7 +155,7 @@ def first_parts(request: StartRequest[GridProblem], shape: tuple[int, ...], cohe
 def _if_stuck(
     request: StartRequest[GridProblem], parts: NDArray[np.int32], solution: Solution[Weights]
 ) -> NDArray[np.int32] | None:
-    """Return the nearest means of random parts, after a fit from these parts whose weights vanish."""
+    """Return a new start by `nearest_means` if the weights of a fit from random parts vanish; otherwise None."""
     stuck = vanishes(request.alpha, solution.theta.w, solution.objective)
     return nearest_means(request.problem.samples, request.shares, parts) if stuck else None
 

@@ -13,7 +13,7 @@ MOST_PARTS = 30
 
 
 def bag_of_words_summary(model: Any) -> Summary:
-    """Search report, fit, parts, classes and confusions."""
+    """Summarise a fit: search report, fit, parts, classes and confusions."""
     n, shape = len(model.latent_), model.latent_.shape[1:]
     n_regions = int(np.prod(shape, dtype=int))
     parts = model.latent_[model.latent_ >= 0]

@@ -91,7 +91,7 @@ class HarmoniumBase(
         effective_threads(self.n_jobs)
 
     def _read(self, X: Any, *, reset: bool, but: str | None = None) -> tuple[dict[str, View], dict[str, Table]]:
-        """Read views and their tables; after a fit the views of the fit, without the table of `but`."""
+        """Read views and their tables, except that of `but`; if `reset` is false, with the views of the fit."""
         self._refuse_chunks(X)
         if reset:
             views = check_views(self.views)
@@ -101,7 +101,7 @@ class HarmoniumBase(
             views = {view.name: view.given for view in self.views_}
         tables = read_tables(self, X, views, reset=reset, but=but)
         if reset and n_rows(tables) < 2:
-            raise ValueError("n_samples=1: there is nothing to tell apart in one row; give at least two")
+            raise ValueError("n_samples=1: a representation needs at least two rows")
         return views, tables
 
     def _fit(
@@ -475,7 +475,7 @@ class HarmoniumBase(
         Returns
         -------
         Certificate
-            ``bound``, ``difference`` in nats a row, ``proved`` and, in words, ``sentence``.
+            ``bound``, ``difference`` from it per row, ``proved`` and, in words, ``sentence``.
 
         Raises
         ------

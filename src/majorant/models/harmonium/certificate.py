@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 STATIONARY = 0.01
 """Largest gradient of a fit that can be certified, as a share of the penalty's own."""
 TOLERANCE = 1e-3
-"""Smallest eigenvalue, with opposite sign, that is zero up to rounding at a stationary point."""
+"""Largest magnitude of a negative eigenvalue that counts as zero at a stationary point."""
 LEAST_SIZE = 0.1
 """Smallest size of a component in units of the scale; rough fits leave smaller ones where none is used."""
 MOST_DENSE = 2000
@@ -42,7 +42,7 @@ LANCZOS = 1e-6
 """Relative residual at which Lanczos' method stops."""
 
 UNLESS_MISSED = "unless Lanczos' method, from a random start, missed the smallest eigenvalue"
-"""Proviso of the verdict beyond `MOST_DENSE` variables."""
+"""Reservation about the certificate of more than `MOST_DENSE` variables."""
 
 
 def tolerance_of(stationarity: float) -> float:
@@ -105,7 +105,7 @@ class GlobalCertificate:
 
     @property
     def sentence(self) -> str:
-        """The verdict in words, and what to change."""
+        """The conclusion in words, and what to change."""
         if self.method == "cd":
             return (
                 "No certificate: contrastive divergence is not convex, and other starts may end elsewhere. "
@@ -389,7 +389,7 @@ class _PartCurvature:
         return out
 
     def _backward(self, block: Block, found: Residuals, v: Array) -> Array:
-        """Return E' v."""
+        """Return E' v; see `_forward`."""
         layout, centre = self.problem.layout, self.problem.centre
         n, g = layout.n_variables, layout.n_gaussian
         bits, levels = slice(g, g + layout.n_bits), slice(layout.first_level, n)

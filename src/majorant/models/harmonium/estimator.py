@@ -120,7 +120,7 @@ class Harmonium(HarmoniumBase):
         ``is_global``, ``binds``, ``has_ended``, the verdict as a ``sentence``, and the numbers behind it:
         ``eigenvalue``, ``tolerance``, ``stationarity``.
     objective_ : float
-        F, or the penalised contrastive divergence of ``method="cd"``, in nats a row.
+        F, or the penalised contrastive divergence of ``method="cd"``: the mean over rows, in natural logarithms.
     method_ : str
         Method of the fit.
     views_ : tuple of FittedView
@@ -243,7 +243,7 @@ class Harmonium(HarmoniumBase):
             raise ValueError(f"select_by={self.select_by!r} chooses the penalty: give l2='auto'; got l2={self.l2!r}")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Compute the mean log pseudo-likelihood of rows, in nats, without penalty.
+        """Compute the mean log pseudo-likelihood of rows (natural logarithm), without penalty.
 
         Parameters
         ----------

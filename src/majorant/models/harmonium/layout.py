@@ -110,7 +110,7 @@ class Parameters:
 
     @classmethod
     def unpacked(cls, flat: Array, layout: Layout) -> Self:
-        """Return the inverse of `packed`."""
+        """Build parameters from a vector of `packed`."""
         n, g = layout.n_rows, layout.n_gaussian
         size = len(flat) - n - g
         return cls(flat[:size].reshape(n, size // max(n, 1)), flat[size : size + n], flat[size + n :])
@@ -145,7 +145,7 @@ class Seen:
 
     @classmethod
     def everything(cls, layout: Layout) -> Self:
-        """Return all variables."""
+        """Build the pattern in which all variables are observed."""
         g, b = layout.n_gaussian, layout.n_bits
         every = tuple(range(len(layout.structures)))
         return cls(np.arange(g), np.arange(g, g + b), tuple(range(len(layout.levels))), structures=every)
@@ -243,7 +243,7 @@ def _of(parameters: Parameters, gaussian: NDArray[np.intp]) -> tuple[Array, Arra
 
 
 def renewed(at: Parameters, fresh: Parameters) -> Parameters:
-    """Add a small part of a start, as far as the model stays proper: the gradient of zero components is zero."""
+    """Add a small multiple of a start, as zero components have no gradient, keeping the model proper."""
     if at.n_components != fresh.n_components:
         return at
     room, step = properness(at) / 2, 0.1
@@ -279,7 +279,7 @@ class Loss(Protocol):
         """Return the loss of each row, and its derivative in each score."""
 
     def targets(self, y: NDArray[Any]) -> Array:
-        """Return the scores that least squares aims at for a start, (n_rows, n_scores)."""
+        """Return the targets (n_rows, n_scores) of the least-squares start."""
 
 
 @value_class

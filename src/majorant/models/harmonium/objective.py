@@ -71,12 +71,12 @@ class Penalised:
         return float(np.linalg.norm(self.scaled(at), ord=2)) if at.weights.size else 0.0
 
     def inward(self, at: Parameters) -> Array:
-        """Return the coordinates of L-BFGS from parameters."""
+        """Convert parameters to the coordinates of L-BFGS."""
         weights, intercept = self.scaled(at), at.intercept / self.units
         return Parameters(weights, intercept, at.log_variance).packed()
 
     def outward(self, flat: Array) -> Parameters:
-        """Return the parameters from coordinates of L-BFGS."""
+        """Convert coordinates of L-BFGS to parameters."""
         at = Parameters.unpacked(flat, self.problem.layout)
         return Parameters(at.weights * self.scale[:, None], at.intercept * self.units, at.log_variance)
 
@@ -284,7 +284,7 @@ class FactorAnalysis:
 
 @dataclass(frozen=True)
 class ContrastiveDivergence(PseudoLikelihood):
-    r"""Minus the mean-field contrastive divergence of rows, minus the loss of the target: ``method="cd"``.
+    r"""Minus the mean-field contrastive divergence of rows and the loss of the target (``method="cd"``).
 
     Between the rows and a fully factorised q that starts at them and takes n sweeps towards the model,
 
@@ -384,7 +384,7 @@ class _ContrastiveView(BlockView):
         return means, expected, log_partition
 
     def divergence(self, block: Block, means: list[Array], log_partition: Array) -> Array:
-        """Return L of each row without the determinant."""
+        """Return L of each row, without the log determinant."""
         z, x, c = block.columns[:3]
         g, b = self.gaussian.stop, self.bits.stop
         clamped = np.einsum("ij,ij,j->i", z, z, 0.5 / self.s)

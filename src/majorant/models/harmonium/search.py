@@ -22,27 +22,27 @@ from majorant.solvers.smooth import SmoothResult
 Array = NDArray[np.float64]
 
 LEAST_GAIN = 1e-7
-"""Components are added as long as they lower the objective by this share of it."""
+"""Smallest relative decrease of the objective for which a component is added."""
 STEPS = 10
-"""Number of penalties that are tried, each half the one before, from half of the largest useful one."""
+"""Number of penalties that are tried: half of the largest useful one, then each half of the previous one."""
 PATIENCE = 2
-"""Number of penalties in a row without a gain after which the path ends, once a component is used."""
+"""Number of consecutive penalties without improvement that ends the path, once a component is used."""
 FOLDS = 5
-"""Number of folds, of which up to all are held out in turn."""
+"""Number of folds; one up to all of them are held out in turn."""
 FEWEST_ROWS, MOST_ROWS = 20, 10_000
 """Smallest number of rows that are split into folds, and largest number from which the penalty is chosen."""
 UNCHOSEN = 0.25
-"""Share of the largest penalty where rows are too few to hold some out."""
+"""Penalty as a share of the largest useful one, where there are too few rows to hold some out."""
 ROUGH = 1e-6
 """Tolerance of the fits that are compared on held-out rows."""
 WORTH = 0.03
 """Share by which a smaller weight of the loss must lower the held-out loss to be kept."""
 VIEW_PENALTIES = (1.0, 4.0, 16.0, 64.0)
-"""Factors of the penalty of the view to be predicted, compared in this order as long as larger ones are better."""
+"""Factors of the predicted view's penalty, tried in this order as long as the held-out loss improves."""
 SETTLED, LEAST = 1e-5, 1e-12
 """Tolerance of mean field, and smallest probability, where held-out bits are predicted."""
 SIZE = 0.45
-"""Share of the maximum-likelihood size of a factor at which its weights start: the optimum is penalised."""
+"""Initial size of a factor's weights relative to maximum likelihood, as the optimum is penalised."""
 RADIUS = 0.95
 """Largest eigenvalue of U'SU of a start; at 1 the model is improper."""
 SWEEPS, SPARE = 7, 10
@@ -61,7 +61,7 @@ class Choice:
     ----------
     l2 : float
     begun : Parameters, optional
-        Rough fit with it, from which the fit starts.
+        Fit with it at a coarse tolerance, from which the final fit starts.
     path : list of dict
         ``l2`` and ``held_out`` of each penalty that was tried.
     loss : float
@@ -170,7 +170,7 @@ class Search:
     n_folds: int = 1
 
     def find(self) -> Found:
-        """Find the fit that is kept."""
+        """Find the best fit."""
         if self.loss_weights:
             return self.weighed()
         if self.annotation is not None:
@@ -211,7 +211,7 @@ class Search:
         return replace(found, view_penalty=VIEW_PENALTIES[taken], penalty_path=path if choice.path else [])
 
     def found(self, largest: float, choice: Choice) -> Found:
-        """Fit with a chosen penalty, from all starts."""
+        """Fit with a chosen penalty from all starts; return the best."""
         l2, begun = choice.l2, choice.begun
         cost = Penalised(self.problem, self.scale, l2, self.variance)
         records: list[StartRecord] = []
@@ -365,7 +365,7 @@ class Search:
 
 
 def worth_it(losses: Sequence[float]) -> int:
-    """Index of the weight of the loss that is kept, by held-out losses of weights in falling order: see `WORTH`."""
+    """Return the index of the weight of the loss to keep, by held-out losses of decreasing weights; see `WORTH`."""
     kept = 0
     for i, loss in enumerate(losses):
         if loss < (1 - WORTH) * losses[kept]:
@@ -442,7 +442,7 @@ def proper(at: Parameters) -> Parameters:
 
 
 def with_scores(problem: PseudoLikelihood, at: Parameters) -> Parameters:
-    """Start V at a ridge regression of the target on the latents."""
+    """Return the start with V from a ridge regression of the target on the latents."""
     layout, loss = problem.layout, problem.loss
     if loss is None:
         return at

@@ -146,7 +146,7 @@ def natural(structure: Structure, h: Array, weights: Array, intercept: Array, fe
 @value_class
 @dataclass(frozen=True)
 class ChainStructure:
-    """A chain over the paragraphs of a document for each word, with one node and one coupling.
+    """Chains over the paragraphs of a document, one for each word, each with one node and one coupling.
 
     Rows of data are documents (CSR): the number of cells of each word in each of `CONFIGURATIONS`, configuration after
     configuration, then the number of paragraphs. The model needs no more than these counts.
@@ -429,7 +429,7 @@ def _assembled(width: int, rows: list[Any], columns: list[Any], entries: list[Ar
 
 
 def _turned(turn: Any, value: float, residual: Array, of_intercept: Array, own: Any) -> Conditionals:
-    """Return the derivatives in the features F, turned to those in f = F T."""
+    """Convert derivatives in the features F to those in f = F T."""
     return Conditionals(value, (turn.T @ residual.T).T, of_intercept, turn.T @ own @ turn)
 
 

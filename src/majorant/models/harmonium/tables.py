@@ -198,7 +198,7 @@ def _table(view: View, name: str, values: Any, names: list[str], columns: NDArra
 
 
 def _lost(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Mask of the missing values of a table of objects."""
+    """Return the mask of the missing values of a table of objects."""
     return np.column_stack([is_missing(values[:, j]) for j in range(values.shape[1])])
 
 
@@ -218,7 +218,7 @@ def as_numbers(values: NDArray[Any], name: str) -> NDArray[Any]:
 
 
 def _whole_rows(lost: NDArray[np.bool_], name: str) -> NDArray[np.bool_]:
-    """Mask of the rows that lack the view. Raises ValueError if a row has NaN in only some columns."""
+    """Return the mask of rows that lack the view; raise ValueError if a row has NaN in only some columns."""
     missing = np.asarray(lost.all(axis=1))
     partly = lost.any(axis=1) & ~missing
     if partly.any():
@@ -412,7 +412,7 @@ def distinct_rows(tables: Mapping[str, Table], weights: Array | None, y: NDArray
 
 
 def _row_codes(table: Table, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Code of each row, equal for equal rows and ascending in canonical order; -1 where the view is missing."""
+    """Return a code of each row, equal for equal rows, ascending in canonical order; -1 where the view is missing."""
     codes = np.full(len(rows), -1, dtype=np.intp)
     there = np.flatnonzero(~table.missing[rows])
     if not len(there):

@@ -9,7 +9,7 @@ from majorant.summary import Summary, counted, search_block
 
 
 def latent_svm_summary(model: Any) -> Summary:
-    """Search report, fit, classes and confusions."""
+    """Summarise a fit: search report, fit, classes and confusions."""
     n, d = len(model.latent_), model.n_features_in_
     blocks = [search_block(model.search_), fit_block(model, "sample"), *class_blocks(model)]
     size = f"{counted(n, 'sample')} of {counted(model.n_regions_, 'region')}, {counted(d, 'feature')}"

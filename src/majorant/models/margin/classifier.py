@@ -27,7 +27,7 @@ from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.planes import NativeProblem
 
 TOO_LARGE = 1e-9
-"""Weights vanish for the size of X, not for alpha, if alpha is below this share of the largest square in X."""
+"""If alpha is below this share of the largest square in X, weights vanish because of the size of X, not of alpha."""
 
 
 class MarginModel(LatentVariableModel):

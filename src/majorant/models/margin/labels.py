@@ -26,12 +26,12 @@ def learnt_classes(labels: NDArray[Any], weights: NDArray[np.float64]) -> tuple[
 
 
 def label_costs(label_cost: Any, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Return the costs of the labels with weight, from those of all labels; None: 1 for every mistake.
+    """Return the costs between labels with weight, from a table for all labels; by default 1 for every mistake.
 
     Raises
     ------
     ValueError
-        If they are no costs of the labels.
+        If the shape, a diagonal or a negative entry is invalid.
     """
     if label_cost is None:
         return 1.0 - np.eye(len(classes))

@@ -55,7 +55,7 @@ class Samples:
         Raises
         ------
         ValueError
-            If there are as many as neither, or rows of one sample have different ones.
+            If the number of values matches neither, or rows of one sample have different values.
         """
         values: NDArray[Any] = column_or_1d(exact_labels(given), warn=True)
         names = row_names(given)
@@ -92,7 +92,7 @@ class Samples:
         Raises
         ------
         ValueError, TypeError
-            If there are none, or one is missing, of another kind than the others or no label.
+            If labels are not given, one is missing, or they mix kinds.
         """
         if y is None:
             raise ValueError(f"{model} requires y to be passed, but the target y is None")

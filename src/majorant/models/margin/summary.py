@@ -13,7 +13,7 @@ MOST_IN_CONFUSION = 12
 
 
 def fit_block(model: Any, noun: str) -> Block:
-    """End of the fit; `noun` is the word for a sample."""
+    """Summarise objective, gap and iterations of a fit; `noun` is the word for a sample."""
     right = float(np.trace(model.confusion_)) / float(model.confusion_.sum())
     facts = Facts(
         "fit",

@@ -16,7 +16,7 @@ from majorant.solvers.smooth import SmoothResult, lbfgs
 
 @dataclass(frozen=True)
 class ConditionalLoss:
-    r"""How badly prototypes predict the labels, a row on average.
+    r"""Mean loss of predicting the labels by prototypes.
 
     .. math:: L(R) = \frac{1}{W} \sum_i w_i \bigl[-\log P(y_i \mid x_i) + \alpha \beta F(y_i, x_i)\bigr], \qquad
               -\log P(y \mid x) = \beta F(y, x) - \beta F(x)
@@ -32,9 +32,9 @@ class ConditionalLoss:
     data : Chunks
         Columns: rows, and the number of each row's class.
     n_poses : ndarray of shape (n_classes,)
-        Poses of each class; the first so many of its prototypes are they.
+        Number of poses of each class, which are the first of its prototypes.
     most : int
-        Prototypes of each class, those that are no poses included.
+        Prototypes of each class, including those that are not poses.
     beta, alpha : float
     """
 
@@ -82,10 +82,10 @@ class ConditionalLoss:
 
 
 def with_prior(table: NDArray[Any], n_poses: NDArray[np.intp], most: int, beta: float) -> NDArray[Any]:
-    """Return the energies by class and pose out of a table (rows, n_classes * most) of squared distances.
+    """Return the energies by class and pose from a table (rows, n_classes * most) of squared distances.
 
-    Poses of a class are equally probable beforehand, so each has the energy ``log(n) / beta`` besides its distance;
-    what is no pose is absent.
+    Poses of a class have equal prior probability, so ``log(n) / beta`` is added to the distance; prototypes that are
+    not poses have infinite energy.
     """
     energies = table.reshape(len(table), len(n_poses), most) + (np.log(n_poses) / beta)[:, None]
     energies[:, np.arange(most) >= n_poses[:, None]] = np.inf

@@ -48,7 +48,7 @@ from majorant.starts.restarts import Best
 from majorant.summary import Summary
 
 ACCEPTED: dict[str, Any] = {"dtype": np.float64, "order": "C"}
-"""Rows, as scikit-learn's ``validate_data`` is to give them."""
+"""Options of scikit-learn's ``validate_data`` for rows."""
 
 
 @register(
@@ -73,20 +73,20 @@ class LatentPrototypeClassifier(
     ClassifierMixin,  # type: ignore[misc]
     LatentVariableModel,
 ):
-    r"""Classification by prototypes of every class in several poses, where the pose of a row is never observed.
+    r"""Classification by several prototypes ("poses") of each class, where the pose of a row is latent.
 
     The energy of a class `y` in pose `z` is the squared distance of a row to that class's prototype in that pose,
 
     .. math:: E(y, z, x) = |x - R_{yz}|^2,
 
-    and the class of a row is the one of least free energy, in which the pose is summed out,
+    and the class of a row is the one of lowest free energy, in which the pose is summed out,
 
     .. math::
         F(y, x) = -\frac{1}{\beta} \log \frac{1}{m_y} \sum_z e^{-\beta E(y, z, x)}, \qquad
         P(y \mid x) = \frac{e^{-\beta F(y, x)}}{\sum_{y'} e^{-\beta F(y', x)}}.
 
     A class is thus a mixture of spherical Gaussians of one variance, :math:`1 / 2\beta`, and the poses of a class are
-    equally probable beforehand. At zero temperature (``beta=inf``) the nearest prototype decides.
+    a priori equally probable. At zero temperature (``beta=inf``) the nearest prototype decides.
 
     Parameters
     ----------
@@ -95,41 +95,41 @@ class LatentPrototypeClassifier(
     beta : float, default=1.0
         Inverse temperature, at least 1e-6 and possibly infinite, in units that make it independent of those of X:
         energies are divided by :math:`2v`, where :math:`v = \mathrm{tr}(S^2) / \mathrm{tr}(S)` is the variance, along
-        the directions that matter, about the prototypes that are best at zero temperature (S is the covariance of
-        rows less the nearest prototype of their class, all classes together). So 1 means: a pose is as wide as rows
-        are scattered about it. Rotations and constant columns change nothing.
+        the directions that matter, about the best prototypes at zero temperature (S is the covariance of rows minus
+        the nearest prototype of their class, over all classes). So with 1, a pose is as wide as the scatter of rows
+        about it. Rotations and constant columns change nothing.
     method : {"em", "gradient"}, default="em"
         How prototypes are fitted. "em": to the rows of their own class, by EM over the latent pose (at zero
-        temperature, k-means in each class). "gradient": to tell the classes apart, by L-BFGS from where EM ends, on
+        temperature, k-means in each class). "gradient": to discriminate between classes, by L-BFGS after EM, on
 
         .. math:: \sum_i w_i \bigl[-\log P(y_i \mid x_i) + \alpha \beta F(y_i, x_i)\bigr].
 
-        Where every row lies on a prototype already, there is nothing to train.
+        Where every row coincides with a prototype, nothing is trained.
     alpha : float, default=0.003
-        Share of the free energy in what "gradient" minimises: it keeps prototypes near their rows. With 0, rows that
-        can be told apart without error drive the prototypes away.
+        Weight of the free energy in the objective of "gradient", which keeps prototypes near their rows. With 0,
+        separable classes drive prototypes to infinity.
     n_init : "auto" or int, default="auto"
-        Starts of EM in each class: by default 4, the centres that k-means finds by its search over swaps and, 3 times,
-        seeds of k-means++. At zero temperature, swap searches, by default 1.
+        Starts of EM in each class. "auto": 4, the centres of k-means by swap search and three k-means++ seedings.
+        At zero temperature, the number of swap searches; "auto": 1.
     max_iter : int, default=1000
         Largest number of iterations of EM, and of L-BFGS.
     tol : float, default=1e-8
-        EM stops when the free energy falls by less than this share of itself; L-BFGS when a row's loss, on average,
-        falls by less than this.
+        EM stops when the relative decrease of the free energy is smaller than this; L-BFGS when the decrease of the
+        mean loss of a row is.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
         Seed of the starts.
     n_jobs : int, optional
-        Threads that work on blocks of rows at a time; -1 for all processors.
+        Number of threads over blocks of rows; -1 for all processors.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         Labels that have rows with weight, in sorted order.
     prototypes_ : ndarray of shape (n_classes, n_poses, n_features)
-        The heaviest pose of each class first. A class with fewer distinct rows than `n_poses` has only so many poses;
-        the prototypes that are left over repeat them.
+        The pose of largest weight of each class first. A class with fewer distinct rows than `n_poses` has as many
+        poses as distinct rows; further prototypes repeat them.
     n_poses_ : ndarray of shape (n_classes,)
         Poses of each class.
     pose_shares_ : ndarray of shape (n_classes, n_poses)
@@ -150,8 +150,8 @@ class LatentPrototypeClassifier(
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
     search_ : SearchReport
-        Every start, how many reached the best optimum, how far the second is. A start is one of a class, beside all
-        other classes at their best; by gradient there is one start.
+        Every start, how many reached the best optimum, how far the second is. A start is one of a single class,
+        with all other classes at their best; with ``method="gradient"`` there is one start.
     trace_ : Trace
         Objective and bound of all classes together, iteration by iteration.
 
@@ -164,7 +164,7 @@ class LatentPrototypeClassifier(
     References
     ----------
     .. [1] Y. LeCun, "Machine learning and pattern recognition: latent variables, mixture models, EM", lecture notes:
-       the aircraft and the angle from which it is seen.
+    the example of aircraft seen from different angles.
 
     Examples
     --------
@@ -278,11 +278,11 @@ class LatentPrototypeClassifier(
             )
 
     def _fitted_to_own(self, found: list[Best], unit: float) -> list[NDArray[np.float64]]:
-        """Find poses of each class separately; return them about its origin, with objective, search and history."""
+        """Set objective, search and history from the fits of the classes; return the poses about each origin."""
         records, trace, total = together(found)
         self.objective_ = total * unit
         self.n_iter_ = len(trace)
-        note = "A start is one of a class, beside all other classes at their best." if len(found) > 1 else ""
+        note = "A start is one of a single class, with all other classes at their best." if len(found) > 1 else ""
         self.search_ = SearchReport(records, "free energy", "min", note=note).scaled(unit)
         self.trace_ = trace.scaled(unit)
         return [f.solution.theta for f in found]
@@ -308,7 +308,7 @@ class LatentPrototypeClassifier(
             (StartRecord("EM", self.objective_, trained.n_iter, trained.converged),),
             "conditional loss",
             "min",
-            note=f"It began where the best of {sum(len(f.records) for f in found)} descents of EM ended.",
+            note=f"It started from the best of {sum(len(f.records) for f in found)} runs of EM.",
         )
         self.trace_ = Trace([{"objective": value * total, "exploring": 0.0} for value in trained.values[1:]])
         return [t[:n] - s for t, n, s in zip(trained.x, counts, shifts, strict=True)]
@@ -364,7 +364,7 @@ class LatentPrototypeClassifier(
         return self._by_block((X,), f, (), np.intp)
 
     def _poses(self, X: NDArray[np.float64], codes: NDArray[np.intp] | None) -> NDArray[np.intp]:
-        """Pose of each row in a class, -1 where the class is -1; or in the class and pose of least energy."""
+        """Return the best pose of each row within its class (-1 where that is -1), or over all classes."""
         fitted = self._fitted()
 
         def of_pair(x: NDArray[np.float64]) -> Any:
@@ -378,7 +378,7 @@ class LatentPrototypeClassifier(
         )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of least free energy of each row.
+        """Predict the class of lowest free energy of each row.
 
         Parameters
         ----------
@@ -417,7 +417,7 @@ class LatentPrototypeClassifier(
         ----------
         X : array-like of shape (n_samples, n_features)
         y : array-like of shape (n_samples,), optional
-            Class of each row, if it is known. Otherwise the pose is that of the nearest prototype of all.
+            Class of each row, if it is known. By default the pose is that of the nearest prototype of any class.
 
         Returns
         -------
@@ -480,5 +480,5 @@ class LatentPrototypeClassifier(
 
 
 def _filled(poses: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """Repeat the poses in turn until there are `count` prototypes."""
+    """Repeat the poses in turn until there are `most` prototypes."""
     return poses[np.arange(most) % len(poses)]

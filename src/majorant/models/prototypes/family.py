@@ -17,12 +17,12 @@ from majorant.solvers.nearest import centres_of, moments, squared_distances
 class PoseFamily:
     r"""Rows of one class, each near one of its prototypes: ``E_i(z; R) = |x_i - R_z|^2 + log(m) / beta``.
 
-    With the constant the free energy is that of poses which are equally probable beforehand,
+    With the constant the free energy is that of poses of equal prior probability,
 
     .. math:: F_i = -\frac{1}{\beta} \log \frac{1}{m} \sum_z e^{-\beta |x_i - R_z|^2},
 
-    which lies between the smallest and the mean squared distance: a class gains nothing by having more poses, and at
-    zero temperature nothing is left of the constant.
+    which lies between the smallest and the mean squared distance: a class has no advantage from having more poses. At
+    zero temperature the constant vanishes.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class PoseFamily:
     beta : float
         Inverse temperature in the units of squared distances, or infinity.
     slack : float
-        What rounding may add to an objective.
+        Bound on the rounding error of an objective.
     """
 
     n_states: int
@@ -40,7 +40,7 @@ class PoseFamily:
 
     @property
     def surprise(self) -> float:
-        """Energy of not knowing the pose."""
+        """Energy added by the uniform prior over poses, ``log(m) / beta``."""
         return float(np.log(self.n_states)) / self.beta
 
     def energies(self, theta: NDArray[Any], block: Block) -> NDArray[Any]:

@@ -13,30 +13,30 @@ from majorant.models.prototypes.conditional import with_prior
 from majorant.solvers.nearest import squared_distances
 
 FAR = 100.0
-"""Times the reach of the prototypes, a distance from which on the part of the energies that all share is left out."""
+"""Distance, in multiples of the prototypes' extent, beyond which the energies' common part is left out."""
 
 FARTHEST = 1e100
-"""Rows farther out are drawn in to this, in safe units: nothing but their direction counts."""
+"""Rows farther out than this, in safe units, are scaled down to it: only their direction matters."""
 
 LARGEST = 1e150
-"""What can be squared."""
+"""Largest value that can be squared."""
 
 
 @dataclass(frozen=True)
 class FittedPrototypes:
-    """Prototypes about a point amid them, in safe units.
+    """Prototypes minus their centre, in safe units.
 
     Attributes
     ----------
     points : ndarray of shape (n_classes * most, n_features)
     centre : ndarray of shape (n_features,)
     scale : float
-        A power of two: what is in the units of X, times it, is in safe units.
+        Power of two that converts units of X to safe units.
     beta : float
         Inverse temperature in safe units.
     n_poses : ndarray of shape (n_classes,)
     most : int
-        Prototypes of each class, those that repeat another one included.
+        Prototypes of each class, including repeated ones.
     """
 
     points: NDArray[np.float64]
@@ -63,7 +63,7 @@ class FittedPrototypes:
         Raises
         ------
         ValueError
-            If a row is too far out to be squared.
+            If the square of a row's distance overflows.
         """
         farthest = max(float(x.max(initial=0.0)), -float(x.min(initial=0.0)))
         if farthest > LARGEST / max(self.scale, 1.0):
@@ -74,8 +74,8 @@ class FittedPrototypes:
     def relative(self, x: NDArray[np.float64]) -> NDArray[Any]:
         """Return energies in safe units, up to a constant of each row that changes no prediction.
 
-        Shape (rows, n_classes, most); poses are equally probable beforehand, see `with_prior`. For a row far out the
-        constant is ``|x|^2``, in which the differences between prototypes would be lost.
+        Shape (rows, n_classes, most); see `with_prior`. For rows far out the constant is ``|x|^2``, beside which the
+        differences between prototypes would be lost by rounding.
         """
         size = np.abs(x).max(axis=1, keepdims=True)
         with np.errstate(divide="ignore", over="ignore"):

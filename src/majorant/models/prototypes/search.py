@@ -23,13 +23,13 @@ from majorant.starts.restarts import Best, Start, best_of
 from majorant.starts.seeding import plus_plus
 
 N_STARTS = 4
-"""Starts of EM in each class: where the swap search ends, and seeds of k-means++."""
+"""Number of starts of EM in each class: the result of the swap search, then k-means++ seeds."""
 
 MOST_PRODUCTS = 2e9
-"""Multiplications that the temperature's unit may cost; of more rows than that every second, third, ... counts."""
+"""Largest number of multiplications for the unit of temperature; of more rows every second, third, ... is used."""
 
 HOT = 1e-6
-"""Times the scatter of a class, an inverse temperature at which all its poses lie at its mean, as at any lower one."""
+"""Inverse temperature, in multiples of one over a class's scatter, at which all its poses are at its mean."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class LabelledRows:
     classes : tuple of Rows
         Each class has its own origin; every row's deviation from it is in the shared units.
     scale : float
-        A power of two: rows times it are in the shared units.
+        Power of two that converts rows to the shared units.
     codes : ndarray of shape (n_rows,)
         Class of each row, by number; -1 where the class has no weight.
     """
@@ -56,7 +56,7 @@ class LabelledRows:
 
     @property
     def shares(self) -> list[NDArray[np.float64]]:
-        """Of each class, the rows' shares of the weight of all rows."""
+        """Weights of the rows of each class, as shares of the weight of all rows."""
         total = self.total_weight
         return [part.measure.weights / total for part in self.classes]
 
@@ -88,7 +88,7 @@ def labelled_rows(
 
 
 def _without_scale(rows: Rows, n_jobs: int | None) -> Rows:
-    """Return the poses of a class in the shared units; classes of nearly equal rows were rescaled."""
+    """Return the rows of a class in the shared units; classes of nearly equal rows have units of their own."""
     m = rows.measure
     if m.scale == 1.0:
         return rows
@@ -100,9 +100,8 @@ def _without_scale(rows: Rows, n_jobs: int | None) -> Rows:
 def effective_variance(deviations: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
     r"""Return the effective variance :math:`\mathrm{tr}(S^2) / \mathrm{tr}(S)` of a covariance S.
 
-    `S` is the covariance of the deviations: its eigenvalues are averaged with themselves as weights. A spherical
-    Gaussian of this variance, in as many dimensions as give it the total variance of `S`, has the same
-    :math:`\mathrm{tr}(S^2)`. It does not change with rotations or constant columns.
+    `S` is the covariance of the deviations, and the result is the mean of its eigenvalues weighted by themselves. It
+    does not change with rotations or constant columns.
 
     Parameters
     ----------
@@ -127,14 +126,14 @@ def effective_variance(deviations: NDArray[np.float64], shares: NDArray[np.float
 
 @dataclass(frozen=True)
 class PoseSearch:
-    """How `LatentPrototypeClassifier` finds the poses of each class; the attributes are its parameters.
+    """The search for the poses of each class, with the parameters of `LatentPrototypeClassifier`.
 
     Attributes
     ----------
     beta : float
-        Inverse temperature, in the units that the parameter has.
+        Inverse temperature, in units of the estimator's parameter.
     unit : float
-        What a squared distance of the rows is in the units of X, for reports.
+        Factor from squared distances of the rows to squared units of X, for reports.
     """
 
     n_poses: int
@@ -196,7 +195,7 @@ def _hot(rows: Rows) -> float:
 
 
 def in_order(family: PoseFamily, rows: Rows, poses: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return the poses, the heaviest first, and their shares of the class."""
+    """Return the poses, the one of largest weight first, and their shares of the class."""
     weights = family.pose_weights(poses, rows.data)
     order = np.lexsort((*poses.T[::-1], -weights))
     return poses[order], weights[order] / rows.data.total_weight
@@ -205,8 +204,8 @@ def in_order(family: PoseFamily, rows: Rows, poses: NDArray[np.float64]) -> tupl
 def together(found: list[Best]) -> tuple[tuple[StartRecord, ...], Trace, float]:
     """Combine starts, history and objective of classes that were fitted independently.
 
-    A start is one of a class, beside every other class at its best; an iteration is one of every class that has not
-    come to its end.
+    A start is one of a single class, with every other class at its best; an iteration is one of every class that has
+    not converged.
     """
     objectives = [f.solution.objective for f in found]
     total = float(sum(objectives))

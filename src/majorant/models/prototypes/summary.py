@@ -14,7 +14,7 @@ MOST_IN_CONFUSION = 12
 
 
 def prototypes_summary(model: Any) -> Summary:
-    """Search report, fit, the classes and their poses, and which classes are taken for which."""
+    """Summarise a fit: search report, fit, classes and their poses, and confusions."""
     labels = [str(label) for label in model.classes_]
     n, d = len(model.poses_), model.n_features_in_
     total = float(model.confusion_.sum())

@@ -240,7 +240,7 @@ class LatentStructuralSVM(MarginModel):
         check_verbose(self.verbose)
 
     def _given_latents(self, n: int, counted: NDArray[np.intp]) -> str | list[Any]:
-        """Check the given latent values of samples with positive weight; return the name of a start as it is."""
+        """Return the given latent values of samples with positive weight, or the name of the start."""
         if isinstance(self.latent_init, str):
             return self.latent_init
         given = _sequence("latent_init", self.latent_init)

@@ -19,7 +19,7 @@ HEATS = (1.0, 4.0, 16.0)
 class Candidates:
     """Latent values found so far for each sample, with their joint features.
 
-    The engine's latent values are positions here, so none is dropped or moved.
+    The engine identifies latent values by their positions here, so none is ever removed or moved.
     """
 
     def __init__(self, oracles: Oracles) -> None:
@@ -35,7 +35,7 @@ class Candidates:
         return max(len(values) for values in self.values)
 
     def add(self, i: int, z: Any) -> int:
-        """Add a latent value of sample `i` unless one has equal features; returns its position."""
+        """Add a latent value of sample `i` unless one has equal features; return its position."""
         features = self._oracles.features(i, self._oracles.labels[i], z)
         at = self._known[i].setdefault(digest(features), len(self.values[i]))
         if at == len(self.values[i]):
@@ -176,7 +176,7 @@ class StructuralFamily:
         return self.penalty(theta) + float(np.sum(shares * theta.maxima)) - float(np.sum(theta.w * s))
 
     def _look_for_latents(self, theta: Theta, shares: Vector, data: Chunks) -> None:
-        """Add completions and sampled latent values of all samples, or, after a fit to a part, of the others."""
+        """Add completions and sampled latent values of all samples, or of those left out of a partial fit."""
         asked = np.ones(len(shares), dtype=bool) if data.n_units == len(shares) else shares == 0
         ids = np.flatnonzero(asked).tolist()
         for i in ids:

@@ -213,7 +213,7 @@ def inferred(model: Any, w: Vector, inputs: Sequence[Any]) -> Iterator[tuple[Any
 
 
 def digest(features: Vector, loss: float = 0.0) -> bytes:
-    """Hash of features and loss."""
+    """Return a hash of features and loss."""
     return blake2b((features + 0.0).tobytes() + np.float64(loss).tobytes(), digest_size=16).digest()
 
 

@@ -10,7 +10,7 @@ from majorant.summary import Block, Fact, Facts, Summary, counted, search_block
 
 
 def structural_summary(model: Any) -> Summary:
-    """Search report and fit."""
+    """Summarise a fit: search report and fit."""
     weights = model.coef_
     facts = Facts(
         "fit",
