@@ -197,7 +197,7 @@ def check_groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
     Raises
     ------
     ValueError, TypeError
-        If there is not one name a row, of one kind.
+        If there is not one name per row, of one kind.
     """
     values = np.array(groups, dtype=object) if isinstance(groups, list | tuple) else np.asarray(groups)
     if values.ndim == 2 and values.shape[1] == 1:

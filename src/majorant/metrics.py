@@ -172,7 +172,7 @@ def class_profiles(latents: Array, y: Any) -> tuple[NDArray[Any], Array]:
     Raises
     ------
     ValueError
-        If y does not have one label a row.
+        If y does not have one label per row.
     """
     classes, codes = np.unique(np.asarray(y), return_inverse=True)
     if codes.shape != np.shape(latents)[:1]:

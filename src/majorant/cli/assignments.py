@@ -20,7 +20,7 @@ def assigned(
 ) -> dict[str, NDArray[Any]]:
     """Return columns by name: the row, its part counted from 1, and what the model says of how well it fits.
 
-    Where rows are regions of samples there is one line a sample instead, see `by_bag`.
+    Where rows are regions of samples there is one line per sample instead, see `by_bag`.
 
     Parameters
     ----------

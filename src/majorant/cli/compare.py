@@ -126,7 +126,7 @@ def compared(first: Path, second: Path) -> str:
 
 
 def _table(first: Side, second: Side) -> Table:
-    """Return one row a fact, one column a run."""
+    """Return one row a fact, one column per run."""
     facts: dict[str, list[str]] = {}
     for place, side in enumerate((first, second)):
         for name, value in _facts(side).items():

@@ -64,7 +64,7 @@ def _parameters(cls: ast.ClassDef, texts: Sequence[str]) -> dict[str, str]:
 
 
 def _bases(cls: ast.ClassDef, texts: Sequence[str]) -> Iterator[ast.ClassDef]:
-    """Return classes of these texts from which one is derived."""
+    """Yield the classes in these texts from which one is derived."""
     for name in map(ast.unparse, cls.bases):
         for text in texts:
             if f"class {name}(" in text:

@@ -323,7 +323,7 @@ def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float)
 
 
 def _asks_for_more(certify: Callable[..., Any], n_given: int) -> bool:
-    """Tell whether a bound needs something that only the user can give, beside the rows and their target."""
+    """Return whether a bound needs something that only the user can give, beside the rows and their target."""
     parameters = signature(certify).parameters.values()
     return sum(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters) > n_given
 
@@ -348,7 +348,7 @@ def _check_size(card: ModelCard, estimator: Any, matrix: Matrix, request: FitReq
 
 
 def _has_distinct_rows(values: NDArray[np.float64], number: int) -> bool:
-    """Tell whether there are so many different rows; looks at the first ones first."""
+    """Return whether there are so many different rows; looks at the first ones first."""
     n_seen = max(1000, 2 * number)
     while True:
         if len(np.unique(values[:n_seen], axis=0)) >= number:

@@ -71,7 +71,7 @@ class UsedRows:
 
 
 def wants_formula(request: FitRequest) -> bool:
-    """Tell whether the fit goes by a formula: as one is given, or something that only formulas have."""
+    """Return whether the fit goes by a formula: as one is given, or something that only formulas have."""
     return request.formula is not None or bool(request.roles)
 
 

@@ -60,7 +60,7 @@ class Matrix:
     Attributes
     ----------
     values : array of shape (n, d)
-        One column a feature.
+        One column per feature.
     target : array of shape (n,) or None
         What is predicted: numbers, or the names of classes.
     weights : array of shape (n,) or None
@@ -223,7 +223,7 @@ def first_text(column: pl.Series) -> tuple[int, str] | None:
 
 
 def has_decimal_commas(column: pl.Series) -> bool:
-    """Tell whether a column of text holds numbers that are written with a comma for the point."""
+    """Return whether a column of text holds numbers that are written with a comma for the point."""
     if column.dtype != pl.String or column.null_count() == len(column):
         return False
     texts = column.drop_nulls().str.strip_chars()
@@ -231,7 +231,7 @@ def has_decimal_commas(column: pl.Series) -> bool:
 
 
 def is_numeric(column: pl.Series) -> bool:
-    """Tell whether the column holds numbers or truth values."""
+    """Return whether the column holds numbers or truth values."""
     return column.dtype.is_numeric() or column.dtype == pl.Boolean
 
 

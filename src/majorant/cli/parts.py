@@ -112,7 +112,7 @@ class PartWriter:
 
 @contextmanager
 def writing_parts(path: Path) -> Iterator[PartWriter]:
-    """Return a writer of a file that appears whole or not at all.
+    """Yield a writer of a file that appears complete or not at all.
 
     Raises
     ------

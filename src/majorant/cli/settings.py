@@ -33,12 +33,12 @@ def find_model(name: str) -> ModelCard:
 
 
 def takes(model: str, name: str) -> bool:
-    """Tell whether there is such a model, with a parameter of this name."""
+    """Return whether there is such a model, with a parameter of this name."""
     return model in known_models() and name in ESTIMATORS[model]().get_params(deep=False)
 
 
 def allows_missing(estimator: Any) -> bool:
-    """Tell whether the model takes missing values in its features."""
+    """Return whether the model takes missing values in its features."""
     from sklearn.utils import get_tags
 
     return bool(get_tags(estimator).input_tags.allow_nan)

@@ -179,7 +179,7 @@ def _separator(header: str) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Tell whether a text is a number, as Python writes it."""
+    """Return whether a text is a number, as Python writes it."""
     try:
         float(text)
     except ValueError:
@@ -188,7 +188,7 @@ def is_number(text: str) -> bool:
 
 
 def _holds_words(column: pl.Series, number: int) -> bool:
-    """Tell whether every text has so many words, with spaces between them."""
+    """Return whether every text has so many words, with spaces between them."""
     return column.dtype == pl.String and bool((column.drop_nulls().str.count_matches(r"\S+") == number).all())
 
 
@@ -287,7 +287,7 @@ _READERS: dict[str, Callable[[FileIO], pl.DataFrame]] = {
 
 
 def is_same_file(path: Path, other: Path) -> bool:
-    """Tell whether both are there and are one file."""
+    """Return whether both are there and are one file."""
     return path.exists() and other.exists() and path.samefile(other)
 
 

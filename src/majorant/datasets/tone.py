@@ -35,6 +35,6 @@ TUNED = (
 
 
 def tone_csv() -> bytes:
-    """Return the table as CSV, one row a tone: the stretch ratio and the ratio that was tuned."""
+    """Return the table as CSV, one row per tone: the stretch ratio and the ratio that was tuned."""
     rows = "".join(f"{stretch},{tuned}\n" for stretch, tuned in zip(STRETCH_RATIO, TUNED, strict=True))
     return f"stretchratio,tuned\n{rows}".encode()

@@ -7,7 +7,7 @@ import io
 
 
 def wine_csv() -> bytes:
-    """Return the measurements as CSV, one row a wine, without the cultivars."""
+    """Return the measurements as CSV, one row per wine, without the cultivars."""
     from sklearn.datasets import load_wine
 
     wine = load_wine()

@@ -41,7 +41,7 @@ class Balance:
         return hash(Balance)
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
-        """Return the weight that each state holds, by one pass over the data."""
+        """Compute the weight of each state, by one pass over the data."""
 
         def sizes(block: Block) -> NDArray[np.float64]:
             q = tightest(family.energies(theta, block), family.beta)[1]
@@ -106,7 +106,7 @@ class PairConstraints:
         return hash((self.must_link.tobytes(), self.cannot_link.tobytes()))
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
-        """Return a state for each group, by one pass over the data."""
+        """Choose a state for each group, by one pass over the data."""
         if len(self.units) and self.units[-1] >= data.n_units:
             raise ValueError(f"a pair names unit {self.units[-1]}, but there are {data.n_units} units, numbered from 0")
 
@@ -139,7 +139,7 @@ class PairConstraints:
         return chosen
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """Return one where a unit's group has its state, else zero, shape (rows, n_states)."""
+        """Return one where per unit's group has its state, else zero, shape (rows, n_states)."""
         if self._target is None:
             raise RuntimeError("PairConstraints was asked for a preference before prepare()")
         first, rows = view.block.first, len(view.block)
@@ -237,11 +237,11 @@ class MultiFold:
         return MultiFold, (self.n_folds, self.random_state)  # fits belong to the data that they were made on
 
     def keep(self, block: Block, q: Latent) -> None:
-        """Return the latent values that the next fits are made with."""
+        """Keep the latent values for the next fits."""
         block.memory[KEPT] = q
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
-        """Return the fits without each fold, by passes over the other units."""
+        """Fit without each fold, by passes over the other units."""
         if self._fits is None or self._fits.data is not data:
             together = int(getattr(family, "together", 1))
             n = data.n_units // together

@@ -129,7 +129,7 @@ class Journal:
             self._write(self.entries)
 
     def has_kept_since(self, fit: Entry) -> bool:
-        """Tell whether a loop that began after a fit is kept."""
+        """Return whether a loop that began after a fit is kept."""
         self.write()
         loops = self.entries[self.entries.index(fit) + 1 : self._position]
         return any("loop" in entry.identity and not entry.is_lost for entry in loops)

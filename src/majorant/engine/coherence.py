@@ -76,7 +76,7 @@ class Coherence:
 
     Notes
     -----
-    All energies, one number a unit and a state, are held in memory. Where rows are equal, and so are one unit with
+    All energies, one number per unit and state, are held in memory. Where rows are equal, and so are one unit with
     their summed weight, that unit has the edges of all of them.
 
     References

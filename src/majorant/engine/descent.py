@@ -64,7 +64,7 @@ class Problem(Protocol[Theta]):
         ...
 
     def moved(self, theta: Theta, seen: Seen, share: Array) -> Theta:
-        """Take the M-step; where it is a Newton step, a share of it (one number a run)."""
+        """Take the M-step; where it is a Newton step, a share of it (one number per run)."""
         ...
 
     def extrapolated(self, path: tuple[Theta, Theta, Theta], seen: tuple[Seen, Seen, Seen]) -> Theta | None:
@@ -193,13 +193,13 @@ def _step(problem: Problem[Theta], theta: Theta, seen: Seen) -> tuple[Theta, See
 
 
 def _rises(after: Seen, before: Seen) -> NDArray[np.bool_]:
-    """Tell whether the objective has risen by more than rounding, or is not finite."""
+    """Return whether the objective has risen by more than rounding, or is not finite."""
     slack = 1e-12 * (1 + np.abs(before.objective))
     return np.asarray(~(after.objective <= before.objective + slack))
 
 
 def _is_done(passed: list[Seen], limit: float) -> NDArray[np.bool_]:
-    """Tell whether the gains of two steps, if they go on to shrink at their rate, add up to no more than a limit."""
+    """Return whether the gains of two steps, if they go on to shrink at their rate, add up to no more than a limit."""
     if len(passed) < 3:
         return np.zeros(len(passed[0].objective), dtype=bool)
     a, b, c = (seen.objective for seen in passed)

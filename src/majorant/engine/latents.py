@@ -52,7 +52,7 @@ def as_soft(q: Latent, n_states: int) -> Latent:
 
 
 def expected(q: Latent, table: NDArray[Any]) -> NDArray[Any]:
-    """Return the expectation of a table (rows, n_states) under the latent values, one number a unit."""
+    """Return the expectation of a table (rows, n_states) under the latent values, one number per unit."""
     if q.ndim == 1:
         return np.asarray(table[np.arange(len(q)), q])
     return np.asarray(expected_by_shares(q, table))

@@ -65,7 +65,7 @@ class Density(Protocol[Theta]):
         ...
 
     def solve(self, statistics: Array, theta: Theta | None, share: Array) -> Theta:
-        """Take the M-step to the highest expected log density, or a share of it (one number a run)."""
+        """Take the M-step to the highest expected log density, or a share of it (one number per run)."""
         ...
 
     def n_parameters(self, n_components: int) -> int:
@@ -129,7 +129,7 @@ class Bounded(Protocol):
     """A density whose expected log density is a function of the statistics: bound policies need it."""
 
     def expected_log_density(self, statistics: Array, theta: Any) -> Array:
-        """Return ``sum_i sum_k q_ik log f(x_i; theta_k)``, one number a run."""
+        """Return ``sum_i sum_k q_ik log f(x_i; theta_k)``, one number per run."""
         ...
 
 
@@ -138,7 +138,7 @@ class Rounded(Protocol):
     """A density whose expected log density may lose more digits than its size says."""
 
     def rounding(self, statistics: Array, theta: Any) -> Array:
-        """Say what rounding may add to an objective, one number a run."""
+        """Say what rounding may add to an objective, one number per run."""
         ...
 
 
@@ -225,7 +225,7 @@ class Law(Protocol[Phi]):
         ...
 
     def expected_log_prior(self, statistics: Array, phi: Phi) -> Array:
-        """Return ``sum_i sum_k q_ik log p(k)``, one number a run."""
+        """Return ``sum_i sum_k q_ik log p(k)``, one number per run."""
         ...
 
     def n_parameters(self, n_components: int) -> int:

@@ -196,7 +196,7 @@ class Policy(Protocol):
     def prepare(
         self, family: Family[Any], theta: Any, data: Chunks, seed: int, draw: int, bound: float = np.inf
     ) -> None:
-        """Return passes over the data that a draw needs before the pass that makes it.
+        """Make the passes over the data that a draw needs beforehand.
 
         `bound` is the value at `theta` of the bound that it minimises: ``1 - eta`` times what it lies above the
         objective is the budget of this draw.

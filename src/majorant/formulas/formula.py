@@ -282,12 +282,12 @@ def column_of(data: Any, name: str) -> NDArray[Any]:
 
 
 def numbers_of(data: Any, text: str, what: str) -> Array:
-    """Return one number a row: a column by its name, or arithmetic on columns.
+    """Return one number per row: a column by its name, or arithmetic on columns.
 
     Raises
     ------
     ValueError, TypeError
-        If it cannot be computed, or is more than one number a row.
+        If it cannot be computed, or is more than one number per row.
     """
     table = table_of(data)
     learned, values = Terms.learn(expression(text, table.columns), table)

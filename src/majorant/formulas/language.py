@@ -142,7 +142,7 @@ def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sid
 
 
 def expression(text: str, columns: Sequence[str]) -> tuple[Term, ...]:
-    """Return one number a row: a column by its name, or arithmetic on columns.
+    """Return one number per row: a column by its name, or arithmetic on columns.
 
     Raises
     ------

@@ -52,7 +52,7 @@ def embedding(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, meth
     TypeError
         If the model is no representation.
     ValueError
-        If there are too few components or rows, or y does not have one entry a row.
+        If there are too few components or rows, or y does not have one entry per row.
 
     References
     ----------

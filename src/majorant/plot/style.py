@@ -35,7 +35,7 @@ def edge(part: int) -> str:
 
 
 def axes(ax: Axes | None, layout: Literal["constrained"] | None = None) -> Axes:
-    """Return the given Axes, or a new one in a figure of that layout.
+    """Return the given Axes, or those of a new figure with that layout.
 
     Raises
     ------

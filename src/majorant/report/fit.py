@@ -47,7 +47,7 @@ class Fit:
 
     @property
     def why_certain(self) -> str:
-        """Why no better optimum can exist, as a sentence, where that needs no bound; otherwise ""."""
+        """A sentence on why no better optimum can exist, where no bound is needed for that; otherwise ""."""
         certificate = getattr(self.run.estimator, "certificate_", None)
         if certificate is None or not certificate.is_global:
             return self.search.certain
@@ -55,13 +55,13 @@ class Fit:
 
     @property
     def proviso(self) -> str:
-        """What a certificate and its bound are up to, as the end of a sentence; "" where they are proved."""
+        """Reservation about a certificate and its bound, as the end of a sentence; "" where they are proved."""
         certificate = getattr(self.run.estimator, "certificate_", None)
         return f", {UNLESS_MISSED}" if certificate is not None and certificate.by_lanczos else ""
 
     @property
     def part(self) -> str:
-        """What a part is called, in the singular."""
+        """The word for a part, in the singular."""
         return self.card.part
 
     @property
@@ -87,7 +87,7 @@ class Fit:
 
     @cached_property
     def as_fitted(self) -> Any:
-        """The rows as the estimator takes them: with their names, if it was fitted with names."""
+        """The rows as the estimator takes them: a data frame if it was fitted with names."""
         if self.run.frame is not None:
             return self.run.frame
         if not hasattr(self.run.estimator, "feature_names_in_"):
@@ -96,15 +96,15 @@ class Fit:
 
     @property
     def room_left(self) -> float | None:
-        """How far, as a share of the proved bound, the fit may be from the best possible.
-
-        None without a bound or with one that says nothing (zero or less for a quantity that cannot be negative).
+        """Gap between fit and proved bound, as a share of the bound.
+        
+        None without a bound or with an uninformative one (zero or less for a quantity that cannot be negative).
         """
         return room_left(self.objective, self.search)
 
     @property
     def room_text(self) -> str:
-        """The same in words, rounded up: per cents, or nats for a logarithm, whose ratios mean nothing."""
+        """The gap in words, rounded up: per cents, or the difference of logarithms, whose ratios mean nothing."""
         bound, room = self.search.proved_bound, self.room_left
         if bound is None or room is None:
             return ""
@@ -124,7 +124,7 @@ class Fit:
 
 
 def room_left(objective: float, search: SearchReport) -> float | None:
-    """See `Fit.room_left`."""
+    """Return the gap; see `Fit.room_left`."""
     bound = search.proved_bound
     if bound is None:
         return None

@@ -11,14 +11,14 @@ REPLACEMENT = "\ufffd"
 
 
 def visible(text: str) -> str:
-    """Return `text` with control and direction signs replaced: one in a name could turn round the rest of its line."""
+    """Replace control and direction characters, which could reverse the rest of a line."""
     return "".join(
         sign if sign in "\n\t" or unicodedata.category(sign) not in ("Cc", "Cf", "Cs") else REPLACEMENT for sign in text
     )
 
 
 def escaped(text: object) -> str:
-    """Return `text` as character data or as the value of an attribute."""
+    """Escape a text for use as character data or attribute value."""
     return html.escape(visible(str(text)), quote=True)
 
 
@@ -28,14 +28,14 @@ def shortened(text: str, length: int) -> str:
 
 
 def column_name(name: str, longest: int = LONGEST_NAME_IN_PROSE) -> str:
-    """Return the name of a column in prose: in italics, as it is in the table, shortened if very long."""
+    """Return the name of a column in prose: in italics, unchanged, but shortened if very long."""
     short = shortened(name, longest)
     title = f' title="{escaped(name)}"' if short != name else ""
     return f"<i{title}>{escaped(short)}</i>"
 
 
 def facts(pairs: Iterable[tuple[str, str, str]], css: str) -> str:
-    """Return a list of figures: what each is, its value, and a small addition (all of it markup)."""
+    """Return a list of numbers: the name of each, its value, and a small addition (all markup)."""
     items = "".join(
         f"<div><dt>{name}</dt><dd>{value}{f'<small>{addition}</small>' if addition else ''}</dd></div>"
         for name, value, addition in pairs

@@ -1,6 +1,6 @@
 """The report of each kind of model: a new kind is one more entry of the table at the end.
 
-A model is of one kind; what only its page shows it brings along: `majorant.registry.ModelCard.sections`.
+Every model is of one kind. Sections of its own are named on its card: `majorant.registry.ModelCard.sections`.
 """
 
 from __future__ import annotations
@@ -64,16 +64,16 @@ Measured = TypeVar("Measured", bound=Fit)
 
 @dataclass(frozen=True)
 class Kind(Generic[Measured]):
-    """How a report of one kind of model is made.
+    """Parts of the report of one kind of model.
 
     Attributes
     ----------
     measure : callable
-        The numbers of a run.
+        Computes the numbers of a run.
     header : callable
-        The top of the page.
+        Builds the top of the page.
     sections : tuple of callable
-        In their order on the page, before those of the model and `LAST`; one that returns None is left out.
+        Builders in the order of the page, before those of the model and `LAST`; sections that are None are left out.
     """
 
     measure: Callable[[Run, ModelCard], Measured]

@@ -40,7 +40,7 @@ _NUMBER = re.compile(rf"({numbers.MINUS}?[\d{numbers.NARROW_SPACE}]+)(\.\d+)?({n
 
 
 def escaped(text: str) -> str:
-    """Return `text` as LaTeX prints it letter for letter, in any encoding of fonts; signs outside ASCII are kept.
+    """Escape a text so that LaTeX prints it unchanged, in any font encoding; characters outside ASCII are kept.
 
     Examples
     --------
@@ -51,16 +51,16 @@ def escaped(text: str) -> str:
 
 
 def number(text: str) -> str:
-    """Return a number as a page shows it, in LaTeX: minus signs, powers of ten and thin spaces by their commands."""
+    """Convert a number of the page to LaTeX: minus signs, powers of ten and thin spaces become commands."""
     raised = re.sub(f"[{_SUPERSCRIPTS}]+", lambda found: f"\0{found.group().translate(_PLAIN)}\1", text)
     written = "".join(_SIGNS.get(sign, _ESCAPES.get(sign, sign)) for sign in raised)
     return written.replace("\0", "$^{").replace("\1", "}$")
 
 
 def aligned(texts: Sequence[str]) -> list[str]:
-    """Return numbers of one column, in LaTeX, with their points below each other when set to the right.
-
-    What a number lacks of the longest fraction stands behind it as empty space of the same width.
+    """Convert the numbers of one column to LaTeX so that their decimal points align in a right-aligned column.
+    
+    Shorter fractions are padded with empty space of the width of the longest one.
     """
     found = [_NUMBER.fullmatch(text) for text in texts]
     longest = max((len(match.group(2) or "") for match in found if match), default=0)

@@ -19,7 +19,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "\u207b\u2070\u00b9\u00b2\u00b3\u20
 
 
 def fixed(value: float, decimals: int = 0, *, group: bool = True) -> str:
-    """Return `value` with a fixed number of decimals, thousands apart, and a real minus sign."""
+    """Format a value with a fixed number of decimals, thousands separated, and a typographic minus sign."""
     if math.isnan(value):
         return DASH
     if math.isinf(value):
@@ -31,23 +31,23 @@ def fixed(value: float, decimals: int = 0, *, group: bool = True) -> str:
 
 
 def integer(value: int) -> str:
-    """Return a count."""
+    """Format a count."""
     return fixed(value)
 
 
 def power_of_ten(exponent: int) -> str:
-    """Return 10 with `exponent` raised."""
+    """Format a power of ten."""
     return "10" + str(exponent).translate(_SUPERSCRIPTS)
 
 
 def scientific(value: float, digits: int = 3) -> str:
-    """Return `value` with `digits` digits, times a power of ten."""
+    """Format a value with `digits` digits times a power of ten."""
     mantissa, exponent = f"{value:.{digits - 1}e}".split("e")
     return f"{mantissa.replace('-', MINUS)}{NARROW_SPACE}{TIMES}{NARROW_SPACE}{power_of_ten(int(exponent))}"
 
 
 def objective_decimals(value: float, usual: int) -> int | None:
-    """Return decimals for an objective of this size: more for a small one, None where a power of ten is better."""
+    """Return the number of decimals for an objective: more for small ones, None where a power of ten is better."""
     size = abs(value)
     if size == 0:
         return usual
@@ -57,7 +57,7 @@ def objective_decimals(value: float, usual: int) -> int | None:
 
 
 def shared_decimals(values: NDArray[np.float64], spreads: NDArray[np.float64]) -> int | None:
-    """Return decimals that show two digits of the smallest spread, at most five; None for powers of ten."""
+    """Return the decimals that show two digits of the smallest spread, at most five; None for powers of ten."""
     largest = float(max(np.abs(values).max(), spreads.max()))
     positive = spreads[spreads > 0]
     if largest >= 1e7 or (0 < largest < 1e-3):
@@ -67,18 +67,18 @@ def shared_decimals(values: NDArray[np.float64], spreads: NDArray[np.float64]) -
 
 
 def objective(value: float, name: str, like: float | None = None, apart: float | None = None) -> str:
-    """Return an objective.
+    """Format an objective.
 
     Parameters
     ----------
     value : float
         The objective.
     name : str
-        What it is called ("SSE"), which sets its usual decimals.
+        Name of the objective ("SSE"), which sets its usual decimals.
     like : float, optional
-        The one beside which it stands, whose decimals it takes.
+        Objective shown beside it, whose decimals it takes.
     apart : float, optional
-        A difference that must show, if six decimals are enough for that.
+        A difference that must be visible, if six decimals are enough for that.
     """
     decimals = objective_decimals(value if like is None else like, usual_decimals(name))
     if decimals is None:
@@ -89,12 +89,12 @@ def objective(value: float, name: str, like: float | None = None, apart: float |
 
 
 def bound_below(value: float, name: str, like: float) -> str:
-    """Return a proved lower bound, rounded down."""
+    """Format a proved lower bound, rounded down."""
     return _toward(value, name, like, "down")
 
 
 def bound_above(value: float, name: str, like: float) -> str:
-    """Return a proved upper bound, rounded up."""
+    """Format a proved upper bound, rounded up."""
     return _toward(value, name, like, "up")
 
 
@@ -107,7 +107,7 @@ def _toward(value: float, name: str, like: float, rounding: Rounding) -> str:
 
 
 def distance(value: float) -> str:
-    """Return a difference of objectives, with three digits that count."""
+    """Format a difference of objectives with three significant digits."""
     size = abs(value)
     if size == 0:
         return "0"
@@ -117,7 +117,7 @@ def distance(value: float) -> str:
 
 
 def between(low: float, high: float) -> str:
-    """Return a number strictly between two others, with three digits that count or as many as that takes."""
+    """Format a number strictly between two others, with three significant digits or as many as needed."""
     middle = low + (high - low) / 2
     digits = next((n for n in range(3, 18) if low < float(f"{middle:.{n - 1}e}") < high), 17)
     size = abs(float(f"{middle:.{digits - 1}e}"))
@@ -127,7 +127,7 @@ def between(low: float, high: float) -> str:
 
 
 def percent(share: float, decimals: int = 1) -> str:
-    """Return a share as per cents; it never reads 100 or 0 unless it is."""
+    """Format a share as per cents; it reads 100 or 0 only if it is exactly that."""
     if math.isnan(share):
         return DASH
     shown = round(100 * share, decimals)
@@ -140,15 +140,15 @@ def percent(share: float, decimals: int = 1) -> str:
 
 
 def percent_briefly(share: float, decimals: int = 1) -> str:
-    """Return the same with a sign for "less than"; it is markup."""
+    """Format a share as `percent`, as markup with a sign for "less than"."""
     return percent(share, decimals).replace("less than ", f"&lt;{NARROW_SPACE}")
 
 
 def percent_in_column(share: float, decimals: int = 1) -> str:
-    """Return a share in a column of shares, where every number has the same form."""
+    """Format a share for a column, where every number has the same form."""
     return f"{fixed(100 * share, decimals)}{NARROW_SPACE}%"
 
 
 def percent_at_most(share: float) -> str:
-    """Return a share that is proved not to be exceeded: rounded up, with two digits that count."""
+    """Format a proved upper bound on a share: rounded up to two significant digits."""
     return f"{rounded_up(100 * Decimal(share))}{NARROW_SPACE}%"

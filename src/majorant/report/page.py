@@ -22,7 +22,7 @@ from majorant.report.table import Table
 
 @dataclass(frozen=True)
 class Report:
-    """What `report` makes of a run.
+    """The report of a run.
 
     Attributes
     ----------
@@ -47,13 +47,13 @@ def html_report(run: Run) -> str:
     Returns
     -------
     str
-        HTML5, light and dark, for wide and narrow screens and for print. It fetches nothing, and its own policy forbids
-        it to; its only script copies tables, which can also be selected without it.
+        HTML5, light and dark, for wide and narrow screens and for print. It fetches nothing, which its content security
+        policy forbids; its only script copies tables, which can also be selected without it.
 
     Raises
     ------
     TypeError
-        If the run has no card and its estimator is none of majorant's models.
+        If the run has no card and its estimator is not registered.
     ValueError
         If there is no report for this kind of model yet.
     """
@@ -61,7 +61,7 @@ def html_report(run: Run) -> str:
 
 
 def report(run: Run) -> Report:
-    r"""Return the page of a fitted model, and its tables as they stand there.
+    r"""Return the page of a fitted model, and its tables as shown there.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def report(run: Run) -> Report:
 
 
 def _brought(card: ModelCard) -> Iterator[Any]:
-    """Return builders of the sections that a model brings along."""
+    """Yield the builders of the sections that the model's card names."""
     for name in card.sections:
         module, _, function = name.partition(":")
         yield getattr(import_module(module), function)
@@ -149,7 +149,7 @@ def _resource(name: str) -> str:
 
 
 def _policy(script: str) -> str:
-    """Say what the page may do: use its own styles, and run this script."""
+    """Return the content security policy: the page may use its own styles and run this script."""
     may_run = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     scripts = f"'sha256-{may_run}'" if script else "'none'"
     return f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}"

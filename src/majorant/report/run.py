@@ -27,40 +27,39 @@ class Run:
         ``predict``, and ``prototypes_``, ``n_poses_`` and ``poses_`` if it has prototypes; a regression is a
         ``RegressionMixture``.
     X : array of shape (n, d)
-        The rows as the model saw them.
+        The rows as passed to the model.
     feature_names : tuple of str
-        One name a column of `X`.
+        One name per column of `X`.
     table_name : str
-        What the table is called ("wine.csv").
+        Name of the table ("wine.csv").
     command : str
-        The command line that repeats the run, with line breaks where it is to be broken; "" if there was none.
+        The command line that repeats the run, with line breaks; "" if there was none.
     raw : array of shape (n, d) or None
         The rows in the table's own units, where they differ from `X`.
     standardised : bool
-        Whether the columns of `X` were brought to mean 0 and variance 1.
+        Whether the columns of `X` were standardised to mean 0 and variance 1.
     n_left_out : int
         Rows of the table that were not used.
     created : datetime.date or None
-        Printed at the foot of the page; without it the page is the same every day.
+        Printed at the foot of the page; without it the page does not depend on the day.
     card : ModelCard or None
         The model's card, where the registry does not know the estimator.
     rows : array of shape (n,) or None
-        The rows' numbers in the table, from 1; without it they are counted through.
+        The rows' numbers in the table, from 1; by default consecutive.
     weights : array of shape (n,) or None
-        How much each row counted in the fit.
+        Weight of each row in the fit.
     selection : Selection or None
         The fits that this one was chosen from.
     y : array of shape (n,) or None
-        What the model was to predict, for models that do.
+        The target, for models that have one.
     target_name : str
-        What `y` is called.
+        Name of the target.
     bags : array of shape (n,) or None
         The sample of each row, where rows are regions of samples; `y` is then the same in all rows of one.
     frame : data frame or None
-        The rows as the estimator takes them, where they are not all numbers; `X` then holds codes in part.
+        The rows as the estimator takes them, where they are not all numbers; `X` then holds codes of some columns.
     given : mapping
-        What else the fit was given for each row, by the name of the argument: ``groups``, ``gating``,
-        ``component_labels``.
+        Further arguments of the fit, by name, that have an entry per row: ``groups``, ``gating``, ``component_labels``.
     """
 
     estimator: Any

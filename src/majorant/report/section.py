@@ -17,7 +17,7 @@ class Header:
     window_title, title, lede : str
         The title of the window, of the page, and the paragraph under it.
     facts : tuple of (str, str, str)
-        Five figures: what each is, its value, a small addition.
+        Five numbers: the name of each, its value, and a small addition.
     """
 
     window_title: str
@@ -33,11 +33,11 @@ class Section:
     Attributes
     ----------
     name : str
-        Its id on the page.
+        The section's id on the page.
     label : str
-        What it is.
+        The name of the section.
     headline : str
-        What to conclude: one sentence.
+        The conclusion, in one sentence.
     figure : str
         A figure, a table or another block.
     notes : list of str
@@ -45,7 +45,7 @@ class Section:
     is_figure : bool
         Whether `figure` is a drawing.
     table : Table or None
-        Stands below it, with its copies.
+        The table below the figure, with its copies.
     """
 
     name: str

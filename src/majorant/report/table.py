@@ -14,7 +14,7 @@ from majorant.report.html import escaped, visible
 
 Value = str | int | float | None
 DENSE_FROM = 13
-"""Rows from which on they stand closer."""
+"""Number of rows from which on they are set closer."""
 
 
 @dataclass(frozen=True)
@@ -24,19 +24,19 @@ class Column:
     Attributes
     ----------
     head : str
-        Its name, as plain text.
+        The column's name, as plain text.
     values : sequence
-        Text, numbers with all their digits, or None for an empty cell: what the CSV holds.
+        Values of the CSV: text, numbers with all digits, or None for an empty cell.
     texts : sequence of str
-        The same as a reader sees them, as plain text; the values themselves by default.
+        Cells as shown, as plain text; by default the values.
     markup : sequence of str
-        The page's cells, where they are more than the text.
+        Cells of the page, where they are more than text.
     head_markup : str or None
-        The page's name of the column, where it is not `head`.
+        The column's name on the page, if it is not `head`.
     css : str
-        Classes of its cells; "number" is set to the right.
+        CSS classes of its cells; "number" is right-aligned.
     where : {"everywhere", "page", "copies"}
-        Whether it is left out of the page (a spread that stands behind its mean there) or of the copies (a bar).
+        Where the column is included: on the page, in the copies, or both.
     bold : collection of int
         Rows whose cells are in bold type.
     """
@@ -81,20 +81,20 @@ class Table:
     Attributes
     ----------
     name : str
-        What its files are called.
+        Name of its files.
     columns : sequence of Column
         From left to right.
     css : str
-        Classes on the page.
+        CSS classes on the page.
     dense : bool or None
-        Whether rows stand close; by default those of long tables.
+        Whether rows are set close together; by default in long tables.
     groups : mapping of int to str
-        Markup of a row of the page that stands above the row of that number. In LaTeX a space stands there, and the
-        first column, which names the group, is filled only there.
+        Markup of a heading row above the row of that number. In LaTeX a space precedes that row, and the first
+        column, which names the group, is empty in all other rows.
     has_total : bool
         Whether the last row sums up the others.
     is_on_page : bool
-        Whether the page shows it, or only lets it be copied: the numbers behind a figure.
+        Whether the page shows the table; otherwise it can only be copied, as the numbers behind a figure.
     """
 
     name: str
@@ -115,7 +115,7 @@ class Table:
         return len(self.columns[0].values)
 
     def to_html(self) -> str:
-        """Return the table as the page shows it."""
+        """Return the table as HTML."""
         shown = [c for c in self.columns if c.where != "copies"]
         heads = "".join(f"<th{_class(c.css)}>{_head(c)}</th>" for c in shown)
         cells = [c.cells for c in shown]
@@ -130,7 +130,7 @@ class Table:
         return f'<div class="scrolls">{table}</div>'
 
     def to_csv(self) -> str:
-        """Return comma-separated values with all digits, a header and no total; missing values are empty."""
+        """Return the table as CSV with all digits and a header, without a total; missing values are empty."""
         copied = self._copied()
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
@@ -140,7 +140,7 @@ class Table:
         return stream.getvalue()
 
     def to_latex(self) -> str:
-        r"""Return a ``tabular`` with the rules of booktabs, numbers as shown and aligned at the point."""
+        r"""Return the table as a ``tabular`` with booktabs rules, numbers as shown and aligned at the decimal point."""
         copied = self._copied()
         n_prose = sum("prose" in c.css.split() for c in copied)
         alignment = "".join(_alignment(c, n_prose) for c in copied)
@@ -175,7 +175,7 @@ class Table:
         return "\n".join([*lines, r"\bottomrule", r"\end{tabular}", ""])
 
     def with_copies(self) -> str:
-        """Return the table and, below it, its copies to take away."""
+        """Return the table with its copies (CSV, LaTeX) below it."""
         as_csv = _copy("CSV", f"{self.name}.csv", "text/csv", self.to_csv())
         as_latex = _copy("LaTeX", f"{self.name}.tex", "text/x-tex", self.to_latex())
         shown = self.to_html() if self.is_on_page else ""
@@ -186,7 +186,7 @@ class Table:
 
 
 def bar_column(shares: Sequence[float], colours: Sequence[str] = ()) -> Column:
-    """Return bars whose lengths are these shares of the column's width; none for zero."""
+    """Return a column of bars whose lengths are these shares of its width; no bar for zero."""
     colours = colours or ["mid"] * len(shares)
     bars = [
         f'<span class="bar fill-{colour}" style="width:{100 * share:.1f}%"></span>' if share else ""
@@ -196,7 +196,7 @@ def bar_column(shares: Sequence[float], colours: Sequence[str] = ()) -> Column:
 
 
 def _copy(kind: str, file: str, mime: str, text: str) -> str:
-    """Return one copy: closed at first; without its script it opens all the same, and its text can be selected."""
+    """Return the markup of one copy, collapsed at first; it can be opened and selected without the script."""
     return (
         f'<details class="copy" data-type="{mime}"><summary>Copy as {kind}</summary>'
         f'<textarea readonly spellcheck="false" rows="6" aria-label="{file}">\n{escaped(text)}</textarea>'

@@ -217,7 +217,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
 
 
 def _each(value: Any, n: int) -> NDArray[Any]:
-    """Return one entry a row; a single one, such as an offset, stands for all rows."""
+    """Return one entry per row; a single one, such as an offset, stands for all rows."""
     return np.full(n, value) if np.ndim(value) == 0 else np.asarray(value)
 
 

@@ -41,7 +41,7 @@ def match_labels(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | ND
     Parameters
     ----------
     first, second : array-like of shape (n_samples,)
-        One label a row; numbers or texts, and not the same ones in both.
+        One label per row; numbers or texts, and not the same ones in both.
 
     Returns
     -------

@@ -125,7 +125,7 @@ def select(
 
 
 def has_criterion(cls: type[Any], criterion: str) -> bool:
-    """Tell whether a model has a criterion: as a method, or as an attribute of the fit, where it has a likelihood."""
+    """Return whether a model has a criterion: as a method, or as an attribute of the fit, where it has a likelihood."""
     return hasattr(cls, criterion) or card_of(cls).objective_name == "log-likelihood"
 
 

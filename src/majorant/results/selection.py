@@ -190,7 +190,7 @@ class Selection:
         return tuple(found)
 
     def matrix(self) -> Table:
-        """Return the criterion: one row a size, one column a setting, the best marked, excluded fits empty."""
+        """Return the criterion: one row a size, one column per setting, the best marked, excluded fits empty."""
         sizes = list(dict.fromkeys(c.size for c in self.candidates))
         labels = list(dict.fromkeys(c.label for c in self.candidates))
         cells = {(c.size, c.label): None if c.excluded else c.value for c in self.candidates}

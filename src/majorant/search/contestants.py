@@ -150,7 +150,7 @@ class Contest(Protocol[Theta]):
         ...
 
     def is_admissible(self, run: Run[Theta]) -> bool:
-        """Tell whether a solution that does not count is a maximum nevertheless, if other rules were asked for."""
+        """Return whether a solution that does not count is a maximum nevertheless, if other rules were asked for."""
         ...
 
     def features(self, thetas: Sequence[Theta]) -> NDArray[np.float64]:

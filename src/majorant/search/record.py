@@ -229,7 +229,7 @@ class SearchReport:
         )
 
     def to_frame(self) -> Any:
-        """Return one row a start, as a data frame (pandas if installed, otherwise polars)."""
+        """Return one row per start, as a data frame (pandas if installed, otherwise polars)."""
         rows = [asdict(s) for s in self.starts]
         columns: dict[str, Sequence[Any]] = {name: [r[name] for r in rows] for name in rows[0]}
         return data_frame({**columns, "distance": self.distances})

@@ -180,7 +180,7 @@ class Chains:
         return path, score
 
     def log_partition(self, *, n_jobs: int | None = None) -> NDArray[np.float64]:
-        """Return the log of the sum over paths of the exponential of their score, one number a chain.
+        """Return the log of the sum over paths of the exponential of their score, one number per chain.
 
         Raises
         ------

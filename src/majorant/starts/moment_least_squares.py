@@ -34,7 +34,7 @@ class MomentFit:
     proportions : ndarray of shape (k,)
         Sum to one, largest first.
     coefficients : ndarray of shape (k, d)
-        One row a component.
+        One row per component.
     noise_variance : float
         Of all components, at least a small share of the variance that one linear regression leaves.
     misfit : float

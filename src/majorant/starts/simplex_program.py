@@ -31,7 +31,7 @@ class SimplexProgramResult:
     values : ndarray of shape (n_columns,)
         The quadratic form at each; infinite where the column vanished.
     path : ndarray of shape (n_iter + 1, n_costs)
-        The cost of every iterate: one number a column where they are independent, one in all where they are joint.
+        The cost of every iterate: one number per column where they are independent, one in all where they are joint.
     """
 
     columns: NDArray[np.float64]

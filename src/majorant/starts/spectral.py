@@ -42,7 +42,7 @@ class SpectralFit:
     proportions : ndarray of shape (k,)
         Sum to one, largest first.
     coefficients : ndarray of shape (k, d)
-        One row a component.
+        One row per component.
     noise_variance : float
         The one that was given, or else the one that was chosen, at least a small share of the variance that one linear
         regression leaves.

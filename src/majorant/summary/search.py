@@ -68,7 +68,7 @@ def best_sentences(search: SearchReport) -> list[str]:
 
 
 def luck_sentence(search: SearchReport) -> str:
-    """Tell whether a single start would probably have missed the best optimum."""
+    """State whether a single start would probably have missed the best optimum."""
     if search.certain:
         return search.certain
     if search.n_starts == 1 and search.raced_in_words:

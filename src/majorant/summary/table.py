@@ -190,7 +190,7 @@ class Table:
         return data_frame({column.name: self._cells(i) for i, column in enumerate(self.columns)})
 
     def to_records(self) -> list[dict[str, Cell]]:
-        """Return one dictionary a row, with all digits."""
+        """Return one dictionary per row, with all digits."""
         names = [column.name for column in self.columns]
         return [dict(zip(names, row, strict=True)) for row in self.rows]
 

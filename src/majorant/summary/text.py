@@ -74,7 +74,7 @@ def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> 
 
 
 def is_ascii_only(encoding: str | None = None) -> bool:
-    """Tell whether an encoding, by default standard output's, lacks the characters of bars and rules."""
+    """Return whether an encoding, by default standard output's, lacks the characters of bars and rules."""
     encoding = encoding or getattr(sys.stdout, "encoding", None) or "ascii"
     try:
         (_EIGHTHS + _RULE).encode(encoding)

@@ -104,7 +104,7 @@ class _SupervisedHarmonium(HarmoniumBase):
         self.loss_weight_path_ = np.array(found.weight_path).reshape(-1, 2)
 
     def _checked_target(self, y: Any, tables: dict[str, Table], **options: Any) -> NDArray[Any]:
-        """Check that y has one value a row."""
+        """Check that y has one value per row."""
         if y is None:
             raise ValueError(f"This {type(self).__name__} requires y to be passed, but the target y is None")
         y = column_or_1d(check_array(y, ensure_2d=False, input_name="y", **options), warn=True)

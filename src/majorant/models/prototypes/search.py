@@ -29,7 +29,7 @@ MOST_PRODUCTS = 2e9
 """Largest number of multiplications for the unit of temperature; of more rows every second, third, ... is used."""
 
 HOT = 1e-6
-"""Inverse temperature, in multiples of one over a class's scatter, at which all its poses are at its mean."""
+"""Inverse temperature, in multiples of one over per class's scatter, at which all its poses are at its mean."""
 
 
 @dataclass(frozen=True)

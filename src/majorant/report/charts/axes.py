@@ -12,7 +12,7 @@ from majorant.report.charts.svg import Canvas
 def left_axis(
     canvas: Canvas, scale: Linear | Log, ticks: Sequence[float], labels: Sequence[str], x1: float, x2: float
 ) -> None:
-    """Return grid lines from `x1` to `x2`, each with its number (if not empty) to the left."""
+    """Draw grid lines from `x1` to `x2`, each with its label (if not empty) at the left."""
     for tick, label in zip(ticks, labels, strict=True):
         y = scale(tick)
         canvas.line(x1, y, x2, y, "grid")
@@ -23,7 +23,7 @@ def left_axis(
 def bottom_axis(
     canvas: Canvas, scale: Linear | Log, ticks: Sequence[float], labels: Sequence[str], y: float, x1: float, x2: float
 ) -> None:
-    """Return a base line at `y` with short ticks and the numbers that fit below it."""
+    """Draw a base line at `y` with ticks, and the labels that fit below it."""
     canvas.line(x1, y, x2, y, "axis")
     edge = -1e9
     for tick, label in zip(ticks, labels, strict=True):
@@ -35,15 +35,15 @@ def bottom_axis(
 
 
 def bottom_title(canvas: Canvas, text: str, x: float, y: float, room: float) -> None:
-    """Return the title of a horizontal axis, at its right end."""
+    """Write the title of a horizontal axis, at its right end."""
     canvas.text(x, y, shorten(text, room), anchor="end", full=text)
 
 
 def left_title(canvas: Canvas, text: str, y: float, room: float) -> None:
-    """Return the title of a vertical axis, horizontal at the top left."""
+    """Write the title of a vertical axis, horizontally at the top left."""
     canvas.text(0, y, shorten(text, room), full=text)
 
 
 def margin_for(labels: Sequence[str], least: float = 22.0) -> float:
-    """Return room to the left of a plot for the numbers of its vertical axis."""
+    """Return the width of the margin for the labels of the vertical axis."""
     return max([least, *(text_width(label) for label in labels)]) + 8

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 
 def density(values: NDArray[np.float64], low: float, high: float, n_points: int = 70) -> NDArray[np.float64]:
-    """Return Gaussian kernel density at `n_points` equal steps from `low` to `high`, as points (position, density).
+    """Estimate a Gaussian kernel density at `n_points` equal steps from `low` to `high`, as (position, density).
 
-    The bandwidth is Silverman's, at least a fiftieth of the range, so that a single value has a bump of its own.
+    The bandwidth is Silverman's, but at least a fiftieth of the range, so that a single value is visible.
     """
     at = np.linspace(low, high, n_points)
     deviation = float(values.std()) if len(values) else 0.0

@@ -1,4 +1,4 @@
-"""Stacks of dots: one dot a count, or a few counts a dot when they would not fit."""
+"""Stacks of dots: one dot per count, or a few counts a dot when they would not fit."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ Group = tuple[float, int]
 
 @dataclass(frozen=True)
 class Stacking:
-    """How dots are stacked: at most `height` high, one for `unit` counts or the rest of them."""
+    """How dots are stacked: at most `height` of them, each for `unit` counts (the last for the remainder)."""
 
     height: int
     unit: int
 
 
 def choose_stacking(rows: Sequence[tuple[Sequence[Group], float, float]]) -> Stacking:
-    """Return the finest stacking with which every row (its groups, and the room from where to where) fits.
-
-    A group is a position and how many counts share it.
+    """Return the finest stacking with which every row (its groups, and the range of its room) fits.
+    
+    A group is a position and the number of counts at it.
     """
     for height, unit in HEIGHTS_AND_UNITS:
         stacking = Stacking(height, unit)
@@ -40,7 +40,7 @@ def choose_stacking(rows: Sequence[tuple[Sequence[Group], float, float]]) -> Sta
 
 
 def stack(groups: Sequence[Group], base: float, low: float, high: float, stacking: Stacking) -> list[Point]:
-    """Return centres of the dots of one row above the line at `base`."""
+    """Return the centres of the dots of one row above the line at `base`."""
     if not groups:
         return []
     merged = _merge(groups)
@@ -60,7 +60,7 @@ def _n_columns(count: int, stacking: Stacking) -> int:
 
 
 def _merge(groups: Sequence[Group]) -> list[Group]:
-    """Return groups whose dots would cover each other become one."""
+    """Merge groups whose dots would overlap."""
     merged: list[Group] = []
     for x, count in sorted(groups):
         if merged and x - merged[-1][0] < 0.75 * PITCH:

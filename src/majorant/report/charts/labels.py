@@ -13,7 +13,7 @@ _BROAD_SIGNS = frozenset("mwMW@%\u2026\u2192\u2190")
 
 
 def text_width(text: str, *, bold: bool = False, size: float = TEXT_SIZE) -> float:
-    """Return an upper estimate of the width of `text`, for the widest of the fonts that a page may get."""
+    """Return an upper estimate of the width of `text`, for the widest font that the page may have."""
     ems = 0.0
     for sign in text:
         if sign in _NARROW_SIGNS:
@@ -28,7 +28,7 @@ def text_width(text: str, *, bold: bool = False, size: float = TEXT_SIZE) -> flo
 
 
 def shorten(text: str, room: float, *, bold: bool = False) -> str:
-    """Return `text`, or as much of it as fits into `room` with an ellipsis."""
+    """Shorten a text to the width `room`, with an ellipsis if it was cut."""
     if text_width(text, bold=bold) <= room:
         return text
     for length in range(len(text) - 1, 0, -1):
@@ -39,7 +39,7 @@ def shorten(text: str, room: float, *, bold: bool = False) -> str:
 
 
 def wrapped(text: str, room: float) -> list[str]:
-    """Wrap `text` to one or two lines, each shortened where it does not fit into `room`."""
+    """Wrap a text to one or two lines, each shortened to the width `room`."""
     if text_width(text) <= room or " " not in text:
         return [shorten(text, room)]
     words = text.split()
@@ -50,9 +50,9 @@ def wrapped(text: str, room: float) -> list[str]:
 def spread(
     positions: Sequence[float], widths: Sequence[float], low: float = -np.inf, high: float = np.inf
 ) -> NDArray[np.float64]:
-    """Return centres as near to `positions` as possible so that things of these widths do not overlap.
-
-    Least squares over positions that keep their order, within [low, high] when everything fits there.
+    """Return the centres nearest to `positions` at which items of these widths do not overlap.
+    
+    Least squares over positions in the same order, within [low, high] if all items fit there.
     """
     order = np.argsort(positions, kind="stable")
     width = np.asarray(widths, dtype=np.float64)[order]
@@ -66,7 +66,7 @@ def spread(
 
 
 def _ascending(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the nearest sequence that never falls: pool neighbours that are in the wrong order."""
+    """Return the nearest non-decreasing sequence, by pooling adjacent violators."""
     pools: list[tuple[float, int]] = []
     for value in values:
         mean, size = float(value), 1
@@ -78,14 +78,14 @@ def _ascending(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class Shelf:
-    """One line of labels: a label is taken only where it does not touch those already there."""
+    """One line of labels, each placed only where it does not touch those already there."""
 
     def __init__(self, gap: float = 10.0) -> None:
         self.gap = gap
         self._taken: list[tuple[float, float]] = []
 
     def take(self, start: float, end: float) -> bool:
-        """Tell whether the room from `start` to `end` was free; it is taken then."""
+        """Take the room from `start` to `end` if it is free; return whether it was."""
         if any(start < b + self.gap and end > a - self.gap for a, b in self._taken):
             return False
         self._taken.append((start, end))

@@ -17,27 +17,27 @@ Array = NDArray[np.float64]
 BAND = 1.96
 """Standard deviations of the noise on either side of a line."""
 ROOM_FOR_BANDS = 0.25
-"""How far lines and bands may widen the vertical axis, as a share of the span of the rows."""
+"""Largest extension of the vertical axis for lines and bands, as a share of the range of the rows."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Lines and rows as they are drawn.
+    """The data of a drawing of lines and rows.
 
     Attributes
     ----------
     x, y : array of shape (n,)
         The rows.
     labels : array of shape (n,)
-        The component of each.
+        Most probable component of each row.
     probability : array of shape (n,)
-        How probable that is.
+        Probability of that component.
     at : array of shape (2,)
-        Where the lines begin and end.
+        Horizontal positions of the ends of the lines.
     ends : array of shape (2, k)
-        How high they are there.
+        Values of the lines there.
     scale : array of shape (k,)
-        Standard deviation of the noise about each.
+        Standard deviation of the noise of each line.
     """
 
     x: Array
@@ -67,7 +67,7 @@ def ranges_of(several: Sequence[Drawn]) -> tuple[tuple[float, float], tuple[floa
 def draw_lines(
     canvas: Canvas, drawn: Drawn, x_scale: Linear, y_scale: Linear, radius: float, name: str, only: int | None = None
 ) -> None:
-    """Return bands, lines and rows within the axes; of more components than there are colours, those of `only` one."""
+    """Draw bands, lines and rows within the axes; with more components than colours, those of component `only`."""
     left, right, top, bottom = x_scale.start, x_scale.end, y_scale.end, y_scale.start
     c = coordinate
     clip = canvas.define(
@@ -98,7 +98,7 @@ def draw_lines(
 
 
 def name_lines(canvas: Canvas, drawn: Drawn, x_scale: Linear, y_scale: Linear) -> None:
-    """Write the name of every component at the right end of its line, moved up or down where two would touch."""
+    """Write each component's name at the right end of its line, moved vertically where two would touch."""
     top, bottom = y_scale.end + 12, y_scale.start - 6
     heights = [min(max(y_scale(float(v)) - 8, top), bottom) for v in drawn.ends[1]]
     x = x_scale(float(drawn.at[1])) if drawn.at[0] < drawn.at[1] else x_scale.end

@@ -1,4 +1,4 @@
-"""Marks of components: colour means a component, and each of the three has a shape of its own."""
+"""Marks of components: each of up to three components has its own colour and shape."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SHAPE_NAMES = ("circle", "diamond", "triangle")
 def component_class(component: int, n_components: int, spoken_of: int | None = None) -> str:
     """Return the suffix of the colour classes of a component, counted from 0.
 
-    Up to three components have colours; of more, only the one spoken of has the first colour.
+    Up to three components have colours; with more, only `spoken_of`, the one named in the text, has the first colour.
     """
     if n_components <= N_COLOURS:
         return str(component + 1)
@@ -22,7 +22,7 @@ def component_class(component: int, n_components: int, spoken_of: int | None = N
 
 
 def shaded_class(component: int, n_components: int, probability: float, spoken_of: int | None = None) -> str:
-    """Return the suffix of a row's colour class, in five steps: greyer the less probable its component is."""
+    """Return the suffix of a row's colour class, in five steps: greyer for less probable components."""
     colour = component_class(component, n_components, spoken_of)
     if colour == "mid" or n_components == 1:
         return colour
@@ -31,7 +31,7 @@ def shaded_class(component: int, n_components: int, probability: float, spoken_o
 
 
 def shape(component: int, x: float, y: float, radius: float) -> str:
-    """Return path data of the mark of a component with a colour: circle, diamond or triangle."""
+    """Return path data of a component's mark: circle, diamond or triangle."""
     c = coordinate
     if component % N_COLOURS == 0:
         r, across = c(radius), c(2 * radius)
@@ -44,7 +44,7 @@ def shape(component: int, x: float, y: float, radius: float) -> str:
 
 
 def mark(canvas: Canvas, component: int, colour: str, x: float, y: float, radius: float = 5.0) -> None:
-    """Return one mark with a paper-coloured rim."""
+    """Draw one mark with a paper-coloured rim."""
     canvas.path(shape(component, x, y, radius), f"fill-{colour} rim")
 
 
@@ -63,7 +63,7 @@ def scatter(canvas: Canvas, points: Iterable[Point], component: int, colour: str
 
 
 def legend_mark(component: int) -> str:
-    """Return a mark to stand before a component's number in a table."""
+    """Return the mark before a component's number in a table."""
     return (
         f'<svg class="legend" viewBox="0 0 14 14" role="img" aria-label="{SHAPE_NAMES[component]}">'
         f'<path class="fill-{component + 1}" d="{shape(component, 7, 7, 5)}"/></svg>'

@@ -11,7 +11,7 @@ from majorant.report.numbers import MINUS, TIMES, fixed, power_of_ten
 
 @dataclass(frozen=True)
 class Linear:
-    """Equal steps in the data are equal steps on the page."""
+    """A linear scale."""
 
     low: float
     high: float
@@ -30,7 +30,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Log:
-    """Equal factors in the data are equal steps on the page."""
+    """A logarithmic scale."""
 
     low: float
     high: float
@@ -42,7 +42,7 @@ class Log:
         return self.start + share * (self.end - self.start)
 
     def ticks(self, count: int = 5) -> list[float]:
-        """Return powers of ten within the scale: with 2 and 5 between them if few, only some if many."""
+        """Return powers of ten within the scale, with 2 and 5 times them if few, only some of them if many."""
         first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
         if last - first <= 1:
             between = [m * 10.0**e for e in range(first - 1, last + 1) for m in (1.0, 2.0, 5.0)]
@@ -61,7 +61,7 @@ def padded(low: float, high: float, share: float = 0.04) -> tuple[float, float]:
 
 
 def around_decades(low: float, high: float, least: float = 1.0) -> tuple[float, float]:
-    """Return a range for a log scale: a little wider than the data and `least` decades at least."""
+    """Return a range for a log scale: a little wider than the data, and at least `least` decades."""
     a, b = math.log10(low), math.log10(high)
     missing = max(least - (b - a), 0.0)
     a, b = a - 0.12 - missing / 2, b + 0.12 + missing / 2
@@ -71,7 +71,7 @@ def around_decades(low: float, high: float, least: float = 1.0) -> tuple[float, 
 
 
 def round_numbers(low: float, high: float, count: int = 5) -> list[float]:
-    """Return multiples of 1, 2 or 5 times a power of ten from `low` to `high`: two at least, as one is no scale."""
+    """Return multiples of 1, 2 or 5 times a power of ten from `low` to `high`, at least two."""
     span = high - low
     if not span > 0 or not math.isfinite(span):
         return [low]
@@ -91,7 +91,7 @@ def _multiples(low: float, high: float, step: float) -> list[float]:
 
 
 def tick_labels(ticks: list[float], *, group_from: int = 10_000) -> list[str]:
-    """Return one text a tick, with as many decimals as their step needs, all the same."""
+    """Format ticks, all with the number of decimals that their step needs."""
     if not ticks:
         return []
     largest = max(abs(t) for t in ticks)
@@ -103,7 +103,7 @@ def tick_labels(ticks: list[float], *, group_from: int = 10_000) -> list[str]:
 
 
 def log_tick_label(value: float) -> str:
-    """Return a tick of a log scale: plain between 0.01 and 10 000, otherwise as a power of ten."""
+    """Format a tick of a log scale: plain between 0.01 and 10 000, otherwise as a power of ten."""
     exponent = math.floor(math.log10(value) + 1e-9)
     if -2 <= exponent <= 4:
         return fixed(value, max(0, -exponent), group=exponent == 4)
@@ -112,7 +112,7 @@ def log_tick_label(value: float) -> str:
 
 
 def signed_labels(ticks: list[float], zero: str) -> list[str]:
-    """Return labels with a sign, and a word in the place of zero."""
+    """Format ticks with a sign, and a word in place of zero."""
     texts = tick_labels(ticks)
     return [
         zero if t == 0 else text if text.startswith(MINUS) else f"+{text}" for t, text in zip(ticks, texts, strict=True)

@@ -26,20 +26,20 @@ def coordinate(value: float) -> str:
 
 
 def path_of(points: Iterable[Point]) -> str:
-    """Return path data that visits `points` by straight lines."""
+    """Return path data of straight lines through `points`."""
     data = "L".join(f"{coordinate(x)} {coordinate(y)}" for x, y in points)
     return f"M{data}" if data else ""
 
 
 def dots_path(points: Iterable[Point]) -> str:
-    """Return path data of dots: strokes of no length, each place once."""
+    """Return path data of dots: strokes of zero length, each position once."""
     places = dict.fromkeys(f"M{coordinate(x)} {coordinate(y)}h0" for x, y in points)
     return "".join(places)
 
 
 @dataclass(frozen=True)
 class Size:
-    """Which of its two versions of a figure is being drawn."""
+    """The version of a figure that is drawn, for wide or for narrow pages."""
 
     name: str
     width: int
@@ -55,7 +55,7 @@ class Canvas:
     Parameters
     ----------
     size : Size
-        The version being drawn; its name starts the ids of everything that is defined.
+        The version that is drawn; its name is the prefix of all ids.
     height : float
         In user units; may be set later.
     """
@@ -71,7 +71,7 @@ class Canvas:
         return self.size.width
 
     def add(self, markup: str) -> None:
-        """Append an element that is already markup."""
+        """Append an element given as markup."""
         self._elements.append(markup)
 
     def define(self, name: str, template: str) -> str:
@@ -105,7 +105,7 @@ class Canvas:
             self.path(path_of(points) + "Z", css)
 
     def dots(self, points: Iterable[Point], css: str) -> None:
-        """Round dots as one path of zero-length strokes; the class sets their width."""
+        """Draw round dots as one path of zero-length strokes; the CSS class sets their width."""
         self.path(dots_path(points), f"dot {css}")
 
     def text(
@@ -119,7 +119,7 @@ class Canvas:
         full: str = "",
         quiet: str = "",
     ) -> None:
-        """Return text at a baseline.
+        """Write text at a baseline.
 
         Parameters
         ----------
@@ -128,13 +128,13 @@ class Canvas:
         content : str
             Plain text; it is escaped here.
         css : str
-            Classes.
+            CSS classes.
         anchor : {"start", "middle", "end"}
             Which end of the text is at `x`.
         full : str
-            What `content` is short for, shown when the pointer rests on it.
+            The full text of a shortened `content`, shown as a tooltip.
         quiet : str
-            More plain text behind it, less prominent.
+            Further plain text after it, less prominent.
         """
         classes = f"{css} {ANCHOR_CLASS[anchor]}".strip()
         title = f"<title>{escaped(full)}</title>" if full and full != content else ""
@@ -143,7 +143,7 @@ class Canvas:
         self.add(f'<text{attribute} x="{coordinate(x)}" y="{coordinate(y)}">{title}{escaped(content)}{tail}</text>')
 
     def render(self, label: str) -> str:
-        """Return the ``<svg>`` element; `label` states its content for those who cannot see it."""
+        """Return the ``<svg>`` element; `label` describes its content for screen readers."""
         definitions = f"<defs>{''.join(self._definitions)}</defs>" if self._definitions else ""
         return (
             f'<svg class="{"narrow" if self.size.narrow else "wide"}" '

@@ -16,7 +16,7 @@ from majorant.report.run import Run
 
 @dataclass(frozen=True)
 class Confusion:
-    """Rows of one class that are taken for another, both by number."""
+    """Rows of one class that are predicted as another, both by number."""
 
     truth: int
     taken_for: int
@@ -25,7 +25,7 @@ class Confusion:
 
 @dataclass(frozen=True)
 class LatentClass:
-    """A hidden class, by number.
+    """A latent class.
 
     Attributes
     ----------
@@ -35,8 +35,8 @@ class LatentClass:
     labels : ndarray of shape (n_classes,)
         Probability of each class of the rows.
     speaks : ndarray of shape (n_features,), or None
-        By how much the logarithm of the odds of being in it grows with a standard deviation of each feature. None
-        where features do not speak by themselves.
+        Change of the log odds of the class with one standard deviation of each feature. None where the model has no
+        coefficients of features.
     """
 
     number: int
@@ -45,20 +45,20 @@ class LatentClass:
     speaks: NDArray[np.float64] | None
 
     def telling_features(self, sign: int = 0) -> list[int]:
-        """Return features that speak for it (`sign` 1), against it (-1) or either (0), most telling first."""
+        """Return features of positive (`sign` 1), negative (-1) or any (0) effect on the class, largest first."""
         return [] if self.speaks is None else telling_features(self.speaks, sign)
 
 
 @dataclass(frozen=True)
 class Classification(Fit):
-    """Rows with classes, and what a model takes them for. Classes are numbers from 0 here and names on the page.
-
-    Where rows are regions of samples, the samples are what has classes: `unit` is then "bag".
+    """Rows with known and predicted classes. Classes are numbers from 0 here and names on the page.
+    
+    Where rows are regions of samples, the classes are those of samples, and `unit` is "bag".
     """
 
     @property
     def unit(self) -> str:
-        """What has a class, in the singular."""
+        """The word for what has a class, in the singular."""
         return "row" if self.run.bags is None else "bag"
 
     @property
@@ -67,7 +67,7 @@ class Classification(Fit):
 
     @cached_property
     def names(self) -> list[str]:
-        """What each class is called."""
+        """Name of each class."""
         return [str(label) for label in self.run.estimator.classes_]
 
     @property
@@ -76,12 +76,12 @@ class Classification(Fit):
 
     @cached_property
     def known(self) -> NDArray[np.bool_]:
-        """Units whose class the model knows: not those of a class without weight."""
+        """Mask of units whose class the model knows, which excludes classes without weight."""
         return np.isin(self._labels, self.run.estimator.classes_)
 
     @cached_property
     def table(self) -> NDArray[np.int64]:
-        """Units of each class (first axis) by what they are taken for (second axis)."""
+        """Number of units of each class (first axis) that are predicted as each (second axis)."""
         classes = self.run.estimator.classes_
         truth = np.searchsorted(classes, self._labels[self.known])
         given = {} if self.run.bags is None else {"bags": self.run.bags}
@@ -91,12 +91,12 @@ class Classification(Fit):
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Rows of each class."""
+        """Number of rows of each class."""
         return np.asarray(self.table.sum(axis=1))
 
     @property
     def right(self) -> int:
-        """Rows that are put into their own class."""
+        """Number of rows that are predicted correctly."""
         return int(np.trace(self.table))
 
     @property
@@ -105,17 +105,17 @@ class Classification(Fit):
 
     @cached_property
     def recalls(self) -> NDArray[np.float64]:
-        """Share of each class that is put into it."""
+        """Recall of each class."""
         return _shares(np.diag(self.table), self.sizes)
 
     @cached_property
     def precisions(self) -> NDArray[np.float64]:
-        """Share of what is put into each class that belongs there, NaN where nothing is."""
+        """Precision of each class, NaN where nothing is predicted as it."""
         return _shares(np.diag(self.table), self.table.sum(axis=0))
 
     @cached_property
     def confusions(self) -> list[Confusion]:
-        """What is taken for what, most rows first."""
+        """Confusions between classes, most rows first."""
         found = [Confusion(int(a), int(b), int(self.table[a, b])) for a, b in np.argwhere(self.table) if a != b]
         return sorted(found, key=lambda c: -c.rows)
 
@@ -147,7 +147,7 @@ class Classification(Fit):
 
     @cached_property
     def latent_classes(self) -> list[LatentClass] | None:
-        """Hidden classes that hold more than a few rows, heaviest first; None if the model has none."""
+        """Latent classes with more than a few rows, by decreasing share; None if the model has none."""
         estimator = self.run.estimator
         if not hasattr(estimator, "class_label_distribution_"):
             return None
@@ -179,5 +179,5 @@ def _shares(parts: NDArray[np.int64], wholes: NDArray[np.int64]) -> NDArray[np.f
 
 
 def measure_classification(run: Run, card: ModelCard) -> Classification:
-    """Return the numbers of a classification; most are computed when first asked for."""
+    """Measure a classification; most numbers are computed when first used."""
     return Classification(run, card)

@@ -16,7 +16,7 @@ from majorant.report.run import Run
 
 @dataclass(frozen=True)
 class Clustering(Partition):
-    """A clustering and what is computed from it."""
+    """A clustering."""
 
     @property
     def counts_distances(self) -> bool:
@@ -35,7 +35,7 @@ class Clustering(Partition):
 
     @cached_property
     def squared_distances(self) -> NDArray[np.float64]:
-        """Of each row to the centre of its cluster."""
+        """Squared distance of each row to the centre of its cluster."""
         return np.asarray(((self.run.X - self.centres[self.labels]) ** 2).sum(axis=1), dtype=np.float64)
 
     @cached_property
@@ -59,7 +59,7 @@ class Clustering(Partition):
 
     @cached_property
     def weighted(self) -> bool:
-        """Whether the objective counts rows by weights, so that it is not the sum over the rows of the table."""
+        """Whether rows have weights, so that the objective is not a plain sum over the rows of the table."""
         plain = float(self.squared_distances.sum())
         return self.counts_distances and abs(plain - self.objective) > 1e-3 * max(plain, abs(self.objective))
 
@@ -69,5 +69,5 @@ class Clustering(Partition):
 
 
 def measure_clustering(run: Run, card: ModelCard) -> Clustering:
-    """Return the numbers of a clustering; most are computed when first asked for."""
+    """Measure a clustering; most numbers are computed when first used."""
     return Clustering(run, card)

@@ -23,7 +23,7 @@ class Lines:
     ----------
     coef : array of shape (k, d)
     level : array of shape (k,)
-        Each line at `center`; far from zero an intercept loses digits.
+        Value of each line at `center`; for features far from zero an intercept would lose digits.
     scale : array of shape (k,)
         Standard deviations of the noise.
     weights : array of shape (k,)
@@ -51,13 +51,13 @@ class Lines:
         return len(self.weights)
 
     def taken(self, order: NDArray[np.int64]) -> Self:
-        """Return the same lines in another order."""
+        """Return the lines in another order."""
         return replace(
             self, coef=self.coef[order], level=self.level[order], scale=self.scale[order], weights=self.weights[order]
         )
 
     def fits(self, X: Array) -> Array:
-        """Return every line at some rows, (n, k)."""
+        """Return the predictions of every line for some rows, (n, k)."""
         return np.asarray(np.einsum("ij,kj->ik", X - self.center, self.coef) + self.level)
 
     def responsibilities(self, X: Array, y: Array) -> Array:
@@ -67,13 +67,13 @@ class Lines:
         return np.asarray(posterior(constant + 0.5 * ((y[:, None] - self.fits(X)) / self.scale) ** 2, axis=1))
 
     def along(self, feature: int, values: Array, others: Array) -> Array:
-        """Return every line at some values of one feature, the others held at `others`, (n, k)."""
+        """Return the predictions (n, k) of every line at some values of one feature, the others held at `others`."""
         X = np.tile(others, (len(values), 1))
         X[:, feature] = values
         return self.fits(X)
 
 
 def matching_order(labels: NDArray[np.int64], others: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Say which of the other components stands for each: the pairs that share most rows."""
+    """Match components of two labelings: the pairs that share most rows."""
     shared = np.bincount(labels * k + others, minlength=k * k).reshape(k, k)
     return np.asarray(linear_sum_assignment(-shared)[1], dtype=np.int64)

@@ -15,12 +15,12 @@ from majorant.report.fit import Fit
 from majorant.results.selection import CRITERIA
 
 CLEAR = 0.9
-"""Probability above which a row is said to belong to its component clearly."""
+"""Probability above which a row's component counts as clear."""
 
 
 @dataclass(frozen=True)
 class Memberships(Fit):
-    """Probabilities of components, and what is computed from them."""
+    """A model that gives each row probabilities of components."""
 
     @cached_property
     def responsibilities(self) -> NDArray[np.float64]:
@@ -29,7 +29,7 @@ class Memberships(Fit):
         return np.asarray(method(self.as_fitted, **self._given_to(method)), dtype=np.float64)
 
     def _given_to(self, method: Callable[..., Any]) -> dict[str, Any]:
-        """Say what the fit was given for each row, as far as a method takes it."""
+        """Return the further arguments of the fit, such as groups, that a method takes."""
         takes = inspect.signature(method).parameters
         return {name: value for name, value in self.run.given.items() if name in takes}
 
@@ -49,12 +49,12 @@ class Memberships(Fit):
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Rows of each component, each counted where it most probably is."""
+        """Number of rows whose most probable component is each."""
         return np.bincount(self.labels, minlength=self.k)
 
     @cached_property
     def effective_sizes(self) -> NDArray[np.float64]:
-        """Rows of each component, each counted by its probability."""
+        """Sum of responsibilities of each component."""
         return np.asarray(self.responsibilities.sum(axis=0))
 
     @cached_property
@@ -64,7 +64,7 @@ class Memberships(Fit):
 
     @property
     def n_clear(self) -> int:
-        """Rows that belong to their component clearly."""
+        """Number of rows whose component is clear."""
         return int((self.certainty > CLEAR).sum())
 
     @property
@@ -73,7 +73,7 @@ class Memberships(Fit):
 
     @cached_property
     def criteria(self) -> dict[str, float]:
-        """The criteria that the model has, by name; lower is better."""
+        """Information criteria of the model by name; lower is better."""
         found: dict[str, float] = {}
         for trait, name in (("is_grouped_", "groups"), ("is_labelled_", "component_labels")):
             if getattr(self.run.estimator, trait, False) and name not in self.run.given:

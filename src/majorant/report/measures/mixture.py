@@ -22,11 +22,11 @@ MOST_WORK = 1e8
 
 @dataclass(frozen=True)
 class Mixture(Memberships, Partition):
-    """A mixture, of normal components or any others, and what is computed from it."""
+    """A mixture, with normal components or any others."""
 
     @property
     def is_normal(self) -> bool:
-        """Whether components have means and covariances of their own; of others the moments of their rows are taken."""
+        """Whether components have means and covariances; otherwise the weighted moments of rows are used."""
         return hasattr(self.run.estimator, "covariances_")
 
     @cached_property
@@ -36,7 +36,7 @@ class Mixture(Memberships, Partition):
         return self._moment(np.nan_to_num(self.run.X))
 
     def _moment(self, cells: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return means of cells, weighted by the responsibilities of their rows, over those that are not missing."""
+        """Return the means of observed cells, weighted by the responsibilities of their rows."""
         mass = np.einsum("ik,ij->kj", self.responsibilities, ~np.isnan(self.run.X))
         sums = np.einsum("ik,ij->kj", self.responsibilities, np.where(np.isnan(self.run.X), 0.0, cells))
         return np.asarray(sums / np.maximum(mass, 1e-300))
@@ -50,12 +50,12 @@ class Mixture(Memberships, Partition):
 
     @property
     def n_missing(self) -> int:
-        """Cells without a value."""
+        """Number of missing cells."""
         return int(np.isnan(self.run.X).sum())
 
     @cached_property
     def complete(self) -> NDArray[np.float64]:
-        """The rows, with what is missing at the mean of its component."""
+        """The rows, with missing cells replaced by the mean of the component."""
         return np.where(np.isnan(self.run.X), self.centres[self.labels], self.run.X)
 
     @cached_property
@@ -107,5 +107,5 @@ class Mixture(Memberships, Partition):
 
 
 def measure_mixture(run: Run, card: ModelCard) -> Mixture:
-    """Return the numbers of a mixture; most are computed when first asked for."""
+    """Measure a mixture; most numbers are computed when first used."""
     return Mixture(run, card)

@@ -14,7 +14,7 @@ FLAT = 1e-9
 
 @dataclass(frozen=True)
 class BestPair:
-    """Two features, and how well they tell the clusters apart.
+    """Two features, and how well they separate the clusters.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class BestPair:
     searched : int
         Features whose pairs were compared.
     n_agreeing : int
-        Rows that straight lines on these two features alone place in their cluster.
+        Number of rows that linear discriminants on these two features assign to their cluster.
     """
 
     first: int
@@ -41,7 +41,7 @@ class BestPair:
 def find_best_pair(
     X: NDArray[np.float64], labels: NDArray[np.int64], k: int, explained: NDArray[np.float64]
 ) -> BestPair | None:
-    """Return the pair of features with the smallest Wilks' lambda; None if no two features vary apart from each other.
+    """Find the pair of features with the smallest Wilks' lambda; None if no two features are linearly independent.
 
     Of more than 30 features only pairs among the 30 that the clusters explain best are compared.
     """
@@ -70,7 +70,7 @@ def find_best_pair(
 
 
 def linear_placement(Z: NDArray[np.float64], labels: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    """Say where a linear discriminant on these columns places each row."""
+    """Assign each row to a cluster by linear discriminants on these columns."""
     sizes = np.bincount(labels, minlength=k)
     used = np.flatnonzero(sizes)
     means = np.array([Z[labels == j].mean(axis=0) for j in used])

@@ -14,11 +14,11 @@ from majorant.report.measures.pair import BestPair, find_best_pair
 
 @dataclass(frozen=True)
 class Partition(Fit):
-    """Rows in parts, and what is computed from them. Parts and features are counted from 0 here, from 1 on the page."""
+    """Rows assigned to parts. Parts and features are counted from 0 here, from 1 on the page."""
 
     @cached_property
     def centres(self) -> NDArray[np.float64]:
-        """Where each part lies, (k, d)."""
+        """Centre of each part, (k, d)."""
         return np.asarray(self.run.estimator.cluster_centers_, dtype=np.float64)
 
     @cached_property
@@ -28,7 +28,7 @@ class Partition(Fit):
 
     @cached_property
     def complete(self) -> NDArray[np.float64]:
-        """The rows without gaps."""
+        """The rows without missing values."""
         return self.run.X
 
     @property
@@ -37,7 +37,7 @@ class Partition(Fit):
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Rows of each part."""
+        """Number of rows of each part."""
         return np.bincount(self.labels, minlength=self.k)
 
     @property
@@ -68,7 +68,7 @@ class Partition(Fit):
 
     @cached_property
     def pair(self) -> BestPair | None:
-        """None with fewer than two parts or features."""
+        """The best pair of features; None with fewer than two parts or features."""
         if len(self.used) < 2 or self.n_features < 2:
             return None
         return find_best_pair(self.complete, self.labels, self.k, self.explained)
@@ -101,7 +101,7 @@ class Partition(Fit):
 
     @property
     def has_outlines(self) -> bool:
-        """Whether the model says how far its parts reach."""
+        """Whether the model gives outlines of its parts."""
         return False
 
     def outline(self, part: int, features: tuple[int, int]) -> NDArray[np.float64] | None:

@@ -21,15 +21,15 @@ FEWEST_IN_A_BIN = 8
 MOST_BINS = 8
 MOST_OPTIMA = 3
 DRIFT = 0.4
-"""Median of residuals, in standard deviations of the noise, from which a line is said not to fit."""
+"""Smallest median of residuals, in standard deviations of the noise, at which a line is said not to fit."""
 ERRORS = 3.5
-"""Standard errors of that median that it must also exceed."""
+"""Number of its standard errors that the median must also exceed."""
 ERROR_OF_A_MEDIAN = 1.2533
 
 
 @dataclass(frozen=True)
 class Optimum:
-    """A solution, its components in the order of those of the fit that share most rows with them.
+    """A solution, with components matched to those of the fit.
 
     Attributes
     ----------
@@ -37,9 +37,9 @@ class Optimum:
     lines : Lines
     responsibilities : array of shape (n, k)
     n_starts : int
-        Starts that ended there, 0 where that is not known.
+        Number of starts that ended there, 0 if unknown.
     regular : bool
-        False for one that was left out.
+        False for a degenerate solution.
     """
 
     log_likelihood: float
@@ -56,16 +56,16 @@ class Optimum:
 
 @dataclass(frozen=True)
 class Residuals:
-    """What one component leaves over on the rows that are most probably its own.
+    """Residuals of one component on the rows that are most probably its own.
 
     Attributes
     ----------
     at : array
-        Where each row lies on the horizontal axis.
+        Position of each row on the horizontal axis.
     values : array
         Residuals in standard deviations of the noise.
     median_at, medians, n_in_bin : array
-        Of bins with equally many rows.
+        Position, median and size of bins with equally many rows.
     """
 
     at: Array
@@ -76,12 +76,12 @@ class Residuals:
 
     @property
     def n_beyond(self) -> int:
-        """Rows more than two standard deviations away."""
+        """Number of rows more than two standard deviations away."""
         return int((np.abs(self.values) > 2).sum())
 
     @property
     def drift(self) -> tuple[float, float] | None:
-        """The lowest and the highest median, where one is further from zero than chance would have it."""
+        """The lowest and the highest median, if one is farther from zero than chance explains; otherwise None."""
         if len(self.medians) < 2:
             return None
         chance = ERRORS * ERROR_OF_A_MEDIAN / np.sqrt(self.n_in_bin)
@@ -92,11 +92,11 @@ class Residuals:
 
 @dataclass(frozen=True)
 class Regression(Memberships):
-    """A mixture of regressions and what is computed from it."""
+    """A mixture of regressions."""
 
     @property
     def y(self) -> Array:
-        """What is predicted."""
+        """The target."""
         if self.run.y is None:
             raise ValueError("the report of a mixture of regressions needs y, what the lines predict")
         return np.asarray(self.run.y, dtype=np.float64)
@@ -113,10 +113,10 @@ class Regression(Memberships):
 
     @cached_property
     def has_lines(self) -> bool:
-        """Whether the components are lines with normal noise and every row stands for itself, so that they are drawn.
-
-        Otherwise the coefficients are those of a linear predictor, rows belong to components by more than y, or a
-        formula makes several features of one column, such as x and its square.
+        """Whether components are lines with normal noise and rows are independent, so that lines are drawn.
+        
+        Not so for other families, with groups or gating, and where a formula makes several features of one column,
+        such as x and its square.
         """
         model = self.run.estimator
         formula = getattr(model, "formula_", None)
@@ -126,13 +126,13 @@ class Regression(Memberships):
 
     @property
     def is_curved(self) -> bool:
-        """Whether features share a column of the table, so that none of them moves while the others are held."""
+        """Whether several features are made of one column, so that one cannot change while the others are fixed."""
         formula = getattr(self.run.estimator, "formula_", None)
         return formula is not None and formula.features.is_curved
 
     @property
     def has_groups(self) -> bool:
-        """Whether rows of a group have one component."""
+        """Whether all rows of a group share one component."""
         return getattr(self.run.estimator, "groups_", None) is not None
 
     @property
@@ -157,7 +157,7 @@ class Regression(Memberships):
 
     @cached_property
     def intervals(self) -> dict[str, tuple[Array, Array]] | None:
-        """95 % intervals by the name of the parameter; None where the rows do not determine all of them."""
+        """95 % intervals by parameter name; None if the information matrix is singular."""
         return intervals(self.run.estimator)
 
     @property
@@ -172,7 +172,7 @@ class Regression(Memberships):
 
     @cached_property
     def effects(self) -> Array:
-        """How far each feature moves the predictions: its slopes times its standard deviation, root mean square."""
+        """Effect of each feature: the root mean square of its slopes times its standard deviation."""
         slopes: Array = self.lines.coef * self.deviations
         return np.asarray(np.sqrt(np.average(slopes**2, axis=0, weights=self.weights)))
 
@@ -198,9 +198,9 @@ class Regression(Memberships):
         return np.asarray(data[:, self.main_feature], dtype=np.float64)
 
     def moved(self, lines: Lines, labels: NDArray[np.int64]) -> Array:
-        """Return each row's y where all its features but the main one are at their means, by the slopes of its line.
-
-        The row keeps its distance from the line.
+        """Return each row's y adjusted to the means of all features but the main one, by the slopes of its line.
+        
+        The residual is unchanged.
         """
         rows = np.arange(self.n_rows)
         left = self.y - lines.fits(self.run.X)[rows, labels]
@@ -208,16 +208,16 @@ class Regression(Memberships):
         return np.asarray(left + lines.along(self.main_feature, seen, self.means)[rows, labels])
 
     def ends(self, lines: Lines) -> tuple[Array, Array]:
-        """Return the ends of every line over the range of the rows, in the table's units, and heights (2, k)."""
+        """Return the two ends of the range of the rows, in the table's units, and the lines' values there (2, k)."""
         seen = self.run.X[:, self.main_feature]
         at = np.array([self.main_values.min(), self.main_values.max()])
         return at, lines.along(self.main_feature, np.array([seen.min(), seen.max()]), self.means)
 
     @cached_property
     def solutions(self) -> list[Optimum]:
-        """The fit, the other distinct regular optima, best first, and at the end the better one that was left out.
-
-        A degenerate fit stands alone: there is no regular one to compare it with.
+        """The fit, then the other distinct regular optima, best first, and at the end a better degenerate one.
+        
+        A degenerate fit is alone, as there is no regular one to compare it with.
         """
         model = self.run.estimator
         found = [self._solution(self.objective, self.lines, regular=self.regular)]
@@ -247,11 +247,11 @@ class Regression(Memberships):
         return sum(o.n_hits for o in near)
 
     def n_moved(self, optimum: Optimum) -> int:
-        """Return rows that belong to another component than in the fit."""
+        """Return the number of rows whose component differs from that of the fit."""
         return int((optimum.labels != self.labels).sum())
 
     def residuals(self, component: int) -> Residuals:
-        """Say what one component leaves over, along the one feature or along its predictions."""
+        """Return the residuals of one component, along the single feature or along its predictions."""
         mine = np.flatnonzero(self.labels == component)
         fits = self.lines.fits(self.run.X[mine])[:, component]
         values = (self.y[mine] - fits) / self.lines.scale[component]
@@ -268,5 +268,5 @@ class Regression(Memberships):
 
 
 def measure_regression(run: Run, card: ModelCard) -> Regression:
-    """Return the numbers of a mixture of regressions; most are computed when first asked for."""
+    """Measure a mixture of regressions; most numbers are computed when first used."""
     return Regression(run, card)

@@ -22,7 +22,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Representation(Fit):
-    """Rows in a few components that several views share."""
+    """A representation of rows by a few components that several views share."""
 
     @property
     def model(self) -> Any:
@@ -30,7 +30,7 @@ class Representation(Fit):
 
     @property
     def rank(self) -> int:
-        """Components that are used."""
+        """Number of components that are used."""
         return int(self.model.rank_)
 
     @property
@@ -39,18 +39,18 @@ class Representation(Fit):
 
     @cached_property
     def weights(self) -> Array:
-        """What each view says of each component that is used, (n_views, rank)."""
+        """Weight of each view in each used component, (n_views, rank)."""
         return view_weights(self.model)[:, : self.rank]
 
     @cached_property
     def sizes(self) -> Array:
-        """The weight of each component, as a share of all."""
+        """Weight of each component, as a share of the total."""
         total = self.weights.sum(axis=0)
         return np.asarray(total / total.sum())
 
     @cached_property
     def shares(self) -> Array:
-        """The share of each view in each component."""
+        """Share of each view in each component."""
         return np.asarray(self.weights / self.weights.sum(axis=0))
 
     def features(self, most: int) -> list[list[tuple[str, list[str]]]]:
@@ -73,7 +73,7 @@ class Representation(Fit):
 
     @cached_property
     def groups(self) -> tuple[list[str], NDArray[np.int64]] | None:
-        """What rows are coloured by: their classes, or thirds of a target of numbers; None without a target."""
+        """Groups by which rows are coloured: classes, or terciles of a numeric target; None without a target."""
         if self.classes is not None or self.run.y is None or not is_regressor(self.model):
             return self.classes
         y = np.asarray(self.run.y, dtype=np.float64)
@@ -82,34 +82,34 @@ class Representation(Fit):
 
     @cached_property
     def neighbourhoods(self) -> Neighbourhoods | None:
-        """A map of the rows by all components; None for two components, or few rows."""
+        """Map of the rows by all components; None for two components, or few rows."""
         return neighbourhoods_of(self.latents[:, : self.rank])
 
     @cached_property
     def r2(self) -> float | None:
-        """How much of the variance of a target of numbers the model explains, on the rows of the fit."""
+        """Share of a numeric target's variance that the model explains, on the rows of the fit."""
         if self.run.y is None or not is_regressor(self.model):
             return None
         return float(self.model.score(self.as_fitted, self.run.y, sample_weight=self.run.weights))
 
     @cached_property
     def profiles(self) -> Array:
-        """The mean representation of each class, (n_classes, rank)."""
+        """Mean representation of each class, (n_classes, rank)."""
         return class_profiles(self.latents[:, : self.rank], self.run.y)[1]
 
     @cached_property
     def divergence(self) -> float:
-        """How far apart the classes lie, in nats."""
+        """Divergence of the classes' mean representations (natural logarithm)."""
         return mean_pairwise_kl(self.latents[:, : self.rank], self.run.y)
 
 
 def representation_of(fit: Fit) -> Representation | None:
-    """Return the same run as a representation; None where the model is none."""
+    """Return the run as a representation; None if the model is not one."""
     if isinstance(fit, Representation):
         return fit
     return Representation(fit.run, fit.card) if hasattr(fit.run.estimator, "loadings") else None
 
 
 def measure_representation(run: Run, card: ModelCard) -> Representation:
-    """Return the numbers of a representation; most are computed when first asked for."""
+    """Measure a representation; most numbers are computed when first used."""
     return Representation(run, card)

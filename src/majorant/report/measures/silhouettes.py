@@ -26,7 +26,7 @@ class Silhouettes:
     cluster_means : array of shape (k,)
         NaN for a cluster without rows.
     mean : float
-        Over all rows of the table; for a sample, its clusters count by their sizes in the table.
+        Mean over all rows of the table; for a sample, clusters are weighted by their sizes in the table.
     """
 
     values: NDArray[np.float64]
@@ -37,7 +37,7 @@ class Silhouettes:
 
     @property
     def misfits(self) -> NDArray[np.int64]:
-        """Rows of each cluster that are nearer, on average, to another."""
+        """Number of rows of each cluster that are nearer, on average, to another."""
         return np.bincount(self.labels[self.values < 0], minlength=len(self.cluster_means))
 
 

@@ -21,7 +21,7 @@ HATCH = (
 
 
 def certificate_section(fit: Fit) -> Section | None:
-    """Return a number line with the part that is ruled out hatched; None without a proved bound."""
+    """Build the section: a number line with the excluded range hatched; None without a proved bound."""
     search, bound = fit.search, fit.search.proved_bound
     if bound is None:
         return None
@@ -45,7 +45,7 @@ def certificate_section(fit: Fit) -> Section | None:
 
 
 def draw_bound(size: Size, fit: Fit, bound: float) -> Canvas:
-    """Return the line from the ruled-out part over the gap to the fit and the other optima."""
+    """Draw the number line: excluded range, gap, fit and other optima."""
     canvas, search, width = Canvas(size, 138), fit.search, size.width
     away = 1.0 if search.sense == "min" else -1.0
     fit_at = fit.objective
@@ -71,7 +71,7 @@ def draw_bound(size: Size, fit: Fit, bound: float) -> Canvas:
 
 
 def _title(title: str, name: str, room: float) -> str:
-    """Return the objective's title and name where there is room for both, otherwise its name."""
+    """Return the objective's title and name if there is room for both, otherwise its name."""
     both = title if title == name else f"{title} ({name})"
     return next((text for text in (both, title) if text_width(text) <= room), name)
 

@@ -15,7 +15,7 @@ MOST_ROWS = 60
 
 
 def classes_section(classification: Classification) -> Section:
-    """Return rows, recall and precision, and the number of poses where a model has them."""
+    """Build the section: rows, recall and precision, and the number of poses where a model has them."""
     shown = list(range(classification.n_classes))
     if classification.n_classes > MOST_ROWS:
         shown = sorted(np.argsort(-classification.sizes, kind="stable")[:MOST_ROWS].tolist())

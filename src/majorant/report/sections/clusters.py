@@ -15,7 +15,7 @@ MOST_ROWS = 60
 
 
 def clusters_section(clustering: Clustering) -> Section:
-    """Return sizes, spreads and silhouettes of the clusters."""
+    """Build the section: sizes, spreads and silhouettes of the clusters."""
     shown = list(range(clustering.k))
     if clustering.k > MOST_ROWS:
         shown = sorted(np.argsort(-clustering.sizes, kind="stable")[:MOST_ROWS].tolist())

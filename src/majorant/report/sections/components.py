@@ -20,7 +20,7 @@ LONGEST_NAME = 14
 
 
 def components_section(mixture: Mixture) -> Section:
-    """Return weights, rows, means and standard deviations."""
+    """Build the section: weights, rows, means and standard deviations."""
     shown = list(range(mixture.k))
     if mixture.k > MOST_ROWS:
         shown = sorted(np.argsort(-mixture.weights, kind="stable")[:MOST_ROWS].tolist())
@@ -51,7 +51,7 @@ def _table(mixture: Mixture, shown: list[int], features: list[int]) -> Table:
 
 
 def _columns(mixture: Mixture, shown: list[int], feature: int, css: str) -> list[Column]:
-    """Return means and their standard deviations, with one number of decimals; on the page both in one column."""
+    """Return columns of means and standard deviations with equal decimals; on the page both are in one column."""
     name = mixture.run.feature_names[feature]
     means = mixture.in_own_units(mixture.centres[shown, feature], feature)
     spreads = mixture.in_own_units(mixture.deviations_within[shown, feature], feature, spread=True)

@@ -15,7 +15,7 @@ LONGEST_HEAD = 12
 
 
 def confusion_section(classification: Classification) -> Section | None:
-    """Return a square of counts, or the largest confusions where there are many classes; None with one class."""
+    """Build the section: a square of counts, or the largest confusions of many classes; None with one class."""
     if classification.n_classes < 2:
         return None
     is_square = classification.n_classes <= MOST_IN_A_SQUARE

@@ -45,7 +45,7 @@ def convergence_section(fit: Fit) -> Section | None:
 
 
 def above_lowest(history: History) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return objective and bound above the lowest objective; NaN where there is no distance to draw on a log axis."""
+    """Return distances of objective and bound from the lowest objective; NaN where zero, for a log axis."""
     lowest = float(history.objective.min())
     least = 1e-12 * max(abs(lowest), float(np.abs(history.objective).max()) * 1e-3)
 
@@ -98,7 +98,7 @@ def _thinned(n: int) -> NDArray[np.int64]:
 
 
 def _label_lines(canvas: Canvas, lower: list[Point], upper: list[Point], subject: str) -> None:
-    """Return names beside falling lines: to the upper right of the upper one, to the lower left of the other."""
+    """Label falling lines: the upper one at its upper right, the lower one at its lower left."""
     width = canvas.width
     if upper:
         x, y = upper[min(len(upper) // 3, 4)]

@@ -28,7 +28,7 @@ def criteria_section(fit: Memberships) -> Section | None:
 
 
 def criterion_table(selection: Selection) -> Table:
-    """Return sizes below each other, forms side by side, the best in bold type."""
+    """Return the table of the criterion: one row per size, one column per setting, the best in bold type."""
     matrix = selection.matrix()
     decimals = matrix.columns[1].decimals or 0
     columns = [Column(words.row_name(selection), [row[0] for row in matrix.rows])]

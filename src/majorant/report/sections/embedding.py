@@ -19,7 +19,7 @@ from majorant.report.words import representation as words
 
 @dataclass(frozen=True)
 class Embedding(Scatter):
-    """Two numbers for each row, with the names of the groups of rows."""
+    """Positions of rows in the plane, with the names of their groups."""
 
     names: tuple[str, ...] = ()
 
@@ -28,7 +28,7 @@ class Embedding(Scatter):
 
 
 def embedding_section(fit: Fit) -> Section | None:
-    """Return a picture of the first two components; None where there are fewer."""
+    """Build the section: a picture of the first two components; None where there are fewer."""
     representation = representation_of(fit)
     if representation is None or representation.rank < 2:
         return None
@@ -45,7 +45,7 @@ def embedding_section(fit: Fit) -> Section | None:
 
 
 def neighbours_section(fit: Fit) -> Section | None:
-    """Return a map by all components; None where there are two or fewer, or few rows."""
+    """Build the section: a map by all components; None where there are two or fewer, or few rows."""
     representation = representation_of(fit)
     if representation is None or representation.rank < 2 or representation.neighbourhoods is None:
         return None
@@ -67,7 +67,7 @@ def _groups(representation: Representation) -> tuple[list[str], NDArray[np.int64
 def _picture(
     name: str, how: str, places: NDArray[np.float64], labels: NDArray[np.int64], names: list[str], axis: str
 ) -> str:
-    """Return a scatter plot of rows in groups; without an axis only neighbourhoods count."""
+    """Return the figure of rows by group; without the name of an axis only neighbourhoods are meaningful."""
     axes = (f"{axis} 1", f"{axis} 2") if axis else ("", "")
     data = Embedding(places[:, 0], places[:, 1], labels, *axes, "class", {}, 0, not axis, tuple(names))
     sizes = np.bincount(labels, minlength=len(names))

@@ -69,7 +69,7 @@ class Term:
         return sum(self.ends(j) is None for j in range(len(self.values)))
 
     def text(self, value: float) -> str:
-        """Return a value with the decimals of the term."""
+        """Format a value with the decimals of the term."""
         return numbers.scientific(value) if self.decimals is None else numbers.fixed(value, self.decimals)
 
     def scale(self) -> Linear:
@@ -90,7 +90,7 @@ def _step(low: float, high: float) -> float:
 
 
 def estimates_section(regression: Regression) -> Section:
-    """Return weight, intercept, slopes and noise of each component, and how well the rows determine them."""
+    """Build the section: weight, intercept, slopes and noise of each component, and their intervals."""
     shown = min(regression.k, MOST_COMPONENTS)
     features = regression.ranked_features[:MOST_FEATURES]
     return Section(
@@ -105,7 +105,7 @@ def estimates_section(regression: Regression) -> Section:
 
 
 def terms(regression: Regression, shown: int, features: Sequence[int]) -> list[Term]:
-    """Return the parameters of the heaviest components, slopes of some features."""
+    """Return the parameters of the components of largest weight, with the slopes of some features."""
     model, found = regression.run.estimator, regression.intervals
 
     def term(name: str, addition: str, attribute: str, feature: int | None = None, plain: str = "") -> Term:
@@ -164,7 +164,7 @@ def _mixture_terms(mixture: Mixture, shown: int) -> tuple[list[Term], int]:
 
 
 def _table(listed: Sequence[Term], k: int) -> Table:
-    """Return all terms below each other, each a group of one row a component."""
+    """Return the table of all terms, each with one row per component."""
     parameter, component, estimate, interval, low, high, plot = (
         Column("Parameter", [], where="copies"),
         Column("Component", []),
@@ -203,7 +203,7 @@ def _heading(term: Term) -> str:
 
 
 def _plot(scale: Linear, term: Term, j: int, k: int, interval: str) -> str:
-    """Return the estimate as a mark on its interval, all of a term on one scale."""
+    """Return the markup of an estimate on its interval; all of a term share one scale."""
     c, colour, middle = coordinate, component_class(j, k), PLOT_HEIGHT / 2
     parts = [f'<line class="grid" x1="0" y1="{c(middle)}" x2="{PLOT_WIDTH}" y2="{c(middle)}"/>']
     if scale.low <= 0 <= scale.high:

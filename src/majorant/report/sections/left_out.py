@@ -10,7 +10,7 @@ from majorant.report.words import regularity as words
 
 
 def left_out_section(regression: Regression) -> Section | None:
-    """Build the section, or return None for a regular fit beside which nothing better was seen."""
+    """Build the section; None for a regular fit if no better degenerate solution was seen."""
     excluded = regression.run.estimator.excluded_
     if regression.regular and excluded is None:
         return None

@@ -20,9 +20,9 @@ TOP = 36.0
 
 
 def fit_section(regression: Regression) -> Section | None:
-    """Return rows coloured by their responsibilities, lines and bands; of many components, one panel each.
+    """Build the section: rows coloured by responsibility, lines and bands; one panel each for many components.
 
-    None where components are no lines.
+    None where components are not lines.
     """
     if not regression.has_lines:
         return None
@@ -43,7 +43,7 @@ def fit_section(regression: Regression) -> Section | None:
 
 
 def drawn_of(regression: Regression, optimum: Optimum, most: int) -> Drawn:
-    """Return a solution on the feature of the largest effect, with at most so many rows."""
+    """Return what is drawn of a solution: the feature of largest effect, and at most `most` rows."""
     labels = optimum.labels
     rows = thinned_rows(labels, np.bincount(labels, minlength=regression.k), most)
     at, ends = regression.ends(optimum.lines)
@@ -59,12 +59,12 @@ def drawn_of(regression: Regression, optimum: Optimum, most: int) -> Drawn:
 
 
 def radius_for(n_points: int) -> float:
-    """Return smaller marks for more of them."""
+    """Return the radius of marks, smaller for more points."""
     return 3.4 if n_points <= 400 else 2.6 if n_points <= 900 else 2.2
 
 
 def draw_fit(size: Size, drawn: Drawn, x_name: str, y_name: str) -> Canvas:
-    """Return all components in one plot."""
+    """Draw all components in one plot."""
     canvas = Canvas(size)
     bottom = TOP + (300 if size.narrow else 420)
     x_range, y_range = ranges_of([drawn])
@@ -86,7 +86,7 @@ def draw_fit(size: Size, drawn: Drawn, x_name: str, y_name: str) -> Canvas:
 
 
 def draw_panels(size: Size, drawn: Drawn, n_panels: int, x_name: str, y_name: str) -> Canvas:
-    """Return one panel a component, heaviest first: its line and rows in colour over all rows in grey."""
+    """Draw one panel per component, by decreasing weight: its line and rows in colour over all rows in grey."""
     canvas = Canvas(size)
     n_across, gap, height = (2, 12.0, 118.0) if size.narrow else (3, 16.0, 150.0)
     x_range, y_range = ranges_of([drawn])

@@ -19,7 +19,7 @@ MOST_POINTS = 300
 
 
 def optima_section(regression: Regression) -> Section | None:
-    """Build the section; None where the fit is the only solution seen, or components are not lines."""
+    """Build the section; None if the fit is the only solution found, or components are not lines."""
     if not regression.has_lines:
         return None
     solutions = regression.solutions
@@ -39,7 +39,7 @@ def optima_section(regression: Regression) -> Section | None:
 
 
 def draw_optima(size: Size, solutions: Sequence[Optimum], drawn: Sequence[Drawn], x_name: str, y_name: str) -> Canvas:
-    """Return one panel a solution; panels share both axes."""
+    """Draw one panel per solution; panels share both axes."""
     canvas = Canvas(size)
     n_across, gap = (2, 12.0) if size.narrow else (len(solutions), 16.0)
     x_range, y_range = ranges_of(drawn)

@@ -28,22 +28,22 @@ EDGE = 62.0
 
 @dataclass(frozen=True)
 class Scatter:
-    """What is drawn, in the table's own units.
+    """The data of a scatter plot, in the table's own units.
 
     Attributes
     ----------
     x, y : array
-        The two columns, of the rows that have both.
+        The two columns, for rows without missing values in them.
     labels : array
         The part of each row.
     x_name, y_name, part : str
-        What the columns and a part are called.
+        Names of the columns, and the word for a part.
     outlines : dict
-        Points around each part, where the model says how far it reaches.
+        Outline of each part, where the model has one.
     n_gaps : int
-        Rows that lack one of the two values.
+        Number of rows that lack one of the two values.
     is_map : bool
-        Whether only who is beside whom counts: neither axes nor densities are drawn then.
+        Whether only neighbourhoods are meaningful; axes and densities are then not drawn.
     """
 
     x: NDArray[np.float64]
@@ -110,7 +110,7 @@ def pair_section(partition: Partition) -> Section | None:
 
 
 def draw_scatter(size: Size, data: Scatter, parts: list[int], k: int) -> Canvas:
-    """Return all parts in one plot, their densities on its edges."""
+    """Draw all parts in one plot, with marginal densities at its edges."""
     canvas = Canvas(size)
     edge = 0.0 if data.is_map else EDGE * (0.75 if size.narrow else 1.0)
     top = 8.0 if data.is_map else edge + 28
@@ -142,7 +142,7 @@ def draw_scatter(size: Size, data: Scatter, parts: list[int], k: int) -> Canvas:
 
 
 def draw_scatter_panels(size: Size, data: Scatter, parts: list[int]) -> Canvas:
-    """Return one panel a part, its rows in colour over all rows in grey; panels share both axes."""
+    """Draw one panel per part, its rows in colour over all rows in grey; panels share both axes."""
     canvas = Canvas(size)
     n_across, gap, height = (2, 12.0, 118.0) if size.narrow else (3, 16.0, 150.0)
     (x_low, x_high), (y_low, y_high) = data.ranges()
@@ -204,7 +204,7 @@ def _edge_densities(
     base_x: float,
     reach: float,
 ) -> None:
-    """Return densities of each part above the plot and to its right, their areas in proportion to the parts' rows."""
+    """Draw marginal densities of each part above and to the right of the plot, areas proportional to its rows."""
     for values, scale, along_x in ((data.x, x_scale, True), (data.y, y_scale, False)):
         curves = {
             j: density(values[data.labels == j], scale.low, scale.high) * [1.0, float((data.labels == j).mean())]
@@ -222,7 +222,7 @@ def _edge_densities(
 
 
 def _name_parts(canvas: Canvas, data: Scatter, parts: list[int], k: int, x_scale: Linear, y_scale: Linear) -> None:
-    """Return each part's name at the median of its rows, moved up or down where two names would touch."""
+    """Write each part's name at the median of its rows, moved vertically where two names would touch."""
     names = [shorten(data.name(j), 120) for j in parts]
     xs = [x_scale(float(np.median(data.x[data.labels == j]))) for j in parts]
     ys = [y_scale(float(np.median(data.y[data.labels == j]))) for j in parts]

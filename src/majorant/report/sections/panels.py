@@ -1,4 +1,4 @@
-"""Panels: points on some features, one panel a group, beside those of all groups in grey."""
+"""Panels: points on some features, one panel per group, beside those of all groups in grey."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ ROOM_FOR_A_HEAD = 4.0
 def draw_panels(
     size: Size, features: Sequence[str], panels: Sequence[tuple[str, NDArray[np.float64]]], every: NDArray[np.float64]
 ) -> Canvas:
-    """Return one panel a group, with its own points in colour; panels share both axes.
+    """Draw one panel per group, with its own points in colour; panels share both axes.
 
     Parameters
     ----------
     size : Size
     features : sequence of str
-        Their names, from top to bottom.
+        Names of the features, from top to bottom.
     panels : sequence of (str, array of shape (n_own, n_features))
-        What each panel is called, and its points, in standard deviations from the mean.
+        Name and points of each panel, in standard deviations from the mean.
     every : array of shape (n_points, n_features)
-        The points of all groups, those without a panel too.
+        The points of all groups, including those without a panel.
     """
     canvas, narrow = Canvas(size), size.narrow
     n_across, room, gap = (2, 112.0, 12.0) if narrow else (4, 150.0, 16.0)
@@ -60,7 +60,7 @@ def draw_panels(
 
 
 def _backdrop(canvas: Canvas, every: NDArray[np.float64], rows: Sequence[float], panel_width: float) -> str:
-    """Return all points in grey, defined once and used in every panel."""
+    """Define all points in grey, used in every panel; return the definition's id."""
     scale = scale_of(every, 8, panel_width - 8)
     points = [(scale(value), y) for point in every.tolist() for value, y in zip(point, rows, strict=True)]
     return canvas.define("centres", f'<path id="{{id}}" class="dot stroke-hair small" d="{dots_path(points)}"/>')
@@ -72,7 +72,7 @@ def scale_of(every: NDArray[np.float64], x1: float, x2: float) -> Linear:
 
 
 def vertical_grid(canvas: Canvas, scale: Linear, y1: float, y2: float, count: int) -> None:
-    """Return lines at round numbers of standard deviations, with their names below."""
+    """Draw lines at round numbers of standard deviations, with their names below."""
     ticks = scale.ticks(count)
     shelf = Shelf(6)
     ordered = sorted(zip(ticks, signed_labels(ticks, "mean"), strict=True), key=lambda pair: abs(pair[0]))

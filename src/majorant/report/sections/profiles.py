@@ -50,7 +50,7 @@ def profiles_section(partition: Partition) -> Section | None:
 
 
 def profiles_table(partition: Partition, parts: list[int]) -> Table:
-    """Return mean and standard deviation of each part on each feature, in the table's own units: only to be copied."""
+    """Return mean and standard deviation of each part on each feature, in the table's own units, for copying."""
     features = partition.ranked_features[:MOST_FEATURES_IN_COPIES]
     names = [partition.run.feature_names[feature] for feature in features]
     means, spreads, texts = [], [], []
@@ -79,7 +79,7 @@ def largest_parts(partition: Partition, most: int) -> list[int]:
 
 
 def draw_profiles(size: Size, partition: Partition, features: list[int]) -> Canvas:
-    """Return one row a feature, one mark a part."""
+    """Draw one row per feature, one mark per part."""
     canvas, narrow = Canvas(size), size.narrow
     step, top = (40.0, 64.0) if narrow else (31.0, 50.0)
     x1, x2 = (8.0, size.width - 52.0) if narrow else (190.0, size.width - 84.0)
@@ -108,7 +108,7 @@ def draw_profiles(size: Size, partition: Partition, features: list[int]) -> Canv
 
 
 def draw_profile_panels(size: Size, partition: Partition, features: list[int], shown: list[int]) -> Canvas:
-    """Return one panel a part with its own centre in colour."""
+    """Draw one panel per part with its own centre in colour."""
     centres = partition.standard_centres[:, features]
     panels = [(f"{capital(partition.part)} {part + 1}", centres[[part]]) for part in shown]
     names = [partition.run.feature_names[feature] for feature in features]
@@ -120,7 +120,7 @@ def _scale(partition: Partition, features: list[int], x1: float, x2: float) -> L
 
 
 def _name_parts(canvas: Canvas, partition: Partition, scale: Linear, feature: int, first_y: float) -> None:
-    """Return the parts' names above their marks of the first feature."""
+    """Label the parts above their marks of the first feature."""
     narrow = canvas.size.narrow
     names = [str(j + 1) if narrow else f"{capital(partition.part)} {j + 1}" for j in partition.used]
     at = [scale(float(partition.standard_centres[j, feature])) for j in partition.used]

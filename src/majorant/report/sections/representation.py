@@ -20,7 +20,7 @@ MOST_CLASSES = 60
 
 
 def optimality_section(fit: Fit) -> Section | None:
-    """Return the rank, penalty and certificate; None for a model that is no representation."""
+    """Build the section: the rank, penalty and certificate; None for a model that is no representation."""
     representation = representation_of(fit)
     if representation is None:
         return None
@@ -45,7 +45,7 @@ def optimality_section(fit: Fit) -> Section | None:
 
 
 def topics_section(fit: Fit) -> Section | None:
-    """Return the features of each component; None without components."""
+    """Build the section: the features of each component; None without components."""
     representation = representation_of(fit)
     if representation is None or not representation.rank:
         return None
@@ -62,7 +62,7 @@ def topics_section(fit: Fit) -> Section | None:
 
 
 def views_section(fit: Fit) -> Section | None:
-    """Return the share of each view in each component; None with one view or no component."""
+    """Build the section: the share of each view in each component; None with one view or no component."""
     representation = representation_of(fit)
     if representation is None or not representation.rank or len(representation.views) < 2:
         return None
@@ -90,7 +90,7 @@ def views_section(fit: Fit) -> Section | None:
 
 
 def class_profiles_section(fit: Fit) -> Section | None:
-    """Return the mean representation of each class; None without classes or components."""
+    """Build the section: the mean representation of each class; None without classes or components."""
     representation = representation_of(fit)
     if representation is None or representation.classes is None or not representation.rank:
         return None

@@ -19,7 +19,7 @@ LONGEST_LINE = 76
 
 
 def reproduce_section(fit: Fit) -> Section:
-    """Say what to type to get the page again."""
+    """Build the section: the command or call that makes the page again."""
     params = fit.params
     data = ("X, y" if fit.card.needs_target else "X") + ("" if fit.run.bags is None else ", bags=bags")
     code = fit.run.command or python_call(fit.run.estimator, params, data)
@@ -37,7 +37,7 @@ def reproduce_section(fit: Fit) -> Section:
 
 
 def python_call(estimator: Any, params: Mapping[str, Any], data: str = "X") -> str:
-    """Return the call that makes the estimator, with the settings that are not the defaults, and fits it to `data`."""
+    """Return the Python call that makes the estimator, with all settings that differ from defaults, and fits it."""
     signature = inspect.signature(type(estimator)).parameters
     order = [*signature, *(name for name in params if name not in signature)]
     changed = [

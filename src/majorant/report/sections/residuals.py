@@ -14,7 +14,7 @@ from majorant.report.words import residuals as words
 
 MOST_PANELS = 6
 MOST_POINTS = 1200
-"""Rows of all panels."""
+"""Largest number of rows in all panels."""
 
 
 def residuals_section(regression: Regression) -> Section | None:
@@ -32,7 +32,7 @@ def residuals_section(regression: Regression) -> Section | None:
 
 
 def draw_residuals(size: Size, regression: Regression, shown: list[int]) -> Canvas:
-    """Return one panel a component: residuals as points, their running median as a line; panels share both axes."""
+    """Draw one panel per component: residuals as points, their running median as a line; panels share both axes."""
     canvas = Canvas(size)
     n_across, gap = (1, 0.0) if size.narrow else (min(len(shown), 3), 20.0)
     parts = {j: regression.residuals(j) for j in shown}

@@ -22,7 +22,7 @@ FARTHEST_LABEL = 40.0
 
 @dataclass(frozen=True)
 class Kind:
-    """The starts of one kind: how many, and how many ended at each distance from the best (0 for a hit)."""
+    """The starts of one kind: how many, and how many ended at each distance from the best (0 at the best)."""
 
     name: str
     counts: dict[float, int]
@@ -61,7 +61,7 @@ class Layout:
 
 
 def search_section(fit: Fit) -> Section:
-    """Say how many starts there were and where each ended; always the first section."""
+    """State how many starts there were and where each ended; always the first section."""
     search = fit.search
     kinds = starts_by_kind(search)
     scale_range = distance_range(search)
@@ -93,7 +93,7 @@ def starts_by_kind(search: SearchReport) -> list[Kind]:
 
 
 def distance_range(search: SearchReport) -> tuple[float, float] | None:
-    """Return the range of the log axis; None if no start ended off the best."""
+    """Return the range of the log axis; None if every start reached the best."""
     others = [o.distance for o in search.optima if o.distance > search.tolerance]
     return around_decades(min(others), max(others)) if others else None
 
@@ -101,7 +101,7 @@ def distance_range(search: SearchReport) -> tuple[float, float] | None:
 def draw_starts(
     size: Size, search: SearchReport, kinds: list[Kind], scale_range: tuple[float, float] | None, stacking: Stacking
 ) -> Canvas:
-    """Return one row a kind of start, one dot a start, the best at the right behind a break."""
+    """Draw one row per kind of start, one dot per start, the best at the right behind a break."""
     canvas, layout = Canvas(size), Layout.of(size)
     top, step = 58.0, stacking.height * 6.4 + ROW_GAP + layout.label_height
     bottom = top + step * len(kinds)
@@ -178,7 +178,7 @@ def _groups(kind: Kind, layout: Layout, scale: Log | None) -> tuple[list[Group],
 
 
 def _stacking(kinds: list[Kind], scale_range: tuple[float, float] | None) -> Stacking:
-    """Return one stacking for both versions of the figure, so that one note explains both."""
+    """Return the stacking for both versions of the figure, so that one note explains both."""
     rows = []
     for width in (WIDE, NARROW):
         layout = Layout.of(Size("", width))
@@ -190,7 +190,7 @@ def _stacking(kinds: list[Kind], scale_range: tuple[float, float] | None) -> Sta
 
 
 def _label_optima(canvas: Canvas, layout: Layout, search: SearchReport, scale: Log | None) -> None:
-    """Label the best and the optima that have room, the second first, then by hits."""
+    """Label the best optimum, and others where there is room: the second best first, then by number of starts."""
     width = canvas.width
     canvas.text(width, 42, "at best", "quiet", anchor="end")
     shelf = Shelf()

@@ -25,7 +25,7 @@ NARROWEST_BAR = 1.2
 
 @dataclass(frozen=True)
 class Block:
-    """The bars of one cluster: where they start, how wide they are, their mean and the colour's class."""
+    """The bars of one cluster: their start, width and mean, and the CSS class of their colour."""
 
     cluster: int
     start: float
@@ -57,7 +57,7 @@ def silhouettes_section(clustering: Clustering) -> Section | None:
 
 
 def draw_silhouettes(size: Size, silhouettes: Silhouettes, k: int) -> Canvas:
-    """Return one block a cluster, as wide as the cluster has rows, one bar a row."""
+    """Draw one block per cluster, with one bar per row."""
     canvas = Canvas(size, BOTTOM + 30)
     low, high = min(float(silhouettes.values.min()), 0.0), max(float(silhouettes.values.max()), 0.1)
     scale = Linear(low, high, BOTTOM, TOP)
@@ -105,7 +105,7 @@ def _name_blocks(canvas: Canvas, blocks: list[Block]) -> None:
 
 
 def _bars(values: NDArray[np.float64], x: float, pitch: float, scale: Linear) -> str:
-    """Return path data of a staircase from zero over the sorted values; thin bars are averaged to what can be seen."""
+    """Return path data of the sorted values as bars; bars too thin to be seen are averaged."""
     together = max(1, int(np.ceil(NARROWEST_BAR / pitch)))
     zero = scale(0)
     steps = [f"M{coordinate(x)} {coordinate(zero)}"]

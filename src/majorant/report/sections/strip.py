@@ -50,7 +50,7 @@ def strip_section(partition: Partition) -> Section | None:
 
 
 def cut_points(values: NDArray[np.float64], labels: NDArray[np.int64], used: list[int]) -> list[str]:
-    """Return numbers that part neighbouring parts; none if two overlap."""
+    """Return the cut points between neighbouring parts; empty if two overlap."""
     spans = sorted(
         (float(np.fmin.reduce(values[labels == j])), float(np.fmax.reduce(values[labels == j]))) for j in used
     )
@@ -62,7 +62,7 @@ def cut_points(values: NDArray[np.float64], labels: NDArray[np.int64], used: lis
 def draw_strip(
     size: Size, values: NDArray[np.float64], labels: NDArray[np.int64], partition: Partition, name: str
 ) -> Canvas:
-    """Return densities above a line, a short tick for each row below it."""
+    """Draw densities above a line, a short tick for each row below it."""
     canvas, k = Canvas(size, BASE + 66), partition.k
     scale = Linear(*padded(float(values.min()), float(values.max())), 0, size.width)
     ticks = scale.ticks(4 if size.narrow else 6)

@@ -23,7 +23,7 @@ GAP = 2.0
 
 
 def uncertainty_section(mixture: Mixture) -> Section | None:
-    """Build the section, or return None with one component, to which every row belongs."""
+    """Build the section; None with a single component."""
     if mixture.k < 2:
         return None
     edges, counts = certainty_bins(mixture.certainty)
@@ -40,9 +40,9 @@ def uncertainty_section(mixture: Mixture) -> Section | None:
 
 
 def certainty_bins(certainty: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Return edges in steps of 0.05 up to 1, from that of the smallest, and the rows in each step.
-
-    0.9 is an edge, and a row at it counts below it.
+    """Count rows by certainty in bins of 0.05, from that of the smallest up to 1; return edges and counts.
+    
+    0.9 is an edge; a row exactly at it counts in the bin below.
     """
     n_steps = int(np.ceil((1.0 - float(certainty.min())) / STEP - 1e-9)) or 1
     edges = np.round(1.0 - STEP * np.arange(max(n_steps, 3), -1, -1), 10)
@@ -51,13 +51,13 @@ def certainty_bins(certainty: NDArray[np.float64]) -> tuple[NDArray[np.float64],
 
 
 def most_unsure(certainty: NDArray[np.float64], most: int) -> list[int]:
-    """Return rows that are not clear-cut, the most unsure first."""
+    """Return the rows below the threshold of certainty, the least certain first."""
     order = np.argsort(certainty, kind="stable")[:most]
     return [int(i) for i in order if certainty[i] <= CLEAR]
 
 
 def draw_certainty(size: Size, edges: NDArray[np.float64], counts: NDArray[np.int64]) -> Canvas:
-    """Return one bar a step, its count above it, the unsure ones dark."""
+    """Draw one bar per bin with its count; bars of uncertain rows are dark."""
     canvas = Canvas(size, BASE + 48)
     scale = Linear(float(edges[0]), float(edges[-1]), 8, size.width - 8)
     tallest = int(counts.max())

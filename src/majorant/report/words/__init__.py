@@ -1,1 +1,1 @@
-"""Every sentence of a report, chosen by rule from the numbers of the run."""
+"""The sentences of a report, chosen by rules from the numbers of the run."""

@@ -13,7 +13,7 @@ from majorant.report.words.table import rows_of
 
 LONGEST_CLASS = 28
 ALIKE = 0.02
-"""A difference of recalls that is not worth a word."""
+"""Largest difference of recalls that is not mentioned."""
 
 
 def class_name(classification: Classification, number: int) -> str:
@@ -22,7 +22,7 @@ def class_name(classification: Classification, number: int) -> str:
 
 
 def classes(classification: Classification) -> str:
-    """Return  "three classes"."""
+    """Return the number of classes in words: "three classes"."""
     n = classification.n_classes
     return f"{in_prose(n)} {verb(n, 'class', 'classes')}"
 
@@ -41,7 +41,7 @@ def plain_title(classification: Classification) -> str:
 
 
 def lede(classification: Classification) -> str:
-    """Say how many rows are put into their own class, and how sure the fit is."""
+    """State how many rows are predicted correctly, and how reliable the fit is."""
     agreement = search_words.agreement(classification.search)
     if classification.n_classes == 1:
         return f"There is one class, so every {classification.unit} is put into it. {agreement}"
@@ -50,7 +50,7 @@ def lede(classification: Classification) -> str:
 
 
 def confusion_headline(classification: Classification) -> str:
-    """Say what is taken for what most often."""
+    """State the most frequent confusion."""
     wrong = int(classification.sizes.sum()) - classification.right
     if wrong == 0:
         return f"Every {classification.unit} is put into its own class."
@@ -64,7 +64,7 @@ def confusion_headline(classification: Classification) -> str:
 
 
 def confusion_notes(classification: Classification, n_listed: int | None) -> list[str]:
-    """Say how to read the table: so many confusions in a list or, if None, all classes in a square."""
+    """Explain the table: a list of `n_listed` confusions or, if None, a square of all classes."""
     unit = classification.unit
     if n_listed is None:
         texts = [f"<b>One line a class</b>, one column for what its {unit}s are taken for; those in bold are right."]
@@ -85,12 +85,12 @@ def confusion_notes(classification: Classification, n_listed: int | None) -> lis
 
 
 def shown_of(n_shown: int, n: int) -> str:
-    """Say how many of a list are shown, without a full stop."""
+    """State how many of a list are shown, without a full stop."""
     return f"The {in_prose(n_shown)} largest of {in_prose(n)} are shown"
 
 
 def classes_headline(classification: Classification) -> str:
-    """Say which class is the hardest."""
+    """State which class has the lowest recall."""
     recalls = classification.recalls
     if classification.n_classes == 1:
         return f"One class holds all {classification.unit}s."
@@ -102,7 +102,7 @@ def classes_headline(classification: Classification) -> str:
 
 
 def classes_notes(classification: Classification, n_shown: int) -> list[str]:
-    """Say what the columns are."""
+    """Explain the columns."""
     unit = classification.unit
     texts = [
         f"<b>Recognised</b> is the share of the {unit}s of a class that are put into it; <b>correct</b> is the share "
@@ -114,7 +114,7 @@ def classes_notes(classification: Classification, n_shown: int) -> list[str]:
 
 
 def prototypes_headline(classification: Classification, features: list[int]) -> str:
-    """Say how much the prototypes explain of the feature that they explain best."""
+    """State how much of the best explained feature's variance lies between the prototypes."""
     best = features[0]
     name = column_name(classification.run.feature_names[best])
     share = numbers.percent(float(classification.explained[best]), 0)
@@ -123,7 +123,7 @@ def prototypes_headline(classification: Classification, features: list[int]) -> 
 
 
 def prototypes_notes(classification: Classification, n_features: int, n_panels: int) -> list[str]:
-    """Say how to read the panels."""
+    """Explain the panels."""
     texts = [
         "<b>One panel a class</b>: its prototypes, one for each pose, in colour; those of all classes in grey. "
         "Features run from the one of which the prototypes explain most."
@@ -143,5 +143,5 @@ def prototypes_notes(classification: Classification, n_features: int, n_panels: 
 
 
 def share_text(share: float) -> str:
-    """Return a share in a column, a dash where there is none."""
+    """Format a share for a column, with a dash where it is NaN."""
     return numbers.DASH if np.isnan(share) else numbers.percent_in_column(share)

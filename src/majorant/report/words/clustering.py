@@ -14,7 +14,7 @@ MOST_SIZES_IN_LEDE = 6
 
 
 def lede(clustering: Clustering) -> str:
-    """Say what the clusters explain, and how sure that is."""
+    """State what the clusters explain, and how reliable that is."""
     return f"{_explained(clustering)} {_trust(clustering)}"
 
 

@@ -12,7 +12,7 @@ from majorant.report.words.silhouettes import sample
 
 
 def headline(clustering: Clustering) -> str:
-    """Return one sentence on how the rows are shared and which cluster is loose."""
+    """State the sizes of the clusters and which cluster is loose, in one sentence."""
     sizes, n = clustering.sizes, clustering.n_rows
     if clustering.k == 1:
         return f"One cluster holds {'the only row' if n == 1 else f'all {numbers.integer(n)} rows'}."
@@ -46,7 +46,7 @@ def _compactness(clustering: Clustering) -> str:
 
 
 def notes(clustering: Clustering, n_shown: int) -> list[str]:
-    """Say what the columns of the table are, and which sections are missing."""
+    """Explain the columns of the table, and which sections are missing."""
     silhouettes = clustering.silhouettes
     first = "<b>Spread</b> is the root mean square distance of a row to its centre"
     first += ", in standard deviations." if clustering.run.standardised else "."

@@ -26,9 +26,9 @@ class History:
     exploring : array of bool
         Where a bound policy drew the bound.
     name : str
-        What the objective is called.
+        Name of the objective.
     sense : {"min", "max"}
-        Whether it is the objective itself that is minimised, or its negative.
+        Whether the objective is minimised or maximised; a trace holds its negative where it is maximised.
     """
 
     iterations: NDArray[np.int64]
@@ -53,7 +53,7 @@ class History:
 
     @property
     def subject(self) -> str:
-        """What is spoken of: "objective", or what is maximised by its name."""
+        """The word for the objective: "objective", or its name where it is maximised."""
         return "objective" if self.sense == "min" else self.name
 
     @property
@@ -62,11 +62,11 @@ class History:
 
     @property
     def beyond(self) -> str:
-        """Where everything else lies."""
+        """"above" or "below": where all other values lie."""
         return "above the lowest" if self.sense == "min" else "below the highest"
 
     def shown(self, value: float) -> float:
-        """Return a value of the trace as the user knows it."""
+        """Return a value of the trace with the sign of the objective."""
         return value if self.sense == "min" else -value
 
     @property
@@ -75,7 +75,7 @@ class History:
 
     @property
     def has_bound(self) -> bool:
-        """Whether a bound is known that does not touch the objective."""
+        """Whether any bound differs from the objective."""
         known = np.isfinite(self.bound)
         return bool(np.any(self.bound[known] - self.objective[known] > SLACK * _scale(self.objective)))
 
@@ -89,12 +89,12 @@ class History:
 
     @property
     def n_rises(self) -> int:
-        """Iterations that ended with a worse objective."""
+        """Number of iterations that ended with a worse objective."""
         return int(np.sum(np.diff(self.objective) > SLACK * _scale(self.objective)))
 
 
 def headline(history: History, n_iter: int, converged: bool) -> str:
-    """Return one sentence on how the fit came to rest."""
+    """State how the fit converged, in one sentence."""
     iterations = counted(n_iter, "iteration")
     if not converged:
         return f"The fit was stopped after {iterations}, before it came to rest."
@@ -112,7 +112,7 @@ def headline(history: History, n_iter: int, converged: bool) -> str:
 
 
 def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
-    """Say how to read the figure and what to look out for."""
+    """Explain the figure, and what deserves attention."""
     texts = []
     if drawn and history.has_bound:
         texts.append(
@@ -139,7 +139,7 @@ def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
 
 
 def figure_label(history: History) -> str:
-    """Say what the figure shows, as text."""
+    """State what the figure shows, as text."""
     what = capital(history.subject) + (" and bound" if history.has_bound else "")
     return f"{what} at each of {len(history.objective)} iterations, {history.beyond} {history.subject}, on a log scale"
 

@@ -12,7 +12,7 @@ SIGN = "<b>Lower is better</b>, as in scikit-learn; mclust\u2019s sign is the ot
 
 
 def headline(fit: Memberships) -> str:
-    """Say what the criterion prefers, or what it is."""
+    """State what the criterion prefers, or its value."""
     selection = fit.run.selection
     if selection is not None:
         return escaped(selection.sentence)
@@ -21,7 +21,7 @@ def headline(fit: Memberships) -> str:
 
 
 def notes(fit: Memberships) -> list[str]:
-    """Return the sign, near ties, and what is left out."""
+    """Explain the sign of the criterion, near ties, and what is left out."""
     selection = fit.run.selection
     if selection is None:
         how = "<code>--k 1:6</code> fits one to six components and keeps the best."
@@ -35,5 +35,5 @@ def notes(fit: Memberships) -> list[str]:
 
 
 def row_name(selection: Selection) -> str:
-    """Say what the sizes are called."""
+    """Return the word for sizes."""
     return f"{capital(selection.part)}s"

@@ -33,7 +33,7 @@ _TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ni
 
 
 def in_words(n: int) -> str:
-    """Return a count up to ninety-nine in words, a larger one in figures."""
+    """Write a count up to ninety-nine in words, a larger one in figures."""
     if not 0 <= n < 100:
         return integer(n)
     if n < 20:
@@ -43,12 +43,12 @@ def in_words(n: int) -> str:
 
 
 def in_prose(n: int) -> str:
-    """Return a count within a sentence: words up to twelve."""
+    """Write a count within a sentence: in words up to twelve."""
     return in_words(n) if n <= 12 else integer(n)
 
 
 def opening(n: int) -> str:
-    """Return a count that opens a sentence."""
+    """Write a count at the beginning of a sentence."""
     return capital(in_words(n))
 
 
@@ -58,7 +58,7 @@ def capital(text: str) -> str:
 
 
 def counted(n: int, noun: str, *, words: bool = True) -> str:
-    """Return a count and its noun: "one row", "13 rows"."""
+    """Write a count and its noun: "one row", "13 rows"."""
     return f"{in_prose(n) if words else integer(n)} {noun if n == 1 else plural_of(noun)}"
 
 
@@ -68,14 +68,14 @@ def verb(n: int, singular: str, plural: str) -> str:
 
 
 def listed(items: Sequence[str]) -> str:
-    """Return  "a", "a and b", "a, b and c"."""
+    """Join items: "a", "a and b", "a, b and c"."""
     if len(items) < 2:
         return "".join(items)
     return f"{', '.join(items[:-1])} and {items[-1]}"
 
 
 def chance(share: float) -> str:
-    """Return a share of tries in words: "two times in five", "one time in 290"."""
+    """Write a share of attempts in words: "two times in five", "one time in 290"."""
     simple = ((0.9, "nine times in ten"), (0.8, "four times in five"), (0.75, "three times in four"))
     middle = ((2 / 3, "two times in three"), (0.6, "three times in five"), (0.5, "one time in two"))
     low = (
@@ -92,7 +92,7 @@ def chance(share: float) -> str:
 
 
 def one_in(share: float) -> str:
-    """Return a small share in words: "one time in 290"; two digits that count."""
+    """Write a small share in words, with two significant digits: "one time in 290"."""
     if share <= 1e-4:
         return "less than one time in " + integer(10_000)
     times = 1 / share

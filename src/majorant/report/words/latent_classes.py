@@ -13,17 +13,17 @@ from majorant.report.words.grammar import capital, counted, in_prose, opening, v
 
 LONGEST_LABEL = 28
 RARE = 0.05
-"""A label that a class gives less often is not named."""
+"""Smallest probability of a label that is named."""
 
 
 def given_labels(one: LatentClass) -> list[int]:
-    """Return the labels that a class gives, most probable first."""
+    """Return the labels that a latent class predicts, most probable first."""
     order = np.argsort(-one.labels, kind="stable")
     return [int(m) for m in order if one.labels[m] >= RARE] or [int(order[0])]
 
 
 def headline(classification: Classification, found: list[LatentClass]) -> str:
-    """Say how many hidden classes a label has."""
+    """State how many latent classes a label has."""
     n = len(found)
     classes = f"{opening(n)} latent {verb(n, 'class holds', 'classes hold')} the rows"
     best = [int(np.argmax(one.labels)) for one in found]
@@ -40,13 +40,13 @@ def headline(classification: Classification, found: list[LatentClass]) -> str:
 
 
 def probability(of_label: float) -> str:
-    """Say how probable a label is, as markup; it never reads 100 or 0 per cent unless it is."""
+    """Format a label's probability as markup; it reads 100 or 0 per cent only if it is exactly that."""
     nearly = of_label < 1 and round(100 * of_label, 1) >= 100
     return f"&gt;{numbers.NARROW_SPACE}" * nearly + numbers.percent_briefly(of_label)
 
 
 def notes(classification: Classification, found: list[LatentClass], n_shown: int) -> list[str]:
-    """Say how to read the table."""
+    """Explain the table."""
     text = (
         "<b>One line a latent class</b>, a group of rows that the features tell apart. It <b>gives</b> the labels with "
         "these probabilities."

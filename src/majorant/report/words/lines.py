@@ -11,7 +11,7 @@ from majorant.report.words.regression import main_feature
 
 
 def headline(regression: Regression) -> str:
-    """Say how clearly the rows belong to the lines."""
+    """State how clearly the rows belong to the lines."""
     n, clear = regression.n_rows, regression.n_clear
     if regression.run.estimator.is_exact_:
         return "One line runs through every row."
@@ -31,7 +31,7 @@ def headline(regression: Regression) -> str:
 
 
 def notes(regression: Regression, n_drawn: int, n_panels: int) -> list[str]:
-    """Say how to read the picture, and what is not in it."""
+    """Explain the picture, and what it leaves out."""
     texts = [
         f"<b>A band</b> holds 95{numbers.NARROW_SPACE}% of the rows of its component "
         f"(\u00b1{BAND}{numbers.NARROW_SPACE}\u03c3)."
@@ -64,7 +64,7 @@ def notes(regression: Regression, n_drawn: int, n_panels: int) -> list[str]:
 
 
 def figure_label(regression: Regression) -> str:
-    """Say what the figure shows, as plain text."""
+    """State what the figure shows, as plain text."""
     x, y = axis_names(regression)
     lines = counted(regression.k, "fitted line")
     return f"Scatter plot of {y} against {x} with {lines}, bands of {BAND} sigma, rows coloured by responsibility"

@@ -16,7 +16,7 @@ NOT_DETERMINED = "no solution was found whose components all have a shape that t
 
 
 def lede(mixture: Mixture) -> str:
-    """Say how the weight is shared, how clear-cut the rows are, and how sure the fit is."""
+    """State the weights, how clearly rows belong to components, and how reliable the fit is."""
     if not mixture.regular:
         return (
             f"<strong>This fit is degenerate</strong>: {_what_sets_it(mixture)} "
@@ -39,7 +39,7 @@ def _shares(mixture: Mixture) -> str:
 
 
 def components_headline(mixture: Mixture) -> str:
-    """Return one sentence on how the weight is shared."""
+    """State the weights of the components, in one sentence."""
     weights = mixture.weights
     if mixture.k == 1:
         return "One component holds all rows."
@@ -60,7 +60,7 @@ def components_headline(mixture: Mixture) -> str:
 
 
 def components_notes(mixture: Mixture, n_shown: int, n_features_shown: int) -> list[str]:
-    """Say what the columns of the table are, and what is left out."""
+    """Explain the columns of the table, and what is left out."""
     texts = [
         "<b>Rows</b> counts every row by its probability. Under each feature stands the component\u2019s mean "
         "and, smaller, its standard deviation."
@@ -108,12 +108,12 @@ def estimates_notes(mixture: Mixture, n_left_out: int) -> list[str]:
 
 
 def degenerate_headline() -> str:
-    """Return one sentence on a fit that must not be read."""
+    """State that a degenerate fit must not be interpreted, in one sentence."""
     return "This fit is degenerate: nothing follows from its likelihood."
 
 
 def degenerate_notes(mixture: Mixture) -> list[str]:
-    """Say why, and what to do."""
+    """Explain why a fit is degenerate, and what to do."""
     texts = [
         f"<b>What happened:</b> {_what_sets_it(mixture)} The likelihood of a mixture grows without limit when a "
         "component collapses on few rows or on a plane.",
@@ -126,6 +126,6 @@ def degenerate_notes(mixture: Mixture) -> list[str]:
 
 
 def _what_sets_it(mixture: Mixture) -> str:
-    """Say what the model itself says, or what is always so."""
+    """State the model's own warning, or the general reason."""
     said = str(getattr(mixture.run.estimator, "degeneracy_", "")) or NOT_DETERMINED
     return f"{escaped(said)}."

@@ -8,11 +8,11 @@ from majorant.report.measures.regression import Optimum, Regression
 from majorant.report.words.grammar import capital, counted, in_prose, verb
 
 MANY = 0.2
-"""Share of rows that must change sides for two solutions to tell different stories."""
+"""Share of rows with different components from which on two solutions count as different."""
 
 
 def headline(regression: Regression) -> str:
-    """Say how the next solution differs from the fit."""
+    """State how the next solution differs from the fit."""
     other = regression.solutions[1]
     moved, n = regression.n_moved(other), regression.n_rows
     name = "The second optimum" if other.regular else "The solution that was left out"
@@ -26,7 +26,7 @@ def headline(regression: Regression) -> str:
 
 
 def caption(solution: Optimum, place: int) -> str:
-    """Say what stands under the log-likelihood of a solution, as plain text."""
+    """Return the text under the log-likelihood of a solution, as plain text."""
     if not solution.regular:
         return "left out"
     starts = f"{numbers.integer(solution.n_starts)} start{'' if solution.n_starts == 1 else 's'}"
@@ -36,7 +36,7 @@ def caption(solution: Optimum, place: int) -> str:
 
 
 def notes(regression: Regression, n_drawn: int) -> list[str]:
-    """Say how to read the panels, and what follows."""
+    """Explain the panels, and what follows from them."""
     solutions, n = regression.solutions, regression.n_rows
     shown = counted(n_drawn, "row") if n_drawn < n else f"The same {counted(n, 'row', words=False)}"
     texts = [f"{capital(shown)} under each solution, and its log-likelihood. The fit stands first."]
@@ -57,5 +57,5 @@ def notes(regression: Regression, n_drawn: int) -> list[str]:
 
 
 def figure_label(regression: Regression) -> str:
-    """Say what the figure shows, as plain text."""
+    """State what the figure shows, as plain text."""
     return f"The same rows with the lines of {counted(len(regression.solutions), 'solution')}, side by side"

@@ -15,7 +15,7 @@ OUTLINE = "An ellipse holds nine tenths of a component."
 
 
 def headline(partition: Partition) -> str:
-    """Return one sentence on how far two features tell the parts apart."""
+    """State how well two features separate the parts, in one sentence."""
     pair = partition.pair
     if pair is None:
         return ""
@@ -32,7 +32,7 @@ def headline(partition: Partition) -> str:
 
 
 def notes(partition: Partition, n_drawn: int, n_gaps: int, parts_shown: int) -> list[str]:
-    """Say how the pair was found, how to read it, what to conclude."""
+    """Explain how the pair was found, how to read it, and what follows."""
     pair = partition.pair
     if pair is None:
         return []
@@ -53,7 +53,7 @@ def notes(partition: Partition, n_drawn: int, n_gaps: int, parts_shown: int) -> 
 
 
 def strip_headline(cuts: list[str], name: str, part: str) -> str:
-    """Return one sentence on a single feature; `cuts` are the points that tell the parts from each other."""
+    """State how a single feature separates the parts, in one sentence; `cuts` are the cut points."""
     column = column_name(name)
     if not cuts:
         return f"The {part}s overlap on {column}."

@@ -9,7 +9,7 @@ from majorant.report.words.table import rows_of
 
 
 def parts(partition: Partition) -> str:
-    """Return  "three clusters"."""
+    """Return the number of parts in words: "three clusters"."""
     return counted(partition.k, partition.card.part)
 
 
@@ -19,7 +19,7 @@ def feature_name(partition: Partition, feature: int) -> str:
 
 
 def shown_of(partition: Partition, n_shown: int) -> str:
-    """Return a sentence, with a space before it, on how many clusters are shown; "" if all are."""
+    """Return a sentence, after a space, on how many clusters are shown; "" if all are."""
     n = len(partition.used)
     return f" The {in_prose(n_shown)} largest of {in_prose(n)} {partition.part}s are shown." if n_shown < n else ""
 

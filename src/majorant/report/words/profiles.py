@@ -12,7 +12,7 @@ WEAKLY_EXPLAINED = 0.1
 
 
 def headline(partition: Partition, features: list[int]) -> str:
-    """Return one sentence on those of `features`, best explained first, that set parts apart."""
+    """State which of `features`, best explained first, separate the parts, in one sentence."""
     best = features[0]
     share = partition.explained[best]
     if share < WEAKLY_EXPLAINED:
@@ -45,7 +45,7 @@ def _above(partition: Partition, first: int, second: int, feature: int) -> bool:
 
 
 def _trait(partition: Partition, part: int, features: list[int]) -> tuple[float, int, str, int] | None:
-    """Say where a part is furthest out: (how far from the next centre, part, "high" or "low", feature)."""
+    """Find where a part is most extreme: (distance from the next centre, part, "high" or "low", feature)."""
     centres = partition.standard_centres
     others = [j for j in partition.used if j != part]
     found: list[tuple[float, int, str, int]] = []
@@ -58,7 +58,7 @@ def _trait(partition: Partition, part: int, features: list[int]) -> tuple[float,
 
 
 def notes(partition: Partition, n_shown: int, parts_shown: int) -> list[str]:
-    """Say how to read the profiles, and what is left out of them."""
+    """Explain the profiles, and what they leave out."""
     n_varying = len(partition.ranked_features)
     reading = f"<b>Each mark is a {partition.part}\u2019s centre.</b>"
     if partition.k > N_COLOURS:

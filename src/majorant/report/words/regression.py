@@ -13,11 +13,11 @@ from majorant.report.words.grammar import capital, counted, in_prose, listed, ve
 
 MOST_IN_LEDE = 3
 SHARED = 1.5
-"""Factor between two slopes or two noises that is not worth a word."""
+"""Largest ratio of two slopes or two noises that is not mentioned."""
 
 
 def target(regression: Regression) -> str:
-    """Return the name of what is predicted, as markup."""
+    """Return the name of the target, as markup."""
     return column_name(regression.run.target_name)
 
 
@@ -27,7 +27,7 @@ def main_feature(regression: Regression) -> str:
 
 
 def lines(regression: Regression) -> str:
-    """Return  "two regressions", "two Poisson regressions", as plain text."""
+    """Return the number of regressions in words, as plain text: "two Poisson regressions"."""
     return counted(regression.k, f"{regression.response.title} regression".strip())
 
 
@@ -44,7 +44,7 @@ def plain_title(regression: Regression) -> str:
 
 
 def lede(regression: Regression) -> str:
-    """Say what the lines are like, and how sure the fit is."""
+    """State what the lines are like, and how reliable the fit is."""
     if not regression.regular:
         return (
             "<strong>This fit is degenerate</strong>: its likelihood and criteria say nothing about the data. "
@@ -75,14 +75,14 @@ def _line(regression: Regression, j: int) -> str:
 
 
 def _brief(value: float) -> str:
-    """Return two digits that count."""
+    """Format a number with two significant digits."""
     if value != 0 and not 1e-4 <= value < 1e6:
         return numbers.scientific(value, 2)
     return numbers.fixed(value, max(0, 1 - int(np.floor(np.log10(value)))) if value else 0)
 
 
 def components_headline(regression: Regression) -> str:
-    """Say what tells the components apart most plainly."""
+    """State the clearest difference between the components."""
     k, feature = regression.k, regression.main_feature
     if k == 1:
         return f"One {'line' if regression.has_lines else 'component'} describes all rows."
@@ -115,7 +115,7 @@ def components_headline(regression: Regression) -> str:
 
 
 def _what_they_are(regression: Regression) -> list[str]:
-    """Say what coefficients and weights mean where components are no lines."""
+    """Explain coefficients and weights where components are not lines."""
     texts = []
     if regression.response.predicts:
         texts.append(f"<b>Intercepts and slopes</b> are of {escaped(regression.response.predicts)}.")
@@ -137,7 +137,7 @@ def _times(ratio: float) -> str:
 
 
 def components_notes(regression: Regression, n_shown: int, n_features_shown: int) -> list[str]:
-    """Say where the intervals come from, and what is left out."""
+    """Explain where the intervals come from, and what is left out."""
     texts = []
     if regression.intervals is None:
         texts.append(f"<b>There are no intervals:</b> {escaped(why_no_errors(regression.run.estimator))}.")

@@ -17,12 +17,12 @@ WHY = (
 
 
 def smallest_rows(regression: Regression) -> float:
-    """Return rows of the smallest component of the fit, each counted by its probability."""
+    """Return the summed responsibilities of the smallest component of the fit."""
     return float(regression.effective_sizes.min())
 
 
 def headline(regression: Regression) -> str:
-    """Return one sentence on what must not be read, or what was left out."""
+    """State what must not be interpreted, or what was left out, in one sentence."""
     if regression.run.estimator.is_exact_:
         return EXACT
     if not regression.regular:
@@ -38,7 +38,7 @@ def headline(regression: Regression) -> str:
 
 
 def notes(regression: Regression) -> list[str]:
-    """Say why, and what would change it."""
+    """Explain why, and what would change it."""
     model, limit = regression.run.estimator, numbers.fixed(float(regression.params["max_sigma_ratio"]), 1)
     if model.is_exact_:
         return [

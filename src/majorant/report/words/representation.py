@@ -20,7 +20,7 @@ from majorant.report.words.table import rows_of
 
 LONGEST_VIEW = 28
 CARRIES = 0.8
-"""The share of a component from which on one view is said to carry it."""
+"""Smallest share of a component at which a single view is said to dominate it."""
 
 
 def view_name(representation: Representation, number: int) -> str:
@@ -29,7 +29,7 @@ def view_name(representation: Representation, number: int) -> str:
 
 
 def of_how_many(representation: Representation) -> str:
-    """Say what stands beside the number of components."""
+    """Return the addition to the number of components."""
     model = representation.model
     if has_grown(model):
         return f"grown from {numbers.integer(model.n_components)}"
@@ -50,7 +50,7 @@ def plain_title(representation: Representation) -> str:
 
 
 def lede(representation: Representation) -> str:
-    """Say what ties together what, and how sure the fit is."""
+    """State what the representation joins, and how reliable the fit is."""
     n = len(representation.views)
     views = "one view" if n == 1 else f"{in_prose(n)} views"
     used = f"{opening(representation.rank)} {verb(representation.rank, 'component says', 'components say')}"
@@ -65,7 +65,7 @@ def lede(representation: Representation) -> str:
 
 
 def _explained(representation: Representation) -> str:
-    """Say how much of a target of numbers the components explain, on the rows of the fit."""
+    """State how much of a numeric target's variance the components explain, on the rows of the fit."""
     if representation.r2 is None:
         return ""
     target = escaped(shortened(representation.run.target_name, LONGEST_VIEW))
@@ -74,7 +74,7 @@ def _explained(representation: Representation) -> str:
 
 
 def optimality_headline(representation: Representation) -> str:
-    """Return the certificate in one sentence."""
+    """State the certificate in one sentence."""
     certificate = representation.model.certificate_
     used = capital(counted(certificate.rank, "component"))
     if certificate.is_global:
@@ -95,7 +95,7 @@ def optimality_headline(representation: Representation) -> str:
 
 
 def optimality_notes(representation: Representation) -> list[str]:
-    """Return the certificate in full, and how the penalty was chosen."""
+    """Explain the certificate, and how the penalty was chosen."""
     certificate = representation.model.certificate_
     texts = [escaped(certificate.sentence), escaped(objective_in_words(representation.model))]
     texts += [escaped(view_penalty_in_words(representation.model))]
@@ -119,13 +119,13 @@ def optimality_notes(representation: Representation) -> list[str]:
 
 
 def _of_the_view_told(representation: Representation) -> str:
-    """Say whose held-out loss compares penalties; "" for that of all variables."""
+    """State which view's held-out loss penalties are compared by; "" for that of all variables."""
     told = getattr(representation.model, "select_by", None)
     return "" if told is None else f" of <i>{escaped(shortened(told, LONGEST_VIEW))}</i> given the other views"
 
 
 def _edge_of_the_path(representation: Representation) -> list[str]:
-    """Tell whether the chosen penalty is the largest or smallest tried: a better one may lie beyond."""
+    """State whether the chosen penalty is the largest or smallest tried, so that a better one may lie beyond."""
     penalties, losses = representation.model.l2_path_.T
     last = len(penalties) - 1
     if last < 1:
@@ -143,7 +143,7 @@ def _edge_of_the_path(representation: Representation) -> list[str]:
 
 
 def topics_headline(representation: Representation) -> str:
-    """Say how much the largest component weighs."""
+    """State the weight of the largest component."""
     share = numbers.percent(float(representation.sizes[0]), 0)
     if representation.rank == 1:
         return "One component is used."
@@ -151,7 +151,7 @@ def topics_headline(representation: Representation) -> str:
 
 
 def topics_notes(representation: Representation, n_shown: int) -> list[str]:
-    """Say how to read the table."""
+    """State how to read the table."""
     texts = [
         "<b>One line a component</b>, by falling variance of its expected value, with the features of each view that "
         "speak most for it (+) and against it (\u2212). <b>Weight</b> is its share of all squared weights.",
@@ -163,7 +163,7 @@ def topics_notes(representation: Representation, n_shown: int) -> list[str]:
 
 
 def views_headline(representation: Representation) -> str:
-    """Tell whether components are shared by views."""
+    """State whether components are shared by views."""
     alone = np.flatnonzero(representation.shares.max(axis=0) >= CARRIES)
     if not len(alone):
         return "No component belongs to one view alone."
@@ -175,7 +175,7 @@ def views_headline(representation: Representation) -> str:
 
 
 def views_notes() -> list[str]:
-    """Say how to read the table."""
+    """State how to read the table."""
     return [
         "<b>Shares of the views in each component</b>, by their squared weights in units of the variables\u2019 "
         "variances. A component of several views is what they have in common; one of a single view is its own."
@@ -183,7 +183,7 @@ def views_notes() -> list[str]:
 
 
 def profiles_headline(representation: Representation) -> str:
-    """Say how far apart the classes lie."""
+    """State how different the classes are."""
     if representation.rank == 1:  # a distribution over one component is always the same
         low, high = float(representation.profiles.min()), float(representation.profiles.max())
         return f"Along the one component the means of the classes run from {_brief(low)} to {_brief(high)}."
@@ -195,7 +195,7 @@ def _brief(value: float) -> str:
 
 
 def profiles_notes(representation: Representation) -> list[str]:
-    """Say what is averaged."""
+    """Explain what is averaged."""
     text = "<b>Mean of each component in each class.</b> "
     if representation.rank > 1:
         text += (
@@ -206,12 +206,12 @@ def profiles_notes(representation: Representation) -> list[str]:
 
 
 def embedding_headline(representation: Representation) -> str:
-    """Say what is drawn."""
+    """State what is drawn."""
     return "Rows by their first two components."
 
 
 def embedding_notes(representation: Representation, n_drawn: int) -> list[str]:
-    """Say how to read the picture."""
+    """Explain the picture."""
     texts = [f"<b>Each mark is a row</b> at its expected values of the first two components.{_colours(representation)}"]
     if n_drawn < representation.n_rows:
         texts.append(f"{numbers.integer(n_drawn)} rows are drawn, equally spaced.")
@@ -219,12 +219,12 @@ def embedding_notes(representation: Representation, n_drawn: int) -> list[str]:
 
 
 def neighbours_headline(representation: Representation) -> str:
-    """Say what is drawn."""
+    """State what is drawn."""
     return f"Rows beside those that are most like them in all {in_prose(representation.rank)} components."
 
 
 def neighbours_notes(representation: Representation, n_drawn: int, perplexity: float) -> list[str]:
-    """Say what can be read from the map, and what cannot."""
+    """Explain what the map shows, and what it does not."""
     texts = [
         "<b>Each mark is a row.</b> t-SNE has put it beside the rows that are most like it in all components (about "
         f"{numbers.fixed(perplexity)} neighbours each).{_colours(representation)}",

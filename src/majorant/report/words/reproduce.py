@@ -8,7 +8,7 @@ from typing import Any
 
 
 def headline(params: Mapping[str, Any]) -> str:
-    """Return one sentence on whether the run can be repeated."""
+    """State whether the run can be repeated, in one sentence."""
     if "random_state" not in params:
         return "The settings of this run."
     if isinstance(params["random_state"], number_types.Integral):
@@ -19,7 +19,7 @@ def headline(params: Mapping[str, Any]) -> str:
 
 
 def notes(command: str, params: Mapping[str, Any]) -> list[str]:
-    """Say what lies beside the page and what to change."""
+    """Explain the files beside the page, and what to change for an exact repetition."""
     texts = []
     if command:
         texts.append(

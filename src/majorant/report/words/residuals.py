@@ -14,7 +14,7 @@ BEYOND = float(2 * norm.sf(2))
 
 
 def headline(regression: Regression) -> str:
-    """Tell whether the lines are lines."""
+    """State whether the residuals support straight lines."""
     drifts = [(j, drift) for j in range(regression.k) if (drift := regression.residuals(j).drift) is not None]
     if not drifts:
         if regression.k == 1:
@@ -29,7 +29,7 @@ def headline(regression: Regression) -> str:
 
 
 def notes(regression: Regression, shown: list[int], most_points: int) -> list[str]:
-    """Say how to read the panels, rows far out, what to look out for."""
+    """Explain the panels, the outlying rows, and what deserves attention."""
     along = "" if regression.n_features == 1 else ", against what the component predicts"
     texts = [
         f"<b>Residuals divided by \u03c3</b> of the rows that are most probably of each component{along}. The line "
@@ -63,6 +63,6 @@ def x_title(regression: Regression) -> str:
 
 
 def figure_label(regression: Regression) -> str:
-    """Say what the figure shows, as plain text."""
+    """State what the figure shows, as plain text."""
     parts = counted(regression.k, "component")
     return f"Residuals of {parts} in standard deviations of the noise against {x_title(regression)}"

@@ -21,7 +21,7 @@ def hit_rate(search: SearchReport) -> float:
 
 
 def relative(search: SearchReport, distance: float) -> float | None:
-    """Return a distance from the best as a share of it; None if the best is zero or a logarithm."""
+    """Return the distance from the best as a share of it; None if the best is zero or a logarithm."""
     return None if search.best == 0 or search.is_logarithm else distance / abs(search.best)
 
 
@@ -32,14 +32,14 @@ def is_close(search: SearchReport, distance: float) -> bool:
 
 
 def others_came_close(search: SearchReport) -> bool:
-    """Tell whether nine tenths of the starts that missed the best ended close to it."""
+    """Return whether nine tenths of the starts that missed the best ended close to it."""
     missed = search.optima[1:]
     close = sum(o.n_hits for o in missed if is_close(search, o.distance))
     return bool(missed) and close >= NEARLY_ALL * sum(o.n_hits for o in missed)
 
 
 def luck(search: SearchReport) -> str:
-    """Say what the starts say about luck, as a clause without a capital letter or a full stop."""
+    """State how much the result depends on the start, as a clause without capital letter or full stop."""
     if search.n_starts == 1:
         return f"with one start {_of_one(search)}"
     if search.n_distinct == 1:
@@ -57,7 +57,7 @@ def luck(search: SearchReport) -> str:
 
 
 def _of_one(search: SearchReport) -> str:
-    """Say what is known where one start was followed: nothing, unless a proof or a bound limits others."""
+    """State what is known from a single finished start: nothing, unless a proof or a bound limits others."""
     if search.certain:
         return "no other can end better"
     if search.proved_bound is None and search.raced_in_words:
@@ -75,12 +75,12 @@ def _only_one(search: SearchReport) -> str:
 
 
 def descents(n: int, n_perturbations: int) -> str:
-    """Return starts and perturbations with their counts, in prose."""
+    """Return the numbers of starts and perturbations in words."""
     return listed([counted(m, noun) for m, noun in named(n, n_perturbations)])
 
 
 def of_perturbations(search: SearchReport) -> str:
-    """Say which of the starts and perturbations reached the best optimum, as a clause."""
+    """State which of the starts and perturbations reached the best optimum, as a clause."""
     made = descents(search.n_starts, search.n_perturbations)
     if search.n_distinct == 1:
         return f"{capital(made)} all ended at this optimum"
@@ -89,7 +89,7 @@ def of_perturbations(search: SearchReport) -> str:
 
 
 def headline(search: SearchReport) -> str:
-    """Return one sentence on how many starts reached the best optimum."""
+    """State how many starts reached the best optimum, in one sentence."""
     n, hits = search.n_starts, search.n_hits
     if n == 1:
         return f"{_only_one(search)}; {_of_one(search)}."
@@ -104,7 +104,7 @@ def headline(search: SearchReport) -> str:
 
 
 def agreement(search: SearchReport) -> str:
-    """Return the same for the lede: a clause with its emphasis in <strong>."""
+    """State the same for the introduction: a clause with its emphasis in <strong>."""
     n, hits = search.n_starts, search.n_hits
     if n == 1:
         return f"<strong>{_only_one(search)}</strong>; {_of_one(search)}."
@@ -121,18 +121,18 @@ def agreement(search: SearchReport) -> str:
 
 
 def notes(search: SearchReport, objective: float, dots_for: int, why_certain: str = "") -> list[str]:
-    """Say how to read the figure, what to conclude, what to look out for.
+    """Explain the figure, what follows from it, and what deserves attention.
 
     Parameters
     ----------
     search : SearchReport
-        Of the fit.
+        The search report of the fit.
     objective : float
-        Where the fit ended, which may be better than the best start.
+        Objective of the fit, which may be better than that of the best start.
     dots_for : int
-        How many starts one dot stands for.
+        Number of starts per dot.
     why_certain : str
-        Why no better optimum can exist, where that is plain.
+        Why no better optimum can exist, if that is known without a bound.
     """
     return [
         _how_to_read(search, dots_for),
@@ -145,7 +145,7 @@ def notes(search: SearchReport, objective: float, dots_for: int, why_certain: st
 
 
 def figure_label(search: SearchReport) -> str:
-    """Say what the figure shows, as text."""
+    """State what the figure shows, as text."""
     best = f"{search.objective_name} of {numbers.objective(search.best, search.objective_name)}"
     if search.n_starts == 1:
         return f"One start, which reached {article(best)} {best}"
@@ -227,7 +227,7 @@ def _conclusion(search: SearchReport) -> str:
 
 
 def _of_the_best(search: SearchReport) -> str:
-    """Say what perturbations say of the best solution: only those that came after it was found."""
+    """State what the perturbations after the best solution was found say about it."""
     after = search.n_perturbations_after_best
     if after:
         said = f"{counted(after, 'perturbation')} after the best solution was found led to nothing better."
@@ -246,14 +246,14 @@ def _after_the_starts(search: SearchReport, objective: float) -> list[str]:
 
 
 def excludes_much(search: SearchReport, room: float) -> bool:
-    """Tell whether a bound that leaves so much room says something: a share cannot rise far above a good one anyway."""
+    """Return whether a bound with this gap is informative; a share near 1 could not rise much anyway."""
     return room <= (LOOSE if search.sense == "max" and not search.is_logarithm else TIGHT)
 
 
 def certificate_headline(search: SearchReport, room: float | None, room_text: str, proviso: str = "") -> str:
-    """Return one sentence on what the proved bound leaves open; `room_text` is the room in words.
-
-    `proviso` is what the bound is up to, as the end of a sentence.
+    """State what the proved bound leaves open, in one sentence.
+    
+    `room_text` is the gap in words, `proviso` a reservation about the bound as the end of a sentence.
     """
     so = proviso or ", and that is proved, not estimated"
     if room is None:
@@ -269,7 +269,7 @@ def certificate_headline(search: SearchReport, room: float | None, room_text: st
 def certificate_notes(
     search: SearchReport, objective: float, room: float | None, parts: str, proviso: str = ""
 ) -> list[str]:
-    """Explain a bound; `parts` says what a solution consists of ("three clusters"), `proviso` on what it depends."""
+    """Explain a bound; `parts` is a solution's parts in words ("three clusters"), `proviso` a reservation about it."""
     if search.proved_bound is None:
         return []
     name = escaped(search.objective_name)

@@ -13,7 +13,7 @@ ALIKE = 0.05
 
 
 def spoken_of(silhouettes: Silhouettes) -> int | None:
-    """Return the cluster that the headline names: the one with most of the misfits, otherwise the loosest if one is."""
+    """Return the cluster to name: the one with most of the misfits, otherwise the loosest if any is loose."""
     misfits = silhouettes.misfits
     if misfits.max() > misfits.sum() / 2:
         return int(misfits.argmax())
@@ -23,7 +23,7 @@ def spoken_of(silhouettes: Silhouettes) -> int | None:
 
 
 def headline(silhouettes: Silhouettes) -> str:
-    """Return one sentence on rows that would suit another cluster better."""
+    """State how many rows are closer to another cluster, in one sentence."""
     misfits, named = silhouettes.misfits, spoken_of(silhouettes)
     n, total = int(misfits.sum()), len(silhouettes.values)
     of = f"{numbers.integer(total)} {'sampled ' if silhouettes.sampled else ''}rows"
@@ -43,7 +43,7 @@ def headline(silhouettes: Silhouettes) -> str:
 
 
 def notes(silhouettes: Silhouettes, n_clusters: int) -> list[str]:
-    """Say how to read the silhouettes."""
+    """Explain the silhouettes."""
     texts = [
         "<b>One thin bar a row</b>, sorted within its cluster; the width of a block is the cluster\u2019s size. "
         "The dashed line is its mean. Bars below zero are rows that another cluster would suit better."
@@ -57,5 +57,5 @@ def notes(silhouettes: Silhouettes, n_clusters: int) -> list[str]:
 
 
 def sample(silhouettes: Silhouettes) -> str:
-    """Say which rows were drawn."""
+    """State which rows were sampled."""
     return f"{numbers.integer(len(silhouettes.values))} rows, equally spaced within each cluster"

@@ -7,6 +7,6 @@ from majorant.report.words.grammar import capital, counted
 
 
 def rows_of(n_rows: int, table_name: str, unit: str = "row") -> str:
-    """Return  "Nine rows of <i>iris</i>", as markup: the name without its ending."""
+    """Write the number of rows and the table's name without its extension, as markup: "Nine rows of <i>iris</i>"."""
     stem = table_name.rsplit(".", 1)[0] or table_name
     return f"{capital(counted(n_rows, unit))} of <i>{escaped(shortened(stem, 60))}</i>"

@@ -9,7 +9,7 @@ from majorant.report.words.grammar import opening, verb
 
 
 def headline(mixture: Mixture) -> str:
-    """Return one sentence on how many rows belong clearly to one component."""
+    """State how many rows clearly belong to one component, in one sentence."""
     n, clear = mixture.n_rows, mixture.n_clear
     unsure = n - clear
     if not unsure:
@@ -21,7 +21,7 @@ def headline(mixture: Mixture) -> str:
 
 
 def notes(mixture: Mixture, n_listed: int) -> list[str]:
-    """Say how to read the bars and the list."""
+    """Explain the bars and the list."""
     texts = [
         "<b>Each bar counts rows</b> by the probability of their own component, as the fit sees it: 1 is certain. "
         f"Rows up to {CLEAR:.1f} are unsure."

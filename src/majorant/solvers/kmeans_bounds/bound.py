@@ -85,7 +85,7 @@ def kmeans_lower_bound(
     r"""Return a lower bound on :math:`\min_C \sum_i w_i \min_j |x_i - c_j|^2` over all sets of k centres.
 
     Valid whatever the centres given; the better they are the closer it comes. Three kinds of bound are tried:
-    set partition (one multiplier a point, the largest cover by branch and bound), Peng-Wei (up to 1500 points, any
+    set partition (one multiplier per point, the largest cover by branch and bound), Peng-Wei (up to 1500 points, any
     number of columns), and sums over columns or over blocks of points where neither closes. What rounding may have
     added is subtracted, by bounds on the error of sums and factorisations in float64 (not by interval arithmetic).
 
