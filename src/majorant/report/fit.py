@@ -97,7 +97,7 @@ class Fit:
     @property
     def room_left(self) -> float | None:
         """Gap between fit and proved bound, as a share of the bound.
-        
+
         None without a bound or with an uninformative one (zero or less for a quantity that cannot be negative).
         """
         return room_left(self.objective, self.search)

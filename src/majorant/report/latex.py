@@ -59,7 +59,7 @@ def number(text: str) -> str:
 
 def aligned(texts: Sequence[str]) -> list[str]:
     """Convert the numbers of one column to LaTeX so that their decimal points align in a right-aligned column.
-    
+
     Shorter fractions are padded with empty space of the width of the longest one.
     """
     found = [_NUMBER.fullmatch(text) for text in texts]

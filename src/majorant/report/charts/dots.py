@@ -28,7 +28,7 @@ class Stacking:
 
 def choose_stacking(rows: Sequence[tuple[Sequence[Group], float, float]]) -> Stacking:
     """Return the finest stacking with which every row (its groups, and the range of its room) fits.
-    
+
     A group is a position and the number of counts at it.
     """
     for height, unit in HEIGHTS_AND_UNITS:

@@ -51,7 +51,7 @@ def spread(
     positions: Sequence[float], widths: Sequence[float], low: float = -np.inf, high: float = np.inf
 ) -> NDArray[np.float64]:
     """Return the centres nearest to `positions` at which items of these widths do not overlap.
-    
+
     Least squares over positions in the same order, within [low, high] if all items fit there.
     """
     order = np.argsort(positions, kind="stable")

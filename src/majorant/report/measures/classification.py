@@ -52,7 +52,7 @@ class LatentClass:
 @dataclass(frozen=True)
 class Classification(Fit):
     """Rows with known and predicted classes. Classes are numbers from 0 here and names on the page.
-    
+
     Where rows are regions of samples, the classes are those of samples, and `unit` is "bag".
     """
 

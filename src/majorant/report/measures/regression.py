@@ -114,7 +114,7 @@ class Regression(Memberships):
     @cached_property
     def has_lines(self) -> bool:
         """Whether components are lines with normal noise and rows are independent, so that lines are drawn.
-        
+
         Not so for other families, with groups or gating, and where a formula makes several features of one column,
         such as x and its square.
         """
@@ -199,7 +199,7 @@ class Regression(Memberships):
 
     def moved(self, lines: Lines, labels: NDArray[np.int64]) -> Array:
         """Return each row's y adjusted to the means of all features but the main one, by the slopes of its line.
-        
+
         The residual is unchanged.
         """
         rows = np.arange(self.n_rows)
@@ -216,7 +216,7 @@ class Regression(Memberships):
     @cached_property
     def solutions(self) -> list[Optimum]:
         """The fit, then the other distinct regular optima, best first, and at the end a better degenerate one.
-        
+
         A degenerate fit is alone, as there is no regular one to compare it with.
         """
         model = self.run.estimator

@@ -41,7 +41,7 @@ def uncertainty_section(mixture: Mixture) -> Section | None:
 
 def certainty_bins(certainty: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Count rows by certainty in bins of 0.05, from that of the smallest up to 1; return edges and counts.
-    
+
     0.9 is an edge; a row exactly at it counts in the bin below.
     """
     n_steps = int(np.ceil((1.0 - float(certainty.min())) / STEP - 1e-9)) or 1

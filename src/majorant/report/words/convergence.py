@@ -62,7 +62,7 @@ class History:
 
     @property
     def beyond(self) -> str:
-        """"above" or "below": where all other values lie."""
+        """Words for the position of all other values: above the lowest or below the highest."""
         return "above the lowest" if self.sense == "min" else "below the highest"
 
     def shown(self, value: float) -> float:

@@ -252,7 +252,7 @@ def excludes_much(search: SearchReport, room: float) -> bool:
 
 def certificate_headline(search: SearchReport, room: float | None, room_text: str, proviso: str = "") -> str:
     """State what the proved bound leaves open, in one sentence.
-    
+
     `room_text` is the gap in words, `proviso` a reservation about the bound as the end of a sentence.
     """
     so = proviso or ", and that is proved, not estimated"
