@@ -5,8 +5,9 @@
 
 FOLDER holds base_faithful.csv, MASS_galaxies.csv, mclust_acidity.csv, MASS_crabs.csv and mclust_banknote.csv as R
 exports them; iris comes with scikit-learn. For every set, number of components and floor under the covariances: the
-log-likelihood of the fit, the proved bound, the gap, a log-likelihood that some mixture with such covariances attains
-(nats), and CPU seconds. `--rows N` adds simulated rows in two columns. The fits are scikit-learn's best of 10 starts.
+log-likelihood of the fit, the proved bound, the gap (a difference), a log-likelihood that some mixture with such
+covariances attains, and CPU seconds. `--rows N` adds simulated rows in two columns. The fits are scikit-learn's best of
+10 starts.
 With `--regressions`, FOLDER holds flexmix_NPreg.csv, the tone table comes with majorant, and the fits are its own.
 """
 

@@ -4,8 +4,8 @@
 
 Tables come with scikit-learn and majorant, or are drawn here. Every method keeps its defaults but the number of starts,
 which its name tells. A line is one method on one table: the median over seeds of what its objective lacks to the best
-that any method reached here (an SSE in per cent, a log-likelihood in nats), in how many runs it is reached (to 1e-6 of
-an SSE, 1e-3 nats a row of a log-likelihood), and the median CPU time, also as a multiple of majorant's: below 1 the
+that any method reached here (an SSE in per cent, a log-likelihood as a difference), in how many runs it is reached (to
+1e-6 of an SSE, 1e-3 per row of a log-likelihood), and the median CPU time, as a multiple of majorant's too: below 1 the
 method is faster. A Gaussian mixture with a component that has collapsed, by the rule of majorant, is no solution, and
 does not reach the best. Peers that are not installed are named and left out: pip install ".[bench]", and in R
 install.packages(c("flexmix", "mixtools", "mclust")).

@@ -197,7 +197,7 @@ def mean_pairwise_kl(latents: Array, y: Any) -> float:
     Returns
     -------
     float
-        In nats; 0 for one class.
+        Natural logarithm; 0 for one class.
 
     References
     ----------

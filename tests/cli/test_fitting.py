@@ -201,7 +201,7 @@ def test_settings_reach_the_model(majorant: Majorant, table: Path) -> None:
 def test_warnings_of_the_model_become_look_out(majorant: Majorant, table: Path) -> None:
     answer = majorant(*FIT, "--features", "height", "--no-report", "--set", "init=[[1.0],[9.0]]", "--set", "n_init=5")
     assert answer.status == 0 and answer.err == ""
-    assert "\nLook out: " in answer.out
+    assert "\nWarning: " in answer.out
     assert json.loads(Path("run/summary.json").read_text())["look_out"]
 
 
@@ -210,7 +210,7 @@ def test_a_column_that_has_most_of_the_variance_is_named(majorant: Majorant, tmp
     columns = {"a": random.normal(size=60), "b": 1e3 * random.normal(size=60), "c": np.full(60, 7.0)}
     pl.DataFrame(columns | {"w": np.where(np.arange(60) < 30, 1.0, 0.0)}).write_csv(tmp_path / "t.csv")
     fit = ["fit", "kmeans", "t.csv", "--k", "2", "--no-report", "--force", "--out", "run", "--features"]
-    words = 'Look out: "b" has 99 % of the variance of all 3 columns'
+    words = 'Warning: "b" has 99 % of the variance of all 3 columns'
     for options in (["a,b,c"], ["a,b,c", "--weights", "w"]):
         assert words in " ".join(majorant(*fit, *options).out.split())
         assert "--standardise" in json.loads(Path("run/summary.json").read_text())["look_out"][0]

@@ -101,7 +101,7 @@ def test_when_no_fit_can_be_chosen_nothing_is_written(majorant: Majorant, tmp_pa
 def test_a_degenerate_fit_says_so_on_the_screen_and_on_the_page(majorant: Majorant, tmp_path: Path) -> None:
     pl.DataFrame({"a": [0.0, 1.0, 5.0, 5.0], "b": [1.0, 3.0, 2.0, 7.0]}).write_csv(tmp_path / "t.csv")
     answer = majorant(*FIT, "--k", "3")
-    assert answer.status == 0 and "Look out: No regular solution" in answer.out
+    assert answer.status == 0 and "Warning: No regular solution" in answer.out
     page = Path("run/report.html").read_text(encoding="utf-8")
     assert '<section id="regularity"' in page and '<section id="criterion"' not in page
 

@@ -137,8 +137,8 @@ def test_the_log_loss_is_explained_where_it_is_told(majorant: Majorant, table: p
     page = Path("run/report.html").read_text(encoding="utf-8")
     whose = "every variable given the others" + (", plus the loss of the target" if target else "")
     for text in (" ".join(answer.out.split()), page):
-        assert f"Log-loss: that of {whose}, and the penalty, in nats a row. The held-out losses" in text
-    assert "<small>penalised, nats a row</small>" in page
+        assert f"Log-loss: that of {whose}, and the penalty, as a mean per row. The held-out losses" in text
+    assert "<small>penalised, mean per row</small>" in page
     assert answer.out.index("Best log-loss") < answer.out.index("Log-loss: that of") < answer.out.index("component  ")
 
 

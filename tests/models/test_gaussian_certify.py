@@ -56,7 +56,7 @@ def test_no_mixture_of_any_size_is_better(petals: Array, covariance_type: Covari
         "No Gaussian mixture of any size with covariances at least half of the fitted ones on these data has a "
         "log-likelihood above "
     )
-    assert made.sentence.endswith(" nats of the best possible.")
+    assert made.sentence.endswith(" log units of the best possible.")
 
 
 def test_larger_floors_give_closer_bounds(petals: Array) -> None:

@@ -323,7 +323,7 @@ def test_search_has_the_objective_of_the_fit_and_tells_descents_that_were_cut_sh
     assert search.best == pytest.approx(model.inertia_, rel=1e-12)
     assert all(s.converged for s in search.starts if s.objective == search.best)
     assert all(s.converged for s in search.starts) != search.is_cut_short
-    assert ("cut short" in str(model.summary())) == search.is_cut_short == ("distinct ends" in str(model.summary()))
+    assert ("stopped early" in str(model.summary())) == search.is_cut_short == ("distinct ends" in str(model.summary()))
 
 
 def test_a_quick_bound_is_none_where_none_was_found_as_the_page_says() -> None:

@@ -153,7 +153,7 @@ def test_tone_table() -> None:
     assert closer.bound == pytest.approx(185.0, abs=0.1)
     assert made.sentence == (
         "No mixture of any number of lines with noise variances at least half of the smallest fitted one on these "
-        "data has a log-likelihood above 207.546; this fit is within 67 nats of the best possible."
+        "data has a log-likelihood above 207.546; this fit is within 67 log units of the best possible."
     )
     for k in (3, 5):
         with warnings.catch_warnings():

@@ -133,7 +133,7 @@ def test_pair(noise: float, beginning: str) -> None:
     ("proved_bound", "n", "said"),
     [
         (None, 30, "<strong>All 30 starts reached the same optimum</strong>."),
-        (None, 1, "<strong>Only one start was followed to its end</strong>"),
+        (None, 1, "<strong>Only one start was run to convergence</strong>"),
         ("close", 30, "<strong>No other three clusters can be more than"),
         ("equal", 30, "<strong>No other three clusters can be better</strong>, and 30 of 30 starts agree on these."),
         ("loose", 30, "<strong>All 30 starts reached the same optimum</strong>."),
@@ -152,23 +152,23 @@ def test_lede_claims_what_is_proved(proved_bound: str | None, n: int, said: str)
 @pytest.mark.parametrize(
     ("objective", "bound", "exploring", "converged", "headline"),
     [
-        ([9, 5, 4], [10, 6, 4], 0, True, "The fit came to rest after three iterations; the objective never rose."),
-        ([9, 5, 4], [10, 6, 4], 0, False, "The fit was stopped after three iterations, before it came to rest."),
+        ([9, 5, 4], [10, 6, 4], 0, True, "The fit converged after three iterations; the objective never rose."),
+        ([9, 5, 4], [10, 6, 4], 0, False, "The fit was stopped after three iterations, before it converged."),
         (
             [5, 6, 4],
             [10, 9, 8],
             1,
             True,
-            "The fit came to rest after three iterations; the objective rose once, the bound above it never.",
+            "The fit converged after three iterations; the objective rose once, the bound above it never.",
         ),
         (
             [5, 6, 4],
             [8, 9, 4],
             1,
             True,
-            "The fit came to rest after three iterations; the objective rose once on the way.",
+            "The fit converged after three iterations; the objective rose once on the way.",
         ),
-        ([4], [4], 0, True, "The fit came to rest after one iteration."),
+        ([4], [4], 0, True, "The fit converged after one iteration."),
     ],
 )
 def test_convergence(
@@ -184,7 +184,7 @@ def test_exploring_is_explained_and_a_limit_is_warned_of() -> None:
     history = History.of(falling_trace(1.0, exploring=2))
     notes = " ".join(convergence.notes(history, False, drawn=True))
     assert "In two iterations the fit explored" in notes
-    assert "Look out" in notes
+    assert "<b>Note:</b>" in notes
 
 
 @pytest.mark.parametrize(

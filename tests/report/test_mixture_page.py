@@ -215,11 +215,11 @@ def test_weights_are_given_to_the_criteria_or_these_are_left_out() -> None:
     assert "counted rows by their weights" in source
 
 
-def test_a_bound_on_a_log_likelihood_leaves_nats_not_per_cents() -> None:
+def test_a_bound_on_a_log_likelihood_leaves_a_difference_not_per_cents() -> None:
     run = run_of()
     search = run.estimator.search_
     run.estimator.search_ = replace(search, proved_bound=run.estimator.log_likelihood_ + 3.1504)
     source = html_report(run)
     check_page(source)
-    assert "This fit is within 3.2\u202fnats of the best possible, and that is proved" in source
-    assert "at most 3.2\u202fnats" in source
+    assert "This fit is within 3.2\u202flog units of the best possible, and that is proved" in source
+    assert "at most 3.2\u202flog units" in source

@@ -99,7 +99,7 @@ def test_the_page_says_what_the_model_says() -> None:
     page = html_report(run)
     model = run.estimator
     distance = mean_pairwise_kl(model.transform(run.frame)[:, : model.rank_], run.y)
-    assert f"Classes lie {numbers.distance(distance)} nats apart" in page
+    assert f"The mean divergence between classes is {numbers.distance(distance)}." in page
     assert model.certificate_.sentence.split(":")[0] in page
     assert model.certificate_.is_global and "no other start can end better, as the certificate" in page
     path = html_report(run_of("a path"))
@@ -114,7 +114,7 @@ def test_classes_along_one_component_are_told_by_their_means() -> None:
     assert model.rank_ == 1
     page = html_report(Run(model, X, ("a", "b", "c"), "t.csv", "", y=y))
     assert "Along the one component the means of the classes run from" in page
-    assert "nats apart" not in page and "softmax" not in page
+    assert "mean divergence between" not in page and "softmax" not in page
 
 
 def test_a_target_of_numbers_is_told_with_its_r2_on_the_rows_of_the_fit() -> None:

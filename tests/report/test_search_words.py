@@ -18,7 +18,7 @@ LOOSE = "The proved bound is loose: this fit is only known to be within {}\u202f
 @pytest.mark.parametrize(
     ("objectives", "headline"),
     [
-        ([10.0], "Only one start was followed to its end; nothing can be said about luck."),
+        ([10.0], "Only one start was run to convergence; whether another would end better is unknown."),
         ([10.0] * 2, "Both starts reached the same optimum."),
         ([10.0] * 30, "All 30 starts reached the same optimum."),
         (
@@ -50,7 +50,7 @@ def test_headline(objectives: list[float], headline: str) -> None:
 def test_a_bound_says_something_of_one_start() -> None:
     search = replace(starts_at([10.0]), proved_bound=9.5)
     assert words.headline(search) == (
-        "Only one start was followed to its end; no other can end beyond the proved bound."
+        "Only one start was run to convergence; no other can end beyond the proved bound."
     )
     for text in (words.luck(search), words.agreement(search)):
         assert "proved bound" in text and "luck" not in text
@@ -62,7 +62,7 @@ def test_a_bound_says_something_of_one_start() -> None:
         ([10.0], "More starts would show"),
         ([10.0] * 3, "three starts are few to judge by"),
         ([10.0] * 30, "An optimum that no start came near is not ruled out"),
-        ([10.0] + [20.0] * 9, "the best was met only once"),
+        ([10.0] + [20.0] * 9, "the best was found only once"),
         (
             [10.0] * 4 + [20.0] * 6,
             "one start finds the best about two times in five; ten starts would all miss it one time in 170",
@@ -80,7 +80,7 @@ def test_conclusion(objectives: list[float], said: str) -> None:
         (
             [10.0, 10.0, 10.0, 10.0],
             "One start and three perturbations all ended at this optimum.",
-            "three perturbations after the best solution was found led to nothing better. "
+            "three perturbations after the best solution was found gave nothing better. "
             "An optimum that no perturbation came near",
             "four",
         ),
@@ -88,21 +88,21 @@ def test_conclusion(objectives: list[float], said: str) -> None:
             [20.0, 15.0, 10.0, 17.0, 16.0],
             "Of one start and four perturbations, one perturbation reached this optimum; "
             "it may not be the best there is.",
-            "two perturbations after the best solution was found led to nothing better. "
-            "It was met only once, so it may not be the best: raise <code>n_init</code>",
+            "two perturbations after the best solution was found gave nothing better. "
+            "It was found only once, so it may not be the best: raise <code>n_init</code>",
             "four perturbations after",
         ),
         (
             [20.0, 10.0],
             "Of one start and one perturbation, one perturbation reached this optimum; "
             "it may not be the best there is.",
-            "no perturbation out of the best solution was followed to its end",
-            "led to nothing better",
+            "no perturbation of the best solution was run to convergence",
+            "gave nothing better",
         ),
         (
             [20.0, 10.0, 10.0],
-            "Of one start and two perturbations, two perturbations reached this optimum; none led beyond it.",
-            "one perturbation after the best solution was found led to nothing better. An optimum that",
+            "Of one start and two perturbations, two perturbations reached this optimum; none found a better one.",
+            "one perturbation after the best solution was found gave nothing better. An optimum that",
             "may not be",
         ),
     ],
@@ -132,7 +132,7 @@ def test_starts_that_did_not_come_to_rest_are_told() -> None:
 def test_perturbations_that_were_cut_short_have_no_optima() -> None:
     starts = starts_at([10.0, 9.0, 8.0], ("k-means++", "perturbation", "perturbation"), converged=False).starts
     notes = " ".join(words.notes(SearchReport((*starts[:2], replace(starts[2], converged=True)), "SSE"), 8.0, 1))
-    assert "Only the best was followed until it came to rest, two were cut short" in notes
+    assert "Only the best was run to convergence, two were stopped early" in notes
     assert "three distinct ends" in notes
 
 
@@ -211,7 +211,7 @@ def test_a_bound_that_excludes_little_is_told_so(
 def test_a_race_with_one_leader_says_what_raced() -> None:
     search = replace(starts_at([10.0]), raced=(24, 144))
     assert words.headline(search) == (
-        "Only the leader of 24 starts and 144 perturbations was followed to its end; "
+        "Only the best of 24 starts and 144 perturbations was run to convergence; "
         "raise n_init to see whether it comes back."
     )
     for said in (words.luck(search), words.agreement(search), words.headline(search)):
@@ -220,4 +220,4 @@ def test_a_race_with_one_leader_says_what_raced() -> None:
 
 def test_where_no_search_is_needed_luck_is_no_question() -> None:
     search = replace(starts_at([10.0]), certain="The mean is the best centre.")
-    assert words.headline(search) == "Only one start was followed to its end; no other can end better."
+    assert words.headline(search) == "Only one start was run to convergence; no other can end better."

@@ -67,12 +67,12 @@ def test_larger_is_better_objective_in_its_own_unit() -> None:
         objective_name="log-likelihood",
         sense="max",
         solution="mixture of 3 components",
-        unit="nats",
+        unit="log units",
     )
     assert made.difference == pytest.approx(3.1996)
     assert made.sentence == (
         "No mixture of 3 components on these data has a log-likelihood above -100.000; "
-        "this fit is within 3.2 nats of the best possible."
+        "this fit is within 3.2 log units of the best possible."
     )
 
 
@@ -115,7 +115,7 @@ def test_printed_numbers_are_still_proved(objective: float, share: float) -> Non
 
 @given(objective=st.floats(-1e9, 1e9), room=st.floats(0.0, 1e6))
 def test_upper_bounds_are_rounded_up(objective: float, room: float) -> None:
-    made = Certificate(objective + room, objective, "any", "log-likelihood", "max", unit="nats")
+    made = Certificate(objective + room, objective, "any", "log-likelihood", "max", unit="log units")
     if not math.isfinite(made.gap):
         return
     printed = re.search(r"above (\S+);", made.sentence)
@@ -124,19 +124,19 @@ def test_upper_bounds_are_rounded_up(objective: float, room: float) -> None:
 
 
 def test_a_unit_decides_what_is_proved() -> None:
-    near = Certificate(-100.0, -100.009, "any", "log-likelihood", "max", unit="nats")
+    near = Certificate(-100.0, -100.009, "any", "log-likelihood", "max", unit="log units")
     assert near.proved
-    assert near.sentence.endswith("above -100.000; this fit is proved optimal to 0.01 nats.")
-    assert not Certificate(-1e6, -1e6 - 1, "any", "log-likelihood", "max", unit="nats").proved
+    assert near.sentence.endswith("above -100.000; this fit is proved optimal to 0.01 log units.")
+    assert not Certificate(-1e6, -1e6 - 1, "any", "log-likelihood", "max", unit="log units").proved
 
 
 def test_a_bound_that_may_be_loose_says_so_where_that_is_known() -> None:
     def sentence(attained: float | None) -> str:
-        return Certificate(-90.0, -100.0, "any", "log-likelihood", "max", unit="nats", attained=attained).sentence
+        return Certificate(-90.0, -100.0, "any", "log-likelihood", "max", unit="log units", attained=attained).sentence
 
     assert "bound may be what is loose" in sentence(-math.inf)
     assert "bound may be what is loose" in sentence(-99.0)
     assert "loose" not in sentence(-90.5)
     assert "loose" not in sentence(None)
-    zero = Certificate(3.0, 0.0, "any", "log-likelihood", "max", unit="nats")
-    assert zero.sentence.endswith("within 3.0 nats of the best possible.")
+    zero = Certificate(3.0, 0.0, "any", "log-likelihood", "max", unit="log units")
+    assert zero.sentence.endswith("within 3.0 log units of the best possible.")

@@ -70,7 +70,7 @@ def test_optima_of_zero_are_one_only_if_equal() -> None:
 def test_one_start_has_no_second() -> None:
     found = search(3.0)
     assert (found.n_starts, found.n_distinct, found.n_hits, found.gap_to_second) == (1, 1, 1, None)
-    assert repr(found) == "SearchReport(1 start, 1 distinct optimum, best SSE 3 hit 1 time)"
+    assert repr(found) == "SearchReport(1 start, 1 distinct optimum, best SSE 3 found 1 time)"
 
 
 def searched(*values: float) -> SearchReport:

@@ -22,7 +22,7 @@ def test_mixture_as_in_the_design() -> None:
     assert (
         text(found)
         == """\
-SEARCH     80 starts, 4 distinct optima, best hit 5 times, second 4.219 lower
+SEARCH     80 starts, 4 distinct optima, best found 5 times, second 4.219 lower
 
   log-likelihood       lower   starts
          145.417                    5  ██▏
@@ -48,10 +48,7 @@ def test_at_most_six_optima_are_listed() -> None:
 def test_one_start_proves_nothing() -> None:
     found = search({10.0: 1})
     assert "SEARCH     1 start" in text(found)
-    assert (
-        luck_sentence(found)
-        == "Only one start was followed to its end: nothing tells whether another would end better."
-    )
+    assert luck_sentence(found) == "Only one start was run to convergence: whether another would end better is unknown."
     assert best_sentences(found) == ["Best SSE 10.00, from one start."]
 
 
@@ -74,28 +71,29 @@ def searched(*values: float) -> SearchReport:
 
 def test_a_search_and_its_perturbations_are_not_four_starts() -> None:
     found = searched(-9.0, -9.0, -9.0, -9.0)
-    assert "SEARCH     1 start and 3 perturbations, 1 distinct optimum, hit by all\n" in text(found)
-    assert "3 perturbations out of the best optimum led back to it." in text(found)
+    assert "SEARCH     1 start and 3 perturbations, 1 distinct optimum, found by all\n" in text(found)
+    assert "3 perturbations of the best optimum returned to it." in text(found)
     assert best_sentences(found) == [
-        "Best log-likelihood -9.000, reached by 1 start and 3 perturbations: by all that were followed."
+        "Best log-likelihood -9.000, reached by 1 start and 3 perturbations: by all that were run to convergence."
     ]
 
 
 def test_only_perturbations_after_the_best_led_no_further() -> None:
     found = searched(-2073.05, -2056.18, -2040.99, -2064.38, -2055.78)
     assert luck_sentence(found) == (
-        "2 perturbations after the best optimum was found led no further. "
-        "It was met only once and may not be the best: raise n_init."
+        "2 perturbations after the best optimum was found gave nothing better. "
+        "It was found only once and may not be the best: raise n_init."
     )
-    assert "best hit by 1 perturbation, second 14.790 lower" in " ".join(text(found).split())
+    assert "best found by 1 perturbation, second 14.790 lower" in " ".join(text(found).split())
     assert best_sentences(found) == [
         "Best log-likelihood -2040.990, reached by 1 perturbation, of 1 start and 4 perturbations.",
         "The second optimum is 14.790 lower; 1 perturbation stopped there.",
     ]
     last = luck_sentence(searched(-9.0, -8.0))
-    assert last.startswith("No perturbation out of the best optimum was followed to its end. It was met only once")
+    assert last.startswith("No perturbation of the best optimum was run to convergence. It was found only once")
     assert (
-        luck_sentence(searched(-9.0, -8.0, -8.0)) == "1 perturbation after the best optimum was found led no further."
+        luck_sentence(searched(-9.0, -8.0, -8.0))
+        == "1 perturbation after the best optimum was found gave nothing better."
     )
 
 
@@ -103,7 +101,7 @@ def test_descents_that_were_cut_short_have_no_optima() -> None:
     starts = tuple(StartRecord("perturbation" if i else "k-means++", 9.0 - i, 3, i == 2) for i in range(3))
     said = text(SearchReport(starts, "SSE"))
     assert "3 distinct ends" in said and "optima" not in said
-    assert "2 of 3 descents were cut short of an optimum" in " ".join(said.split())
+    assert "2 of 3 descents were stopped early" in " ".join(said.split())
 
 
 def test_no_starts_are_said() -> None:
@@ -126,7 +124,7 @@ def test_bounds_are_rounded_to_the_safe_side() -> None:
     said = "no solution on these data has an SSE below 1266.88; this fit is within 0.88 % of the best possible."
     assert low == f"Provable bound: {said}"
     high = bound_sentence(search({-5.0: 1}, "log-likelihood", "max", bound=-4.89949))
-    said = "no solution on these data has a log-likelihood above -4.899; this fit is within 0.11 nats"
+    said = "no solution on these data has a log-likelihood above -4.899; this fit is within 0.11 log units"
     assert high == f"Provable bound: {said} of the best possible."
     assert "proved optimal to 1e-5" in bound_sentence(search({10.0: 1}, bound=10.0 - 1e-9))
     assert "proved optimal" in bound_sentence(search({0.0: 1}, bound=0.0))

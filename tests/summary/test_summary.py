@@ -64,7 +64,7 @@ COMPONENTS                         estimate            95 % interval
   Intervals from the observed information.
   They are approximate.
 
-LOOK OUT   Component 2 is 48 times narrower than component 1. It holds 58 rows,
+WARNINGS   Component 2 is 48 times narrower than component 1. It holds 58 rows,
            so it is no coincidence of a few rows.
            Try 3."""
 
@@ -99,7 +99,7 @@ def test_html_and_markdown_escape_names() -> None:
     assert "<script>" not in html and "&lt;script&gt;" in html and "&lt;title&gt;" in html
     assert "\u22121.0" in html and "1\u202f234.5" in html
     assert "| a\\|b | <x> |" in page.to_markdown()
-    assert "### Look out\n\na < b" in page.to_markdown()
+    assert "### Warnings\n\na < b" in page.to_markdown()
 
 
 def test_wide_tables_continue_below_with_their_first_column() -> None:

@@ -143,7 +143,7 @@ def parts_lines(block: Block, standardised: bool) -> list[str]:
 
 def look_out_lines(sentences: Sequence[str]) -> list[str]:
     """Say what a reader must not miss."""
-    return [line for sentence in sentences for line in wrapped(f"Look out: {sentence}", WIDTH, "", "          ")]
+    return [line for sentence in sentences for line in wrapped(f"Warning: {sentence}", WIDTH, "", "         ")]
 
 
 def wrote_lines(files: Mapping[Path, str]) -> list[str]:

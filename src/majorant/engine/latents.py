@@ -40,7 +40,7 @@ def tightest(energies: NDArray[Any], beta: float) -> tuple[NDArray[Any], Latent]
 
 
 def entropies(q: Latent) -> NDArray[np.float64]:
-    """Return the entropy of every unit's latent distribution, in nats."""
+    """Return the entropy of every unit's latent distribution (natural logarithm)."""
     if q.ndim == 1:
         return np.zeros(len(q))
     return np.asarray(entropy(q))

@@ -109,7 +109,7 @@ class Fit:
         if bound is None or room is None:
             return ""
         if self.search.is_logarithm:
-            return f"{rounded_up(abs(self.objective - bound) if room else 0.0)}{numbers.NARROW_SPACE}nats"
+            return f"{rounded_up(abs(self.objective - bound) if room else 0.0)}{numbers.NARROW_SPACE}log units"
         return numbers.percent_at_most(room)
 
     @property

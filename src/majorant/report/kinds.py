@@ -185,7 +185,7 @@ def representation_header(representation: Representation) -> Header:
     name = representation.search.objective_name
     views = ("Views", numbers.integer(len(representation.views)), "")
     explained = representation.r2
-    unit = "nats a row" if representation.model.method_ == "cd" else "penalised, nats a row"
+    unit = "mean per row" if representation.model.method_ == "cd" else "penalised, mean per row"
     facts = (
         _shape(representation),
         views if explained is None else ("R\u00b2", numbers.fixed(explained, 3), "on the rows of the fit"),

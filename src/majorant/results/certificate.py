@@ -39,7 +39,7 @@ class Certificate:
     solution : str
         What the bound speaks of: "3-centre solution", "mixture of 3 components".
     unit : str, optional
-        Given ("nats") for an objective whose differences mean something and whose ratios do not, such as a
+        Given ("log units") for an objective whose differences mean something and whose ratios do not, such as a
         log-likelihood: the sentence then tells a difference. Otherwise it tells per cents.
     attained : float, optional
         An objective that some solution of which the bound speaks is known to have: how loose the bound can be at most.

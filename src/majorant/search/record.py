@@ -225,7 +225,7 @@ class SearchReport:
         made = " and ".join(counted(n, noun) for n, noun in named(self.n_starts, self.n_perturbations))
         return (
             f"SearchReport({made}, {distinct}, "
-            f"best {self.objective_name} {self.best:.8g} hit {counted(self.n_hits, 'time')}{gap})"
+            f"best {self.objective_name} {self.best:.8g} found {counted(self.n_hits, 'time')}{gap})"
         )
 
     def to_frame(self) -> Any:

@@ -49,9 +49,9 @@ def best_sentences(search: SearchReport) -> list[str]:
     name = search.objective_name
     best = f"Best {name} {style.text(search.best)}"
     if search.n_starts == 1:
-        return [f"{best}, from {f'the leader of {search.raced_in_words}' if search.raced_in_words else 'one start'}."]
+        return [f"{best}, from {f'the best of {search.raced_in_words}' if search.raced_in_words else 'one start'}."]
     if search.n_hits == search.n_starts and search.n_perturbations:
-        return [f"{best}, reached by {_made(search)}: by all that were followed."]
+        return [f"{best}, reached by {_made(search)}: by all that were run to convergence."]
     if search.n_hits == search.n_starts:
         all_of_them = "both" if search.n_starts == 2 else f"all {search.n_starts}"
         return [f"{best}, reached by {all_of_them} starts."]
@@ -72,10 +72,10 @@ def luck_sentence(search: SearchReport) -> str:
     if search.certain:
         return search.certain
     if search.n_starts == 1 and search.raced_in_words:
-        return f"Of {search.raced_in_words} that raced, only the leader was followed to its end: raise n_init."
+        return f"Of {search.raced_in_words}, only the best was run to convergence: raise n_init."
     if search.n_starts == 1:
-        rest = ": nothing tells whether another would end better" if search.proved_bound is None else ""
-        return f"Only one start was followed to its end{rest}."
+        rest = ": whether another would end better is unknown" if search.proved_bound is None else ""
+        return f"Only one start was run to convergence{rest}."
     if search.n_perturbations:
         return _perturbation_sentence(search)
     if search.n_hits == search.n_starts:
@@ -89,13 +89,13 @@ def luck_sentence(search: SearchReport) -> str:
 def _perturbation_sentence(search: SearchReport) -> str:
     """Say what perturbations out of the best solution found; they say nothing about independent starts."""
     if search.n_hits == search.n_starts:
-        return f"{counted(search.n_perturbations, 'perturbation')} out of the best optimum led back to it."
+        return f"{counted(search.n_perturbations, 'perturbation')} of the best optimum returned to it."
     after = search.n_perturbations_after_best
     if after:
-        said = f"{counted(after, 'perturbation')} after the best optimum was found led no further."
+        said = f"{counted(after, 'perturbation')} after the best optimum was found gave nothing better."
     else:
-        said = "No perturbation out of the best optimum was followed to its end."
-    return f"{said} It was met only once and may not be the best: raise n_init." if search.is_chance_find else said
+        said = "No perturbation of the best optimum was run to convergence."
+    return f"{said} It was found only once and may not be the best: raise n_init." if search.is_chance_find else said
 
 
 def _descents(n: int, n_perturbations: int) -> str:
@@ -111,7 +111,7 @@ def bound_sentence(search: SearchReport) -> str:
     if search.proved_bound is None:
         return f"Provable bound: {search.why_no_bound or 'not computed.'}"
     name = search.objective_name
-    unit = "nats" if search.is_logarithm else ""
+    unit = "log units" if search.is_logarithm else ""
     certificate = Certificate(
         search.proved_bound, search.best, "", name, search.sense, solution=search.bound_on, unit=unit
     )
@@ -120,14 +120,16 @@ def bound_sentence(search: SearchReport) -> str:
 
 def _note(search: SearchReport) -> str:
     if search.n_starts == 1:
-        return f"leader of {search.raced_in_words}" if search.raced_in_words else "1 start"
+        return f"best of {search.raced_in_words}" if search.raced_in_words else "1 start"
     distinct = counted(search.n_distinct, *(f"distinct {end}" for end in search.ends))
     note = f"{_made(search)}, {distinct}, "
     if search.n_perturbations:
         is_all = search.n_hits == search.n_starts
-        note += "hit by all" if is_all else f"best hit by {_descents(search.n_hits, search.optima[0].n_perturbations)}"
+        note += (
+            "found by all" if is_all else f"best found by {_descents(search.n_hits, search.optima[0].n_perturbations)}"
+        )
     else:
-        note += f"best hit {counted(search.n_hits, 'time')}"
+        note += f"best found {counted(search.n_hits, 'time')}"
     if search.gap_to_second is not None:
         note += f", second {_format(search).text(search.gap_to_second)} {_worse(search)}"
     return note
@@ -149,6 +151,6 @@ def _limit_sentences(search: SearchReport) -> list[str]:
     if stopped == 0:
         return []
     if search.is_cut_short:
-        cut = f"{stopped} of {search.n_starts} descents were cut short of an optimum"
-        return [f"{cut}: only the best was followed to its end."]
+        cut = f"{stopped} of {search.n_starts} descents were stopped early"
+        return [f"{cut}: only the best was run to convergence."]
     return [f"{stopped} of {counted(search.n_starts, search.noun)} stopped at the iteration limit, not at an optimum."]

@@ -190,7 +190,7 @@ class Summary:
             lines += ["", *block.to_lines(width, ascii_only)]
         if self.look_out:
             lines.append("")
-            opening = f"{'LOOK OUT':<{_HEADING_WIDTH}}"
+            opening = f"{'WARNINGS':<{_HEADING_WIDTH}}"
             for sentence in self.look_out:
                 lines += wrapped(sentence, width, opening)
                 opening = " " * _HEADING_WIDTH
@@ -218,7 +218,7 @@ class Summary:
             parts.append(f'<p class="block"><strong>{escape(block.heading)}</strong> {escape(block.note)}</p>')
             parts += [_item_html(item) for item in block.content]
         if self.look_out:
-            parts.append(f'<p class="block"><strong>LOOK OUT</strong> {escape(" ".join(self.look_out))}</p>')
+            parts.append(f'<p class="block"><strong>WARNINGS</strong> {escape(" ".join(self.look_out))}</p>')
         return f'{_STYLE}<div class="majorant-summary">{"".join(parts)}</div>'
 
     def to_markdown(self) -> str:
@@ -229,7 +229,7 @@ class Summary:
             parts += [plain(block.note)] if block.note else []
             parts += [_item_markdown(item) for item in block.content]
         if self.look_out:
-            parts += ["### Look out", *map(plain, self.look_out)]
+            parts += ["### Warnings", *map(plain, self.look_out)]
         return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def test_the_bound_lies_below_every_harmonium(fitted: mj.Harmonium) -> None:
     assert certificate.bound <= fitted.objective_
     assert certificate.bound == pytest.approx(fitted.search_.proved_bound, abs=1e-9)
     assert certificate.objective == pytest.approx(fitted.objective_, abs=1e-12)
-    assert certificate.difference < 0.05 and certificate.unit == "nats"
+    assert certificate.difference < 0.05 and certificate.unit == "log units"
     few = mj.Harmonium(1, views=VIEWS, l2=0.3).fit(X).certify(X)
     assert few.bound <= fitted.objective_ and few.bound < certificate.bound
 

@@ -56,7 +56,7 @@ class Certifiable(FittedMixture):
         Returns
         -------
         Certificate
-            ``bound``, ``difference`` in nats and, in words, ``sentence``.
+            ``bound``, ``difference`` of log-likelihoods and, in words, ``sentence``.
 
         Raises
         ------
@@ -129,7 +129,7 @@ def certificate(
         objective_name="log-likelihood",
         sense="max",
         solution=f"Gaussian mixture of any size with covariances at least {words}",
-        unit="nats",
+        unit="log units",
         attained=found.attained,
     )
 

@@ -206,7 +206,7 @@ def certified(cost: Penalised, at: Parameters) -> Certificate:
         "log-loss",
         "min",
         solution="harmonium with this penalty",
-        unit="nats",
+        unit="log units",
         unless=UNLESS_MISSED if is_large(cost.problem.layout.n_rows) else "",
     )
 

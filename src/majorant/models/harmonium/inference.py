@@ -349,7 +349,7 @@ def objective_in_words(model: Any) -> str:
         return ""
     target = ", plus the loss of the target" if hasattr(model, "label_components_") else ""
     return (
-        f"Log-loss: that of every variable given the others{target}, and the penalty, in nats a row. "
+        f"Log-loss: that of every variable given the others{target}, and the penalty, as a mean per row. "
         "The held-out losses of penalties that are compared have no penalty in them: the two cannot be compared."
     )
 

@@ -65,7 +65,7 @@ class CertifiableLines(UncertainLines):
         Returns
         -------
         Certificate
-            ``bound``, ``difference`` in nats and, in words, ``sentence``.
+            ``bound``, ``difference`` of log-likelihoods and, in words, ``sentence``.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class CertifiableLines(UncertainLines):
             objective_name="log-likelihood",
             sense="max",
             solution=f"mixture of any number of lines with noise {words}",
-            unit="nats",
+            unit="log units",
             attained=found.attained,
         )
 

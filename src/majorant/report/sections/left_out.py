@@ -29,10 +29,10 @@ def left_out_section(regression: Regression) -> Section | None:
     if regression.has_noise:
         figures.append(("Noise differs by", f"{numbers.TIMES}{numbers.NARROW_SPACE}{numbers.fixed(ratio, 1)}", ""))
     if above is not None:
-        figures.insert(1, ("Above the fit", numbers.distance(above), "nats"))
+        figures.insert(1, ("Above the fit", numbers.distance(above), "log-likelihood"))
     return Section(
         "regularity",
-        "Left out" if regression.regular else "Look out",
+        "Left out" if regression.regular else "Warning",
         words.headline(regression),
         facts(figures, "four-figures"),
         words.notes(regression),

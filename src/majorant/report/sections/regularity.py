@@ -24,7 +24,7 @@ def regularity_section(mixture: Mixture) -> Section | None:
     ]
     return Section(
         "regularity",
-        "Look out",
+        "Warning",
         words.degenerate_headline(),
         facts(figures, "four-figures"),
         words.degenerate_notes(mixture),

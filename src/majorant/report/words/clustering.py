@@ -54,7 +54,7 @@ def _trust(clustering: Clustering) -> str:
     else:
         claim = f"<strong>No other {parts(clustering)} can be more than {numbers.percent_at_most(room)} better</strong>"
     if search.n_starts == 1:
-        return f"{claim}; one start was followed to its end."
+        return f"{claim}; one start was run to convergence."
     if search.n_perturbations:
         return f"{claim}. {search_words.of_perturbations(search)}."
     hits = f"{numbers.integer(search.n_hits)} of {numbers.integer(search.n_starts)} starts"

@@ -97,18 +97,18 @@ def headline(history: History, n_iter: int, converged: bool) -> str:
     """State how the fit converged, in one sentence."""
     iterations = counted(n_iter, "iteration")
     if not converged:
-        return f"The fit was stopped after {iterations}, before it came to rest."
+        return f"The fit was stopped after {iterations}, before it converged."
     if len(history.objective) < 2:
-        return f"The fit came to rest after {iterations}."
+        return f"The fit converged after {iterations}."
     if history.objective_never_rose:
-        return f"The fit came to rest after {iterations}; the {history.subject} never {history.worsened}."
+        return f"The fit converged after {iterations}; the {history.subject} never {history.worsened}."
     rises = {1: "once", 2: "twice"}.get(history.n_rises, f"{in_prose(history.n_rises)} times")
     if history.explored and history.has_bound and history.bound_never_rose:
         beside = "above" if history.sense == "min" else "below"
         rises += f", the bound {beside} it never"
     else:
         rises += " on the way"
-    return f"The fit came to rest after {iterations}; the {history.subject} {history.worsened} {rises}."
+    return f"The fit converged after {iterations}; the {history.subject} {history.worsened} {rises}."
 
 
 def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
@@ -134,7 +134,7 @@ def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
             "so that it could leave the optimum nearest to its start. The band is the gap between the two."
         )
     if not converged:
-        texts.append("<b>Look out:</b> the limit of iterations ended the fit. Raise max_iter to let it come to rest.")
+        texts.append("<b>Note:</b> the limit of iterations ended the fit. Raise max_iter to let it converge.")
     return texts
 
 

@@ -30,7 +30,7 @@ def notes(fit: Memberships) -> list[str]:
     if selection.ranked and selection.near:
         texts.append("<b>Near ties:</b> a difference below 2 hardly tells two candidates apart.")
     texts += [f"<b>Excluded:</b> {escaped(reason)}" for reason in selection.exclusions]
-    texts += [f"<b>Look out:</b> {escaped(sentence)}" for sentence in selection.look_out]
+    texts += [f"<b>Note:</b> {escaped(sentence)}" for sentence in selection.look_out]
     return texts
 
 

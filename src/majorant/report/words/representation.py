@@ -131,7 +131,7 @@ def _edge_of_the_path(representation: Representation) -> list[str]:
     if last < 1:
         return []
     if edge := too_large_a_penalty(representation.model):
-        return [f"<b>Look out:</b> {escaped(edge[0].lower() + edge[1:])}"]
+        return [f"<b>Note:</b> {escaped(edge[0].lower() + edge[1:])}"]
     if representation.model.l2_ == penalties[0]:
         return [
             "The penalty is the largest that was tried, half of the one from which on no component is used: whether a "
@@ -187,7 +187,7 @@ def profiles_headline(representation: Representation) -> str:
     if representation.rank == 1:  # a distribution over one component is always the same
         low, high = float(representation.profiles.min()), float(representation.profiles.max())
         return f"Along the one component the means of the classes run from {_brief(low)} to {_brief(high)}."
-    return f"Classes lie {numbers.distance(representation.divergence)} nats apart on average."
+    return f"The mean divergence between classes is {numbers.distance(representation.divergence)}."
 
 
 def _brief(value: float) -> str:

@@ -45,8 +45,7 @@ def notes(regression: Regression, shown: list[int], most_points: int) -> list[st
     texts.append(" ".join(parts))
     if regression.k > 1:
         texts.append(
-            "<b>Look out:</b> where lines cross, each row counts as the nearer one\u2019s, "
-            "so residuals seem smaller there."
+            "<b>Note:</b> where lines cross, each row counts as the nearer one\u2019s, so residuals seem smaller there."
         )
     if len(shown) < int((regression.sizes > 0).sum()):
         texts.append(f"The {in_prose(len(shown))} heaviest components are shown.")

@@ -47,7 +47,7 @@ def luck(search: SearchReport) -> str:
     if search.is_chance_find:
         return "it may not be the best there is"
     if search.n_perturbations:
-        return "none led beyond it"
+        return "none found a better one"
     alone = search.n_starts - search.n_hits == 1
     if others_came_close(search):
         return "the other came close" if alone else "nearly all the others came close"
@@ -63,15 +63,15 @@ def _of_one(search: SearchReport) -> str:
     if search.proved_bound is None and search.raced_in_words:
         return "raise n_init to see whether it comes back"
     if search.proved_bound is None:
-        return "nothing can be said about luck"
+        return "whether another would end better is unknown"
     return "no other can end beyond the proved bound"
 
 
 def _only_one(search: SearchReport) -> str:
     """Write the clause that one start was finished, chosen from how many."""
     if not search.raced_in_words:
-        return "Only one start was followed to its end"
-    return f"Only the leader of {descents(sum(search.raced), search.raced[1])} was followed to its end"
+        return "Only one start was run to convergence"
+    return f"Only the best of {descents(sum(search.raced), search.raced[1])} was run to convergence"
 
 
 def descents(n: int, n_perturbations: int) -> str:
@@ -167,12 +167,12 @@ def _how_to_read(search: SearchReport, dots_for: int) -> str:
     unfinished = sum(not s.converged for s in search.starts)
     noun = search.noun
     dot = f"Each dot is one {noun}" if dots_for == 1 else f"Each dot is up to {in_prose(dots_for)} {noun}s"
-    text = f"<b>{dot}</b>, run until it came to rest."
+    text = f"<b>{dot}</b>, run to convergence."
     if unfinished:
         were = f"{in_prose(unfinished)} of {in_prose(search.n_starts)} {noun}s"
-        text = f"<b>{dot}</b>. {capital(were)} stopped at the limit of iterations, before coming to rest."
+        text = f"<b>{dot}</b>. {capital(were)} stopped at the limit of iterations, before converging."
     if search.is_cut_short:
-        text = f"<b>{dot}</b>. Only the best was followed until it came to rest, {in_prose(unfinished)} were cut short."
+        text = f"<b>{dot}</b>. Only the best was run to convergence, {in_prose(unfinished)} were stopped early."
     if search.n_starts == 1:
         return text
     if search.n_perturbations:
@@ -216,7 +216,7 @@ def _conclusion(search: SearchReport) -> str:
         )
     if search.n_hits == 1:
         return (
-            f"{CONCLUSION}nothing better was found, but the best was met only once. "
+            f"{CONCLUSION}nothing better was found, but the best was found only once. "
             "A still better optimum may exist; more starts would tell."
         )
     miss = (1 - rate) ** 10
@@ -230,11 +230,13 @@ def _of_the_best(search: SearchReport) -> str:
     """State what the perturbations after the best solution was found say about it."""
     after = search.n_perturbations_after_best
     if after:
-        said = f"{counted(after, 'perturbation')} after the best solution was found led to nothing better."
+        said = f"{counted(after, 'perturbation')} after the best solution was found gave nothing better."
     else:
-        said = "no perturbation out of the best solution was followed to its end."
+        said = "no perturbation of the best solution was run to convergence."
     if search.is_chance_find:
-        return f"{said} It was met only once, so it may not be the best: raise <code>n_init</code> until it comes back."
+        return (
+            f"{said} It was found only once, so it may not be the best: raise <code>n_init</code> until it comes back."
+        )
     return f"{said} An optimum that no perturbation came near is not ruled out."
 
 
