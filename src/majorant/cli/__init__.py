@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str, optional
-        What stands after ``majorant``; by default what the program was started with.
+        Arguments after ``majorant``; by default those of the process.
 
     Returns
     -------

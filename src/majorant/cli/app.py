@@ -50,7 +50,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _asked_about(arguments: Sequence[str]) -> str | None:
-    """Return the model in ``fit MODEL --help``; the parser shows help before it looks at any argument."""
+    """Return the model in ``fit MODEL --help``, as the parser shows help before it reads other arguments."""
     return _model_of(arguments) if {"--help", "-h"} & set(arguments) else None
 
 
@@ -61,7 +61,7 @@ def _model_of(arguments: Sequence[str]) -> str | None:
 
 
 def _told(error: Exception, arguments: Sequence[str]) -> CommandError:
-    """Return the parser's complaint in our manner."""
+    """Convert an error of the parser to CommandError."""
     message = str(getattr(error, "format_message", error.__str__)())
     option, near = getattr(error, "option_name", None), getattr(error, "possibilities", None)
     if option is not None and message.startswith("No such option"):  # its punctuation is another in every version
@@ -264,7 +264,7 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write.")] = Path("demo"),
     force: Force = False,
 ) -> None:
-    """Fit a model to a small table that comes along: wines, or tones for a mixture of regressions."""
+    """Fit a model to a small table of the package: wines, or tones for a mixture of regressions."""
     from majorant.cli.demo import run_demo
 
     run_demo(model, out, force)

@@ -12,15 +12,15 @@ from majorant.cli.bags import by_bag
 from majorant.registry import card_of
 
 MOST_PROBABILITIES = 50
-"""Parts up to which each has a column of its own."""
+"""Largest number of parts for which each has a column."""
 
 
 def assigned(
     estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_new: bool, bags: NDArray[Any] | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Return columns by name: the row, its part counted from 1, and what the model says of how well it fits.
+    """Return columns by name: the row, its part (from 1), and how well it fits, as probability or distance.
 
-    Where rows are regions of samples there is one line per sample instead, see `by_bag`.
+    Where rows are regions of samples, the columns have one entry per sample; see `by_bag`.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def assigned(
     rows : array of int
         The rows' numbers in their table.
     is_new : bool
-        Whether the rows are others than those that the model was fitted to.
+        Whether the rows are not those of the fit.
     bags : array, optional
         The sample of each row.
     """
@@ -58,7 +58,7 @@ def assigned(
 
 
 def _by_probability(part: str, probabilities: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return the most probable part, its probability, how unsure that is, and the probability of every part."""
+    """Return the most probable part, its probability, the uncertainty, and the probability of every part."""
     best = probabilities.max(axis=1)
     columns = {part: probabilities.argmax(axis=1).astype(np.int64) + 1, "probability": best, "uncertainty": 1.0 - best}
     if probabilities.shape[1] <= MOST_PROBABILITIES:
@@ -67,7 +67,7 @@ def _by_probability(part: str, probabilities: NDArray[Any]) -> dict[str, NDArray
 
 
 def _by_line(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
-    """Return the mean of the mixture and what every part predicts; a new row's part is unknown without y."""
+    """Return the predictions of the mixture and of every part, as a new row's part is unknown without y."""
     lines = np.asarray(estimator.predict_components(frame))
     columns: dict[str, NDArray[Any]] = {"prediction": np.asarray(estimator.predict(frame))}
     if lines.shape[1] <= MOST_PROBABILITIES:
@@ -100,5 +100,5 @@ def _latents(part: str, estimator: Any, frame: pl.DataFrame) -> dict[str, NDArra
 
 
 def _written(label: Any) -> str:
-    """Return a label as tables write it."""
+    """Format a label for tables."""
     return str(label).lower() if isinstance(label, bool | np.bool_) else str(label)

@@ -34,7 +34,7 @@ def check_bags(table: SourceTable, columns: Columns, matrix: Matrix) -> None:
 
 
 def by_bag(estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], bags: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return one line a bag: its class and the region that shows it, by place in the bag and row of the table."""
+    """Return, for each bag, its class and the region that shows it: position in the bag and row of the table."""
     listed = pl.DataFrame({"bag": bags, "row": rows}).group_by("bag", maintain_order=True).agg("row")
     found = estimator.predict(frame, bags=bags)
     region = np.asarray(estimator.predict_latent(frame, found, bags=bags), dtype=np.int64)

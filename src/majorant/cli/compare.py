@@ -36,7 +36,7 @@ class Side:
     estimator : estimator
     recipe : Recipe
     criteria : dict
-        Those of its summary.json; empty where that is gone, or was written before it had any.
+        Criteria in its summary.json; empty if there are none or no such file.
     """
 
     folder: Path
@@ -46,7 +46,7 @@ class Side:
 
     @classmethod
     def read(cls, folder: Path) -> Side:
-        """Return the run in a folder."""
+        """Read the run in a folder."""
         estimator, recipe = read_run(folder)
         try:
             found = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))["criteria"]
@@ -57,7 +57,7 @@ class Side:
 
     @property
     def objective(self) -> float:
-        """What was minimised or maximised."""
+        """The objective of the fit."""
         return float(self.estimator.search_.best)
 
     @property
@@ -70,7 +70,7 @@ class Side:
 
     @property
     def data(self) -> dict[str, Any]:
-        """What makes two objectives comparable: the rows, what is done with each column, and the units."""
+        """Facts that must agree for objectives to be comparable: the rows, the role of each column, and the units."""
         columns, units = self.recipe.columns, self.recipe.standardisation
         formula = getattr(self.estimator, "formula_", None)
         return {
@@ -85,7 +85,7 @@ class Side:
 
     @property
     def objective_is_of(self) -> dict[str, str]:
-        """What the objective depends on beside the data: the model, and those of its parameters that set it."""
+        """What the objective depends on besides the data: the model and some of its parameters."""
         card = card_of(self.estimator)
         found = {"model": card.title}
         for name in card.objective_set_by:  # what "auto" has become is an attribute of the fit
@@ -93,7 +93,7 @@ class Side:
         return found
 
     def labels(self) -> pl.DataFrame | None:
-        """Return the part or class of each row of its table, or of each bag; None where there are no parts."""
+        """Read the part or class of each row of its table, or of each bag; None if the model has no parts."""
         card = card_of(self.estimator)
         path = self.folder / ASSIGNMENTS
         if not path.is_file():
@@ -108,7 +108,7 @@ class Side:
 
 
 def compared(first: Path, second: Path) -> str:
-    """Say what the terminal shows of two runs."""
+    """Return the text on the terminal about two runs."""
     sides = (Side.read(first), Side.read(second))
     lines = [*labelled("First", str(first)), *labelled("Second", str(second)), "", *_table(*sides).to_lines(), ""]
     same = sides[0].data == sides[1].data
@@ -126,7 +126,7 @@ def compared(first: Path, second: Path) -> str:
 
 
 def _table(first: Side, second: Side) -> Table:
-    """Return one row a fact, one column per run."""
+    """Return the table of facts, with one column per run."""
     facts: dict[str, list[str]] = {}
     for place, side in enumerate((first, second)):
         for name, value in _facts(side).items():
@@ -166,7 +166,7 @@ def _on_data(first: Side, second: Side) -> str:
 
 
 def _differences(first: Side, second: Side) -> str:
-    """Say why two objectives on the same data cannot be compared; empty where they can."""
+    """Return why two objectives on the same data cannot be compared; "" if they can."""
     one, other = first.objective_is_of, second.objective_is_of
     if one["model"] != other["model"]:
         return "Their objectives are of different models: they cannot be compared."
@@ -203,7 +203,7 @@ def _on_criteria(first: Side, second: Side) -> list[str]:
 
 
 def _agreement(first: Side, second: Side) -> MatchedLabels | str:
-    """Say how the rows of both agree, or why that is unknown."""
+    """Return the agreement of the parts of both runs, or why it is unknown."""
     if first.recipe.checksum != second.recipe.checksum:
         return ""
     one, other = first.labels(), second.labels()
@@ -228,7 +228,7 @@ def _on_rows(found: MatchedLabels) -> str:
 
 
 def _confusion(found: MatchedLabels, first: Side, second: Side) -> list[str]:
-    """Return rows in each pair of parts; partners on the diagonal."""
+    """Return the lines of the confusion table, with matched parts on the diagonal."""
     part = "class" if is_classifier(first.estimator) else card_of(first.estimator).part
     columns = [Column(f"first: {part}", min_width=8)]
     columns += [Column(f"second: {name}") for name in found.second[:MOST_PARTS]]

@@ -12,7 +12,7 @@ import typer
 
 
 def model_names(incomplete: str) -> list[str]:
-    """List the names of models that begin so."""
+    """List the names of models with this prefix."""
     return sorted(name for name in parameters_by_model() if name.startswith(incomplete))
 
 
@@ -27,7 +27,7 @@ def parameter_settings(ctx: typer.Context, incomplete: str) -> list[str]:
 def parameters_by_model() -> dict[str, dict[str, str]]:
     """Return the parameters of each registered model and their defaults, from the text of its class.
 
-    Importing them all takes two seconds, which nobody waits for a key.
+    Importing them all would take two seconds, too long for completion.
     """
     home = find_spec("majorant.models")
     folders = (home.submodule_search_locations if home else None) or ()
@@ -40,7 +40,7 @@ def parameters_by_model() -> dict[str, dict[str, str]]:
 
 
 def _registered(module: ast.Module, texts: Sequence[str]) -> Iterator[tuple[str, dict[str, str]]]:
-    """Name on the card and parameters of every class that is registered in a module."""
+    """Yield the name on the card and the parameters of every class registered in a module."""
     for cls in module.body:
         if not isinstance(cls, ast.ClassDef):
             continue

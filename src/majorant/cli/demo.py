@@ -18,16 +18,16 @@ from majorant.persistence import replacing
 
 @dataclass(frozen=True)
 class Demonstration:
-    """A table, and what is asked of it.
+    """A table and the options of its demo.
 
     Attributes
     ----------
     name : str
         The table's file.
     content : callable
-        Its bytes.
+        Returns the file's bytes.
     options : mapping
-        Of the request.
+        Options of the request.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Demonstration:
 WINES = Demonstration("wine.csv", wine_csv, {"k": 3, "standardise": True})
 TONES = Demonstration("tones.csv", tone_csv, {"k": 2, "target": "tuned"})
 SHOWN = {"clustering": WINES, "mixture": WINES, "regression": TONES}
-"""By kind of model."""
+"""Demonstrations by kind of model."""
 
 
 def run_demo(model: str, out: Path, force: bool) -> None:

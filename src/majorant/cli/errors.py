@@ -17,7 +17,7 @@ class CommandError(Exception):
     Parameters
     ----------
     *sentences : str
-        What was got and what to do, one line each.
+        What was got, and what to do, as one line each.
     """
 
     def __init__(self, *sentences: str) -> None:
@@ -25,7 +25,7 @@ class CommandError(Exception):
         self.sentences = sentences
 
     def text(self) -> str:
-        """Say what standard error shows."""
+        """Return the text for standard error."""
         lines: list[str] = []
         for sentence in self.sentences:
             lines += wrapped(sentence, WIDTH, " " * len(_PREFIX) if lines else _PREFIX, " " * len(_PREFIX))
@@ -37,12 +37,12 @@ class NoRowsLeftError(CommandError):
 
 
 def sentence(text: str) -> str:
-    """Return the text with the stop that ends it."""
+    """Return the text with a full stop at the end."""
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def printable(text: str) -> str:
-    """Return the text with a question mark for what no UTF-8 can hold: a file name may be any bytes."""
+    """Replace what UTF-8 cannot encode by question marks, as a file name may be any bytes."""
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
@@ -54,6 +54,6 @@ def did_you_mean(wrong: str, known: Sequence[str]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the names with commas, at most twenty of them."""
+    """Join at most twenty names by commas."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + more

@@ -41,7 +41,7 @@ from majorant.summary import Summary, counted
 
 _MOST_CERTIFIED = 200_000
 _BOUND_SHARE, _BOUND_SECONDS = 0.1, 0.02
-"""Processor time of a bound: at most this share of that of the fit, or so little that nobody waits for it."""
+"""CPU time of a bound: at most this share of that of the fit, or this many seconds."""
 _NOT_WORTH_IT = "none was found within a tenth of the time of the fit."
 _MOST_OF_THE_VARIANCE = 0.8
 """Share of the variance beyond which one column decides the clusters."""
@@ -49,7 +49,7 @@ _MOST_OF_THE_VARIANCE = 0.8
 
 @dataclass(frozen=True)
 class FittedRun:
-    """What a fit gave, before anything is written."""
+    """The result of a fit, before anything is written."""
 
     request: FitRequest
     card: ModelCard
@@ -66,7 +66,7 @@ class FittedRun:
 
     @property
     def frame(self) -> pl.DataFrame:
-        """The features as the model saw them."""
+        """The features as passed to the model."""
         return self.matrix.as_seen(self.columns, self.standardisation)
 
     @property
@@ -81,14 +81,14 @@ class FittedRun:
 
     @cached_property
     def r2(self) -> float | None:
-        """What a representation explains of a target of numbers, on the rows of the fit."""
+        """Share of a numeric target's variance that a representation explains, on the rows of the fit."""
         if self.card.kind != "representation" or not is_regressor(self.estimator):
             return None
         return float(self.estimator.score(self.frame, self.matrix.target, sample_weight=self.matrix.weights))
 
     @property
     def ignored(self) -> list[str]:
-        """Columns that were left out because they are not numeric; none when the features were named."""
+        """Columns left out because they are not numeric; empty if the features were named."""
         if self.request.features or self.request.formula or self.request.views:
             return []
         formula = getattr(self.estimator, "formula_", None)
@@ -98,7 +98,7 @@ class FittedRun:
 
 @dataclass(frozen=True)
 class Given:
-    """What the model is fitted to.
+    """The arguments of the model's fit.
 
     Attributes
     ----------
@@ -168,7 +168,7 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
 
 
 def _of_one_column(columns: Columns, matrix: Matrix) -> list[str]:
-    """Return a word about a column that has most of the variance, and so most of the sum of squares."""
+    """Return a warning about a column that has most of the variance, and so dominates the sum of squares."""
     values = matrix.values / max(float(np.abs(matrix.values).max()), np.finfo(float).tiny)
     means = np.average(values, axis=0, weights=matrix.weights)
     variances = np.average((values - means) ** 2, axis=0, weights=matrix.weights)
@@ -212,7 +212,7 @@ def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estima
 
 
 def _card_by_target(card: ModelCard, table: SourceTable, target: str) -> ModelCard:
-    """Return the card of the model for a target of numbers, or for one of text or truth values."""
+    """Return the card of the model for a numeric target, or for one of text or truth values."""
     check_there(table, target)
     assert card.by_target is not None
     for_classes, for_numbers = card.by_target
@@ -228,7 +228,7 @@ def _check_others(table: SourceTable, request: FitRequest, has_labels: bool) -> 
 
 
 def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns, Matrix]:
-    """Say what a formula makes of the table; it is read here, so that its mistakes are told before the fit."""
+    """Apply a formula to the table, so that errors in it are reported before the fit."""
     text = formula_text(request, table)
     used = used_rows(table, text, request.roles, request.weights, request.drop_missing)
     others = [] if request.weights is None else [request.weights]
@@ -241,7 +241,7 @@ def _by_formula(request: FitRequest, table: SourceTable) -> tuple[Given, Columns
 
 
 def _check_comparison(request: FitRequest, card: ModelCard, estimator: Any) -> None:
-    """Refuse a criterion that there is not, or that has nothing to compare."""
+    """Raise CommandError for an unknown criterion, or if there is nothing to compare."""
     if request.criterion is not None and request.criterion not in CRITERIA:
         raise CommandError(
             f'there is no criterion "{request.criterion}".{did_you_mean(request.criterion, CRITERIA)}',
@@ -278,7 +278,7 @@ def _selected(request: FitRequest, card: ModelCard, estimator: Any, given: Given
 
 
 def _fit_estimator(card: ModelCard, estimator: Any, given: Given) -> list[str]:
-    """Fit in place; what the model warns of comes back."""
+    """Fit in place; return the model's warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         with _refusals(card):
@@ -289,7 +289,7 @@ def _fit_estimator(card: ModelCard, estimator: Any, given: Given) -> list[str]:
 
 @contextmanager
 def _refusals(card: ModelCard) -> Iterator[None]:
-    """Say what a model refuses, in our manner."""
+    """Convert a model's errors to CommandError."""
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -299,7 +299,7 @@ def _refusals(card: ModelCard) -> Iterator[None]:
 
 
 def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float) -> None:
-    """Put a proved bound into the search report: within a tenth of the fit's processor time, where a model can tell."""
+    """Add a proved bound to the search report, if the model has one, within a tenth of the fit's CPU time."""
     if not hasattr(estimator, "certify") or matrix.values.size > _MOST_CERTIFIED:
         return
     search, targets = estimator.search_, () if matrix.target is None else (matrix.target,)
@@ -311,7 +311,7 @@ def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float)
         keywords["seconds"] = max(_BOUND_SHARE * worked, _BOUND_SECONDS)
     try:
         made = estimator.certify(frame, *targets, **keywords)
-    except ValueError:  # a fit of which no bound would speak
+    except ValueError:  # no bound holds for this fit
         return
     if has_limit and made.bound <= 0 < made.objective and not search.certain:
         estimator.search_ = replace(search, why_no_bound=_NOT_WORTH_IT)
@@ -323,13 +323,13 @@ def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float)
 
 
 def _asks_for_more(certify: Callable[..., Any], n_given: int) -> bool:
-    """Return whether a bound needs something that only the user can give, beside the rows and their target."""
+    """Return whether a bound needs arguments of the user besides rows and target."""
     parameters = signature(certify).parameters.values()
     return sum(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters) > n_given
 
 
 def _check_size(card: ModelCard, estimator: Any, matrix: Matrix, request: FitRequest) -> None:
-    """Refuse more parts than the table can fill."""
+    """Raise CommandError for more parts than the table has usable or distinct rows."""
     size = None if card.size_parameter is None or card.kind == "representation" else card.size_of(estimator)
     if not isinstance(size, int) or isinstance(size, bool):
         return
@@ -348,7 +348,7 @@ def _check_size(card: ModelCard, estimator: Any, matrix: Matrix, request: FitReq
 
 
 def _has_distinct_rows(values: NDArray[np.float64], number: int) -> bool:
-    """Return whether there are so many different rows; looks at the first ones first."""
+    """Return whether there are at least `number` distinct rows; the first rows are tried first."""
     n_seen = max(1000, 2 * number)
     while True:
         if len(np.unique(values[:n_seen], axis=0)) >= number:

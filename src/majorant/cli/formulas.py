@@ -34,14 +34,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class UsedRows:
-    """The rows of a table that a formula sees.
+    """The rows of a table that a formula uses.
 
     Attributes
     ----------
     table : SourceTable
-        Without the rows that were left out.
+        The table without rows that were left out.
     rows : array of int
-        Their numbers in the whole table, from 1.
+        Numbers of the rows in the whole table, from 1.
     n_left_out : int
     """
 
@@ -54,7 +54,7 @@ class UsedRows:
         return self.table.frame
 
     def told(self, compute: Callable[[], Result]) -> Result:
-        """Compute something; an error names the row by its number in the table."""
+        """Call `compute`; errors name the row by its number in the table."""
         with _refusals():
             try:
                 return compute()
@@ -64,19 +64,19 @@ class UsedRows:
                 ) from error
 
     def matrix(self, formula: Formula, weights: str | None = None) -> Matrix:
-        """Return the design as it was fitted."""
+        """Return the design of the formula."""
         seen = self.told(lambda: formula.apply(self.frame, response=True))
         given = None if weights is None else self.frame[weights].cast(pl.Float64).to_numpy()
         return Matrix(seen.X.to_numpy(), seen.y, given, self.rows, self.n_left_out)
 
 
 def wants_formula(request: FitRequest) -> bool:
-    """Return whether the fit goes by a formula: as one is given, or something that only formulas have."""
+    """Return whether the fit uses a formula: one is given, or an option that needs one."""
     return request.formula is not None or bool(request.roles)
 
 
 def check_options(request: FitRequest, card: ModelCard) -> None:
-    """Refuse options that the model does not take."""
+    """Raise CommandError for options that the model does not take."""
     asked = {
         "formula": request.formula,
         "family": request.family,
@@ -103,7 +103,7 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
 
 
 def formula_text(request: FitRequest, table: SourceTable) -> str:
-    """Return the formula that is given, or the one of target and features."""
+    """Return the given formula, or the one made of target and features."""
     if request.formula is not None:
         return request.formula
     assert request.target is not None
@@ -117,7 +117,7 @@ def formula_text(request: FitRequest, table: SourceTable) -> str:
 def used_rows(
     table: SourceTable, formula: str, roles: Mapping[str, str], weights: str | None, drop_missing: bool
 ) -> UsedRows:
-    """Return complete rows, after the checks of every fit; a formula may name columns only to drop them."""
+    """Return complete rows, after the checks of every fit. A formula may also name columns only to drop them."""
     if weights is not None:
         check_column(table, weights)
     _refuse_spoilt(table, formula)
@@ -129,7 +129,7 @@ def used_rows(
 
 
 def _refuse_spoilt(table: SourceTable, formula: str) -> None:
-    """Refuse numbers that a few cells of text would turn into as many levels; what follows ``|`` groups the rows."""
+    """Raise CommandError for a numeric column with a few cells of text, whose values would become levels."""
     terms = formula.partition("|")[0]
     as_levels = {name.strip("` ") for name in re.findall(r"\b(?:C|factor)\(([^,()]+)", terms)}
     for name in _needed(table, terms, {}):
@@ -140,7 +140,7 @@ def _refuse_spoilt(table: SourceTable, formula: str) -> None:
 def complete_rows(
     table: SourceTable, needed: Sequence[str], drop_missing: bool, option: str | None = "--formula"
 ) -> UsedRows:
-    """Return rows without missing values in some columns; `option` can leave columns out."""
+    """Return the rows without missing values in the needed columns; messages suggest `option` to leave columns out."""
     missing = {}
     for name in needed:
         check_there(table, name)
@@ -160,7 +160,7 @@ def _needed(table: SourceTable, formula: str, roles: Mapping[str, str], others: 
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Say what a formula refuses, in our manner."""
+    """Convert errors of a formula to CommandError."""
     try:
         yield
     except (ValueError, TypeError) as error:

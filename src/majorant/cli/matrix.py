@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 _MOST_SEEN = 100_000
 _FEW = 10
-"""Cells of text in a column of numbers are few where they are at most one in so many."""
+"""A numeric column has few cells of text if at most one in this many is text."""
 
 TEXT_TO_NUMBERS = (
     "Features must be numbers: write text as one column of 0 and 1 for each category, and a missing value as a "
@@ -28,14 +28,14 @@ TEXT_TO_NUMBERS = (
 
 @dataclass(frozen=True)
 class Columns:
-    """What each column of the table is for.
+    """The roles of the table's columns.
 
     Attributes
     ----------
     features : tuple of str
-        What the model sees.
+        Columns that the model uses.
     target, weights, bag : str or None
-        What it predicts, how much each row counts, and of which sample each row is a region.
+        Column of the target, of the weights, and of the sample that each row is a region of.
     """
 
     features: tuple[str, ...]
@@ -49,7 +49,7 @@ class Columns:
 
 
 def feature_frame(features: tuple[str, ...], values: Array) -> pl.DataFrame:
-    """Return the features as a data frame, so that the estimator knows their names."""
+    """Return the features as a data frame, so that the estimator gets their names."""
     return pl.DataFrame({name: values[:, i] for i, name in enumerate(features)})
 
 
@@ -62,17 +62,17 @@ class Matrix:
     values : array of shape (n, d)
         One column per feature.
     target : array of shape (n,) or None
-        What is predicted: numbers, or the names of classes.
+        The target: numbers, or names of classes.
     weights : array of shape (n,) or None
-        How much each row counts.
+        Weight of each row.
     rows : array of shape (n,)
-        Which rows of the table these are, counted from 1.
+        Numbers of the rows in the table, from 1.
     n_left_out : int
         Rows with missing values that were left out.
     bags : array of shape (n,) or None
-        Of which sample each row is a region.
+        The sample that each row is a region of.
     frame : polars.DataFrame or None
-        The features as the model takes them, where they are not all numbers; `values` are then codes in part.
+        The features as the model takes them, where they are not all numbers; some of `values` are then codes.
     """
 
     values: Array
@@ -131,8 +131,8 @@ def choose_features(
     Raises
     ------
     CommandError
-        If a column is not there or no number, or, where none is asked for, if one is a number save for a few cells:
-        that it would be left out is nothing that its owner means. Those `passed_over` may hold anything.
+        If a column is missing or not numeric or, where none is asked for, if one is numeric except for a few cells,
+        which is probably a mistake. Columns in `passed_over` are not checked.
     """
     for name in (*asked, *others):
         if name in labels:
@@ -163,7 +163,7 @@ def choose_features(
 def refuse_spoilt(
     table: SourceTable, name: str, advice: str = "If the column is text, name those to use with --features."
 ) -> None:
-    """Refuse a column of numbers in which a few cells, or cells that all say the same, are text."""
+    """Raise CommandError for a numeric column in which a few cells, or cells with one text, are not numbers."""
     column = table.frame[name]
     wrong = _texts_among_numbers(column)
     n_given = len(column) - column.null_count()
@@ -181,7 +181,7 @@ def refuse_spoilt(
 
 
 def _texts_among_numbers(column: pl.Series) -> NDArray[np.intp]:
-    """Tell which cells of a column of text are not numbers."""
+    """Return the positions of cells of a text column that are not numbers."""
     if column.dtype not in (pl.String, pl.Categorical, pl.Enum):
         return np.empty(0, dtype=np.intp)
     numbers = column.cast(pl.String).str.strip_chars().cast(pl.Float64, strict=False)
@@ -198,7 +198,7 @@ def check_there(table: SourceTable, name: str) -> None:
 
 
 def check_column(table: SourceTable, name: str, is_optional: bool = False) -> None:
-    """Refuse a column that is missing or not numeric; an optional feature may be left out."""
+    """Raise CommandError for a column that is missing or not numeric; `is_optional` suggests leaving it out."""
     check_there(table, name)
     column = table.frame[name]
     if not is_numeric(column):
@@ -217,13 +217,13 @@ def check_column(table: SourceTable, name: str, is_optional: bool = False) -> No
 
 
 def first_text(column: pl.Series) -> tuple[int, str] | None:
-    """Return the first value that is not a number, with its row, counted from 1."""
+    """Return the row, from 1, and the text of the first value that is not a number."""
     given = ((row, str(value)) for row, value in enumerate(column.head(_MOST_SEEN), 1) if value is not None)
     return next(((row, text) for row, text in given if not is_number(text)), None)
 
 
 def has_decimal_commas(column: pl.Series) -> bool:
-    """Return whether a column of text holds numbers that are written with a comma for the point."""
+    """Return whether a text column holds numbers with decimal commas."""
     if column.dtype != pl.String or column.null_count() == len(column):
         return False
     texts = column.drop_nulls().str.strip_chars()
@@ -236,7 +236,7 @@ def is_numeric(column: pl.Series) -> bool:
 
 
 def row_number_columns(table: SourceTable, features: Sequence[str]) -> list[str]:
-    """Return features that look like row numbers: whole, all different, and named so."""
+    """Return the features that look like row numbers: whole, all distinct, and named so."""
     named = [name for name in features if name.lower().rstrip("_ ") in ("id", "row", "index", "rownames", "unnamed: 0")]
     named += [name for name in features if name == ""]
     return [n for n in named if table.frame[n].dtype.is_integer() and table.frame[n].n_unique() == table.frame.height]
@@ -255,9 +255,9 @@ def build_matrix(
     Parameters
     ----------
     table : SourceTable
-        Where they are.
+        The table.
     columns : Columns
-        Which ones.
+        The columns and their roles.
     allows_missing : bool
         Whether the model takes missing values in its features.
     drop_missing : bool
@@ -300,7 +300,7 @@ def incomplete_rows(
     optional: Collection[str],
     option: str | None = "--features",
 ) -> NDArray[np.bool_]:
-    """Return rows with a missing value; refuse them unless they may be dropped (`option` drops `optional`)."""
+    """Return the mask of rows with a missing value; raise CommandError unless they may be dropped."""
     incomplete: NDArray[np.bool_] = np.logical_or.reduce([np.zeros(table.frame.height, dtype=bool), *missing.values()])
     names = [name for name, where in missing.items() if where.any()]
     columns = _left_out(names, optional, option)
@@ -319,7 +319,7 @@ def incomplete_rows(
 
 
 def _left_out(names: Sequence[str], optional: Collection[str], option: str | None) -> str:
-    """Say how to do without those of some columns that a fit can do without; nothing where it needs all."""
+    """Return the advice to leave out optional columns among some; "" if all are needed."""
     free = [name for name in names if name in optional]
     what = "those columns" if len(free) == len(names) else _quoted(free)
     return f"leave {what} out with {option}" if free else ""
@@ -330,7 +330,7 @@ def _quoted(names: Sequence[str]) -> str:
 
 
 def labels_of(table: SourceTable, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the names of classes or bags, whole numbers as such, and where there is none."""
+    """Return the names of classes or bags (whole numbers as integers), and the mask of missing ones."""
     check_there(table, name)
     column = table.frame[name]
     if column.dtype.is_nested() or column.dtype == pl.Object:
@@ -361,7 +361,7 @@ def _refuse_infinite(table: SourceTable, values: dict[str, Array], optional: Col
 
 
 def check_weights(table: SourceTable, name: str, weights: Array) -> None:
-    """Refuse weights that are negative, or all zero."""
+    """Raise CommandError for weights that are negative, or all zero."""
     if (weights < 0).any() or not weights.any():
         raise CommandError(
             f'the weights in column "{name}" of {table.name} must be at least 0 and not all 0; '

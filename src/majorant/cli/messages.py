@@ -20,13 +20,13 @@ _MOST_ROWS = 20
 
 
 def labelled(label: str, text: str) -> list[str]:
-    """Return lines of text with a word at the left margin of the first."""
+    """Return lines of text with a label at the left of the first."""
     return wrapped(text, WIDTH, f"{label:<{_LABEL_WIDTH}}", " " * _LABEL_WIDTH)
 
 
 @dataclass(frozen=True)
 class TableUse:
-    """How much of a table was used."""
+    """The rows and columns of a table that were used."""
 
     name: str
     n_used: int
@@ -58,13 +58,13 @@ class TableUse:
 
 
 def model_lines(title: str, chosen: str, n_features: int, standardised: bool) -> list[str]:
-    """Return the block "Model"; `chosen` is its size and, where that was compared, its setting."""
+    """Return the block "Model"; `chosen` is its size and, if settings were compared, the chosen one."""
     text = f"{title}, {chosen}, {counted(n_features, 'feature')}"
     return labelled("Model", text + (", standardised" if standardised else ""))
 
 
 def view_lines(views: Sequence[Any], in_none: Sequence[str] | None) -> list[str]:
-    """Return the block "Views": what each holds, and what is in none; None where no file named them."""
+    """Return the block "Views": the columns of each, and those in none; `in_none` is None without a file of views."""
     if in_none is None:
         columns = counted(len(views[0].names), "column")
         return labelled("Views", f"one of all {columns}, as real numbers; --views FILE names several, of several kinds")
@@ -83,7 +83,7 @@ def selection_lines(selection: Selection, seconds: float) -> list[str]:
 
 
 def matrix_lines(selection: Selection) -> list[str]:
-    """Return the criterion of every fit, what it prefers and what is excluded."""
+    """Return the criterion of every fit, the preferred one and excluded ones."""
     lines = ["", *selection.matrix().to_lines(), ""]
     for sentence in (selection.sentence, *selection.exclusions, CAPTION):
         lines += wrapped(sentence, WIDTH)
@@ -91,7 +91,7 @@ def matrix_lines(selection: Selection) -> list[str]:
 
 
 def starts_lines(search: SearchReport, seconds: float | None) -> list[str]:
-    """Return the block "Starts"; of a fit that was one of several, without its time."""
+    """Return the block "Starts"; without `seconds` for one of several fits."""
     time = "" if seconds is None else f" in {seconds:.1f} s"
     optima = counted(search.n_distinct, *(f"distinct {end}" for end in search.ends))
     n = search.n_starts
@@ -102,7 +102,7 @@ def starts_lines(search: SearchReport, seconds: float | None) -> list[str]:
 
 
 def result_lines(search: SearchReport, verdict: str = "") -> list[str]:
-    """Return sentences on the best optimum, the second and what is proved; then a certificate's verdict."""
+    """Return sentences on the best optimum, the second best and the bound; then those of a certificate."""
     sentences = best_sentences(search)
     if search.proved_bound is not None or search.why_no_bound:
         sentences.append(bound_sentence(search))
@@ -111,7 +111,7 @@ def result_lines(search: SearchReport, verdict: str = "") -> list[str]:
 
 
 def penalised_lines(model: Any) -> list[str]:
-    """Say what a harmonium's log-loss is, and how the penalty of the predicted view was chosen."""
+    """Return the definition of a harmonium's log-loss, and how the penalty of the predicted view was chosen."""
     texts = [objective_in_words(model)]
     if getattr(model, "select_by", None) is not None:
         texts += [f"Penalties were compared by the held-out loss of {model.select_by} given the other views."]
@@ -120,12 +120,12 @@ def penalised_lines(model: Any) -> list[str]:
 
 
 def explained_lines(target: str, r2: float) -> list[str]:
-    """Say what the fit explains of its target, and on which rows."""
+    """Return the sentence on the share of the target's variance that is explained, and on which rows."""
     return wrapped(f"R2 of {target} is {r2:.3f} on the rows of the fit; on new rows it is usually lower.", WIDTH)
 
 
 def parts_lines(block: Block, standardised: bool) -> list[str]:
-    """Return the tables of the model's parts, cut where they are long, and what their block says about them."""
+    """Return the tables of the model's parts, shortened if long, and the sentences of their block."""
     lines: list[str] = []
     for table in block.content:
         if isinstance(table, Table):
@@ -142,12 +142,12 @@ def parts_lines(block: Block, standardised: bool) -> list[str]:
 
 
 def look_out_lines(sentences: Sequence[str]) -> list[str]:
-    """Say what a reader must not miss."""
+    """Return the lines of warnings."""
     return [line for sentence in sentences for line in wrapped(f"Warning: {sentence}", WIDTH, "", "         ")]
 
 
 def wrote_lines(files: Mapping[Path, str]) -> list[str]:
-    """Return the block "Wrote": each file with what it is, below each other where both do not fit on a line."""
+    """Return the block "Wrote": each file and its description, on two lines if they do not fit on one."""
     longest = max(len(str(path)) for path in files)
     fits = _LABEL_WIDTH + longest + 4 + max(map(len, files.values())) <= WIDTH
     lines: list[str] = []

@@ -52,7 +52,7 @@ _WHAT = {
 
 
 def fit_and_write(request: FitRequest) -> FittedRun:
-    """Fit, write the run's folder, and show what came out."""
+    """Fit, write the run's folder, and print the results."""
     card = find_model(request.model)
     check_free(request.out, request.force)
     for name in (*_WHAT, *table_files()):
@@ -68,7 +68,7 @@ def fit_and_write(request: FitRequest) -> FittedRun:
 
 
 def screen(run: FittedRun) -> list[str]:
-    """Say what the terminal shows of a run."""
+    """Return the lines on the terminal about a run."""
     search = run.estimator.search_
     use = messages.TableUse(
         run.table.name,
@@ -117,14 +117,14 @@ def screen(run: FittedRun) -> list[str]:
 
 
 def _in_no_view(run: FittedRun) -> list[str] | None:
-    """Return columns that the file of views leaves out; None without such a file."""
+    """Return the columns that the file of views leaves out; None without such a file."""
     if run.views is None:
         return None
     return [name for name in run.table.frame.columns if name not in run.columns.all]
 
 
 def _writers(run: FittedRun) -> Mapping[str, Writer]:
-    """Say how each file of the run is written."""
+    """Return the writer of each file of the run."""
     recipe = _recipe(run)
     writers: dict[str, Writer] = {
         MODEL: lambda path: _save(run, path, recipe),

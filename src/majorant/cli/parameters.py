@@ -18,12 +18,12 @@ _GIVEN_BY = {
     "views": ("--views FILE", "file, optional", "TOML file that says which columns are which view, and of which kind."),
     "family": ("--family NAME", "", ""),
 }
-"""Parameters that have an option of their own: what the command line says of them where it takes something else."""
+"""Parameters with an option of their own, and the description of those that the command line takes differently."""
 _ELSEWHERE = re.compile(r"See (\w+)\.")
 
 
 class Parameter(NamedTuple):
-    """An entry of a section "Parameters"."""
+    """An entry of a docstring's section "Parameters"."""
 
     name: str
     kind: str
@@ -57,7 +57,7 @@ def _entries(cls: type) -> Iterator[Parameter]:
 
 
 def _plain(text: str) -> str:
-    """Return words without the marks of reStructuredText."""
+    """Return the text without reStructuredText markup."""
     for mark, word in (
         (r"\b(of|in|by) \[\d+\]_", r"\1 the paper"),
         (r"\[\d+\]_", ""),
@@ -73,7 +73,7 @@ def _plain(text: str) -> str:
 
 
 def model_help(name: str) -> str:
-    """Say what a model is for and its parameters, each with what gives it on the command line.
+    """Return a model's purpose and its parameters, each with its option on the command line.
 
     Raises
     ------

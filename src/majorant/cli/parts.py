@@ -14,11 +14,11 @@ from majorant.cli.tables import SourceTable, read_table
 from majorant.persistence import replacing
 
 PART_BYTES = 1 << 22
-"""A part of a Parquet file takes about this much as numbers."""
+"""Approximate size of a part of a Parquet file in memory, in bytes."""
 
 
 def read_parts(path: Path, *, whole: bool = False) -> Generator[tuple[int, SourceTable]]:
-    """Return the parts of a table with the number of rows before each: of a Parquet file some rows at a time, else all.
+    """Yield the parts of a table with the number of rows before each: several of a Parquet file, otherwise one.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def _unreadable(path: Path, error: Exception) -> CommandError:
 
 
 class PartWriter:
-    """Writes columns part by part, by the ending of a file's name; a part is a row group of a Parquet file."""
+    """Writer of columns in parts, in the format of the file's extension; a part is a row group of a Parquet file."""
 
     def __init__(self, stream: BinaryIO, path: Path) -> None:
         self._stream, self._path, self._ending = stream, path, path.suffix.lower()
@@ -117,7 +117,7 @@ def writing_parts(path: Path) -> Iterator[PartWriter]:
     Raises
     ------
     CommandError
-        If the file cannot be written; what the block raises itself passes.
+        If the file cannot be written; errors of the block itself pass through.
     """
     of_block: OSError | None = None
     try:
@@ -141,12 +141,12 @@ def _unwritable(path: Path, error: OSError) -> CommandError:
 
 
 def write_table(columns: Mapping[str, Any], path: Path) -> None:
-    """Write columns by the ending of the name; the file appears whole or not at all.
+    """Write columns in the format of the file's extension; the file appears complete or not at all.
 
     Raises
     ------
     OSError
-        If it cannot be written: the caller knows what the file is a part of.
+        If it cannot be written; the caller reports it.
     """
     with replacing(path) as stream, closing(PartWriter(stream, path)) as writer:
         writer.append(columns)

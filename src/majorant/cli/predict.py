@@ -19,7 +19,7 @@ from majorant.summary import counted
 
 
 def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: bool, force: bool) -> str:
-    """Write the parts of a new table's rows, some rows at a time; the sentence says what was done."""
+    """Write the parts of a new table's rows, some rows at a time; return a sentence on what was done."""
     check_writable_ending(out)
     if out.exists() and not force:
         raise CommandError(f"{out} is there already.", "Choose another --out, or let --force replace it.")
@@ -53,7 +53,7 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
 def _predicted(
     estimator: Any, recipe: Any, table: SourceTable, before: int, drop_missing: bool
 ) -> tuple[dict[str, Any], int, list[str]]:
-    """Say what the model says of a table's rows, how many were left out, and the views that the table lacks."""
+    """Return the predictions for a table's rows, the number of rows left out, and the views that the table lacks."""
     lost: list[str] = []
     formula = getattr(estimator, "formula_", None)
     if formula is not None:

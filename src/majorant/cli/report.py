@@ -20,7 +20,7 @@ from majorant.report import Run, report
 def rewrite_report(folder: Path) -> Path:
     """Write report.html of a run again, from its model and its table.
 
-    Its tables are written where they are missing; those that are there stay, as somebody may have changed them.
+    Missing tables are written; existing ones are kept, as the user may have changed them.
     """
     estimator, recipe = read_run(folder)
     table = _same_table(folder, recipe)
@@ -51,7 +51,7 @@ def rewrite_report(folder: Path) -> Path:
 
 
 def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> None:
-    """Write the page of a run, and beside it its tables that are not there."""
+    """Write the page of a run, and those of its tables that do not exist yet."""
     units = recipe.standardisation
     run = Run(
         estimator,
@@ -84,7 +84,7 @@ def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> 
 
 
 def _same_table(folder: Path, recipe: Recipe) -> SourceTable:
-    """Return the table of the run, or an error if it has gone or changed."""
+    """Read the table of the run; raise CommandError if it is missing or has changed."""
     path = Path(folder / recipe.table_path).resolve()
     if not path.is_file():
         raise CommandError(

@@ -12,7 +12,7 @@ from majorant.cli.settings import joined_names
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What the user asked for; the names are those of the options."""
+    """The options of the command, under their names."""
 
     model: str
     table: Path
@@ -46,12 +46,12 @@ class FitRequest:
 
     @property
     def roles(self) -> dict[str, str]:
-        """What was asked for beside features and target, by the name of the option."""
+        """Further roles of columns by option: groups, gating and so on."""
         given = {"groups": self.groups, "gating": self.gating, "offset": self.offset, "trials": self.trials}
         return {name: value for name, value in given.items() if value is not None}
 
     def command(self) -> str:
-        """Return the command that repeats the run in a shell, with line breaks where it is long."""
+        """Return the shell command that repeats the run, with line breaks if it is long."""
         options: list[tuple[str, ...]] = []
         options += [("--target", self.target)] if self.target else []
         options += [("--features", joined_names(self.features))] if self.features else []

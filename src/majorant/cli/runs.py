@@ -41,7 +41,7 @@ TABLE_NAMES = (
     "unsure-rows",
     "views",
 )
-"""What the report's tables are called: those of an earlier run are removed by name."""
+"""Names of the report's tables, by which those of an earlier run are removed."""
 FILES = (MODEL, REPORT, ASSIGNMENTS, SUMMARY)
 
 Writer = Callable[[Path], None]
@@ -49,22 +49,22 @@ Writer = Callable[[Path], None]
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the rows of a table became what the model saw; kept beside the model.
+    """How the model's rows were made from a table; saved beside the model.
 
     Attributes
     ----------
     columns : Columns
-        Which columns were used, and for what.
+        The columns used, with their roles.
     standardisation : Standardisation or None
-        Units of the features, if they were changed.
+        Units of the features, if they were standardised.
     drop_missing : bool
         Whether rows with missing values were left out.
     table_path : str
-        Where the table is, seen from the run's folder.
+        Path of the table relative to the run's folder.
     table_name, checksum : str
-        Its name and its SHA-256.
+        The table's name and SHA-256.
     command : str
-        What repeats the run.
+        The command that repeats the run.
     created : str
         Day of the fit, ISO 8601.
     selection : Selection or None
@@ -83,12 +83,12 @@ class Recipe:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """What the saved model calls its features: standardised ones by another name, so that it refuses raw ones."""
+        """Feature names of the saved model; standardised ones have other names, so that raw columns are rejected."""
         names = self.columns.features
         return names if self.standardisation is None else tuple(f"{name} (standardised)" for name in names)
 
     def to_state(self) -> dict[str, Any]:
-        """Return plain values, for saving."""
+        """Return the state as plain values, for saving."""
         units = self.standardisation
         return {
             "features": list(self.columns.features),
@@ -108,7 +108,7 @@ class Recipe:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Recipe:
-        """Return the inverse of `to_state`."""
+        """Build a recipe from the values of `to_state`."""
         units = None if state["means"] is None else Standardisation(state["means"], state["scales"])
         columns = Columns(tuple(state["features"]), state["target"], state["weights"], state.get("bag"))
         texts = {name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")}
@@ -118,7 +118,7 @@ class Recipe:
 
 
 def read_run(folder: Path) -> tuple[Any, Recipe]:
-    """Return the fitted model of a run and its recipe."""
+    """Read the fitted model of a run and its recipe."""
     if not (folder / MODEL).is_file():
         what = f"holds no {MODEL}" if folder.is_dir() else "is not a folder"
         raise CommandError(f"{folder} is not a run: it {what}.", "A run is the folder that majorant fit wrote.")
@@ -137,7 +137,7 @@ def read_run(folder: Path) -> tuple[Any, Recipe]:
 
 
 def with_feature_names(estimator: Any, names: Sequence[str]) -> Any:
-    """Return the same fit under other names of its features, if it knows any."""
+    """Return the fit with other feature names, if it has any."""
     if not hasattr(estimator, "feature_names_in_") or len(estimator.feature_names_in_) != len(names):
         return estimator
     renamed = copy.copy(estimator)
@@ -146,12 +146,12 @@ def with_feature_names(estimator: Any, names: Sequence[str]) -> Any:
 
 
 def table_files() -> list[str]:
-    """Say where the tables of a report can be in the folder of a run."""
+    """Return the files that a report's tables may have in the folder of a run."""
     return [f"{TABLES}/{name}.{ending}" for name in TABLE_NAMES for ending in ("csv", "tex")]
 
 
 def check_free(folder: Path, force: bool) -> None:
-    """Refuse a folder that cannot or must not be written, before any work is done."""
+    """Raise CommandError for a folder that cannot or must not be written, before any work is done."""
     try:
         _check_free(folder, force)
     except OSError as error:
@@ -185,9 +185,8 @@ def _check_free(folder: Path, force: bool) -> None:
 def write_run(folder: Path, writers: Mapping[str, Writer]) -> None:
     """Write the files of a run: all of them or, if anything goes wrong, none.
 
-    They are made in a folder beside the final one, which then gets its name. In a folder that is there already, the
-    run's own files are replaced and all others stay; a report or a table that was left out goes, as it would be another
-    run's.
+    They are made in a temporary folder, which is then renamed. In an existing folder the run's own files are replaced
+    and all others are kept; a report or a table that is not written again is removed, as it would be another run's.
     """
     parent = folder if folder.is_dir() else _existing_parent(folder)
     draft = parent / f".{folder.name or 'run'}.{secrets.token_hex(6)}.tmp"
@@ -227,7 +226,7 @@ def _existing_parent(folder: Path) -> Path:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Hold back Ctrl-C for the few renames that must happen together."""
+    """Delay Ctrl-C during the few renames that must happen together."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

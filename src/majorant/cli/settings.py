@@ -18,13 +18,13 @@ _WORDS = {"true": True, "false": False, "none": None, "inf": float("inf"), "nan"
 
 
 def known_models() -> dict[str, ModelCard]:
-    """Return the cards of all models, by name."""
+    """Return the cards of all models by name."""
     discover()
     return dict(sorted(CARDS.items()))
 
 
 def find_model(name: str) -> ModelCard:
-    """Return the card of a model, or an error that suggests the nearest name."""
+    """Return the card of a model; raise CommandError with the nearest name if there is none."""
     models = known_models()
     if name not in models:
         names = list(models)
@@ -33,7 +33,7 @@ def find_model(name: str) -> ModelCard:
 
 
 def takes(model: str, name: str) -> bool:
-    """Return whether there is such a model, with a parameter of this name."""
+    """Return whether the model exists and has a parameter of this name."""
     return model in known_models() and name in ESTIMATORS[model]().get_params(deep=False)
 
 
@@ -45,7 +45,7 @@ def allows_missing(estimator: Any) -> bool:
 
 
 def parsed_size(text: str) -> int | range:
-    """Return the number of parts that ``--k`` names, or the numbers from one to another."""
+    """Parse ``--k``: a number of parts, or a range of numbers."""
     found = re.fullmatch(r"([0-9]{1,9})(?::([0-9]{1,9}))?", text)
     first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
     if not 1 <= first <= last:
@@ -57,19 +57,19 @@ def parsed_size(text: str) -> int | range:
 
 
 def parsed_names(text: str) -> tuple[str, ...]:
-    """Return names with commas between them; a name with a comma in it stands in double quotes."""
+    """Parse names separated by commas; a name that contains a comma is in double quotes."""
     return tuple(next(csv.reader([text], skipinitialspace=True), []))
 
 
 def joined_names(names: Sequence[str]) -> str:
-    """Return the inverse of `parsed_names`."""
+    """Join names by commas; the inverse of `parsed_names`."""
     line = io.StringIO()
     csv.writer(line, lineterminator="").writerow(names)
     return line.getvalue()
 
 
 def parsed_lists(card: ModelCard, estimator: Any, vary: Sequence[str]) -> dict[str, Any]:
-    """Return values of parameters to compare, each given as ``name=a,b,c``."""
+    """Parse values of parameters to compare, each given as ``name=a,b,c``."""
     names = sorted(estimator.get_params(deep=False))
     found: dict[str, Any] = {}
     for text in vary:
@@ -84,7 +84,7 @@ def parsed_lists(card: ModelCard, estimator: Any, vary: Sequence[str]) -> dict[s
 
 
 def build_estimator(card: ModelCard, k: int | None, settings: Sequence[str], random_state: int) -> Any:
-    """Return an estimator that is not fitted yet.
+    """Build an estimator, not fitted yet.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def _parsed_setting(card: ModelCard, setting: str, names: Sequence[str], option:
 
 
 def _parsed_value(text: str) -> Any:
-    """Return a number, truth value, None, list or tuple as Python writes it; anything else is text."""
+    """Parse a Python number, truth value, None, list or tuple; anything else is text."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     try:

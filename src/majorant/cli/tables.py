@@ -58,7 +58,7 @@ class SourceTable:
     checksum : str
         SHA-256 of the file.
     part : str
-        Which rows of the file, in words; empty if all.
+        The rows of the file that are meant, in words; empty if all.
     """
 
     path: Path
@@ -72,7 +72,7 @@ class SourceTable:
 
 
 def read_table(path: Path) -> SourceTable:
-    """Read a table, by the ending of its name.
+    """Read a table, in the format of its extension.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def read_table(path: Path) -> SourceTable:
 
 
 def _not_there(path: Path) -> str:
-    """Say what is missing, and the file or folder beside it that may be meant."""
+    """Return the message for a missing file, with a file or folder of similar name."""
     if not path.parent.is_dir():
         return f"there is no folder {path.parent}."
     with suppress(OSError):
@@ -138,7 +138,7 @@ def _parsed(path: Path, stream: FileIO) -> pl.DataFrame:
 
 
 def _explained(reason: str) -> tuple[str, str]:
-    """Say what a reader's complaint means, and what to do."""
+    """Return the meaning of a reader's error message, and what to do."""
     if "more fields" in reason:
         return "a line has more fields than the first one", "Put text that holds the separator in double quotes."
     if "utf-8" in reason.lower():
@@ -188,12 +188,12 @@ def is_number(text: str) -> bool:
 
 
 def _holds_words(column: pl.Series, number: int) -> bool:
-    """Return whether every text has so many words, with spaces between them."""
+    """Return whether every text has `number` words, separated by spaces."""
     return column.dtype == pl.String and bool((column.drop_nulls().str.count_matches(r"\S+") == number).all())
 
 
 def _first_long_line(stream: FileIO) -> str:
-    """Say which line has more fields than there are column names."""
+    """Describe the first line that has more fields than there are column names."""
     header = _header(stream)
     with io.TextIOWrapper(io.BufferedReader(_unpacked(stream)), encoding="utf-8-sig", newline="") as text:
         lines = csv.reader(text, delimiter=_separator(header))
@@ -215,7 +215,7 @@ def _unpacked(stream: FileIO) -> Any:
 
 
 def _whole(stream: FileIO) -> Any:
-    """Return the text; one that is packed is unpacked here, as not every polars sees that a part of it is missing."""
+    """Return the text, decompressed here, as some versions of polars do not notice truncated files."""
     source = _unpacked(stream)
     return source if source is stream else io.BytesIO(source.read())
 
@@ -233,7 +233,7 @@ def _header(stream: FileIO) -> str:
 
 
 def _number_if_it_is_one(column: pl.Series) -> pl.Series:
-    """Return text such as " 3" or "inf" is a number too, where the whole column agrees."""
+    """Convert text such as " 3" or "inf" to numbers if the whole column allows it."""
     if column.null_count() == len(column):
         return column
     numbers = column.str.strip_chars().cast(pl.Float64, strict=False)
@@ -287,11 +287,11 @@ _READERS: dict[str, Callable[[FileIO], pl.DataFrame]] = {
 
 
 def is_same_file(path: Path, other: Path) -> bool:
-    """Return whether both are there and are one file."""
+    """Return whether both paths exist and are the same file."""
     return path.exists() and other.exists() and path.samefile(other)
 
 
 def check_writable_ending(path: Path) -> None:
-    """Refuse a name of a table that cannot be written."""
+    """Raise CommandError if tables cannot be written with the extension."""
     if path.suffix.lower() not in (".csv", ".tsv", ".parquet"):
         raise CommandError(f'a table cannot be written to "{path.name}".', "Name it .csv, .tsv or .parquet.")

@@ -32,10 +32,10 @@ VIEW_KEYS = ("kind", "columns")
 
 
 def read_views(path: Path, table: SourceTable, others: Collection[str]) -> dict[str, kinds.View]:
-    """Return the views that a file names, with their columns in the order of the table.
+    """Read the views that a file names, with their columns in the order of the table.
 
-    A column is given by name, as a pattern ("tag_*") or as a range of the table's columns ("x1:x9"). Those of a chain
-    are paragraph after paragraph, in the order in which the file names them.
+    A column is given by name, as a pattern ("tag_*") or as a range of the table's columns ("x1:x9"). The columns
+    of a chain are ordered by paragraph, as the file names them.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ def read_views(path: Path, table: SourceTable, others: Collection[str]) -> dict[
         A TOML file with one section a view.
     table : SourceTable
     others : collection of str
-        Target and weights: patterns and ranges pass over them, and no view may name them.
+        Target and weights, which patterns and ranges skip and no view may name.
 
     Raises
     ------
@@ -82,7 +82,7 @@ def view_matrix(
     has_labels: bool = False,
     is_new: bool = False,
 ) -> Matrix:
-    """Return the rows of the views; its frame holds categories as texts, its values their numbers in sorted order.
+    """Return the rows of the views; the frame holds categories as text, the values their numbers in sorted order.
 
     Raises
     ------
@@ -103,7 +103,7 @@ def view_matrix(
 
 
 def with_lost_views(table: SourceTable, views: Mapping[str, kinds.View]) -> tuple[SourceTable, list[str]]:
-    """Return the table with empty columns for views of which it has none, and the names of these; one must be there."""
+    """Add empty columns for views that the table lacks; also return their names. At least one view must exist."""
     there = set(table.frame.columns)
     lost = [name for name, view in views.items() if not there.intersection(view.columns)]
     if len(lost) == len(views):
@@ -113,7 +113,7 @@ def with_lost_views(table: SourceTable, views: Mapping[str, kinds.View]) -> tupl
 
 
 def described(views: Mapping[str, kinds.View]) -> dict[str, Any]:
-    """Return kind and columns of each view, for summary.json."""
+    """Return the kind and columns of each view, for summary.json."""
     return {name: {"kind": view.kind, "columns": list(view.columns)} for name, view in views.items()}
 
 
@@ -182,7 +182,7 @@ def _columns(
 
 
 def _matching(path: Path, name: str, asked: str, table: SourceTable, others: Collection[str]) -> Sequence[str]:
-    """Return the columns that a name, a pattern or a range stands for."""
+    """Return the columns that a name, a pattern or a range matches."""
     every = table.frame.columns
     if asked in every:
         if asked in others:
@@ -208,7 +208,7 @@ def _matching(path: Path, name: str, asked: str, table: SourceTable, others: Col
 
 
 def _check_kind(path: Path, name: str, view: kinds.View, table: SourceTable, column: str) -> None:
-    """Refuse texts in a view of numbers."""
+    """Raise CommandError for text in a view of numbers."""
     check_there(table, column)
     if view.kind == "categorical" or is_numeric(table.frame[column]):
         return
@@ -223,7 +223,7 @@ def _check_kind(path: Path, name: str, view: kinds.View, table: SourceTable, col
 
 
 def _check_bits(table: SourceTable, views: Mapping[str, kinds.View]) -> None:
-    """Refuse counts in a view of bits."""
+    """Raise CommandError for values other than 0 and 1 in a view of bits."""
     for name, view in views.items():
         if not isinstance(view, kinds.Bernoulli | kinds.Chain) or view.binarize is not None:
             continue
@@ -241,7 +241,7 @@ def _check_bits(table: SourceTable, views: Mapping[str, kinds.View]) -> None:
 
 
 def _check_whole(table: SourceTable, columns: Columns, views: Mapping[str, kinds.View], matrix: Matrix) -> None:
-    """Refuse rows that have a part of a view."""
+    """Raise CommandError for rows that lack only a part of a view."""
     place = {column: i for i, column in enumerate(columns.features)}
     for name, view in views.items():
         lost = np.isnan(matrix.values[:, [place[column] for column in view.columns]])
@@ -261,7 +261,7 @@ def _check_whole(table: SourceTable, columns: Columns, views: Mapping[str, kinds
 
 
 def _texts(table: SourceTable, name: str) -> pl.Series:
-    """Return a column's categories as texts, whole numbers as such."""
+    """Return a column's categories as text, whole numbers without decimals."""
     values, missing = labels_of(table, name)
     texts = [None if lost else str(value) for value, lost in zip(values.tolist(), missing.tolist(), strict=True)]
     return pl.Series(name, texts, dtype=pl.String)

@@ -1,7 +1,7 @@
 """Plots of fitted models with matplotlib: each takes an Axes or makes one, and returns it.
 
-Colour means a part, and every part also has a mark of its own. The colours are those of Okabe and Ito, made to be told
-apart with any kind of colour vision.
+Each part has its own colour and mark. The colours are those of Okabe and Ito, which can be distinguished with any kind
+of colour vision.
 """
 
 from majorant.plot.embedding import embedding

@@ -22,24 +22,23 @@ MOST_IN_THE_LEGEND = 12
 def embedding(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, method: str = "tsne") -> Axes:
     """Draw the rows of a representation in the plane, coloured by known labels or values.
 
-    t-SNE puts rows beside those that are most like them in all components [1]_. Of its picture only the
-    neighbourhoods can be read: axes have no unit, and neither the size of a group nor the distance between groups
-    that lie far apart means anything.
+    t-SNE places rows near those most similar in all components [1]_. Only neighbourhoods can be interpreted: axes have
+    no unit, and neither the size of a group nor the distance between distant groups has a meaning.
 
     Parameters
     ----------
     model : Harmonium, HarmoniumClassifier or HarmoniumRegressor
         Fitted.
     X : array-like or data frame of shape (n_samples, n_features), or dict of arrays
-        Rows; of more than 500 t-SNE draws 500, equally spaced in the order of the first component.
+        Rows; if there are more than 500, t-SNE draws 500, equally spaced in the order of the first component.
     y : array-like of shape (n_samples,), optional
-        Labels, each with a colour and a mark of its own, or real numbers, on a scale of colours. Marks are hollow from
-        the ninth label on, where colours come again.
+        Labels, each with its own colour and mark, or real numbers on a colour scale. From the ninth label on colours
+        repeat and marks are hollow.
     ax : matplotlib Axes, optional
-        Where to draw; by default on a new figure. The legend stands to the right: a figure with
-        ``layout="constrained"``, as the default one is, keeps room for that.
+        Where to draw; by default on a new figure. The legend is at the right: a figure with
+        ``layout="constrained"``, like the default one, has room for it.
     method : {"tsne", "components"}, default="tsne"
-        All components by t-SNE, or the first two as they are.
+        All components by t-SNE, or the first two components.
 
     Returns
     -------
@@ -50,7 +49,7 @@ def embedding(model: Any, X: Any, y: Any = None, ax: Axes | None = None, *, meth
     ImportError
         If matplotlib is not installed.
     TypeError
-        If the model is no representation.
+        If the model is not a representation.
     ValueError
         If there are too few components or rows, or y does not have one entry per row.
 

@@ -20,12 +20,12 @@ TOUCHES = 1e-9
 def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
     """Draw the criterion against the number of parts, one line for each setting, with a ring around the best.
 
-    Fits that were excluded leave a gap.
+    Excluded fits are gaps.
 
     Parameters
     ----------
     selection : Selection
-        What ``majorant.select`` gave.
+        The result of ``majorant.select``.
     ax : matplotlib Axes, optional
 
     Returns
@@ -37,7 +37,7 @@ def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
     ImportError
         If matplotlib is not installed.
     TypeError
-        If it is no selection.
+        If it is not a selection.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
 def starts(model: Any, ax: Axes | None = None) -> Axes:
     """Draw where the starts ended: a row for each kind of start, a dot for each optimum, its area the number of starts.
 
-    The best optimum has a line through all rows; how many starts of a kind reached an optimum stands beside its dot.
+    A line through all rows marks the best optimum; the number of starts is written beside each dot.
 
     Parameters
     ----------

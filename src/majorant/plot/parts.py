@@ -30,7 +30,7 @@ def classification(
 ) -> Axes:
     r"""Draw rows on two features, coloured by their most probable part.
 
-    Around each normal component stands the ellipse that holds `share` of its mass on these two features, with half axes
+    Around each normal component the ellipse with probability `share` on these two features is drawn, with half axes
     :math:`\sqrt{-2 \lambda \log(1 - \text{share})}` for the eigenvalues :math:`\lambda` of its covariance there.
 
     Parameters
@@ -40,11 +40,11 @@ def classification(
     X : array-like or data frame of shape (n_rows, n_features)
         Rows to draw. One with a missing value on these features is not drawn.
     features : sequence of one or two int or str, optional
-        Columns by place or by name; the first two by default. With one, rows stand at their part's number.
+        Columns by position or by name; the first two by default. With one, rows are drawn at their part's number.
     ax : matplotlib Axes, optional
         Where to draw; by default on a new figure.
     share : float, default=0.9
-        Mass within an ellipse, between 0 and 1.
+        Probability within an ellipse, between 0 and 1.
 
     Returns
     -------
@@ -111,10 +111,10 @@ def uncertainty(
         Fitted, with ``predict_proba``.
     X : array-like or data frame of shape (n_rows, n_features)
     features : sequence of one or two int or str, optional
-        Columns by place or by name; the first two by default. With one, the uncertainty is drawn against it.
+        Columns by position or by name; the first two by default. With one, the uncertainty is drawn against it.
     ax : matplotlib Axes, optional
     share : float, default=0.9
-        Mass within the grey ellipses.
+        Probability within the grey ellipses.
 
     Returns
     -------
@@ -177,7 +177,7 @@ def density(
 ) -> Axes:
     """Draw the fitted density: contours of its logarithm on two features, a curve on one.
 
-    It is the exact margin of the mixture on these features, not a cut through it.
+    It is the exact marginal density on these features, not a cross-section.
 
     Parameters
     ----------
@@ -186,10 +186,10 @@ def density(
     X : array-like or data frame of shape (n_rows, n_features), optional
         Rows to draw under the contours.
     features : sequence of one or two int or str, optional
-        Columns by place or by name; the first two by default.
+        Columns by position or by name; the first two by default.
     ax : matplotlib Axes, optional
     n_levels : int, default=10
-        Contours; neighbouring ones differ by the same factor of density.
+        Number of contours; neighbouring ones differ by the same factor of density.
 
     Returns
     -------

@@ -25,7 +25,7 @@ def colour(part: int) -> str:
 
 
 def mark(part: int) -> str:
-    """Return the mark of a part; of parts with one colour it differs."""
+    """Return the mark of a part; parts of the same colour have different marks."""
     return MARKS[(part + part // len(COLOURS)) % len(MARKS)]
 
 

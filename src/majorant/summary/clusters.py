@@ -16,7 +16,7 @@ MOST_CENTRES = 30
 
 
 def clusters_block(labels: NDArray[np.integer], centres: NDArray[np.floating], features: Sequence[str]) -> Block:
-    """Return rows and share of every cluster, then the centres, feature by feature.
+    """Build the block of clusters: rows and share of each, then the centres by feature.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def clusters_block(labels: NDArray[np.integer], centres: NDArray[np.floating], f
 
 
 def _told_apart(centres: NDArray[np.floating]) -> list[int]:
-    """Return the features to show, in their own order: all, or those whose centres lie farthest apart."""
+    """Return the features to show, in their own order: all, or those whose centres differ most."""
     d = centres.shape[1]
     if d <= MOST_FEATURES:
         return list(range(d))

@@ -11,22 +11,22 @@ from threadpoolctl import threadpool_limits
 MOST_ROWS = 500
 FEWEST_ROWS = 30
 FEWEST_COLUMNS = 3
-"""Two columns are drawn as they are."""
+"""Smallest number of columns; two are drawn directly."""
 PERPLEXITY = 30.0
 
 
 @dataclass(frozen=True)
 class Neighbourhoods:
-    """Where some rows lie in the plane.
+    """Positions of some rows in the plane.
 
     Attributes
     ----------
     rows : array of shape (n_drawn,)
-        Which rows, ascending.
+        Numbers of the rows, ascending.
     places : array of shape (n_drawn, 2)
-        Where they lie: who is beside whom counts, and neither direction nor size does.
+        Positions; only neighbourhoods are meaningful, not directions or distances.
     perplexity : float
-        About how many neighbours each row was to keep.
+        Approximate number of neighbours that t-SNE preserves for each row.
     """
 
     rows: NDArray[np.int64]
@@ -35,10 +35,10 @@ class Neighbourhoods:
 
 
 def neighbourhoods_of(points: NDArray[np.float64], random_state: int = 0) -> Neighbourhoods | None:
-    """Return t-SNE of at most 500 rows, equally spaced in the order of their first column.
+    """Compute t-SNE of at most 500 rows, equally spaced in the order of their first column.
 
-    None for fewer than 30 rows, fewer than three columns or rows that are all equal. It does not depend on the order of
-    the rows, and is made on one thread, so that it is the same again.
+    None for fewer than 30 rows, fewer than three columns or rows that are all equal. The result does not depend on the
+    order of the rows or the number of threads.
 
     Parameters
     ----------

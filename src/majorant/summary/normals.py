@@ -15,16 +15,16 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ellipse:
-    """Where a share of a component's mass lies, on two features."""
+    """The ellipse that holds a share of a component's probability, on two features."""
 
     centre: tuple[float, float]
     half_axes: tuple[float, float]
     """Half the length of the long and of the short axis."""
     angle: float
-    """Of the long axis, in radians from the first feature's axis."""
+    """Angle of the long axis, in radians from the first feature's axis."""
 
     def points(self, n_points: int = 72) -> Array:
-        """Return points around it, (n_points, 2)."""
+        """Return points on the ellipse, (n_points, 2)."""
         turn = np.linspace(0.0, 2 * np.pi, n_points, endpoint=False)
         a, b = self.half_axes[0] * np.cos(turn), self.half_axes[1] * np.sin(turn)
         c, s = math.cos(self.angle), math.sin(self.angle)
@@ -33,7 +33,7 @@ class Ellipse:
 
 @dataclass(frozen=True)
 class Normals:
-    """A mixture of normal densities, on all features or marginally on some.
+    """A mixture of normal densities, on all features or the marginal one on some.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Normals:
     covariances: Array
 
     def ellipse(self, component: int, share: float = 0.9) -> Ellipse:
-        r"""Return the ellipse around the mean that holds a share of a component's mass on two features.
+        r"""Return the ellipse around the mean that holds a share of a component's probability on two features.
 
         Its half axes are the square roots of the covariance's eigenvalues times the quantile
         :math:`\sqrt{-2 \log(1 - \text{share})}` of the distance of a standard normal point of the plane.
@@ -60,7 +60,7 @@ class Normals:
 
 
 def normals_of(model: Any, features: Sequence[int]) -> Normals:
-    """Return the fitted components marginally on some features, which is exact: a normal's margins are normal."""
+    """Return the marginal densities of the fitted components on some features, which are normal too."""
     at = np.asarray(features, dtype=np.intp)
     means = np.asarray(model.means_, dtype=np.float64)[:, at]
     fitted, m = np.asarray(model.covariances_, dtype=np.float64), len(at)
@@ -76,7 +76,7 @@ def normals_of(model: Any, features: Sequence[int]) -> Normals:
 
 
 def deviations_of(covariances: NDArray[Any], covariance_type: str, shape: tuple[int, ...]) -> Array:
-    """Return standard deviations of components on features, (K, d); `covariances` as in scikit-learn."""
+    """Return standard deviations of components on features, (K, d), from `covariances` as in scikit-learn."""
     fitted = np.asarray(covariances, dtype=np.float64)
     if covariance_type in ("full", "tied"):
         fitted = np.diagonal(fitted, axis1=-2, axis2=-1)

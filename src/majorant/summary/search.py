@@ -13,7 +13,7 @@ MOST_OPTIMA = 6
 
 
 def search_block(search: SearchReport) -> Block:
-    """Build the block that opens every summary: starts, distinct optima, hits, the second, any bound."""
+    """Build the first block of every summary: starts, distinct optima, how many reached each, and any bound."""
     if search.n_starts == 0:
         return Block("SEARCH", "no starts", ("Nothing was recorded of how this fit was found.",))
     sentences = [luck_sentence(search), *_limit_sentences(search), bound_sentence(search)]
@@ -25,7 +25,7 @@ def search_block(search: SearchReport) -> Block:
 
 
 def _format(search: SearchReport) -> NumberFormat:
-    """Return decimals that show the best objective and tell it from the second."""
+    """Return the number format that shows the best objective and its difference from the second."""
     best = objective_format(search.objective_name, [search.best])
     gap = number_format([search.gap_to_second or 0.0], best.decimals)
     return best if best.powers or gap.powers else gap
@@ -44,7 +44,7 @@ def optima_table(search: SearchReport) -> Table:
 
 
 def best_sentences(search: SearchReport) -> list[str]:
-    """Return the best objective with its hits, and the second optimum: what the command line says of a fit."""
+    """Return sentences for the command line: the best objective, how many starts reached it, and the second optimum."""
     style = _format(search)
     name = search.objective_name
     best = f"Best {name} {style.text(search.best)}"
@@ -87,7 +87,7 @@ def luck_sentence(search: SearchReport) -> str:
 
 
 def _perturbation_sentence(search: SearchReport) -> str:
-    """Say what perturbations out of the best solution found; they say nothing about independent starts."""
+    """State what perturbations of the best solution found; they are not independent starts."""
     if search.n_hits == search.n_starts:
         return f"{counted(search.n_perturbations, 'perturbation')} of the best optimum returned to it."
     after = search.n_perturbations_after_best
@@ -107,7 +107,7 @@ def _made(search: SearchReport) -> str:
 
 
 def bound_sentence(search: SearchReport) -> str:
-    """Return the provable bound, rounded so that what is printed is still proved, or that there is none."""
+    """State the proved bound, rounded to the safe side, or that there is none."""
     if search.proved_bound is None:
         return f"Provable bound: {search.why_no_bound or 'not computed.'}"
     name = search.objective_name

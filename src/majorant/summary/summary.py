@@ -33,7 +33,7 @@ class Fact:
     Attributes
     ----------
     label : str
-        What it is.
+        Name of the value.
     value : str, int or float
         The value.
     decimals : int or None
@@ -98,7 +98,7 @@ class Block:
     heading : str
         One or two words in capitals ("SEARCH").
     note : str
-        What stands beside the heading.
+        Text beside the heading.
     content : sequence of Table, Facts and str
         From top to bottom; texts are sentences.
     """
@@ -135,7 +135,7 @@ def _leaves_room(line: str, heading: str) -> bool:
 
 @dataclass(frozen=True)
 class Summary:
-    """What a fitted model says on one page.
+    """The summary of a fitted model on one page.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Summary:
     blocks : sequence of Block
         The search report first.
     look_out : sequence of str
-        What a reader must not miss, if anything; it becomes the last block.
+        Warnings, if any; they are the last block.
 
     Examples
     --------
@@ -222,7 +222,7 @@ class Summary:
         return f'{_STYLE}<div class="majorant-summary">{"".join(parts)}</div>'
 
     def to_markdown(self) -> str:
-        """Return Markdown: a heading a block, pipe tables."""
+        """Return Markdown: a heading for each block, pipe tables."""
         parts = [f"## {plain(self.title)}", plain(self.subtitle)]
         for block in self.blocks:
             parts.append(f"### {block.heading.capitalize()}")
@@ -233,7 +233,7 @@ class Summary:
         return "\n\n".join(parts) + "\n"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values with all digits: what `to_json` writes."""
+        """Return plain values with all digits, as `to_json` writes them."""
         blocks: dict[str, Any] = {}
         for block in self.blocks:
             blocks[block.heading.lower()] = {
@@ -249,7 +249,7 @@ class Summary:
         return {"title": self.title, "subtitle": self.subtitle, "blocks": blocks, "look_out": list(self.look_out)}
 
     def to_json(self, indent: int | None = 2) -> str:
-        """Return JSON with all digits; what is not finite is null."""
+        """Return JSON with all digits; values that are not finite are null."""
         return json.dumps(self.to_dict(), indent=indent, ensure_ascii=False, allow_nan=False)
 
 

@@ -22,27 +22,26 @@ _LEAST_WIDTH_OF_DECIMALS = 6
 
 @dataclass(frozen=True)
 class Column:
-    """What a column of a table holds.
+    """Format of a column of a table.
 
     Attributes
     ----------
     header : str
-        What stands above it.
+        Header of the column.
     decimals : int or None
-        Digits after the point; None for text and whole numbers. More are shown where these would hide the numbers.
+        Digits after the point; None for text and whole numbers. More are shown where numbers would round to zero.
     min_width : int
-        Least width on the terminal.
+        Smallest width on the terminal.
     spills : bool
-        Whether a long header may reach over an empty one at its left, instead of widening the column.
+        Whether a long header may extend over an empty one at its left, instead of widening the column.
     key : str
         Name of the column in data frames and JSON; the header if empty.
     rounding : {"nearest", "down", "up"}
-        To which side numbers are rounded.
+        Direction in which numbers are rounded.
     empty : str
-        What an empty cell shows.
+        Text of an empty cell.
     lists : bool
-        Whether cells are lists with commas. The terminal shows as many whole entries of one as two lines hold, each as
-        wide as the page leaves.
+        Whether cells are lists with commas, of which the terminal shows as many whole entries as fit on two lines.
     """
 
     header: str
@@ -68,13 +67,13 @@ class Table:
     title : str
         Name of the table, lower case: its key in ``Summary.tables``.
     columns : sequence of Column
-        From left to right; the first says what the row is about.
+        From left to right; the first names the row.
     rows : sequence of sequences
         Text, numbers, or None for an empty cell.
     bars : str
         Name of the column whose counts are drawn as bars at the right, if any.
     grouped : bool
-        Whether rows with equal first cells form a group: the cell is written once, groups are set apart.
+        Whether rows with equal first cells form a group: the cell is written once, groups are separated.
     marked : tuple of int, optional
         Row and column of a cell to mark: with a star on the terminal, in bold type elsewhere.
     """
@@ -109,7 +108,7 @@ class Table:
         return replace(self, rows=self.rows[:n_rows], marked=marked)
 
     def to_lines(self, width: int = WIDTH - 2, ascii_only: bool | None = None) -> list[str]:
-        """Return lines for the terminal; columns that do not fit follow below, beside the first one."""
+        """Return lines for the terminal; columns that do not fit follow below, next to a copy of the first one."""
         ascii_only = is_ascii_only() if ascii_only is None else ascii_only
         key = _LaidOutColumn.of(self.columns[0], self._cells(0), self._mark(0))
         room = width - len(_INDENT) - key.width - _GAP
@@ -128,7 +127,7 @@ class Table:
         return [row[place] for row in self.rows]
 
     def _mark(self, place: int) -> int | None:
-        """Return the row of the marked cell, where it stands in that column."""
+        """Return the row of the marked cell, if it is in that column."""
         return self.marked[0] if self.marked is not None and self.marked[1] == place else None
 
     def _starts_group(self) -> Iterator[bool]:
@@ -159,7 +158,7 @@ class Table:
         return [padded(line, used) + drawn for line, drawn in zip(lines, bars, strict=True)]
 
     def to_html(self) -> str:
-        """Return an HTML table without any style of its own; number cells have the class ``n``."""
+        """Return an HTML table without styles; number cells have the class ``n``."""
         laid_out = [_LaidOutColumn.of(column, self._cells(i)) for i, column in enumerate(self.columns)]
         marks = [' class="n"' if c.right else "" for c in laid_out]
         head = "".join(f"<th{m}>{escape(c.column.header)}</th>" for c, m in zip(laid_out, marks, strict=True))

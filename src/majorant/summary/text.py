@@ -12,12 +12,12 @@ _RULE = "─"
 
 
 def plain(text: str) -> str:
-    """Return the text without control characters, which could garble or drive a terminal."""
+    """Return the text without control characters, which could change the state of a terminal."""
     return "".join("?" if unicodedata.category(c) in ("Cc", "Cf", "Zl", "Zp", "Cs") else c for c in text)
 
 
 def display_width(text: str) -> int:
-    """Return columns that the text takes: two for wide East Asian characters, none for combining marks."""
+    """Return the width of a text on a terminal: two for wide East Asian characters, none for combining marks."""
     if text.isascii():
         return len(text)
     return sum(
@@ -26,13 +26,13 @@ def display_width(text: str) -> int:
 
 
 def padded(text: str, width: int, right: bool = False) -> str:
-    """Return the text with spaces up to `width` columns, before it if it is aligned to the right."""
+    """Pad the text with spaces to `width` columns, on the left if `right`."""
     space = " " * (width - display_width(text))
     return space + text if right else text + space
 
 
 def shortened(text: str, width: int) -> str:
-    """Return the text, cut to `width` columns with three dots where it is longer."""
+    """Shorten the text to `width` columns, ending in three dots if it was cut."""
     if display_width(text) <= width:
         return text
     kept = ""
@@ -44,9 +44,9 @@ def shortened(text: str, width: int) -> str:
 
 
 def on_two_lines(listed: str, width: int) -> tuple[str, str]:
-    """Return a list with commas on a line of `width` columns and, if need be, on a second one.
+    """Wrap a list with commas to at most two lines of `width` columns.
 
-    Entries stay whole, unless one is longer than a line; for those that do not fit stand three dots.
+    Entries are not split unless one is longer than a line; three dots replace those that do not fit.
     """
     entries = [shortened(entry, width - len(", ...")) for entry in listed.split(", ")]
     lines = ["", ""]
@@ -65,7 +65,7 @@ def on_two_lines(listed: str, width: int) -> tuple[str, str]:
 
 
 def wrapped(text: str, width: int, first: str = "", rest: str | None = None) -> list[str]:
-    """Return lines of at most `width` columns; `first` opens the first line and `rest` all others."""
+    """Wrap the text to lines of at most `width` columns; `first` begins the first line and `rest` all others."""
     rest = " " * len(first) if rest is None else rest
     lines = textwrap.wrap(
         plain(text), width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False, break_long_words=False
@@ -94,5 +94,5 @@ def bar(count: float, most: float, width: int, ascii_only: bool = False) -> str:
 
 
 def rule(width: int, ascii_only: bool = False) -> str:
-    """Return a line across the page."""
+    """Return a horizontal line."""
     return ("-" if ascii_only else _RULE) * width
