@@ -14,19 +14,19 @@ from majorant import _kernels
 from majorant.data.chunks import effective_threads
 
 GROUP = 1 << 15
-"""Positions of one call of a kernel, about: groups of chains run on threads, the same for any number of these."""
+"""Approximate number of positions per call of a kernel; the groups do not depend on the number of threads."""
 
 
 @dataclass(frozen=True)
 class ChainSums:
-    """Of the law of all paths of every chain.
+    """Sums over all paths of every chain.
 
     Attributes
     ----------
     log_partition : ndarray of shape (n_chains,)
         Log of the sum over paths of the exponential of their score.
     entropy : ndarray of shape (n_chains,)
-        In nats.
+        Entropy of the paths of each chain (natural logarithm).
     marginals : ndarray of shape (n_positions, n_states)
         Probability of each state at each position.
     steps : ndarray of shape (n_tables, n_states, n_states)
@@ -44,7 +44,7 @@ class ChainSums:
 
 @dataclass(frozen=True)
 class _Group:
-    """Some chains, as kernels take them, and where they are among all."""
+    """A group of chains in the form that kernels take, and their positions among all."""
 
     chains: slice
     positions: slice
@@ -57,10 +57,10 @@ class Chains:
 
     .. math:: \text{score}(s) = \sum_t u_t(s_t) + \sum_{t>1} A_t(s_{t-1}, s_t), \qquad p(s) \propto e^{\text{score}(s)}
 
-    All is computed in double precision, also of scores in single, and in logarithms, so that neither long chains nor
-    large scores overflow. What a first or a last position adds is added to its unary scores. The gradient of the
-    log-partition function by unary scores is `marginals`, that by transitions `steps`. One chain for every document and
-    word: the chains one after the other, each with transitions of its own where these differ (`table`).
+    Computations are in double precision and in logarithms, so that neither long chains nor large scores overflow.
+    Initial and final scores are added to the unary scores of the first and last positions. The gradient of the
+    log-partition function in unary scores is `marginals`, that in transitions is `steps`. Chains are stored one after
+    the other, and may have different transitions (`table`).
 
     Parameters
     ----------
@@ -72,8 +72,7 @@ class Chains:
         Chain c has the positions ``offsets[c]`` to ``offsets[c + 1] - 1``; by default there is one chain. A chain may
         be empty: it has one path, of score 0.
     table : array-like of shape (n_positions,), optional
-        Which table of transitions the step into each position uses (what it says of first positions does not matter).
-        By default 0 for all.
+        Table of transitions for the step into each position (ignored for first positions); by default 0 for all.
 
     Raises
     ------
@@ -142,7 +141,7 @@ class Chains:
         return f"Chains({len(self)} chains, {len(self.unary)} positions, {self.n_states} states)"
 
     def augmented(self, costs: ArrayLike) -> Self:
-        """Return the same chains with `costs`, shape (n_positions, n_states), added to their unary scores.
+        """Return the chains with `costs`, shape (n_positions, n_states), added to the unary scores.
 
         With the loss of every state at every position, `best` is loss-augmented inference.
         """
@@ -152,7 +151,7 @@ class Chains:
         return type(self)(self.unary + added, self.transitions, self.offsets, self.table)
 
     def scores(self, path: ArrayLike) -> NDArray[np.float64]:
-        """Score of a path of every chain, ``path`` of shape (n_positions,)."""
+        """Return the score of a path of every chain, ``path`` of shape (n_positions,)."""
         states = _integers("path", path, np.intp)
         if states.shape != (len(self.unary),) or (
             len(states) and not 0 <= states.min() <= states.max() < self.n_states
@@ -167,7 +166,7 @@ class Chains:
     def best(self, *, n_jobs: int | None = None) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the path of largest score of every chain (Viterbi): its states, shape (n_positions,), and its score.
 
-        Of equal scores, as computed, the path that is first in lexicographic order.
+        Of paths with equal computed scores, the first in lexicographic order is returned.
 
         Raises
         ------
@@ -202,9 +201,9 @@ class Chains:
         weights : ndarray of shape (n_chains,), optional
             Weight of each chain in ``steps``.
         pairs : bool, default=False
-            Whether the joint probabilities of neighbours are wanted, position by position.
+            Whether to compute the joint probabilities of neighbouring states at each position.
         n_jobs : int, optional
-            Threads; what is computed does not depend on it.
+            Number of threads; the result does not depend on it.
 
         Raises
         ------
@@ -270,7 +269,7 @@ class Chains:
         Parameters
         ----------
         uniforms : ndarray of shape (n_positions,) or (n_draws, n_positions)
-            Numbers in [0, 1), one a state that is drawn.
+            Numbers in [0, 1), one for each state that is drawn.
 
         Returns
         -------

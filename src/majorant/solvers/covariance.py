@@ -1,6 +1,6 @@
 """Second moments of weighted rows, dense or sparse, over columns or over rows, whichever are fewer.
 
-They are products of matrices: who asks for them holds BLAS to one thread, since its sums depend on their number.
+They are matrix products: callers limit BLAS to one thread, as its sums depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def covariance(x: Any, shares: Array, mean: Array, n_jobs: int | None = None) ->
         Nonnegative, of sum one.
     mean : ndarray of shape (n_features,)
     n_jobs : int, optional
-        Threads that work on blocks of dense rows.
+        Number of threads over blocks of dense rows.
     """
     if sparse.issparse(x):
         x = x.astype(np.float64, copy=False)
@@ -68,7 +68,7 @@ def shrunk_covariance(x: Any, shares: Array, mean: Array, n: int) -> Array:
     shares, mean
         See `covariance`.
     n : int
-        Rows that the shares stand for: the fewer there are, the more is shrunk.
+        Number of rows that the shares represent; with fewer rows the covariance is shrunk more.
 
     References
     ----------

@@ -16,7 +16,7 @@ from scipy import sparse
 Array = NDArray[np.float64]
 CovarianceType = Literal["full", "tied", "diag", "spherical"]
 LARGEST_LOG = 600.0
-"""Logarithms of variances are taken to lie within this: their exponentials are numbers."""
+"""Bound on logarithms of variances, so that their exponentials do not overflow."""
 
 
 class Covariance(ABC):
@@ -26,9 +26,9 @@ class Covariance(ABC):
     ----------
     name : str
     code : int
-        What the kernels call it.
+        Code of the type in the kernels.
     most_axes : int
-        Axes of the maps under which components keep their type: a matrix, a factor for each column, or one factor.
+        Dimensions of maps under which components keep their type: 2 for a matrix, 1 for a factor per column, 0 for one.
     frame : str
         Coordinates in which EM does not depend on units: "whitened", "standardised" or "scaled".
     """
@@ -76,7 +76,7 @@ class Covariance(ABC):
         """Return the covariances of ``x @ matrix``, a map between coordinates in which components have this type."""
 
     def scaled(self, covariances: Array, factor: Array) -> Array:
-        """Return the covariances of ``x * factor``: a number, or, but for "spherical", one for each column."""
+        """Return the covariances of ``x * factor``: a number or, except for "spherical", one for each column."""
         return np.asarray(covariances * factor**2)
 
     def beside(self, still: Any) -> Array | float:
@@ -141,7 +141,7 @@ class Covariance(ABC):
 
 
 class Matrices(Covariance):
-    """Covariance matrices: any linear map leaves them matrices."""
+    """Covariance matrices, which any linear map preserves."""
 
     most_axes = 2
     frame = "whitened"

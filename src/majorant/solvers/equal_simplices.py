@@ -25,7 +25,7 @@ def project_equal_simplices(
     Parameters
     ----------
     z : ndarray of shape (..., n_rows, n_classes)
-        Finite. Leading axes hold problems of their own.
+        Finite. Leading axes are independent problems.
     shares : ndarray of shape (n_rows,), optional
         Positive weight of each row; by default equal ones.
 

@@ -1,7 +1,7 @@
 """Parameters and densities of Gaussian mixtures, and the exact M-step with a floor under every covariance.
 
 The shapes are scikit-learn's: ``covariances`` is (K, d, d) where "full", (d, d) where "tied", (K, d) where "diag" and
-(K,) where "spherical". Moments of the rows of a component are taken about its current mean, so that a tight component
+(K,) where "spherical". Moments of a component are about its current mean, so that a tight component
 far from the origin loses no digits: ``[n, sum (x - m), second moments]``, where the second moments are the lower
 triangle of ``sum (x - m)(x - m)'`` row by row ("full", "tied"), its diagonal ("diag") or its trace ("spherical").
 """
@@ -68,7 +68,7 @@ class Mixture:
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters, as criteria count them."""
+        """Number of free parameters, as counted by information criteria."""
         k, d = self.means.shape
         return int(k * d + k - 1 + self.covariance.n_parameters(k, d))
 
@@ -144,7 +144,7 @@ class Mixture:
 
     @property
     def _components(self) -> tuple[Array, Array, Array, int]:
-        """The mixture as kernels take it."""
+        """The mixture in the form that kernels take."""
         return np.ascontiguousarray(self.means), self._factored[0].ravel(), self._offsets, self.covariance.code
 
     def mapped(self, matrix: float | NDArray[Any], shift: float | NDArray[Any] = 0.0) -> Self:
@@ -153,7 +153,7 @@ class Mixture:
         Parameters
         ----------
         matrix : float, ndarray of shape (n_features,) or (n_features, n_features)
-            Spherical components take a number alone, diagonal ones no matrix.
+            Spherical components allow a number only, diagonal ones no matrix.
         shift : float or ndarray of shape (n_features,)
 
         Raises
@@ -192,18 +192,18 @@ def moments(
 
 @dataclass(frozen=True)
 class MStep:
-    """What an M-step found.
+    """Result of an M-step.
 
     Attributes
     ----------
     mixture : Mixture
     value : float
-        The expected energy of the moments there, their minimum.
+        The expected energy at the minimum.
     floored : ndarray of shape (n_components,)
-        Whether the floor decided about a covariance.
+        Whether the floor raised an eigenvalue of a covariance.
     travel : float
-        Weighted sum of the squared moves of the means, in units of the new covariances: moments about the old means
-        have lost so many times their rounding.
+        Weighted sum of the squared moves of the means, in units of the new covariances: a factor of the rounding error
+        of moments about the old means.
     """
 
     mixture: Mixture
@@ -242,7 +242,7 @@ def m_step(
     Raises
     ------
     ValueError
-        If a covariance is singular, which only a positive floor prevents.
+        If a covariance is singular; a positive floor prevents that.
     """
     k, d = reference.shape
     kind = COVARIANCES[covariance_type]
@@ -306,5 +306,5 @@ def singular_message(covariance_type: CovarianceType, component: int | None = No
 
 
 def _rows(x: NDArray[Any]) -> NDArray[Any]:
-    """Return the rows as kernels take them."""
+    """Return the rows in the form that kernels take."""
     return np.ascontiguousarray(x, dtype=x.dtype if x.dtype in (np.float64, np.float32) else np.float64)

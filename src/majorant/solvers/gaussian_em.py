@@ -17,20 +17,20 @@ from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
 from majorant.solvers.gaussian import Array, Mixture, singular_message
 
 CALL_OPERATIONS = 3e8
-"""Multiplications of one call of the kernel, if only roughly: between calls a fit can be interrupted."""
+"""Approximate number of multiplications of one call of the kernel; between calls a fit can be interrupted."""
 CALL_BYTES = 1 << 24
-"""Responsibilities that one call is given at most, if it has more than one start."""
+"""Largest size of the responsibilities of one call, in bytes, if it has more than one start."""
 
 
 @dataclass(frozen=True)
 class EmRun:
-    """Where a run of EM ended.
+    """Result of a run of EM.
 
     Attributes
     ----------
     mixture : Mixture
     log_likelihoods : ndarray of shape (n_iter + 1,)
-        Weighted log-likelihood after 0, 1, ... steps, the last one that of `mixture`; it never falls, rounding apart.
+        Weighted log-likelihood after 0, 1, ... steps; the last is that of `mixture`. It never falls but for rounding.
     floored : ndarray of shape (n_components,)
         Whether the last M-step had to clip an eigenvalue of the component at the floor.
     converged : bool
@@ -85,16 +85,16 @@ def run_em(
         Whether every second step is an extrapolation, kept where it gains (SQUAREM [1]_). It measures lengths in the
         units of the points, so these should be standardised.
     n_jobs : int, optional
-        Threads that run starts at a time. The result does not depend on it.
+        Number of threads over starts. The result does not depend on it.
 
     Returns
     -------
-    list of EmRun, one a start
+    list of EmRun, one per start
 
     Raises
     ------
     ValueError
-        If a covariance becomes singular, which only a positive floor prevents.
+        If a covariance becomes singular; a positive floor prevents that.
 
     References
     ----------
@@ -126,7 +126,7 @@ def run_em(
 
 
 class EmStarts(NamedTuple):
-    """Parameters of a batch of mixtures, leading axis the run."""
+    """Parameters of a batch of mixtures; the leading axis is the run."""
 
     weights: Array
     means: Array
@@ -134,7 +134,7 @@ class EmStarts(NamedTuple):
 
 
 class EmEnds(NamedTuple):
-    """Where a batch of runs ended, see `EmRun`; of `history`, the first ``n_iter + 1`` numbers of a run are known."""
+    """Results of a batch of runs, see `EmRun`; the first ``n_iter + 1`` entries of each run's `history` are valid."""
 
     weights: Array
     means: Array

@@ -6,8 +6,8 @@ Given its component, a row's missing entries are normal about a linear function 
    x_m \mid x_o, k \sim N\big(\mu_{k,m} + A_k (x_o - \mu_{k,o}),\; C_k\big), \qquad
    A_k = \Sigma_{k,mo} \Sigma_{k,oo}^{-1}, \qquad C_k = \Sigma_{k,mm} - A_k \Sigma_{k,om}.
 
-So all that EM needs of the rows of a pattern are moments of their observed columns: those of the completed rows are
-linear in them. One factorisation a pattern and component is what a missing entry costs.
+So EM needs only moments of the observed columns for the rows of a pattern: those of the completed rows are linear in
+them. The cost of missing entries is one factorisation per pattern and component.
 
 References
 ----------
@@ -42,12 +42,12 @@ def marginal(mixture: Mixture, observed: Mask) -> Mixture:
 
 @dataclass(frozen=True)
 class Completion:
-    """What a mixture says of some columns, and of the others given these.
+    """The marginal distribution of some columns, and the conditional one of the others given these.
 
     Attributes
     ----------
     mixture : Mixture
-        Of all columns.
+        The mixture of all columns.
     observed : ndarray of bool, shape (n_features,)
     """
 
@@ -64,7 +64,7 @@ class Completion:
 
     @cached_property
     def _conditionals(self) -> tuple[Array, Array]:
-        """Slopes ``A`` and covariances ``C`` of components with covariance matrices, with a leading axis for these."""
+        """Slopes ``A`` and covariances ``C``, by component, for types with covariance matrices."""
         there, gone = np.flatnonzero(self.observed), np.flatnonzero(~self.observed)
         covariances = self.mixture.covariances.reshape(-1, len(self.observed), len(self.observed))
         across, rest = covariances[:, gone[:, None], there], covariances[:, gone[:, None], gone]
@@ -108,7 +108,7 @@ class Completion:
         Parameters
         ----------
         moments : ndarray of shape (n_components, 1 + n_observed + second)
-            As `majorant.solvers.gaussian.moments` makes them of the observed columns.
+            Moments of the observed columns, from `majorant.solvers.gaussian.moments`.
 
         Returns
         -------
@@ -142,8 +142,11 @@ class Completion:
 
 @lru_cache(maxsize=4096)
 def _places(observed: bytes) -> NDArray[np.intp]:
-    """Return where the lower triangle of a matrix of all columns is among those of its parts: the lower triangle of the
-    observed columns, the rows of missing against observed columns, and those of missing against missing ones."""
+    """Return the positions of a matrix's lower triangle among its concatenated parts.
+
+    The parts are the lower triangle of the observed columns, then rows of missing against observed columns, then rows
+    of missing against missing ones.
+    """
     there = np.frombuffer(observed, dtype=bool)
     p, m = int(there.sum()), int((~there).sum())
     row, column = np.tril_indices(p)
@@ -165,7 +168,7 @@ def log_densities(mixture: Mixture, x: NDArray[Any]) -> Array:
     ----------
     mixture : Mixture
     x : ndarray of shape (n_rows, n_features)
-        NaN where an entry is missing; rows without any get the same numbers as beside no others.
+        NaN where an entry is missing. The result of a complete row does not depend on the other rows.
 
     Returns
     -------
@@ -186,7 +189,7 @@ def log_densities(mixture: Mixture, x: NDArray[Any]) -> Array:
 
 
 def impute(mixture: Mixture, x: NDArray[Any]) -> NDArray[Any]:
-    r"""Return the rows with their missing entries replaced by what is expected of them given the observed ones.
+    r"""Return the rows with missing entries replaced by their expectation given the observed ones.
 
     .. math:: E(x_m \mid x_o) = \sum_k r_k(x_o) \big(\mu_{k,m} + A_k (x_o - \mu_{k,o})\big),
 

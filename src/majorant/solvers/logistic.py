@@ -17,14 +17,14 @@ Array = NDArray[np.float64]
 PENALTIES = tuple(10.0 ** (-step / 2) for step in range(9))
 """Penalties that are compared, from the largest down."""
 PATIENCE = 2
-"""Number of penalties in a row without a gain after which no smaller ones are tried."""
+"""Number of consecutive penalties without improvement after which no smaller ones are tried."""
 FOLDS = 5
 MANY_ROWS = 2000
 """Number of rows beyond which one fold is enough."""
 FEWEST_ROWS = 20
 """Smallest number of rows that are split into folds."""
 UNCHOSEN = 0.1
-"""Penalty where rows are too few to hold some out."""
+"""Penalty if there are too few rows to hold some out."""
 ROUGH = 1e-6
 """Tolerance of the fits that are compared."""
 PRODUCT = 512
@@ -33,7 +33,7 @@ PRODUCT = 512
 
 @dataclass(frozen=True)
 class LogisticRegressions:
-    r"""Rows of one logistic regression a bit, all with the same penalty.
+    r"""The rows of many logistic regressions, one for each bit, with the same penalty.
 
     The objective is :math:`\frac{1}{\omega} \sum_d \omega_d \sum_i [\log(1 + e^{\eta_{di}}) - x_{di} \eta_{di}]
     + \frac{\lambda}{2} |w|^2`, :math:`\omega = \sum_d \omega_d`.
@@ -121,7 +121,7 @@ class LogisticRegressions:
 
 
 def fit_logistic(columns: Array, bits: Any, weights: Array, l2: float | None = None) -> tuple[Array, float]:
-    """Fit one logistic regression a bit; return coefficients (n_columns + 1, n_bits), intercepts last, and the penalty.
+    """Fit a logistic regression of each bit; return coefficients (n_columns + 1, n_bits), intercepts last, and penalty.
 
     Parameters
     ----------

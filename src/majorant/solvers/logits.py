@@ -21,7 +21,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class LogitSums:
-    r"""What a pass over rows knows of :math:`A(\theta) = \sum_i w_i \log\sum_z e^{u_i(z)}`, u the scores.
+    r"""Value and derivatives of :math:`A(\theta) = \sum_i w_i \log\sum_z e^{u_i(z)}`, u the scores.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ def logit_sums(
     blocks: bool = False,
     probabilities: Array | None = None,
 ) -> LogitSums:
-    """Return the sums of some rows.
+    """Compute the sums over some rows.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def logit_sums(
     offsets : ndarray of shape (n, n_states), optional
         Added to the scores.
     blocks : bool
-        Whether the blocks of the Hessian are wanted.
+        Whether to compute the blocks of the Hessian.
     probabilities : ndarray of shape (n, n_states), optional
-        Gets the softmax of the scores.
+        Filled with the softmax of the scores.
     """
     d, k = theta.shape
     theta = np.ascontiguousarray(theta)

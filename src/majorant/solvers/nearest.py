@@ -1,6 +1,6 @@
 """Nearest centres, and moments of rows about them, for dense and for sparse rows.
 
-Moments of the rows of each centre are taken about that centre, ``[sum w, sum w (x - c), sum w |x - c|^2]``, so that a
+Moments of the rows of each centre are about that centre, ``[sum w, sum w (x - c), sum w |x - c|^2]``, so that a
 tight cluster far from the origin loses no digits.
 """
 
@@ -37,7 +37,7 @@ def assign(
     -------
     moments : ndarray of shape (n_centres, n_features + 2), or None
     n_changed : int
-        Labels that changed.
+        Number of labels that changed.
     """
     if sparse.issparse(x):
         found = squared_distances(x, centres).argmin(axis=1).astype(np.int32)
@@ -94,7 +94,7 @@ def moments(x: Any, weights: NDArray[np.float64] | None, centres: NDArray[Any], 
 
 
 def centres_of(s: NDArray[np.float64], old: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """Return the centres of least weighted sum of squares, and that sum; a centre without weight stays where it was.
+    """Return the centres of smallest weighted sum of squares, and that sum; a centre without weight is unchanged.
 
     Parameters
     ----------

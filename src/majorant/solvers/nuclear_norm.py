@@ -16,17 +16,17 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NuclearNormFit:
-    """Where a regression with a nuclear norm ended.
+    """Result of a regression with a nuclear norm.
 
     Attributes
     ----------
     coefficients : ndarray of shape (n_entries,)
         Collapsed entries of the tensor.
     tensor : ndarray of shape (d,) * order
-        The symmetric tensor that they stand for.
+        The symmetric tensor with these entries.
     objective : float
     gap : float
-        The objective exceeds the least possible one by at most this.
+        Bound on the difference between the objective and its minimum.
     n_iter : int
     converged : bool
         Whether the gap is below the tolerance.
@@ -71,8 +71,8 @@ def nuclear_norm_regression(
         G, the mean of :math:`\phi \phi^\top` with :math:`\phi` multiplicities times products of features: positive
         semi-definite. `n_entries` is ``comb(d + order - 1, order)``.
     target : ndarray of shape (n_entries,)
-        c, the mean of :math:`\phi` times the response. Only its part in the range of G counts (the rest of it is
-        rounding where both come from data).
+        c, the mean of :math:`\phi` times the response. Only its part in the range of G is used (the rest is
+        rounding error if both come from data).
     d : int
         Number of features.
     order : {2, 3}
@@ -81,7 +81,7 @@ def nuclear_norm_regression(
         :math:`\lambda`, nonnegative. Zero gives least squares, of smallest norm among equals.
     max_iter : int, default=500
     tol : float, default=1e-7
-        The gap aimed at, as a share of the size of the objective (of half the explained sum of squares).
+        Relative gap at which to stop, as a share of half the explained sum of squares.
 
     Returns
     -------
@@ -209,7 +209,7 @@ class _SmoothedNorm:
 
 @cache
 def _units(d: int, order: int) -> Array:
-    """Return the unfolded tensor of each collapsed entry alone."""
+    """Return the unfolded unit tensor of each collapsed entry."""
     size = len(index_tuples(d, order))
     return np.asarray(positions(d, order).reshape(d, -1) == np.arange(size)[:, None, None], dtype=np.float64)
 
@@ -217,8 +217,8 @@ def _units(d: int, order: int) -> Array:
 def pseudo_solve(gram: Array, target: Array, rcond: float | None = None) -> Array:
     """Solve normal equations by least squares where the Gram matrix may be singular.
 
-    Columns are scaled to unit length first, so that units do not decide which directions count as absent: those with
-    less than `rcond` of the largest eigenvalue, by default what rounding leaves.
+    Columns are first scaled to unit length, so that the rank does not depend on units. Directions with less than
+    `rcond` of the largest eigenvalue are left out; the default is the rounding error.
     """
     roots = gram_roots(gram, rcond)
     return np.asarray(roots.inverse.T @ (roots.inverse @ target))
@@ -226,7 +226,7 @@ def pseudo_solve(gram: Array, target: Array, rcond: float | None = None) -> Arra
 
 @dataclass(frozen=True)
 class GramRoots:
-    """Square roots of a Gram matrix G in the directions that it has.
+    """Square roots of a Gram matrix G within its range.
 
     Attributes
     ----------
@@ -235,7 +235,7 @@ class GramRoots:
     inverse : ndarray of shape (rank, n)
         S with ``S @ R.T`` the identity.
     eigenvalues : ndarray of shape (n,)
-        Of G scaled to unit diagonal, smallest first.
+        Eigenvalues of G scaled to unit diagonal, ascending.
     """
 
     root: Array
@@ -248,7 +248,7 @@ class GramRoots:
 
 
 def gram_roots(gram: Array, rcond: float | None = None) -> GramRoots:
-    """Square roots of a Gram matrix, without directions of less than `rcond` of its largest eigenvalue."""
+    """Compute square roots of a Gram matrix, without directions of less than `rcond` of its largest eigenvalue."""
     diagonal = np.diag(gram)
     scale = np.sqrt(np.where(diagonal > 0, diagonal, 1.0))
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))

@@ -14,16 +14,16 @@ from majorant.solvers.nearest import row_squares, squared_distances
 
 
 def relocate_empty(moments: NDArray[np.float64], centres: NDArray[Any], data: Chunks) -> NDArray[np.float64]:
-    """Return the moments after the rows farthest from their centres have left them to become the empty clusters.
+    """Return the moments after moving the rows farthest from their centres to empty clusters, in one pass.
 
-    One pass over the data. The sum of squared distances falls: a row at distance zero costs nothing, and the cluster
-    that it leaves is better off without it. A row that is all of its cluster stays, as do rows at their centres; of
-    copies of a row all but one may be in an empty cluster again, so that this is done until none is empty.
+    The sum of squared distances decreases: the row's distance becomes zero, and the cluster that it leaves has a
+    smaller sum too. A row that is alone in its cluster stays, as do rows at their centres. Equal rows may leave
+    clusters empty again, so this is repeated until none is empty.
 
     Parameters
     ----------
     moments : ndarray of shape (n_centres, n_features + 2)
-        Of the rows nearest to each centre, about that centre; see `majorant.solvers.nearest`.
+        Moments of the rows nearest to each centre, about that centre; see `majorant.solvers.nearest`.
     centres : ndarray of shape (n_centres, n_features)
     data : Chunks
 
@@ -37,7 +37,9 @@ def relocate_empty(moments: NDArray[np.float64], centres: NDArray[Any], data: Ch
         distances = squared_distances(block.columns[0], centres)
         labels = distances.argmin(axis=1)
         nearest = distances[np.arange(len(labels)), labels].astype(np.float64)
-        if sparse.issparse(block.columns[0]):  # their distances are differences of squares, so zero is told by rounding
+        if sparse.issparse(
+            block.columns[0]
+        ):  # their distances are differences of squares, so zero is only up to rounding
             size = row_squares(block.columns[0]) + np.einsum("kl,kl->k", centres, centres)[labels]
             nearest[nearest <= 16 * np.finfo(distances.dtype).eps * size] = 0.0
         if block.weights is not None:
@@ -68,7 +70,7 @@ def _moment(w: float, difference: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class _Farthest:
-    """The `limit` rows farthest from their centres, farthest first; of equal ones those that come first."""
+    """The `limit` rows farthest from their centres, farthest first; of equally far ones the first in order."""
 
     limit: int
     distances: NDArray[np.float64]

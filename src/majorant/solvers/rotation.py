@@ -15,7 +15,7 @@ from majorant.solvers.nearest import row_squares
 Array = NDArray[np.float64]
 
 MOST_ROWS = 3000
-"""Rows up to which their Gram matrix is formed."""
+"""Largest number of rows whose Gram matrix is formed."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Rotation:
 
 
 def rotation(x: Any, weights: Array | None = None) -> Rotation:
-    """Return coordinates for rows with weights.
+    """Choose coordinates for weighted rows.
 
     Parameters
     ----------

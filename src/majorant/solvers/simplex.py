@@ -20,7 +20,7 @@ def project_on_simplex(v: Any, total: Any = 1.0, *, weights: Any = None) -> NDAr
     v : array-like of shape (..., n_states)
         Finite.
     total : float or array-like of shape (...), default=1
-        s, nonnegative: one number, or one a row.
+        s, nonnegative: one number, or one per row.
     weights : array-like that broadcasts against `v`, optional
         :math:`\omega`, positive; one each by default.
 

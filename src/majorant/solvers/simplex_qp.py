@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 FLAT = 1e-12
-"""Curvatures below this share of the largest one are none."""
+"""Curvatures below this share of the largest one count as zero."""
 
 
 def simplex_qp(
@@ -30,16 +30,16 @@ def simplex_qp(
     linear : ndarray of shape (k,)
         `p`.
     start : ndarray of shape (k,)
-        A point of the simplex; near the solution is quicker.
+        A point of the simplex; a point near the solution takes fewer steps.
     tol : float, default=0.0
-        Stop when the value is known to be at most this far above the minimum; never below what rounding allows.
+        Stop when the value is at most this far above the minimum, or as close as rounding allows.
     max_iter : int, default=10000
-        Largest number of entries that are brought in.
+        Largest number of entries added to the active set.
 
     Returns
     -------
     ndarray of shape (k,)
-        Not worse than `start`.
+        The minimiser; its value is at most that of `start`.
     """
     mu = start.copy()
     for _ in range(max_iter):
@@ -71,7 +71,7 @@ def _to_face_minimum(quadratic: NDArray[np.float64], linear: NDArray[np.float64]
 
 
 def _step(face: NDArray[np.float64], slope: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return a direction of descent whose entries sum to zero, and how far the minimum along it is."""
+    """Return a direction of descent whose entries sum to zero, and the step to the minimum along it."""
     centred = face - face.mean(axis=0) - face.mean(axis=1)[:, None] + face.mean()
     curvatures, axes = eigh(centred)
     along = np.einsum("kj,k->j", axes, slope)
@@ -79,7 +79,7 @@ def _step(face: NDArray[np.float64], slope: NDArray[np.float64]) -> tuple[NDArra
     flat = axes[:, ~curved] @ along[~curved]
     flat -= flat.mean()
     if np.abs(flat).max() > 1e-10 * np.abs(slope).max(initial=0.0):
-        return -flat, np.inf  # nothing bends the value there: on to the border
+        return -flat, np.inf  # the value is linear there: go to the border
     step = -(axes[:, curved] @ (along[curved] / curvatures[curved]))
     return step - step.mean(), 1.0
 

@@ -17,7 +17,7 @@ Objective = Callable[[NDArray[np.float64]], tuple[float, NDArray[np.float64]]]
 
 @dataclass(frozen=True)
 class SmoothResult:
-    """Where the minimisation ended.
+    """Result of the minimisation.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class SmoothResult:
         The best point.
     value : float
     values : list of float
-        At the start and after each iteration; never rising.
+        Value at the start and after each iteration; never rising.
     converged : bool
         Whether the tolerance was reached.
     """

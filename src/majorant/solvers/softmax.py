@@ -19,17 +19,17 @@ from majorant.solvers.smooth import lbfgs
 Array = NDArray[np.float64]
 
 MOST_FOR_NEWTON = 500
-"""Coefficients up to which the Hessian is formed."""
+"""Largest number of coefficients for which the Hessian is formed."""
 
 
 @dataclass(frozen=True)
 class SoftmaxProblem:
-    r"""Softmax regression as the sums that its rows leave.
+    r"""Softmax regression in terms of sums over rows.
 
     .. math:: L(\theta) = \sum_i w_i \log\sum_z e^{[x_i, 1]\,\theta_z} - \langle T, \theta\rangle
               + \tfrac{\lambda}{2} \|\theta_{1:p}\|^2
 
-    where :math:`T = \sum_i w_i [x_i, 1]^\top t_i` are the moments of the targets, all that is ever needed of them.
+    where :math:`T = \sum_i w_i [x_i, 1]^\top t_i` are the moments of the targets.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ class SoftmaxProblem:
         return gradient
 
     def minimise(self, theta: Array, *, tol: float, max_iter: int) -> tuple[Array, float, int, bool]:
-        """Return the parameters, their value, the number of iterations and whether the tolerance was reached.
+        """Minimise; return parameters, value, number of iterations and whether the tolerance was reached.
 
-        The value never rises. `tol` is what one more iteration may gain per unit of weight.
+        The value never rises. `tol` is the gain of one more iteration, per unit of weight, at which to stop.
         """
         if self.is_small:
             return self._newton(theta, tol, max_iter)
@@ -111,19 +111,19 @@ class SoftmaxProblem:
             gradient = self.gradient(theta, sums)
             direction = -_newton_direction(sums, gradient, self.l2)
             slope = float(np.sum(gradient * direction))
-            if -slope <= 2 * enough:  # half of it is what the quadratic model promises
+            if -slope <= 2 * enough:  # half of it is the gain of the quadratic model
                 return theta, value, t, True
             last = t == max_iter - 1
             moved = self._along(theta, direction, value, slope, blocks=not last)
             if moved is None:
-                return theta, value, t, True  # rounding hides what is left
+                return theta, value, t, True  # the rest is below rounding error
             theta, value, sums = moved
         return theta, value, max_iter, False
 
     def _along(
         self, theta: Array, direction: Array, value: float, slope: float, *, blocks: bool
     ) -> tuple[Array, float, LogitSums] | None:
-        """Return the first of the steps 1, 1/2, 1/4, ... that lowers the value enough."""
+        """Backtrack to the first of the steps 1, 1/2, 1/4, ... with sufficient decrease; None if there is none."""
         step = 1.0
         for _ in range(40):
             new = theta + step * direction
@@ -137,7 +137,7 @@ class SoftmaxProblem:
 
 @dataclass(frozen=True)
 class Units:
-    """Parameters of centred and scaled features, which need not be formed."""
+    """Map between parameters and those of centred and scaled features, which are not formed."""
 
     mean: Array
     scales: Array
@@ -173,7 +173,7 @@ def _newton_direction(sums: LogitSums, gradient: Array, l2: float) -> Array:
     diagonal = np.arange(d)
     for a in range(k):
         hessian[a, diagonal[:-1], a, diagonal[:-1]] += l2
-        # All states' coefficients of a feature may move together where nothing penalises it; the gradient never asks.
+        # Without a penalty, adding a constant to all states' coefficients of a feature changes nothing.
         free = diagonal if l2 == 0 else diagonal[-1:]
         for b in range(k):
             hessian[a, free, b, free] += sizes[free] / k
@@ -216,12 +216,12 @@ class SoftmaxFit:
     converged: bool
 
     def relative_to(self, reference: int) -> SoftmaxFit:
-        """Return the same probabilities, with all coefficients of one state zero.
+        """Return an equivalent fit in which all coefficients of one state are zero.
 
         Parameters
         ----------
         reference : int
-            The state by its number.
+            Number of the state.
         """
         return replace(
             self, coef=self.coef - self.coef[reference], intercept=self.intercept - self.intercept[reference]
@@ -246,15 +246,15 @@ def softmax_regression(
     .. math:: L(w, b) = -\sum_i \omega_i \sum_k t_{ik} \log \mathrm{softmax}_k(x_i^\top w_k + b_k)
               + \frac{\lambda}{2} \sum_k \|w_k\|^2 ,
 
-    by damped Newton steps where there are at most 500 parameters, otherwise by L-BFGS, in the coordinates of the rows'
-    own span where there are fewer rows than features. Intercepts are not penalised.
+    by damped Newton steps for at most 500 parameters, otherwise by L-BFGS; within the span of the rows if there are
+    fewer rows than features. Intercepts are not penalised.
 
     Parameters
     ----------
     x : ndarray or CSR matrix of shape (n_samples, n_features)
         float32 or float64; anything else is converted to float64. Sparse rows stay sparse.
     targets : ndarray of shape (n_samples, n_states)
-        Nonnegative. A row that does not sum to one weighs what it sums to.
+        Nonnegative. The sum of a row is a factor of its weight.
     weights : array-like of shape (n_samples,), optional
         :math:`\omega`; one each by default.
     l2 : float, default=0
@@ -264,10 +264,10 @@ def softmax_regression(
     coef : tuple of ndarray (n_states, n_features) and ndarray (n_states,), optional
         Coefficients and intercepts to start from; zero by default.
     tol : float, default=1e-10
-        What another iteration may be expected to gain, per unit of weight.
+        Expected gain of another iteration, per unit of weight, at which to stop.
     max_iter : int, default=500
     n_jobs : int, optional
-        Threads; the result does not depend on them.
+        Number of threads; the result does not depend on it.
 
     Returns
     -------

@@ -1,10 +1,10 @@
 """k-means by swaps of centres, which finds better optima than restarts.
 
-One descent from k-means++ ends near a local optimum of Lloyd's algorithm. From there a round draws a few points by
-their share of the objective, finds the exact best pair of a point that becomes a centre and a centre that goes, lets
-the centres around settle, and keeps what came of it if the objective is lower, else undoes it. When no round helps,
-single points move wherever that pays after both means have moved. Where data are small, this is done from several
-seeds. Then perturbations put two centres elsewhere; every one starts from the best solution seen.
+A descent from k-means++ first reaches a local optimum of Lloyd's algorithm. Then each round draws a few points with
+probability proportional to their share of the objective, finds the best pair of a point that becomes a centre and a
+centre that is removed, runs Lloyd steps on the centres around, and keeps the result if the objective is lower. When
+no round helps, single points are moved if that lowers the objective with both means updated (Hartigan and Wong). Small
+data are searched from several seeds. Then perturbations move two centres of the best solution so far.
 """
 
 from __future__ import annotations
@@ -20,32 +20,32 @@ from numpy.typing import NDArray
 from majorant import _kernels
 
 SAME = 1e-7
-"""Objectives that differ by less than this share are one optimum."""
+"""Objectives with a smaller relative difference are the same optimum."""
 
 PIECE = 2e7
-"""Numbers read between two looks at the keyboard, about."""
+"""Approximate number of values read between two checks for KeyboardInterrupt."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much a search does before it stops.
+    """When a search stops.
 
     Attributes
     ----------
     perturbations : int
-        Perturbations out of local optima at most.
+        Largest number of perturbations of local optima.
     returns : int
-        Starts and perturbations that may lead back to the best objective before the search stops.
+        Number of starts and perturbations that reach the best objective after which the search stops.
     starts : int
         Independent descents from seeds, before the perturbations.
     patience : int
-        Rounds in a row that may fail before a descent ends.
+        Number of consecutive failed rounds that ends a descent.
     accepted, progress : float
-        Least relative decrease of a round, and the one below which it counts as failed.
+        Smallest relative decrease of a round that is kept, and the one below which it counts as failed.
     settle : float
         Relative decrease of a Lloyd step below which a descent ends.
     sweeps : int
-        Passes of single moves at the end of a descent, at most.
+        Largest number of passes of single moves at the end of a descent.
     """
 
     perturbations: int
@@ -61,14 +61,14 @@ class Effort:
 EFFORTS = {"fast": Effort(0, 0, patience=20), "default": Effort(40, 4, 3), "best": Effort(600, 20, 3)}
 
 BULK = 3e5
-"""Points times centres times columns up to which starts and perturbations are not spared."""
+"""Points times centres times columns above which there are fewer starts and perturbations."""
 FINE = 4_000_000
-"""Points times centres from which on rounds that win next to nothing are failures."""
+"""Points times centres above which rounds of tiny decrease count as failed."""
 
 
 @dataclass(frozen=True)
 class SwapResult:
-    """What a search found.
+    """Result of a search.
 
     Attributes
     ----------
@@ -77,15 +77,15 @@ class SwapResult:
     labels : ndarray of shape (n,), int32
         The nearest centre of every point.
     objective : float
-        Weighted sum of squared distances of points to their centres, from differences.
+        Weighted sum of squared distances of points to their centres.
     n_rounds : int
-        Rounds of swaps, failed ones too.
+        Number of rounds of swaps, including failed ones.
     converged : bool
         Whether no Lloyd step and no move of a single point improves the solution.
     steps : list of float
         The objective from the first centres to the last ones: it never rises.
     optima : list of (str, float)
-        Where the descents from seeds ("k-means++") and every perturbation ("perturbation") ended.
+        Kind and final objective of the descents from seeds ("k-means++") and of every perturbation ("perturbation").
     """
 
     centres: NDArray[np.float64]
@@ -117,13 +117,13 @@ def swap_search(
         Positive.
     k : int
     seed : int
-        All draws are a function of it.
+        Seed of all random draws.
     effort : {"fast", "default", "best"} or Effort
-        One start and no perturbations; three starts and at most 40, fewer when four descents (or k) lead back to the
-        same optimum; three starts and at most 600, fewer when twenty do. Above 300,000 points x centres x columns, one
-        start, and perturbations in inverse proportion to the root of that.
+        "fast": one start, no perturbations. "default": three starts and at most 40 perturbations, fewer once four (or
+        k) descents reach the same optimum. "best": three starts and at most 600, fewer once twenty do. Above 300,000
+        points x centres x columns, one start, and perturbations in inverse proportion to the root of that size.
     max_passes : int
-        Passes over the data of the last polish, in twenties of Lloyd steps.
+        Largest number of passes over the data in the final descent, in units of twenty Lloyd steps.
     callback : callable, optional
         Called with the best objective after the first descent and after every perturbation.
 
@@ -134,7 +134,7 @@ def swap_search(
 
     Notes
     -----
-    The kernel runs in pieces of some milliseconds, so that a KeyboardInterrupt is honoured between them.
+    The kernel runs in calls of some milliseconds, so that KeyboardInterrupt takes effect between them.
 
     References
     ----------
@@ -207,7 +207,7 @@ def _plan(effort: str | Effort, n: int, d: int, k: int) -> Effort:
         perturbations=math.ceil(plan.perturbations * share),
         returns=math.ceil((min(plan.returns, k) if effort == "default" else plan.returns) * share),
         starts=plan.starts if share == 1 else 1,
-        patience=min(plan.patience, k + 2),  # few centres have few places to go
+        patience=min(plan.patience, k + 2),  # with few centres there are few swaps
     )
     if share < 0.5:
         plan = replace(plan, patience=min(plan.patience, max(3, k // 8)), sweeps=1)

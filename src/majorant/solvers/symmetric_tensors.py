@@ -1,8 +1,8 @@
 """Symmetric tensors with each distinct entry stored once, and the matching products of features.
 
-A symmetric tensor of order p over d coordinates has ``comb(d + p - 1, p)`` distinct entries, one a non-decreasing tuple
-of indices. *Collapsed*, it is the vector of these; its inner product with the p-th tensor power of x is the sum over
-them of multiplicity times entry times product of features.
+A symmetric tensor of order p over d coordinates has ``comb(d + p - 1, p)`` distinct entries, one for each
+non-decreasing tuple of indices. *Collapsed*, it is the vector of these; its inner product with the p-th tensor power of
+x is the sum over them of multiplicity times entry times product of features.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def index_tuples(d: int, order: int) -> NDArray[np.intp]:
 
 @cache
 def multiplicities(d: int, order: int) -> NDArray[np.float64]:
-    """Return how many entries of the tensor each collapsed entry stands for."""
+    """Return the number of entries of the tensor that each collapsed entry represents."""
     counts = np.array(
         [factorial(order) / np.prod([factorial(c) for c in np.bincount(t)]) for t in index_tuples(d, order)]
     )

@@ -21,7 +21,7 @@ class Whitening:
     unwhiten : ndarray of shape (d, k)
         U with ``U.T @ W`` the identity and ``U @ U.T`` the best approximation of M2 of rank k.
     eigenvalues : ndarray of shape (d,)
-        Of M2, largest first, as they were before any was raised.
+        Eigenvalues of M2, largest first, before any was raised to the floor.
     """
 
     whiten: Array
@@ -84,9 +84,9 @@ class TensorDecomposition:
     Attributes
     ----------
     eigenvalues : ndarray of shape (k,)
-        In descending order of size at the time each was found, nonnegative.
+        Nonnegative, in the order found: each the largest of what deflation had left.
     vectors : ndarray of shape (k, d)
-        Unit vectors, one a row.
+        Unit vectors, one per row.
     residual : float
         Frobenius norm of what deflation left, as a share of the tensor's.
     """
@@ -102,8 +102,8 @@ def symmetric_tensor_power(
     r"""Run the robust tensor power method with deflation.
 
     Fits :math:`T \approx \sum_{h=1}^k \lambda_h v_h^{\otimes 3}`. Each round iterates :math:`v \leftarrow T(I, v, v) /
-    |T(I, v, v)|` from several starts, keeps the one with the largest :math:`\lambda = T(v, v, v)`, iterates it until it
-    stands still, and subtracts :math:`\lambda v^{\otimes 3}`. Exact where the :math:`v_h` are orthonormal and
+    |T(I, v, v)|` from several starts, keeps the one with the largest :math:`\lambda = T(v, v, v)`, iterates it to
+    convergence, and subtracts :math:`\lambda v^{\otimes 3}`. Exact where the :math:`v_h` are orthonormal and
     :math:`\lambda_h > 0`; convergence is then quadratic.
 
     Parameters
@@ -113,12 +113,12 @@ def symmetric_tensor_power(
     k : int
         Number of terms, at most d.
     n_starts : int, default=20
-        Starting vectors a round besides the coordinate axes. They are always the same ones: the result is a function
-        of T.
+        Random starting vectors per round besides the coordinate axes. They have a fixed seed, so the result is a
+        function of T.
     max_iter : int, default=200
         Iterations from each start.
     tol : float, default=1e-14
-        Movement of a unit vector below which it stands still.
+        Change of a unit vector below which it has converged.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def symmetric_tensor_power(
     Raises
     ------
     ValueError
-        If T is no cube of finite numbers, is not symmetric, or k is not between 1 and d.
+        If T is not a cube of finite numbers, is not symmetric, or k is not between 1 and d.
 
     References
     ----------

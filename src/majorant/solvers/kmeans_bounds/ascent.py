@@ -5,11 +5,11 @@ with mean :math:`m_A` cuts it from above,
 
 .. math:: L(\lambda) \le \sum_i w_i \lambda_i - k \sum_{i \in A} w_i (\lambda_i - |x_i - m_A|^2).
 
-The sum of squares of the centres at hand is a value that :math:`L` never exceeds and, where they are best, often
-reaches. So multipliers are moved by the least amount that satisfies every cut known so far at that level (with one cut
-this is Polyak's step), the sets active at the local maxima of :math:`h` give new cuts, and where no multipliers satisfy
-the cuts the level is lowered: nothing proves more than that. Linear programs over pools of columns, the usual way,
-reach the same values but take far longer: their solutions are vertices, far from the multipliers at hand.
+The sum of squares of the given centres is an upper bound on :math:`L`, often reached where they are best. So each step
+moves the multipliers by the least amount that satisfies every known cut at that level (with one cut this is Polyak's
+step). Sets active at the local maxima of :math:`h` give new cuts, and where no multipliers satisfy the cuts, the level
+is lowered. Linear programs over pools of columns, the usual method, reach the same values but take far longer, as their
+solutions are vertices far from the current multipliers.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ MOST_NEW_CUTS, MOST_NEW_ENTRIES = 60, 4e6
 FRESH_STARTS = 40
 MOST_AGE = 8
 FEW = 1000
-"""Points up to which sets of them are kept as plain tables."""
+"""Largest number of points for which sets are dense tables."""
 CLOSE_ENOUGH = 8e-6
-"""Distance from the objective, as a share of it, at which the search ends."""
+"""Relative distance from the objective at which the search ends."""
 ROUND = 4e4
-"""Work of a round that does not grow with the data."""
+"""Fixed work of a round."""
 PROJECTION = 0.1
-"""Work of a projection, in the cube of the number of cuts."""
+"""Work of a projection, times the cube of the number of cuts."""
 WORTH = 0.02
-"""It also ends once no more than this share of the distance can still be gained."""
+"""The search also ends once at most this share of the distance can still be gained."""
 
 Sets = Any
-"""Sets of points, one a row: an array or a sparse one."""
+"""Sets of points, one per row, as a dense or sparse array."""
 
 
 class Cuts:
@@ -60,7 +60,7 @@ class Cuts:
 
     def __init__(self, weights: Array, n_clusters: int) -> None:
         self.weights, self.total, self.k = weights, float(weights.sum()), n_clusters
-        # Of few points a plain table costs less than the bookkeeping of a sparse one.
+        # For few points a dense table is faster than a sparse one.
         self.sets: Sets = np.zeros((0, len(weights))) if len(weights) <= FEW else csr_array((0, len(weights)))
         self.constants = np.zeros(0)
         self.gram = np.zeros((0, 0))
@@ -71,7 +71,7 @@ class Cuts:
 
     @property
     def size(self) -> int:
-        """Numbers that are kept."""
+        """Number of stored entries."""
         return int(self.sets.nnz if issparse(self.sets) else self.sets.size)
 
     def add(self, sets: Array, constants: Array) -> None:
@@ -120,13 +120,13 @@ def raise_bound(problem: BoundProblem, best: DualValue, work: Work, rounds: int,
     ----------
     problem : BoundProblem
     best : DualValue
-        Where to begin.
+        Multipliers to start from.
     work : Work
-        What may be spent; the search ends when it is used up.
+        Remaining work; the search ends when it is used up.
     rounds : int
         Largest number of projections.
     starts : ndarray of shape (m, d)
-        Places from which local maxima are looked for.
+        Starts of the search for local maxima.
 
     Returns
     -------
@@ -219,7 +219,7 @@ def least_move(gram: Array, shortfall: Array) -> Array | None:
     Returns
     -------
     ndarray of shape (m,) or None
-        :math:`\mu`; None if no :math:`u` satisfies the rows, or none of a reasonable length.
+        :math:`\mu`; None if no :math:`u` of reasonable length satisfies the inequalities.
 
     References
     ----------

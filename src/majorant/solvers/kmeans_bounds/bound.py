@@ -1,4 +1,4 @@
-"""A provable lower bound on the k-means objective: which kinds are tried, in which order, for how much work."""
+"""The lower bound on the k-means objective: the kinds of bound that are tried, their order, and their work."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ FEW_CLUSTERS = 4
 @dataclass(frozen=True)
 class _Plan:
     fixed: float
-    """Work, in looks at one point from one place, in eight columns; about a hundred million a second."""
+    """Work in distances of eight columns; about a hundred million per second."""
     for_each_distance: float
-    """More work, for each of the n k distances of points to centres."""
+    """Additional work for each of the n k distances of points to centres."""
     rounds: int
     iterations: int
     most_points: int = MOST_POINTS
-    """Up to which Peng-Wei is tried."""
+    """Largest number of points for which Peng-Wei is tried."""
     parts: bool = True
     """Whether sums over columns and over blocks of points are tried."""
     few_clusters: float = 0.0
-    """More work for up to `FEW_CLUSTERS`, where a proof is seldom far."""
+    """Additional work for up to `FEW_CLUSTERS` clusters, where a proof is usually close."""
 
     def allowed(self, n: int, k: int) -> float:
-        """Work for so many points and centres."""
+        """Return the work for `n` points and `k` centres."""
         more = self.few_clusters if k <= FEW_CLUSTERS else 0.0
         return self.fixed + self.for_each_distance * n * k + more
 
@@ -54,18 +54,18 @@ _PLANS: dict[str, _Plan] = {
 
 @dataclass(frozen=True)
 class LowerBound:
-    """A number that no k centres can have a sum of squares below.
+    """A lower bound on the sum of squares of any k centres.
 
     Attributes
     ----------
     bound : float
-        In the units of the points; zero at least.
+        The bound in the units of the points, at least zero.
     method : str
-        Which kind of bound it is, in words.
+        Kind of bound, in words.
     work : float
-        Looks at one point from one place, in eight columns, that it took.
+        Work that it took, in distances of eight columns.
     tried : dict
-        Kind of bound to the best that it gave.
+        Best bound of each kind.
     """
 
     bound: float
@@ -84,7 +84,7 @@ def kmeans_lower_bound(
 ) -> LowerBound:
     r"""Return a lower bound on :math:`\min_C \sum_i w_i \min_j |x_i - c_j|^2` over all sets of k centres.
 
-    Valid whatever the centres given; the better they are the closer it comes. Three kinds of bound are tried:
+    It is valid for any centres; better centres give a better bound. Three kinds of bound are tried:
     set partition (one multiplier per point, the largest cover by branch and bound), Peng-Wei (up to 1500 points, any
     number of columns), and sums over columns or over blocks of points where neither closes. What rounding may have
     added is subtracted, by bounds on the error of sums and factorisations in float64 (not by interval arithmetic).
@@ -98,10 +98,10 @@ def kmeans_lower_bound(
     centres : ndarray of shape (k, d)
         The centres of a fit.
     effort : {"quick", "fast", "default", "tight"}
-        How much work may be done; "quick", some hundredths of a second, leaves out what cannot be had for that.
+        How much work may be done; "quick" takes some hundredths of a second and leaves out expensive kinds.
     budget : float, optional
-        Looks at one point from one place, in eight columns, in place of what `effort` allows; about a hundred million
-        take a second. The result depends on it, never on the clock.
+        Work in distances of eight columns, in place of `effort`; about a hundred million take a second. The result
+        depends on it, never on the clock.
 
     Returns
     -------
@@ -142,12 +142,12 @@ def kmeans_lower_bound(
 
 
 def effort_within(seconds: float, n: int, d: int, k: int) -> Effort | None:
-    """Choose the greatest effort, up to "default", whose work is done within some seconds of processor time, about.
+    """Choose the greatest effort, up to "default", whose work takes about `seconds` of CPU time at most.
 
     Returns
     -------
     {"quick", "fast", "default"} or None
-        None where none is.
+        None if even "quick" takes longer.
     """
     reading = 3e-3 + 1e-7 * n * d  # sorting the rows and bringing them to standard units
     efforts: tuple[Effort, ...] = ("default", "fast", "quick")
@@ -191,7 +191,7 @@ def _best_of(problem: BoundProblem, work: Work, plan: _Plan) -> LowerBound:
 
 
 def _distinct(x: NDArray[np.float64], w: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the points in lexicographic order, equal ones merged: the order in which they are given cannot matter."""
+    """Return the points in lexicographic order, equal ones merged, so that the given order does not matter."""
     order, is_new = np.empty(len(x), dtype=np.int64), np.empty(len(x), dtype=np.uint8)
     x = x + 0.0  # -0.0 becomes 0.0
     _kernels.sort_rows(x, order, is_new)

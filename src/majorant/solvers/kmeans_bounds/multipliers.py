@@ -19,12 +19,12 @@ from majorant.solvers.kmeans_bounds.problem import EPSILON, Array, BoundProblem
 
 TINY = float(np.finfo(np.float64).tiny)
 PIECE = 200_000
-"""Point-box tests between two looks at the keyboard."""
+"""Number of tests of points and boxes between two checks for KeyboardInterrupt."""
 
 
 @dataclass
 class Work:
-    """What may still be spent: one unit is a look, in eight columns, at one point from one place or box."""
+    """Remaining work, in distances of eight columns between a point and a place or box."""
 
     left: float
 
@@ -34,7 +34,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Cover:
-    """The largest cover, enclosed."""
+    """Lower and upper bound on the largest cover, and its centre."""
 
     upper: float
     lower: float
@@ -43,7 +43,7 @@ class Cover:
 
 @dataclass(frozen=True)
 class DualValue:
-    """Multipliers and the lower bound, in the units of the problem, that they prove."""
+    """Multipliers and the lower bound that they prove, in the units of the problem."""
 
     bound: float
     multipliers: Array
@@ -69,13 +69,13 @@ def largest_cover(
     tolerance : float
         Width at which the search ends.
     work : Work
-        When it is used up the search ends in any case, with a wider enclosure.
+        Remaining work; when it is used up the search ends with a wider enclosure.
     known : ndarray of shape (m, d), optional
         Places where :math:`h` is large.
     at_most : float
-        The part of the work that may go into this search.
+        Largest work of this search.
     enough : float
-        Once a larger cover than this is met the search ends.
+        The search ends once a larger cover than this is found.
 
     References
     ----------
@@ -151,14 +151,14 @@ class Water:
         self.mass = np.bincount(self.labels, weights, problem.n_clusters)
 
     def _within(self, values: Array) -> Array:
-        """Return the sum of the values before each place in its cluster."""
+        """Return the sum of the values before each position in its cluster."""
         before = np.concatenate(([0.0], np.cumsum(values)))
         return np.asarray(before[:-1] - before[self.edges[:-1]][self.labels])
 
     def filled(self, share: float, level: float) -> Array:
-        r"""Return the multipliers for :math:`\theta` in [0, 1] and the increment of a cluster."""
-        # How high the water stands where a place is the first that it does not cover.
-        with np.errstate(over="ignore"):  # without mass it stands as high as one likes
+        r"""Return the multipliers for :math:`\theta` = `share` and the summed increment `level` of a cluster."""
+        # The level t_a if a place is the first whose limit is above it.
+        with np.errstate(over="ignore"):  # without mass it is unbounded
             heights = (level - share * self.below) / np.maximum(self.mass[self.labels] - self.mass_below, TINY)
         first = np.flatnonzero(heights <= share * self.gap)
         which = np.searchsorted(first, self.edges[:-1])

@@ -18,26 +18,26 @@ from majorant.solvers.kmeans_bounds.problem import Array, BoundProblem
 
 SHARES = (0.5, 0.25, 0.75)
 LEVELS = (0.3, 0.5, 0.8, 1.2, 1.6, 2.2, 3.0, 4.5)
-"""Levels of water, in shares of the objective that falls on a cluster."""
+"""Levels of `Water`, as multiples of a cluster's average share of the objective."""
 FIRST_LEVEL = 3
 PROVED = 1e-6
-"""Distance from the objective, as a share of it, at which other multipliers are not worth a look."""
+"""Relative distance from the objective at which no other multipliers are tried."""
 MOST_STARTS = 150
 LEAST_ASCENT = 2e5
-"""Work below which better multipliers are not looked for: a few rounds of it win little."""
+"""Smallest work for which multipliers are improved: a few rounds gain little."""
 LEAST_COVER = 2e5
-"""Work that the first enclosure may take at least: without it there is no bound at all."""
+"""Smallest work of the first enclosure, without which there is no bound."""
 
 
 def partition_bound(problem: BoundProblem, work: Work, rounds: int) -> DualValue:
-    """Return the best bound of this kind that the work allows.
+    """Return the best set-partition bound that the work allows.
 
     Parameters
     ----------
     problem : BoundProblem
     work : Work
     rounds : int
-        Largest number of steps by which multipliers are made better; 0 for those in closed form.
+        Largest number of steps that improve multipliers; 0 for those in closed form.
     """
     starts = _places(problem, work)
     multipliers, maxima, hoped = _best_water(problem, work, starts)
@@ -46,7 +46,7 @@ def partition_bound(problem: BoundProblem, work: Work, rounds: int) -> DualValue
     cover = largest_cover(problem, multipliers, tolerance, work, maxima[:1], at_most=share)
     best = dual_value(problem, multipliers, cover)
     if rounds == 0 or work.left < LEAST_ASCENT or best.bound < hoped - 0.2 * problem.objective:
-        return best  # where the largest cover cannot be enclosed, better multipliers would not be known to be better
+        return best  # without an enclosure of the largest cover, an improvement could not be verified
     return raise_bound(problem, best, work, rounds, starts)
 
 

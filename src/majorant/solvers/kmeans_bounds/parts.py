@@ -13,7 +13,7 @@ from majorant.solvers.kmeans_bounds.problem import EPSILON, BoundProblem, make_p
 LEADING = (2, 3, 4, 6)
 """Numbers of leading principal components that are tried."""
 BLOCKS = (1000, 700, 500, 350, 250, 150)
-"""Numbers of points in a block; the largest that the work allows is taken, as larger blocks prove more."""
+"""Numbers of points in a block; the largest that the work allows is used, as larger blocks give better bounds."""
 LEAST_BLOCK, LOOKS = 350, 4
 
 
@@ -54,14 +54,14 @@ def leading_columns_bound(problem: BoundProblem, work: Work, rounds: int) -> flo
 def blocks_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
     r"""Return the sum of the bounds of blocks of points: :math:`\mathrm{OPT}_k(X) \ge \sum_B \mathrm{OPT}_k(X_B)`.
 
-    The points of each cluster, sorted along the first principal axis, are dealt out over the blocks, so that each
-    block looks like the whole. A sum that leaves a block out counts it as zero, which is a bound still.
+    The points of each cluster, sorted along the first principal axis, are distributed over the blocks in turn, so that
+    each block is similar to the whole. A block that is left out counts as zero, which is still a bound.
     """
     n = len(problem.weights)
     looks = {size: LOOKS * look_cost(size) * n / size for size in BLOCKS}
     steps = {size: min(iterations, 10) * size**2 / 30 * n for size in BLOCKS}
     size = next((b for b in BLOCKS if looks[b] <= work.left), BLOCKS[-1])
-    # A block of middling size with better matrices proves more than a larger one without.
+    # A block of medium size with better matrices gives a better bound than a larger one without.
     size = next((b for b in BLOCKS if LEAST_BLOCK <= b <= size and looks[b] + steps[b] <= work.left), size)
     n_blocks = -(-n // size)
     total = 0.0

@@ -103,7 +103,7 @@ def peng_wei_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
         With at most `MOST_POINTS` points.
     work : Work
     iterations : int
-        Most steps by which N is made better; each takes all eigenvectors.
+        Largest number of steps that improve N; each computes all eigenvectors.
 
     References
     ----------
@@ -124,7 +124,7 @@ def peng_wei_bound(problem: BoundProblem, work: Work, iterations: int) -> float:
 
 
 def look_cost(n: int) -> float:
-    """Work of one bound from one matrix."""
+    """Return the work of one bound from one matrix."""
     return n**3 / 30 if n <= DENSE else 8.0 * n * n
 
 
@@ -150,8 +150,8 @@ def _best_level(dual: PengWei, work: Work, one_look: float) -> tuple[float, Arra
 def _alternate(dual: PengWei, matrix: Array, best: float, work: Work, iterations: int, one_step: float) -> Array:
     """Run Douglas-Rachford splitting between projections of trace k - 1 and nonnegative matrices.
 
-    It starts from the partition at hand and from N in closed form, both near their places, and its first ten steps
-    bring most of what it can bring.
+    It starts from the given partition and N in closed form, which are near the solution; the first ten steps bring most
+    of the improvement.
     """
     p, u = dual.problem, dual.unit
     scale = max(dual.largest_scatter, EPSILON * p.scatter)
@@ -212,7 +212,7 @@ def capped_simplex(values: Array, total: float) -> Array:
 
 
 def _largest(matrix: Array, count: int, *, by_lanczos: bool = True) -> tuple[Array, Array]:
-    """Return the approximations of the largest eigenvalues, ascending, with vectors."""
+    """Return approximations of the largest eigenvalues, ascending, with eigenvectors."""
     n = len(matrix)
     if by_lanczos and _is_quick(n, count):
         try:

@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class BoundProblem:
-    """Weighted points beside centres that are thought to be good.
+    """Weighted points with the centres of a good fit.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class BoundProblem:
     width : int
         Columns that the coordinates are sums over, by which rounding goes.
     unit : float
-        What a sum of squares in these coordinates is multiplied by to be one of the data's.
+        Factor from sums of squares in these coordinates to those of the data.
     """
 
     points: Array
@@ -54,12 +54,12 @@ class BoundProblem:
 
     @property
     def objective(self) -> float:
-        """Sum of squares about the centres: no less than the least possible."""
+        """Sum of squares about the centres, an upper bound on the smallest possible."""
         return float(self.weights @ self.own)
 
     @property
     def look(self) -> float:
-        """Work of a look at one point."""
+        """Work of one distance."""
         return float(self.points.shape[1] + 2) / 10
 
     @property
@@ -69,7 +69,7 @@ class BoundProblem:
 
     @property
     def coordinate_error(self) -> float:
-        r"""What centring, rounding and rotating the points may have added to the least sum of squares.
+        r"""Bound on the change of the smallest sum of squares by centring, rounding and rotating the points.
 
         The root of the least sum of squares is a Wasserstein distance, so it moves by at most the root of the summed
         squared displacements.
@@ -79,7 +79,7 @@ class BoundProblem:
         return float(moved * (2.0 * self.objective**0.5 + moved))
 
     def part(self, rows: NDArray[np.intp]) -> BoundProblem:
-        """Return some of the points, with the centres that the labels give them."""
+        """Return the problem of some of the points, with the centres of their labels."""
         return make_problem(self.points[rows], self.weights[rows], self.centres, rotate=False)
 
 
@@ -92,10 +92,10 @@ def make_problem(points: NDArray[Any], weights: Array, centres: NDArray[Any], *,
     weights : ndarray of shape (n,)
         Positive.
     centres : ndarray of shape (k, d)
-        In the units of `points`. They are replaced by the means of their points, and those without points dropped and
-        made up for by the points farthest from their centres: a bound is no worse with better centres.
+        In the units of `points`. They are replaced by the means of their points, and those without points by the points
+        farthest from their centres; better centres can only improve the bound.
     rotate : bool
-        Whether to turn to principal axes.
+        Whether to rotate to principal axes.
     """
     x = np.array(points, dtype=np.float64, order="C")
     c = np.array(centres, dtype=np.float64, order="C")
@@ -112,7 +112,7 @@ def make_problem(points: NDArray[Any], weights: Array, centres: NDArray[Any], *,
         axes = principal_axes(x, share)
         x = np.ascontiguousarray(x @ axes)
         c = c @ axes
-    order = np.argsort(x[:, 0], kind="stable")  # the kernel then looks only at points within reach
+    order = np.argsort(x[:, 0], kind="stable")  # the kernel then visits only points within reach
     x, weights = np.ascontiguousarray(x[order]), weights[order]
     labels, own, second = _nearest_two(x, c)
     for _ in range(2):

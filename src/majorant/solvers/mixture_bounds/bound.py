@@ -1,4 +1,4 @@
-"""A provable upper bound on the log-likelihood of mixtures: coordinates, mixing distribution, largest gradient."""
+"""The upper bound on the log-likelihood of mixtures: coordinates, mixing distribution, largest gradient."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from majorant.solvers.mixture_bounds.mixing import Aim, Mixing, best_mixing
 Effort = Literal["fast", "default", "tight"]
 
 SURELY_CLOSED = 3
-"""Columns in which the search for the largest gradient is hardly ever cut short: nothing is kept back for fewer."""
+"""Number of columns up to which the search for the largest gradient nearly always finishes within its work."""
 MIXING_SHARE = 0.6
-"""Of the work: what may go into the mixing distribution."""
+"""Largest share of the work for the mixing distribution."""
 PIECE = 30_000_000
-"""Work between two looks at the keyboard."""
+"""Work between two checks for KeyboardInterrupt."""
 
 
 @dataclass(frozen=True)
 class _Plan:
     work: float
-    """Multiplications; about a billion a second."""
+    """Multiplications; about a billion per second."""
     for_each_point: float
-    """More of them."""
+    """Additional multiplications per point."""
     share: float
-    """Of what the bound may be above what was reached: how much may come from ending early."""
+    """Largest share of the bound's distance from the fit that may come from ending early."""
     columns: int
-    """In which places are searched for; a bound takes the others at their peak."""
+    """Largest number of columns in which places are searched; the other columns count with their peak density."""
 
 
 _PLANS: dict[str, _Plan] = {
@@ -46,20 +46,20 @@ _PLANS: dict[str, _Plan] = {
 
 @dataclass(frozen=True)
 class UpperBound:
-    """A number that no mixture has a log-likelihood above.
+    """An upper bound on the log-likelihood of any mixture.
 
     Attributes
     ----------
     bound : float
-        In the units of the points.
+        The bound in the units of the points.
     attained : float
-        A log-likelihood that some mixture with the least covariance has: the bound could not be below it.
+        Log-likelihood of some mixture with the smallest covariance, below which no bound can be.
     n_atoms : int
-        Components of that mixture.
+        Number of components of that mixture.
     method : str
         How the bound was proved, in words.
     work : float
-        Multiplications that it took, about.
+        Approximate number of multiplications.
     """
 
     bound: float
@@ -87,8 +87,8 @@ def mixture_upper_bound(
 
     as every normal density of a covariance at least S is a mixture of densities :math:`N(\cdot; t, S)`. The bound holds
     whatever the number of components, and is sharp: with p from the best distribution of t, both sides are equal. The
-    maximum over t is enclosed by branch and bound (out of work: its largest live bound, still valid), in coordinates in
-    which S is the identity. What rounding may have taken is added (not by interval arithmetic).
+    maximum over t is enclosed by branch and bound (a valid bound even if it is stopped), in coordinates in which S is
+    the identity. A bound on rounding errors is added (not by interval arithmetic).
 
     Parameters
     ----------
@@ -99,12 +99,12 @@ def mixture_upper_bound(
     floor : ndarray of shape (d, d)
         S: symmetric, positive definite, in the units of the points.
     reached : float
-        The log-likelihood of a fit. The bound holds whatever it is; it tells when the bound is close enough.
+        The log-likelihood of a fit, which determines when the bound is close enough. The bound holds for any value.
     effort : {"fast", "default", "tight"}
-        How much work may be done: some tenths of a second, some seconds, some minutes.
+        Amount of work: some tenths of a second, some seconds, or some minutes.
     budget : float, optional
-        Multiplications in place of what `effort` allows; about a billion take a second. The result depends on it, never
-        on the clock.
+        Number of multiplications in place of `effort`; about a billion take a second. The result depends on it, never on
+        the clock.
 
     Returns
     -------
@@ -164,13 +164,13 @@ def regressions_upper_bound(
         An orthonormal design, by the weights, of distinct rows in canonical order; the constant is a combination of its
         columns.
     y : ndarray of shape (n,)
-        About zero, so that rounding takes little.
+        Centred, so that rounding errors are small.
     weights : ndarray of shape (n,)
         Positive.
     noise : float
         s, positive.
     features : ndarray of shape (n, q)
-        Numbers of which z are combinations.
+        Features of which z are combinations.
     reached, effort, budget
         As for `mixture_upper_bound`.
     """
@@ -213,7 +213,7 @@ def _bound_by_search(bumps: Bumps, aim: Aim, work: float) -> tuple[UpperBound, b
         is_closed = _advance(search, work - spent, enough if may_improve else np.inf)
         if search.lower <= enough or not may_improve:
             break
-        # A place from which the likelihood rises: better p make a better bound.
+        # A place that raises the likelihood: a better p gives a better bound.
         place = np.empty((1, bumps.n_columns))
         search.write_centre(place[0])
         better, used = best_mixing(bumps, MIXING_SHARE * work - spent - search.tests, aim, replace(mixing, peaks=place))
@@ -240,7 +240,7 @@ def _advance(search: BoxSearch, work: float, enough: float = np.inf) -> bool:
 
 
 def _start(bumps: Bumps, mixing: Mixing, tolerance: float) -> tuple[BoxSearch, float]:
-    """Branch and bound for the largest gradient, and the logarithm of what its values are to be multiplied by."""
+    """Start branch and bound for the largest gradient; also return the logarithm of the factor of its values."""
     logarithms = np.log(bumps.weights) - mixing.log_density
     shift = float(logarithms.max())
     width = bumps.total * np.exp(-shift) * np.expm1(min(tolerance / bumps.total, 1.0))

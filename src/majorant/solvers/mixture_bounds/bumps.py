@@ -28,9 +28,9 @@ class Bumps(ABC):
     weights : ndarray of shape (n,)
         Positive.
     log_peak : float
-        Logarithm of the density, in the units of the data, that a kernel of one stands for.
+        Log density, in the units of the data, of a kernel equal to one.
     coordinate_error : float
-        What rounding may have taken from the log-likelihood of any mixture when the rows were brought here.
+        Bound on the change of any mixture's log-likelihood by rounding in the change of coordinates.
     """
 
     rows: Array
@@ -40,7 +40,7 @@ class Bumps(ABC):
 
     @property
     def n_columns(self) -> int:
-        """Numbers in a place."""
+        """Dimension of a place."""
         return int(self.rows.shape[1])
 
     @property
@@ -54,7 +54,7 @@ class Bumps(ABC):
 
     @property
     def look(self) -> float:
-        """Work of one kernel: about so many multiplications."""
+        """Work of one kernel, in multiplications."""
         return float(self.rows.shape[1] + 20)
 
     def in_cells(self, most: int) -> tuple[Self, NDArray[np.intp]]:
@@ -88,7 +88,7 @@ class Bumps(ABC):
 
     @abstractmethod
     def candidates(self, heights: Array, most: int | None = None) -> Array:
-        """Return the places where the sum of bumps of these heights may be large; at most so many."""
+        """Return at most `most` places where the sum of bumps of these heights may be large."""
 
     @abstractmethod
     def means(self, joint: Array) -> Array:
@@ -100,7 +100,7 @@ class Bumps(ABC):
 
     @abstractmethod
     def search(self, heights: Array, tolerance: float) -> _kernels.BoxSearch:
-        """Branch and bound for the largest sum of bumps of these heights."""
+        """Start branch and bound for the largest sum of bumps of these heights."""
 
     @abstractmethod
     def parts(self, most: int) -> Iterator[Self]:
@@ -108,7 +108,7 @@ class Bumps(ABC):
 
 
 class GaussianBumps(Bumps):
-    """Points, on their principal axes, longest first; places are points."""
+    """Points in coordinates of their principal axes, longest first; places are points."""
 
     def parts(self, most: int) -> Iterator[Self]:
         yield from (self.leading(q) for q in range(min(self.n_columns, most), 0, -1))
@@ -116,8 +116,8 @@ class GaussianBumps(Bumps):
     def leading(self, n_columns: int) -> Self:
         """Return the problem in its first coordinates alone.
 
-        A bound on the likelihood of these holds for all coordinates: given the first ones, the density of the others is
-        nowhere above the peak of the kernel, as conditional covariances are at least the identity too.
+        A bound for these coordinates is one for all: given the first ones, the density of the others is at most the peak
+        of the kernel, as conditional covariances are at least the identity too.
         """
         return replace(self, rows=np.ascontiguousarray(self.rows[:, :n_columns]))
 
@@ -127,12 +127,12 @@ class GaussianBumps(Bumps):
         return out
 
     def first_places(self, most: int) -> tuple[Array, Array]:
-        """Return means and weights of cells."""
+        """Return the means and weights of cells."""
         coarse, _ = self.in_cells(most)
         return coarse.rows, coarse.weights / coarse.total
 
     def candidates(self, heights: Array, most: int | None = None) -> Array:
-        """Return the points, tallest first."""
+        """Return the points of largest height."""
         return self.rows if most is None else self.rows[np.argsort(-heights, kind="stable")[:most]]
 
     def means(self, joint: Array) -> Array:
@@ -178,7 +178,7 @@ def whitened(points: Array, weights: Array, floor: Array) -> GaussianBumps:
     axes = np.linalg.eigh(np.einsum("i,ij,ik->jk", share, x, x))[1][:, ::-1]
     x = np.einsum("ij,jk->ik", x, axes)
     log_peak = -0.5 * n_columns * np.log(2 * np.pi) - float(np.log(scales).sum() + np.log(np.diag(root)).sum())
-    # Places may be taken among the points' convex hull, so that no distance is above twice the farthest.
+    # Places may be restricted to the points' convex hull, so no distance exceeds twice the farthest.
     farthest = float(np.sqrt(np.einsum("ij,ij->i", x, x).max()))
     moved = 8.0 * (n_columns + 4) ** 2 * EPSILON * float(np.linalg.cond(root)) * farthest
     error = float(weights.sum()) * (

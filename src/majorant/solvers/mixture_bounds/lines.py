@@ -16,7 +16,7 @@ from majorant.solvers.mixture_bounds.bumps import EPSILON, Array, Bumps
 
 N_CANDIDATES = 1000
 GROUP_WORK = 30_000_000
-"""Multiplications that the cap of a group may take."""
+"""Largest number of multiplications for the cap of a group."""
 RIDGE = 1e-10
 
 
@@ -27,8 +27,8 @@ class LineBumps(Bumps):
     Attributes
     ----------
     features : ndarray of shape (n, q), optional
-        Of which z are combinations: rows that share some of them lie on a plane, and so on a steep line. Needed for a
-        search.
+        Features of which z are combinations. Rows with equal values of some of them lie on a plane, and so on a steep
+        line. Needed for `search`.
     """
 
     features: Array | None = None
@@ -57,12 +57,12 @@ class LineBumps(Bumps):
         return np.asarray((self.rows[:, -1:] - self.z @ places.T) ** 2)
 
     def first_places(self, most: int) -> tuple[Array, Array]:
-        """Return the lines through as many rows as they have coefficients."""
+        """Return lines through as many rows as they have coefficients."""
         places = self._through_rows(self.weights, most)
         return places, np.full(len(places), 1 / len(places))
 
     def candidates(self, heights: Array, most: int | None = None) -> Array:
-        """Return the lines through tall rows."""
+        """Return lines through rows of large height."""
         return self._through_rows(heights, most or N_CANDIDATES)
 
     def _through_rows(self, heights: Array, most: int) -> Array:
@@ -100,14 +100,14 @@ def line_bumps(z: Array, y: Array, weights: Array, noise: float, features: Array
     Parameters
     ----------
     z : ndarray of shape (n, p)
-        An orthonormal design, by the weights; the constant is a combination of its columns.
+        A design that is orthonormal under the weights; the constant is a combination of its columns.
     y : ndarray of shape (n,)
     weights : ndarray of shape (n,)
         Positive.
     noise : float
-        The least standard deviation, in units of y.
+        The smallest standard deviation of the noise, in units of y.
     features : ndarray of shape (n, q)
-        Of which z are combinations.
+        Features of which z are combinations.
     """
     rows = np.column_stack((z, y / noise))
     log_peak = -0.5 * float(np.log(2 * np.pi)) - float(np.log(noise))
@@ -119,7 +119,7 @@ def line_bumps(z: Array, y: Array, weights: Array, noise: float, features: Array
 
 
 def _search(z: Array, y: Array, heights: Array, features: Array, tolerance: float) -> _kernels.BoxSearch:
-    """Branch and bound over all lines, with caps for the rows that share some of their features."""
+    """Start branch and bound over all lines, with caps for rows that have equal values of some features."""
     n = len(y)
     labels, caps = [], []
     for size in range(1, features.shape[1] + 1):
@@ -148,7 +148,7 @@ def _caps(group: NDArray[np.intp], z: Array, y: Array, heights: Array, features:
     for rows in np.split(order, np.flatnonzero(np.diff(group[order])) + 1):
         own = _independent(z[rows])
         if own.shape[1] >= min(len(rows), z.shape[1]):
-            continue  # some line meets all rows, or no plane holds them
+            continue  # a line passes through all rows, or they are on no plane
         search = _search(own, y[rows], heights[rows], features[rows], tolerance)
         search.advance(GROUP_WORK)
         caps[group[rows[0]]] = min(caps[group[rows[0]]], search.upper)

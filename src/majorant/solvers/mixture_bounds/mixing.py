@@ -5,7 +5,7 @@ improved by Newton steps on the nonnegative orthant, and new atoms are taken at 
 
 .. math:: g(t) = \sum_i \frac{w_i}{p_i} k(x_i, t), \quad p_i = \int k(x_i, t) dQ(t),
 
-where it is above the summed weight, which it is nowhere at the optimum.
+where it exceeds the summed weight; at the optimum it nowhere does.
 
 References
 ----------
@@ -25,13 +25,13 @@ from scipy.optimize import nnls
 from majorant.solvers.mixture_bounds.bumps import Array, Bumps
 
 MOST_POINTS = 2500
-"""Of more points, those close to each other are taken as one where the gradient is looked at for new atoms."""
+"""Number of points above which nearby points are merged in the search for new atoms."""
 MOST_NEW = 40
 APART = 0.5
-"""Distance that new atoms of one round keep."""
+"""Smallest distance between new atoms of one round."""
 FIRST_ATOMS = 200
 EM_STEPS, EM_ROUNDS = 3, 4
-"""EM moves many atoms at once, but may carry one away from where the others have just been told it belongs."""
+"""EM moves many atoms at once, but may move one away from its optimal place; so it is used in the first rounds only."""
 NEWTON_STEPS = 10
 LOCAL_STEPS = 60
 
@@ -46,11 +46,11 @@ class Mixing:
     shares : ndarray of shape (m,)
         Positive, of sum one.
     log_density : ndarray of shape (n,)
-        At the points, in units of the kernel.
+        Log density at the points, in units of the kernel.
     peaks : ndarray of shape (s, d)
         Places where the gradient is large, highest first.
     highest : float
-        The gradient at the first of them over the summed weight.
+        The gradient at the first peak divided by the summed weight.
     """
 
     atoms: Array
@@ -67,9 +67,9 @@ class Aim:
     Attributes
     ----------
     reached : float
-        Log-likelihood of a fit.
+        Log-likelihood of the fit.
     share : float
-        Of how far the bound must be from it: what ending early may add to that.
+        Largest relative increase of the bound's distance from it by ending early.
     """
 
     reached: float
@@ -90,11 +90,11 @@ def best_mixing(
     ----------
     bumps : Bumps
     work : float
-        About so many multiplications may be made.
+        Approximate number of multiplications allowed.
     aim : Aim
-        The search ends once no place is known from which the likelihood could rise by more than its tolerance.
+        The search ends once no known place can raise the likelihood by more than its tolerance.
     start : Mixing, optional
-        Where to go on from: its atoms and its peaks.
+        Mixing distribution to start from: its atoms and peaks.
     max_rounds : int
     """
     spent, total = 0.0, bumps.total

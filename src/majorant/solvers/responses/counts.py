@@ -9,13 +9,13 @@ from scipy.special import expit, log1p
 from majorant.solvers.responses.response import Response, Table, log_peak, refuse
 
 LARGEST_LOG = 700.0
-"""Where an exponential is still a number."""
+"""Largest argument whose exponential does not overflow."""
 
 NO_COUNT = 1e-20
-"""A count of zero whose logarithm may be taken."""
+"""Replacement of a count of zero in logarithms."""
 
 LARGEST_COUNT = 2.0**53
-"""Up to which floats hold every whole number."""
+"""Largest count: floats represent all whole numbers up to it."""
 
 
 def _log_most(y: Table) -> Table:
@@ -25,7 +25,7 @@ def _log_most(y: Table) -> Table:
 
 
 def _lost(count: Table, log_ratio: Table) -> Table:
-    """Return ``m - y - y log(m / y)`` from ``log(m / y)``: of large counts y each term is far larger than the sum."""
+    """Return ``m - y - y log(m / y)`` from ``log(m / y)``: for large counts y each term is far larger than the sum."""
     return np.asarray(count * (np.expm1(log_ratio) - log_ratio))
 
 
@@ -40,7 +40,7 @@ def _refuse_large(name: str, counts: NDArray[np.float64]) -> None:
 
 
 class Poisson(Response):
-    r"""Counts: ``log E y = eta``; exposure is an offset, its logarithm."""
+    r"""Counts: ``log E y = eta``; the logarithm of the exposure is an offset."""
 
     name = "poisson"
     title = "Poisson"

@@ -15,7 +15,7 @@ class Response(ABC):
     r"""Distribution of a target y given a linear predictor :math:`\eta` and a dispersion :math:`\phi`.
 
     All methods take arrays that broadcast: usually y and trials of shape (rows, 1), eta of shape (rows, M) for M linear
-    predictors and dispersion of shape (M,). A family of your own is a subclass with a name, `mean`, `log_density`,
+    predictors and dispersion of shape (M,). A user's family is a subclass with a name, `mean`, `log_density`,
     `score`, `weight`, `working`, `deviance` and `draw`; with a dispersion it also has `spread` and may have
     `dispersion`.
 
@@ -29,16 +29,16 @@ class Response(ABC):
     takes_trials : bool
         Whether the target counts successes among a number of trials.
     least_dispersion : float
-        Up to which a dispersion is nothing but rounding: the target is fitted exactly.
+        Dispersion up to which the target counts as fitted exactly, as only rounding is left.
     has_normal_noise : bool
         Whether the target is the predictor and normal noise, so that lines with bands show the model.
     is_concave : bool
         Whether the log density is concave in :math:`\eta`: the likelihood of one model then has one maximum.
     title : str
-        What stands before "regression" in prose; the name by default.
+        Word before "regression" in text; by default the name.
     predicts : str
-        Of what the predictor is the value, such as "the logarithm of the mean"; empty where of the mean itself or not
-        said.
+        What the linear predictor is, such as "the logarithm of the mean"; empty if it is the mean itself or not
+        given.
     """
 
     name: str = ""
@@ -64,7 +64,7 @@ class Response(ABC):
 
     @abstractmethod
     def score(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        """Return the derivative of the log density by eta."""
+        """Return the derivative of the log density in eta."""
 
     @abstractmethod
     def weight(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
@@ -80,16 +80,16 @@ class Response(ABC):
 
     @abstractmethod
     def draw(self, eta: Table, dispersion: Table, trials: Table, random: np.random.RandomState) -> Table:
-        """Return the targets drawn from the distribution."""
+        """Draw targets from the distribution."""
 
     def curvature(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        """Return minus the second derivative of the log density by eta; of canonical links it is `weight`."""
+        """Return minus the second derivative of the log density in eta; for canonical links it is `weight`."""
         return self.weight(y, eta, dispersion, trials)
 
     def scale_derivatives(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> tuple[Table, Table, Table]:
         """Return derivatives of the log density in the log scale (root of dispersion): first, second, mixed with eta.
 
-        Of a family of your own by differences.
+        By default by finite differences.
         """
         score = self.score(y, eta, dispersion, trials)
         if self.is_location_scale:
@@ -111,12 +111,12 @@ class Response(ABC):
         return mean_spread
 
     def check(self, y: NDArray[np.float64], trials: NDArray[np.float64]) -> None:
-        """Refuse a target that cannot be from the distribution.
+        """Raise ValueError for a target that cannot be from the distribution.
 
         Raises
         ------
         ValueError
-            Says which entry, and what was expected.
+            Names the entry and what was expected.
         """
         refuse(y, ~np.isfinite(y), f"family={self.name!r} needs finite numbers", "Drop such rows")
 

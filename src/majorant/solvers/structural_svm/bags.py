@@ -76,7 +76,7 @@ class BagSet:
         return float(np.sqrt(self._squares().max(initial=0.0) + self.bias**2))
 
     def mean_square(self, shares: Vector) -> float:
-        """Return the mean squared length of a row with its constant feature, over rows of a bag and bags."""
+        """Return the mean squared length of rows with their constant feature, averaged within bags and over bags."""
         squares = self._squares()
         bags = zip(self.starts.tolist(), self.counts.tolist(), strict=True)
         means = np.array([float(squares[a : a + m].mean()) for a, m in bags])
@@ -105,7 +105,7 @@ class BagSet:
         Parameters
         ----------
         at : slice
-            Which bags.
+            The bags to score.
         w : ndarray of shape (n_classes * (n_features + 1),)
         own : bool, default=False
             Whether to return the third table.

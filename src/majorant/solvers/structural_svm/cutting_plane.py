@@ -45,7 +45,7 @@ class Cuts:
             self.products, self.idle = self.products[np.ix_(kept, kept)], self.idle[kept]
 
     def solve(self, request: BoundRequest, tol: float) -> tuple[Vector, float]:
-        """Find the best mixture of the cuts, to `tol` in value; returns its minimiser and its loss."""
+        """Find the best mixture of the cuts, to `tol` in value; return its minimiser and its loss."""
         alpha = request.alpha
         gains = self.losses + np.einsum("kj,j->k", self.features, request.linear) / alpha
         self.mu = simplex_qp(self.products / alpha, gains, self.mu, tol=tol)

@@ -21,24 +21,24 @@ from majorant.solvers.structural_svm.problem import (
 )
 
 CACHED_PASSES = 100
-"""Passes over the cached planes after an online one, at most: they cost no inference."""
+"""Largest number of passes over cached planes after an online pass; they need no inference."""
 
 PATIENCE = 20
-"""After so many passes, and as many as there are weights, cutting planes take over: they need few where features are
-few and badly scaled."""
+"""Number of passes after which, if there are no more weights than passes, cutting planes take over: they need few
+passes where features are few and badly scaled."""
 
 MOST_STEPS = 20
-"""Pairwise steps on one sample at a time, at most."""
+"""Largest number of pairwise steps on one sample at a time."""
 
 
 class DualPlanes(Protocol):
     """Planes of every sample with a convex combination of them, the dual variables.
 
-    `PlaneCache` works for any problem; a problem with a faster one of its own offers ``dual_planes()``.
+    `PlaneCache` works for any problem; a problem may offer a faster one by ``dual_planes()``.
     """
 
     def collect(self, w: Vector, shares: Vector) -> float:
-        """Run an exact pass that adds the planes it finds to those of the samples; returns the sum of their heights."""
+        """Run an exact pass and add the planes found to those of the samples; return the sum of their heights."""
         ...
 
     def covers(self, shares: Vector) -> bool:
@@ -52,7 +52,7 @@ class DualPlanes(Protocol):
     def sweep(self, w: Vector, shares: Vector, order: NDArray[np.intp], alpha: float, *, online: bool) -> float:
         """Take coordinate steps on the samples in `order`, updating `w`; online: first add the highest plane of each.
 
-        Returns the weighted sum over samples of how far the highest plane was above the lowest one in use.
+        Returns the weighted sum over samples of the difference between the highest plane and the lowest one in use.
         """
         ...
 
@@ -116,7 +116,7 @@ class PlaneCache:
         """Take pairwise steps on sample `i`: from the lowest plane in use to the highest one."""
         planes, rows = self._planes[i], self._rows[i]
         scores = [plane.score(w) for plane in planes] if rows is None else self._scores(rows, planes, w)
-        # Plain lists: there are few planes, and an array of them costs more to ask than to hold.
+        # Plain lists: there are few planes, and access to arrays is slower.
         mu, products, positions = self._shares[i].tolist(), self._products[i].tolist(), range(len(planes))
         first = 0.0
         for t in range(MOST_STEPS):

@@ -80,7 +80,7 @@ class GridSet:
 
     @property
     def block_images(self) -> int:
-        """Images of a block."""
+        """Number of images in a block."""
         return block_rows(self.n_regions * (self.rows.shape[1] * self.rows.itemsize + 8 * self.n_parts))
 
     def chunks(self, *, n_jobs: int | None = None) -> Chunks:
@@ -100,7 +100,7 @@ class GridSet:
         Parameters
         ----------
         at : slice
-            Which images.
+            The images to score.
         w : ndarray of shape (dim,)
         cost : ndarray of shape (n_classes, n_classes)
             Added to the scores to choose a label, by the image's class.

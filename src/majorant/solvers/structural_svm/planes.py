@@ -13,14 +13,14 @@ from majorant.solvers.structural_svm.problem import Cut, Plane, Vector
 Codes = NDArray[np.int32]
 
 PLANES = 24
-"""Planes of a sample for which there is room at first."""
+"""Initial capacity, in planes per sample."""
 
 MOST_STEPS = 4
 """Largest number of pairwise steps on a sample at a time."""
 
 
 class NativeSamples(Protocol):
-    """Samples of known classes whose outputs, a label and latent values in numbers, are scored by kernels."""
+    """Samples of known classes whose outputs (a label and latent values, as integers) are scored by kernels."""
 
     @property
     def codes(self) -> Codes:
@@ -63,11 +63,11 @@ class NativeSamples(Protocol):
         ...
 
     def sums(self, at: slice, shares: Vector, labels: Codes, latent: Codes) -> Vector:
-        """Sum of joint features over some samples, weighted with `shares`."""
+        """Sum joint features over some samples, weighted with `shares`."""
         ...
 
     def expected_sums(self, at: slice, shares: Vector, q: NDArray[np.float64]) -> Vector:
-        """Sum of joint features for the samples' own classes; `q` has the probability of each state of each unit."""
+        """Sum joint features for the samples' own classes; `q` has the probability of each state of each unit."""
         ...
 
 
@@ -208,7 +208,7 @@ class NativePlanes:
         self._found: tuple[NDArray[np.int32], NDArray[np.int32]] | None = None
 
     def collect(self, w: Vector, shares: Vector) -> float:
-        """Find planes, which the next sweep adds; the first plane of a sample is added at once."""
+        """Find planes for the next sweep to add; the first plane of a sample is added at once."""
         n, shape = self._problem.n_samples, self._latent.shape[2:]
         label, latent = np.zeros(n, dtype=np.int32), np.zeros((n, *shape), dtype=np.int32)
 
@@ -249,5 +249,5 @@ class NativePlanes:
 
 
 def _doubled(table: NDArray[Any]) -> NDArray[Any]:
-    """Return the same with twice as much room for planes."""
+    """Return the table with twice the capacity for planes."""
     return np.concatenate([table, np.zeros_like(table)], axis=1)

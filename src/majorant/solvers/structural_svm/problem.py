@@ -70,7 +70,7 @@ def bordered(products: NDArray[np.float64], row: Vector, corner: float) -> NDArr
 
 
 class StructuralProblem(Protocol):
-    r"""Samples with loss-augmented inference: the highest plane of each can be found.
+    r"""Samples with loss-augmented inference, which finds the highest plane of each.
 
     A solver minimises, for given shares :math:`c_i` and a given vector `g`,
 
@@ -80,7 +80,7 @@ class StructuralProblem(Protocol):
     the bound of a latent structural SVM with :math:`g = \sum_i c_i \phi(x_i, y_i, z_i)`. Other latent values change `g`
     alone, so dual variables and cuts stay what they are from one bound to the next.
 
-    A problem may also offer ``exact_pass(w, shares) -> Cut`` if it has a faster way than a loop over samples.
+    A problem may also offer ``exact_pass(w, shares) -> Cut`` if that is faster than a loop over samples.
     """
 
     @property
@@ -129,7 +129,7 @@ class BoundRequest:
     tol : float, default=1e-3
         Relative duality gap at which to stop.
     max_passes : int, default=1000
-        No round begins after so many passes over the samples.
+        Number of passes over the samples after which no round begins.
     state : object, optional
         State of an earlier solution of the same solver on the same problem.
     seed : int, default=0
