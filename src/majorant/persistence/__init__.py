@@ -26,7 +26,7 @@ _KEYS = {"kind", "format", "model", "parameters", "fitted", "extra", "versions"}
 def save(estimator: Any, path: str | os.PathLike[str], extra: Any = None) -> None:
     """Save a fitted model to one file.
 
-    The file is a zip of ``meta.json`` and ``.npy`` arrays; it holds no code. It appears whole or not at all.
+    The file is a zip of ``meta.json`` and ``.npy`` arrays; it holds no code. It is written completely or not at all.
 
     Parameters
     ----------
@@ -35,12 +35,12 @@ def save(estimator: Any, path: str | os.PathLike[str], extra: Any = None) -> Non
     path : path-like
         The file to write; an existing one is replaced.
     extra : None, bool, number, str, list, tuple, dict or array
-        Anything to keep beside the model; `load_with_extra` gives it back.
+        A value to keep beside the model; `load_with_extra` returns it.
 
     Raises
     ------
     TypeError
-        If it is not one of majorant's models, or a parameter is something that the format does not hold (a function).
+        If it is not one of majorant's models, or a parameter cannot be saved (such as a function).
     sklearn.exceptions.NotFittedError
         If the model is not fitted.
     """
@@ -69,7 +69,7 @@ def save(estimator: Any, path: str | os.PathLike[str], extra: Any = None) -> Non
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load a model that `save` wrote. It runs no code from the file.
+    """Load a model that `save` wrote, without running code from the file.
 
     Parameters
     ----------
@@ -84,13 +84,13 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     SavedModelError
-        A ValueError: the file is damaged, is no saved model or a folder, or comes from a newer version of majorant.
+        A ValueError: the file is damaged, is not a saved model, or comes from a newer version of majorant.
     """
     return load_with_extra(path)[0]
 
 
 def load_with_extra(path: str | os.PathLike[str]) -> tuple[Any, Any]:
-    """Load a model together with what was kept beside it; see `load`."""
+    """Load a model with the value that was kept beside it; see `load`."""
     if Path(path).is_dir():
         model = Path(path) / "model.majorant"
         raise SavedModelError(f"{path} is a folder" + (f": load {model}" if model.is_file() else ", not a saved model"))

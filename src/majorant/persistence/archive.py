@@ -1,8 +1,7 @@
 """The format of a saved file: a zip of meta.json and arrays, checked before its contents are used.
 
-Members are stored, not compressed: what a member claims to unpack to can then never exceed the file itself, and a
-small file cannot unpack to a large one. Arrays are read by hand from the header that numpy writes, without pickle and
-without reserving memory for more numbers than the member holds.
+Members are stored uncompressed, so a small file cannot unpack to a large one. Arrays are read directly from numpy's
+header, without pickle and without reserving memory for more numbers than the member holds.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
 def write_archive(stream: BinaryIO, meta: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write the zip; equal content gives equal bytes.
+    """Write the zip file; equal content gives equal bytes.
 
     Raises
     ------
@@ -56,7 +55,7 @@ def read_archive(stream: BinaryIO) -> tuple[Any, dict[str, NDArray[Any]]]:
     Raises
     ------
     SavedModelError
-        If it is not a zip, holds anything else than it should, or is larger than the limits.
+        If it is not a zip file, has unexpected contents, or is larger than the limits.
     """
     file_size = stream.seek(0, io.SEEK_END)
     with zipfile.ZipFile(stream) as archive:
@@ -97,7 +96,7 @@ def _check_members(members: list[zipfile.ZipInfo], file_size: int) -> None:
 
 
 def read_array(content: bytes) -> NDArray[Any]:
-    """Read the array of a .npy member: numbers, truth values or fixed-width text, as many as its header says."""
+    """Read the array of a .npy member: numbers, truth values or fixed-width text."""
     stream = io.BytesIO(content)
     try:
         readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}

@@ -13,7 +13,7 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Open a file that takes the place of `path` when the block ends well, and vanishes when it does not.
+    """Open a file that replaces `path` if the block succeeds and is deleted if it fails.
 
     Parameters
     ----------

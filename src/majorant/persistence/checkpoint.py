@@ -24,9 +24,9 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     """Write the fits of a ``with`` block to a file, and resume them from it if it exists.
 
     The parameters of the running loop are written every few iterations and when the block ends, also by an error; the
-    file is complete at any time. Run again, the same lines resume from the file, with results equal to the last bit to
-    those of an uninterrupted fit: starts are made again, finished iterations are skipped, and one pass over the data
-    checks that they are the same. Iterations of an exploring bound policy are repeated.
+    file is complete at any time. Run again, the same lines resume from the file, with results bitwise equal to those of
+    an uninterrupted fit: starts are made again, finished iterations are skipped, and one pass over the data checks that
+    it is the same. Iterations of an exploring bound policy are repeated.
 
     Checkpoints are written of fits of ``GaussianMixture``, ``DiscriminativeLatentClasses`` and
     ``LatentPrototypeClassifier``; of ``KMeans`` where rows are streamed or ``algorithm="lloyd"``; of
@@ -36,14 +36,14 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     Parameters
     ----------
     path : path-like
-        The file. It is not deleted when the fits have ended.
+        The file. It is not deleted after the fits.
     every : int, default=10
         Iterations between two writes.
 
     Raises
     ------
     CheckpointError
-        A ValueError: the file is of other data or parameters, or of another fit.
+        A ValueError: the file belongs to other data, parameters or another fit.
     SavedModelError
         A ValueError: the file is damaged or not a checkpoint.
     ValueError
@@ -53,7 +53,7 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
     Warns
     -----
     UserWarning
-        Nothing of a fit could be written.
+        A fit could not be written.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def _write(path: str | os.PathLike[str], entries: list[Entry]) -> None:
 
 
 def _state(encoder: Encoder, entry: Entry) -> Any:
-    """Return the state of a loop; None where its parameters are nothing that a file holds, so that it is run again."""
+    """Return the state of a loop; None if its parameters cannot be saved, so that it is repeated."""
     n_arrays = len(encoder.arrays)
     try:
         return encoder.encode(entry.state, "a parameter")

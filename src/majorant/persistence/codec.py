@@ -26,24 +26,24 @@ _TWISTER_LENGTH = 624
 
 
 def policy_classes() -> dict[str, type[Any]]:
-    """Return the engine's public bound policies and biases, by name: the only classes that a parameter may be of."""
+    """Return the engine's public bound policies and biases by name, the only classes of saved parameters."""
     found = {name: getattr(majorant.engine, name) for name in majorant.engine.__all__}
     return {name: cls for name, cls in found.items() if isinstance(cls, type) and cls.__module__ in _POLICY_MODULES}
 
 
 def _constructor_arguments(value: Any) -> dict[str, Any]:
-    """Say what a policy was built from: its constructor stores each argument under its own name."""
+    """Return the constructor's arguments of a policy, which are stored under their own names."""
     return {name: getattr(value, name) for name in signature(type(value)).parameters}
 
 
 class Encoder:
-    """Turns values into JSON; arrays are collected in `arrays` under their names in the file."""
+    """Encoder of values as JSON; arrays are collected in `arrays` under their names in the file."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, NDArray[Any]] = {}
 
     def encode(self, value: Any, what: str) -> Any:
-        """Return JSON of a value; `what` names it in the error."""
+        """Encode a value as JSON; `what` names it in the error."""
         if value is None or type(value) in (bool, int, str):
             return value
         if type(value) is float:
@@ -124,13 +124,13 @@ class Decoder:
         self.arrays = arrays
 
     def decode(self, value: Any) -> Any:
-        """Return the value of some JSON.
+        """Decode a value from JSON.
 
         Raises
         ------
         SavedModelError
-            If the JSON describes nothing that majorant saves. Malformed JSON may also raise KeyError, TypeError, ...:
-            the caller turns them all into one error.
+            If the JSON describes nothing that majorant saves. Malformed JSON may also raise KeyError, TypeError and so
+            on; the caller converts all of them.
         """
         if value is None or type(value) in (bool, int, float, str):
             return value
@@ -201,7 +201,7 @@ def _twister_state(state: np.random.RandomState) -> tuple[Any, ...]:
 def _twister(key: Any, position: Any, has_gauss: Any, cached: Any) -> np.random.RandomState:
     # numpy reads the key at this position without a check of its own
     if not (type(position) is int and 0 <= position <= _TWISTER_LENGTH):
-        raise SavedModelError(f"a random state stands at the impossible position {position!r}")
+        raise SavedModelError(f"a random state is at the impossible position {position!r}")
     if not (isinstance(key, np.ndarray) and key.shape == (_TWISTER_LENGTH,) and key.dtype == np.uint32):
         raise SavedModelError("a random state has no key of 624 whole numbers")
     state = np.random.RandomState()

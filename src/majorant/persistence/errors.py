@@ -20,12 +20,12 @@ FAULTS_OF_A_FILE = (
     struct.error,
     zipfile.BadZipFile,
 )
-"""What reading a damaged file may raise."""
+"""Errors that reading a damaged file may raise."""
 
 
 class SavedModelError(ValueError):
-    """A file that is not a model saved by majorant, or not one that this version can load safely."""
+    """Error for a file that is not a model saved by majorant, or that this version cannot load safely."""
 
 
 class UnsavableError(TypeError):
-    """A value that majorant's own format does not hold, such as a function."""
+    """Error for a value that majorant's format cannot hold, such as a function."""

@@ -10,26 +10,26 @@ from typing import Literal
 from majorant._numbers import Rounding, article, objective_format, rounded_up
 
 PROVED = 1e-5
-"""A gap that counts as none."""
+"""Largest relative gap that counts as zero."""
 PROVED_DIFFERENCE = 0.01
-"""A difference that counts as none, of an objective that has a unit."""
+"""Largest difference that counts as zero, for an objective that has a unit."""
 LOOSE = 0.05
-"""A gap from which on the sentence says that the bound may be what is loose."""
+"""Gap from which on the sentence adds that the bound may be loose."""
 
 _MAYBE_LOOSE = "The bound may be what is loose: nothing here says that a better fit exists."
 
 
 @dataclass(frozen=True)
 class Certificate:
-    r"""A bound that no solution can pass, beside the objective that a fit reached.
+    r"""A proved bound on the objective of any solution, with the objective of a fit.
 
     Attributes
     ----------
     bound : float
-        Proved: no solution has an objective below it (above it where more is better). Minus (plus) infinity if none is
-        known.
+        The proved bound: no solution has an objective below it (above it if more is better). Minus (plus) infinity if
+        none is known.
     objective : float
-        What the fit reached.
+        Objective of the fit.
     method : str
         How the bound was proved, in words.
     objective_name : str
@@ -37,21 +37,21 @@ class Certificate:
     sense : {"min", "max"}
         Whether the objective is better when lower or when higher.
     solution : str
-        What the bound speaks of: "3-centre solution", "mixture of 3 components".
+        The solutions that the bound is about: "3-centre solution", "mixture of 3 components".
     unit : str, optional
-        Given ("log units") for an objective whose differences mean something and whose ratios do not, such as a
-        log-likelihood: the sentence then tells a difference. Otherwise it tells per cents.
+        Unit of differences ("log units") for an objective whose ratios mean nothing, such as a log-likelihood. Without
+        a unit the sentence gives per cents.
     attained : float, optional
-        An objective that some solution of which the bound speaks is known to have: how loose the bound can be at most.
-        Minus infinity if none is known.
+        Objective of some known solution that the bound is about, which limits how loose the bound can be. Minus
+        infinity if none is known.
 
     unless : str, optional
-        What the proof is up to, beginning with "unless": the sentence ends with it.
+        Reservation about the proof, beginning with "unless", at the end of the sentence.
 
     Raises
     ------
     ValueError
-        If the objective is better than the bound by more than rounding can explain, or one of them is not a number.
+        If the objective is better than the bound by more than rounding explains, or one of them is not finite.
 
     Examples
     --------
@@ -87,14 +87,14 @@ class Certificate:
 
     @property
     def difference(self) -> float:
-        """How far the fit can be from the best possible, in units of the objective; at least zero."""
+        """Largest possible distance of the fit from the best possible, in units of the objective; at least zero."""
         return max(self._shortfall, 0.0)
 
     @property
     def gap(self) -> float:
         """The difference as a share of the best possible (where less is better) or of the fit; at least zero.
 
-        Infinite where the bound says nothing.
+        Infinite if the bound is uninformative.
         """
         if self.difference == 0:
             return 0.0
@@ -105,13 +105,13 @@ class Certificate:
     def proved(self) -> bool:
         """Whether the fit is proved optimal: to a relative gap of 1e-5 or, where there is a unit, to 0.01 of it.
 
-        Up to what `unless` says.
+        With the reservation `unless`, if any.
         """
         return self.difference <= PROVED_DIFFERENCE if self.unit else self.gap <= PROVED
 
     @property
     def sentence(self) -> str:
-        """What is proved, in a sentence whose numbers are rounded to the safe side, and what the proof is up to."""
+        """What is proved, in a sentence whose numbers are rounded to the safe side, with any reservation."""
         return f"{self._sentence} All this {self.unless}." if self.unless else self._sentence
 
     @property

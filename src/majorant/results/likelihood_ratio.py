@@ -25,7 +25,7 @@ from majorant.registry import ModelCard, card_of
 
 Array = NDArray[np.float64]
 MISSED = 1e-6
-"""Log-likelihood that a larger fit may lack, relative, before the search is said to have missed a better one."""
+"""Relative shortfall of the larger fit's log-likelihood from which its search counts as having missed the optimum."""
 
 
 @dataclass(frozen=True)
@@ -35,20 +35,20 @@ class LikelihoodRatioTest:
     Attributes
     ----------
     model, part : str
-        What the model and one of its parts are called ("Gaussian mixture", "component").
+        Words for the model and for one of its parts ("Gaussian mixture", "component").
     size : int
-        Parts of the smaller model, the hypothesis.
+        Number of parts of the smaller model, the null hypothesis.
     statistic : float
-        Twice what one part more adds to the log-likelihood.
+        Twice the increase of the log-likelihood by one more part.
     simulated : ndarray of shape (n_used,)
-        The same on data drawn from the smaller fit.
+        The statistic on data drawn from the smaller fit.
     n_resamples : int
-        Data sets that were drawn.
+        Number of data sets drawn.
     n_degenerate : int
-        Of these, how many do not count, as a fit failed or had no regular solution.
+        Number of data sets that do not count, as a fit failed or had only degenerate solutions.
     n_missed : int
-        Of those that count, how many had a larger fit below the smaller one: there the search missed the best optimum,
-        and the statistic is zero.
+        Number of counted data sets whose larger fit was below the smaller one: there the search missed the best
+        optimum, and the statistic is zero.
     """
 
     model: str
@@ -62,7 +62,7 @@ class LikelihoodRatioTest:
 
     @property
     def p_value(self) -> float:
-        """Share of the data sets, the given one among them, whose statistic is as large."""
+        """Share of the data sets, including the given one, whose statistic is at least as large."""
         return (1 + int(np.sum(self.simulated >= self.statistic))) / (1 + len(self.simulated))
 
     @property
@@ -72,7 +72,7 @@ class LikelihoodRatioTest:
 
     @property
     def sentence(self) -> str:
-        """What was found."""
+        """The result of the test, in a sentence."""
         as_large = int(np.sum(self.simulated >= self.statistic))
         drawn = f"{counted(len(self.simulated), 'data set')} drawn from the {self.model}"
         smaller = counted(self.size, self.part)
@@ -105,29 +105,29 @@ def likelihood_ratio_test(
 ) -> LikelihoodRatioTest:
     r"""Test a mixture of K parts against one of K + 1, by the parametric bootstrap.
 
-    The statistic is :math:`2(\ell_{K+1} - \ell_K)`. Its law under K parts is no chi-squared one, so data are drawn from
-    the fit with K parts and both sizes are fitted to them, each by the estimator's own search [1]_.
+    The statistic is :math:`2(\ell_{K+1} - \ell_K)`. Its distribution under K parts is not chi-squared, so data are
+    drawn from the fit with K parts and both sizes are fitted to them, each by the estimator's own search [1]_.
 
     Parameters
     ----------
     est : estimator
-        A mixture that has a likelihood and can be sampled from: `GaussianMixture`, `RegressionMixture`. It is left as
-        it is; every fit is that of a clone.
+        A mixture that has a likelihood and can be sampled from: `GaussianMixture`, `RegressionMixture`. It is not
+        changed; every fit is that of a clone.
     X : array-like of shape (n_samples, n_features), or data frame
-        Of a model that was fitted by a formula, the table: y, groups and so on are then taken from it.
+        For a model that was fitted by a formula, the table with y, groups and so on.
     y : array-like of shape (n_samples,), optional
-        For models that predict.
+        Target, for models that have one.
     n_components : int, optional
         K; by default that of the estimator.
     n_resamples : int, default=99
-        Data sets to draw. The p-value is a multiple of ``1 / (n_resamples + 1)``.
+        Number of data sets to draw. The p-value is a multiple of ``1 / (n_resamples + 1)``.
     sample_weight : array-like of shape (n_samples,), optional
-        Whole numbers: how often each row was met.
+        Whole numbers: how often each row was observed.
     random_state : int, RandomState instance or None, default=None
     n_jobs : int, optional
-        Processes that fit; the result does not depend on it.
+        Number of processes; the result does not depend on it.
     **fit_parameters
-        What else ``fit`` takes, and ``sample`` too: ``groups``, ``gating``, ``offset``, ``trials``.
+        Further arguments of both ``fit`` and ``sample``: ``groups``, ``gating``, ``offset``, ``trials``.
 
     Returns
     -------
@@ -137,9 +137,9 @@ def likelihood_ratio_test(
     Raises
     ------
     TypeError
-        If `est` is no model that has a likelihood and can be sampled from.
+        If `est` has no likelihood or cannot be sampled from.
     ValueError
-        If data cannot be used, or a fit to them, or to all of the drawn ones, has no regular solution.
+        If data cannot be used, or fits to them or to all of the drawn data sets have only degenerate solutions.
 
     References
     ----------
@@ -192,7 +192,7 @@ Rows = Mapping[str, Any]
 
 
 def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: ModelCard) -> Rows:
-    """Return keywords of ``fit``, rows sorted and repeated by weight: neither order nor repeats matter."""
+    """Return keywords of ``fit`` with rows sorted and repeated by weight, so that the given order does not matter."""
     rows: dict[str, Any] = {"X": check_array(X, dtype=np.float64)}
     n = len(rows["X"])
     if card.needs_target:
@@ -217,7 +217,7 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
 
 
 def _each(value: Any, n: int) -> NDArray[Any]:
-    """Return one entry per row; a single one, such as an offset, stands for all rows."""
+    """Return one entry per row; a single value, such as an offset, is repeated."""
     return np.full(n, value) if np.ndim(value) == 0 else np.asarray(value)
 
 

@@ -13,19 +13,19 @@ from scipy.optimize import linear_sum_assignment
 
 @dataclass(frozen=True)
 class MatchedLabels:
-    """How far two labelings agree, whatever they call their parts.
+    """Agreement of two labelings, whatever the names of their parts.
 
     Attributes
     ----------
     first, second : tuple
-        Labels, in the order of the table's rows and columns: a part and its partner have the same place; what has none
-        comes last.
+        Labels, in the order of the table's rows and columns: matched parts have the same position; unmatched ones are
+        last.
     table : ndarray of int, of shape (len(first), len(second))
-        Rows with each pair of labels.
+        Number of rows with each pair of labels.
     adjusted_rand : float
         Hubert and Arabie's index: 1 for the same partition, 0 on average for unrelated ones.
     share : float
-        Share of rows whose two labels are partners.
+        Share of rows whose two labels are matched.
     """
 
     first: tuple[Any, ...]
@@ -36,12 +36,12 @@ class MatchedLabels:
 
 
 def match_labels(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | NDArray[Any]) -> MatchedLabels:
-    """Match the parts of two labelings so that as many rows as possible lie in partners.
+    """Match the parts of two labelings so that as many rows as possible have matched labels.
 
     Parameters
     ----------
     first, second : array-like of shape (n_samples,)
-        One label per row; numbers or texts, and not the same ones in both.
+        One label per row, numbers or text; the two labelings may use different names.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def match_labels(first: Sequence[Any] | NDArray[Any], second: Sequence[Any] | ND
     one, other = np.asarray(first), np.asarray(second)
     if one.ndim != 1 or one.shape != other.shape or not len(one):
         raise ValueError(
-            f"two labelings of the same rows have one label a row each; got shapes {one.shape} and {other.shape}"
+            f"two labelings of the same rows have one label per row each; got shapes {one.shape} and {other.shape}"
         )
     names, at = np.unique(one, return_inverse=True)
     others, of_other = np.unique(other, return_inverse=True)

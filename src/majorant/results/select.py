@@ -43,20 +43,20 @@ def select(
        \text{ICL} = \text{BIC} - 2 \sum_{ik} r_{ik} \log r_{ik},
 
     as the estimator's own methods compute them. Lower is better, as in scikit-learn (mclust's BIC has the opposite
-    sign). A fit whose likelihood is set by a floor (``regular_`` is False) is never chosen, whatever its criterion.
-    Differences below 2 hardly tell two candidates apart [1]_; such candidates are named.
+    sign). A degenerate fit (``regular_`` is False), whose likelihood is determined by a floor, is never chosen.
+    Candidates with a difference below 2 are hardly distinguishable [1]_ and are named.
 
     Parameters
     ----------
     est : estimator
-        One of majorant's models that has the criterion. It is left as it is; every fit is that of a clone.
+        One of majorant's models that has the criterion. It is not changed; every fit is that of a clone.
     X : array-like of shape (n_rows, n_features), data frame, or Chunks
     y : array-like of shape (n_rows,), optional
-        Where the model takes a target.
+        Target, for models that take one.
     n_components : int or iterable of int, default=range(1, 7)
         Numbers of parts to try, whatever the model's own parameter for it is called.
     criterion : {"bic", "aic", "icl"}, default="bic"
-        BIC to describe a density, ICL to find groups that lie apart, AIC to predict.
+        BIC to describe a density, ICL to find well separated groups, AIC to predict.
     sample_weight : array-like of shape (n_rows,), optional
         Passed to ``fit`` and to the criterion.
     formula : str, optional
@@ -64,7 +64,7 @@ def select(
     fit_params : mapping, optional
         Further arguments of ``fit`` or ``fit_formula``.
     n_jobs : int, optional
-        Fits that run at a time, in threads; -1 for all processors. It does not change the result.
+        Number of threads over fits; -1 for all processors. The result does not depend on it.
     **grid
         Other parameters to vary, each with a list of values: ``covariance_type=["full", "tied"]``. All combinations
         are fitted.
@@ -77,7 +77,7 @@ def select(
     Raises
     ------
     TypeError
-        If `est` is none of majorant's models or has no such criterion.
+        If `est` is not one of majorant's models or has no such criterion.
     ValueError
         If a parameter is unknown or wrong, or a setting can be fitted in no size.
 
@@ -102,7 +102,7 @@ def select(
     check_choice("criterion", criterion, CRITERIA)
     if not has_criterion(type(est), criterion):
         raise _without_criterion(est, criterion)
-    assert card.size_parameter is not None  # what has a likelihood has parts
+    assert card.size_parameter is not None  # a model with a likelihood has parts
     sizes = _sizes(n_components)
     settings = _settings(est, card, grid)
     plan = [(size, setting) for setting in settings for size in sizes]
@@ -125,7 +125,7 @@ def select(
 
 
 def has_criterion(cls: type[Any], criterion: str) -> bool:
-    """Return whether a model has a criterion: as a method, or as an attribute of the fit, where it has a likelihood."""
+    """Return whether a model has a likelihood and the criterion, as a method or as an attribute of the fit."""
     return hasattr(cls, criterion) or card_of(cls).objective_name == "log-likelihood"
 
 
@@ -220,7 +220,7 @@ def _fitted(
 
 
 def criterion_of(fitted: Any, criterion: str, X: Any, y: Any, arguments: Mapping[str, Any]) -> float:
-    """Say what the fitted estimator says: an attribute of the fit, or a method that takes the rows.
+    """Return the criterion of a fitted estimator: an attribute, or a method that takes the rows.
 
     Raises
     ------
@@ -248,7 +248,7 @@ def _n_parameters(fitted: Any) -> int | None:
 
 
 def _refuse_unfittable(settings: Sequence[Mapping[str, Any]], candidates: Sequence[Candidate]) -> None:
-    """Refuse settings that fit at no size; that one size is too large for the data is no mistake."""
+    """Raise ValueError for settings that fail at every size; sizes too large for the data are only excluded."""
     for setting in settings:
         own = [c for c in candidates if c.setting == setting]
         if all(c.excluded.startswith(UNFITTED) for c in own):
@@ -256,7 +256,7 @@ def _refuse_unfittable(settings: Sequence[Mapping[str, Any]], candidates: Sequen
 
 
 class _Warned:
-    """Warnings of each thread apart: `warnings.catch_warnings` would mix those of fits that run at a time."""
+    """Recorder of warnings by thread, as `warnings.catch_warnings` would mix those of concurrent fits."""
 
     def __init__(self) -> None:
         self._local = threading.local()

@@ -14,7 +14,7 @@ from majorant.summary import Block, Column, Summary, Table, search_block
 
 CRITERIA = ("bic", "aic", "icl")
 NEAR = 2.0
-"""Difference below which a criterion hardly tells two candidates apart [1]_ of `select`."""
+"""Difference of a criterion below which two candidates are hardly distinguishable, [1]_ of `select`."""
 MOST_RANKED = 5
 UNFITTED = "could not be fitted"
 UNDETERMINED = "the rows do not determine its likelihood"
@@ -34,21 +34,21 @@ class Candidate:
     setting : mapping
         The other parameters that were varied, by name.
     value : float
-        The criterion, lower for better; NaN if there is none.
+        The criterion, lower is better; NaN if there is none.
     objective : float
         The objective of the fit (the log-likelihood, for a mixture), NaN if there is none.
     n_parameters : int or None
-        Free parameters, where the model tells them.
+        Number of free parameters, if the model has it.
     n_starts, n_hits : int
-        Starts of the fit, and how many reached its best optimum.
+        Number of starts of the fit, and of those that reached its best optimum.
     regular : bool
-        False if the likelihood is set by a floor rather than by the data.
+        False for a degenerate solution, whose likelihood is determined by a floor rather than by the data.
     converged : bool
         Whether the fit ended within its tolerance.
     excluded : str
-        Why it is not to be chosen; empty for one that may be.
+        Why it cannot be chosen; empty if it can.
     warnings : tuple of str
-        What the fit warned of.
+        Warnings of the fit.
     """
 
     size: int
@@ -65,7 +65,7 @@ class Candidate:
 
     @property
     def label(self) -> str:
-        """The setting in words: "full"; "" where nothing but the size was varied."""
+        """The setting in words: "full"; "" if only the size was varied."""
         return ", ".join(v if isinstance(v, str) else f"{name}={v}" for name, v in self.setting.items())
 
 
@@ -76,16 +76,16 @@ class Selection:
     Attributes
     ----------
     candidates : tuple of Candidate
-        Every fit: sizes in turn for each setting.
+        All fits: every size for each setting.
     criterion : {"bic", "aic", "icl"}
     model, part : str
-        What the model and one of its parts are called ("Gaussian mixture", "component").
+        Words for the model and for one of its parts ("Gaussian mixture", "component").
     size_parameter : str
         The parameter that sets the size ("n_components").
     objective_name : str
-        What was maximised or minimised ("log-likelihood").
+        Name of the objective ("log-likelihood").
     estimators : tuple
-        The fitted estimators, one a candidate (None where the fit failed); empty for a selection read from a file.
+        The fitted estimators, one per candidate (None if the fit failed); empty for a selection read from a file.
     """
 
     candidates: tuple[Candidate, ...]
@@ -135,15 +135,15 @@ class Selection:
 
     @property
     def near(self) -> tuple[Candidate, ...]:
-        """Other candidates within 2 of the best: the criterion hardly tells them from it."""
+        """Other candidates whose criterion is within 2 of the best, so hardly distinguishable."""
         return tuple(c for c in self.ranked[1:] if c.value - self.best.value < NEAR)
 
     def difference(self, candidate: Candidate) -> float:
-        """Say how much worse a candidate's criterion is than the best one's."""
+        """Return the difference between a candidate's criterion and the best one's."""
         return candidate.value - self.best.value
 
     def describe(self, candidate: Candidate) -> str:
-        """Return a candidate in words: "3 components, full"."""
+        """Describe a candidate in words: "3 components, full"."""
         size = counted(candidate.size, self.part)
         return f"{size}, {candidate.label}" if candidate.label else size
 
@@ -169,7 +169,7 @@ class Selection:
 
     @property
     def look_out(self) -> tuple[str, ...]:
-        """What a reader must not miss."""
+        """Warnings about the selection."""
         if not self.ranked:
             return (f"No fit can be chosen: try fewer {self.part}s, a simpler form, or more rows.",)
         found = []
@@ -190,7 +190,7 @@ class Selection:
         return tuple(found)
 
     def matrix(self) -> Table:
-        """Return the criterion: one row a size, one column per setting, the best marked, excluded fits empty."""
+        """Return the table of the criterion: one row per size, one column per setting; excluded fits are empty."""
         sizes = list(dict.fromkeys(c.size for c in self.candidates))
         labels = list(dict.fromkeys(c.label for c in self.candidates))
         cells = {(c.size, c.label): None if c.excluded else c.value for c in self.candidates}
@@ -202,7 +202,7 @@ class Selection:
         return Table(self.criterion, columns, rows, marked=marked)
 
     def summary(self) -> Summary:
-        """Return the matrix, the best candidates, those excluded and why, and the search of the chosen fit."""
+        """Return the summary: table of the criterion, best candidates, exclusions, and the search of the chosen fit."""
         blocks = [Block(self.name, self.sentence, (self.matrix(), f"{CAPTION} {_MARK}" if self.ranked else CAPTION))]
         if self.ranked:
             blocks.append(Block("BEST", "", (self._best_table(),)))
@@ -239,14 +239,14 @@ class Selection:
 
     @property
     def exclusions(self) -> tuple[str, ...]:
-        """One sentence a reason, with the fits that it excludes."""
+        """One sentence per reason, with the fits that it excludes."""
         by_reason: dict[str, list[str]] = {}
         for candidate in self.excluded:
             by_reason.setdefault(candidate.excluded, []).append(self.describe(candidate))
         return tuple(f"{'; '.join(fits)}: {reason.rstrip('.')}." for reason, fits in by_reason.items())
 
     def to_frame(self) -> Any:
-        """Return one row a fit, as a data frame (pandas if installed, otherwise polars)."""
+        """Return a data frame with one row per fit (pandas if installed, otherwise polars)."""
         names = list(self.candidates[0].setting)
         columns: dict[str, list[Any]] = {self.size_parameter: [c.size for c in self.candidates]}
         columns |= {name: [c.setting[name] for c in self.candidates] for name in names}
@@ -270,7 +270,7 @@ class Selection:
         return self.summary()._repr_html_()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values with all digits, for JSON: what is not finite is None."""
+        """Return plain values with all digits, for JSON; values that are not finite are None."""
 
         def plain(value: Any) -> Any:
             return None if isinstance(value, float) and not math.isfinite(value) else value
@@ -287,7 +287,7 @@ class Selection:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Selection:
-        """Return the inverse of `to_state`."""
+        """Build a selection from the values of `to_state`."""
         candidates = tuple(Candidate(**{**c, "warnings": tuple(c["warnings"])}) for c in state["candidates"])
         criterion, model, part, size_parameter, objective_name = (str(state[name]) for name in _PLAIN)
         return cls(candidates, criterion, model, part, size_parameter, objective_name)

@@ -27,23 +27,23 @@ from majorant.search.record import SAME_OPTIMUM
 from majorant.summary import Block, Column, Summary, Table
 
 PLACES = ("cluster_centers_", "means_")
-"""Fitted attributes, (n_parts, n_features), that say where a model's parts lie among the rows."""
+"""Fitted attributes, (n_parts, n_features), with the positions of a model's parts."""
 
 CLOSE, LOOSE = 0.9, 0.6
-"""Adjusted Rand indices from which labels are called nearly the same, and from which they are called similar."""
+"""Adjusted Rand indices from which labels are called nearly the same, or similar."""
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How some refits agree with the original fit.
+    """Agreement of some refits with the original fit.
 
     Attributes
     ----------
     objectives : ndarray of shape (n_runs,)
         Objective of each refit, on the rows that it was fitted to.
     shifts : ndarray of shape (n_runs,)
-        Root mean square difference between the matched parts' places, in standard deviations of the columns; NaN for
-        a model whose parts have no place.
+        Root mean square difference between the positions of matched parts, in standard deviations of the columns; NaN
+        for a model whose parts have no positions.
     rand : ndarray of shape (n_runs,)
         Adjusted Rand index between the labels of all rows by the refit and by the original fit: 1 for the same
         partition, near 0 for an unrelated one.
@@ -70,7 +70,7 @@ class Stability:
     model : str
         The model and its size, "k-means, n_clusters = 3".
     part : str
-        What the model's parts are called ("cluster").
+        The word for a part of the model ("cluster").
     n_parts : int
     objective_name : str
     sense : {"min", "max"}
@@ -80,8 +80,8 @@ class Stability:
     seeds : Agreement
         Refits to the same rows under other seeds.
     resamples : Agreement or None
-        Refits to bootstrap resamples of the rows, under other seeds too. Their objectives belong to other rows and
-        compare with nothing.
+        Refits to bootstrap resamples of the rows, with other seeds too. Their objectives are on other rows and cannot
+        be compared.
     """
 
     model: str
@@ -116,7 +116,7 @@ class Stability:
 
     @property
     def spread(self) -> float:
-        """How much worse than the best the worst seed ended, as a share of the best's size."""
+        """Difference between the worst and the best seed, as a share of the best."""
         worst = float(self._distances(self.seeds.objectives).max())
         if worst == 0:
             return 0.0
@@ -126,7 +126,7 @@ class Stability:
         return np.abs(objectives - self.best)
 
     def to_frame(self) -> Any:
-        """Return one row a refit, as a data frame (pandas if installed, otherwise polars)."""
+        """Return a data frame with one row per refit (pandas if installed, otherwise polars)."""
         groups = [("seed", self.seeds)] + ([] if self.resamples is None else [("resample", self.resamples)])
         return data_frame(
             {
@@ -138,7 +138,7 @@ class Stability:
         )
 
     def summary(self) -> Summary:
-        """Return the numbers in a table, and what they allow to be said."""
+        """Return the numbers in a table, with a conclusion in words."""
         groups = [("other seeds", self.seeds)] + ([] if self.resamples is None else [("resamples", self.resamples)])
         moved = not np.isnan(self.seeds.shifts).any()
         columns = [
@@ -181,7 +181,7 @@ class Stability:
 
     @property
     def conclusion(self) -> str:
-        """What the numbers allow to be said, in sentences."""
+        """The conclusion from the numbers, in sentences."""
         runs, of = self.seeds.n_runs, f"the best {self.objective_name} seen"
         if self.n_at_best == runs and self.original_at_best:
             said = [f"The seed did not matter: {_every(runs)} reached {of}, as the original fit did."]
@@ -219,34 +219,34 @@ def stability(
     random_state: Any = None,
     **fit_params: Any,
 ) -> Stability:
-    r"""Refit an estimator under other seeds and to resampled rows, and measure how far the answers agree.
+    r"""Refit an estimator with other seeds and to resampled rows, and measure how well the results agree.
 
-    Objectives are compared as they are. With :math:`c_k` the places of the parts of the original fit, :math:`c'_k`
+    Objectives are compared directly. With :math:`c_k` the positions of the parts of the original fit, :math:`c'_k`
     those of a refit, :math:`s_j` the standard deviation of column j, and :math:`\pi` the matching of parts that
     minimises it,
 
     .. math:: \text{shift} = \Big( \frac{1}{K d} \min_\pi \sum_{k,j} (c_{kj} - c'_{\pi(k) j})^2 / s_j^2 \Big)^{1/2}
 
-    and labels are compared over all rows by the adjusted Rand index [1]_, and row by row after the matching. Of a model
-    that predicts classes these are what is compared, under their own names. Agreement
-    says that the answer does not hang on the seed or on single rows; it does not say that the model is right.
+    and labels are compared over all rows by the adjusted Rand index [1]_, and row by row after the matching. For a
+    model that predicts classes, the predicted classes are compared, without matching. Agreement means that the result
+    does not depend on the seed or on single rows; it does not mean that the model is right.
 
     Parameters
     ----------
     est : estimator
-        One of majorant's models, fitted or not. It is left as it is: the original fit is that of a clone.
+        One of majorant's models, fitted or not. It is not changed: the original fit is that of a clone.
     X : array-like or sparse matrix of shape (n_rows, n_features), data frame, or Chunks
     y : array-like of shape (n_rows,), optional
-        Where the model takes a target.
+        Target, for models that take one.
     n_runs : int, default=20
-        Number of refits under other seeds, and again of refits to resamples.
+        Number of refits with other seeds, and of refits to resamples.
     resample : {"bootstrap", None}, default="bootstrap"
         Whether rows, or the `groups` of a fit that is given them, are also resampled, with replacement. Where ``fit``
         takes `sample_weight`, a resample is the number of times that each row was drawn, given as its weight.
     random_state : int, RandomState instance or None, default=None
-        Seed of the refits and of the resamples; of the original fit too where the estimator has none of its own.
+        Seed of the refits and of the resamples, and of the original fit if the estimator has none.
     **fit_params
-        Passed to ``fit``, for instance `sample_weight`. Where ``fit`` takes no weights, arrays with one entry a row are
+        Passed to ``fit``, for instance `sample_weight`. If ``fit`` takes no weights, arrays with one entry per row are
         resampled with the rows.
 
     Returns
@@ -358,7 +358,7 @@ def _agreement(refits: list[_Refit]) -> Agreement:
 
 
 class _Comparison:
-    """Refits against the original fit, on all rows."""
+    """Comparison of refits with the original fit, on all rows."""
 
     def __init__(
         self,
@@ -419,7 +419,7 @@ def _deviations(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.float
     chunks = X if isinstance(X, Chunks) else Chunks(np.asarray(X, dtype=np.float64))
     first = next(chunks.source.blocks()).columns[0].astype(np.float64)
     if weights is not None and weights[: len(first)].any():
-        first = first[weights[: len(first)] > 0]  # a row that does not count may lie where all others look like one
+        first = first[weights[: len(first)] > 0]  # a row without weight must not make constant columns look variable
     low, high = np.fmin.reduce(first, axis=0), np.fmax.reduce(first, axis=0)
     middle, scale = low / 2 + high / 2, high / 2 - low / 2
     scale = np.where(scale > 0, scale, 1.0)

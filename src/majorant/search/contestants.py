@@ -15,33 +15,33 @@ from majorant.search.record import StartRecord
 Theta = TypeVar("Theta")
 
 STEADIEST = 0.95
-"""Largest rate at which gains are taken to shrink, where it is told from few steps."""
+"""Largest rate of decrease of gains, where it is estimated from few steps."""
 
 
 @dataclass(frozen=True)
 class Run(Generic[Theta]):
-    """Where one start has come to.
+    """The state of one start.
 
     Attributes
     ----------
     source : str
-        What kind of start it was, in words.
+        Kind of start, in words.
     start, theta : parameters
-        Where it began and where it is: batches of one run.
+        Initial and current parameters: batches of one run.
     objective : float
         Minus the log-likelihood, in the units of the fit.
     n_iter : int
     converged : bool
     degenerate : str
-        Why the solution does not count; empty where it does.
+        Why the solution is degenerate; empty if it is not.
     met : tuple of (source, n_iter)
-        Runs that came to the same place and were not continued.
+        Runs that reached the same solution and were not continued.
     is_whole : bool
         Whether every step was made on all rows.
     path : tuple of float
-        Objectives after the steps on all rows, where they are kept.
+        Objectives after the steps on all rows, if kept.
     number : int
-        Which start of its round it was.
+        Number of the start in its round.
     """
 
     source: str
@@ -62,12 +62,12 @@ class Run(Generic[Theta]):
 
     @property
     def rank(self) -> tuple[bool, float]:
-        """Smaller is better: a regular solution before any other, then the lower objective."""
+        """Sort key, smaller is better: regular solutions first, then by objective."""
         return not self.is_regular, self.objective
 
     @property
     def heading(self) -> float:
-        """Where the objective is heading, if its gains go on to shrink as they do; where it is, if no path is known."""
+        """Predicted limit of the objective if gains keep decreasing at their rate; without a path the objective."""
         if len(self.path) < 3:
             return self.objective
         before, last = self.path[-3] - self.path[-2], self.path[-2] - self.path[-1]
@@ -79,29 +79,29 @@ NamedStart = tuple[str, Theta]
 
 
 def entrants(starts: Sequence[NamedStart[Theta]]) -> list[Run[Theta]]:
-    """Make runs that have not begun."""
+    """Make runs from starts."""
     return [Run(source, theta, theta, number=number) for number, (source, theta) in enumerate(starts)]
 
 
 class Contest(Protocol[Theta]):
-    """What a race needs to know of a problem: where to begin, how to run, which solutions count.
+    """The problem of a race: starts, how runs are stepped, and which solutions are admissible.
 
     Attributes
     ----------
     plan : Plan
     tol : float
-        What is left to gain in log-likelihood, per unit of weight, at convergence.
+        Remaining gain of log-likelihood, per unit of weight, at which a run has converged.
     max_iter : int
     constant : float
-        By what minus the log-likelihood in the units of the data is larger than an objective.
+        Difference between minus the log-likelihood in the units of the data and an objective.
     whole : rows
         All rows in memory.
     is_sampled : bool
-        Whether starts race on samples of the rows.
+        Whether starts are compared on samples of the rows.
     note : str
-        What a reader must know of the samples.
+        Information for the user about the samples.
     has_rule : bool
-        Whether a rule may leave maxima of the likelihood out.
+        Whether a rule may exclude maxima of the likelihood as degenerate.
     """
 
     tol: float
@@ -126,69 +126,69 @@ class Contest(Protocol[Theta]):
     def has_rule(self) -> bool: ...
 
     def sample(self, draws: np.random.Generator) -> Any:
-        """Return rows for the starts of one round."""
+        """Draw the rows for the starts of one round."""
         ...
 
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
-        """Return starts of every kind."""
+        """Make starts of every kind."""
         ...
 
     def perturbed(
         self, rows: Any, bases: Sequence[Theta], size: int, draws: np.random.Generator
     ) -> list[NamedStart[Theta]]:
-        """Return perturbations of some of the best solutions so far, best first."""
+        """Make perturbations of some of the best solutions so far, best first."""
         ...
 
     def run(
         self, rows: Any, runs: list[Run[Theta]], max_iter: int, tol: float, *, free: bool = False
     ) -> list[Run[Theta]]:
-        """Return EM on some rows, on from where the runs are; `free` of the rule."""
+        """Run EM on some rows from the current parameters; `free` ignores the rule against degenerate solutions."""
         ...
 
     def held_back(self, run: Run[Theta]) -> str:
-        """Say why a solution within the rule does not count, as it would go on beyond it; empty if it does."""
+        """Return why a solution is degenerate, such as that it would leave the admissible range; "" if it counts."""
         ...
 
     def is_admissible(self, run: Run[Theta]) -> bool:
-        """Return whether a solution that does not count is a maximum nevertheless, if other rules were asked for."""
+        """Return whether a degenerate solution would be a regular maximum under other settings of the rule."""
         ...
 
     def features(self, thetas: Sequence[Theta]) -> NDArray[np.float64]:
-        """Return numbers of the size of one, a row for each solution, that agree where two are the same.
+        """Return a row of numbers of order one for each solution, which agree if two solutions are the same.
 
-        The order of components does not matter.
+        They do not depend on the order of components.
         """
         ...
 
     def shown(self, objective: float) -> float:
-        """Return the objective as a reader knows it."""
+        """Convert an objective to that shown to the user."""
         ...
 
 
 @runtime_checkable
 class Finishing(Protocol):
-    """A contest that takes the runs which lead to their end in a way of its own."""
+    """A contest with its own method to run the best starts to convergence."""
 
     def finished(self, rows: Any, runs: list[Run[Any]]) -> list[Run[Any]]: ...
 
 
 @dataclass(frozen=True)
 class Found(Generic[Theta]):
-    """What a race found, in the units of the fit.
+    """The result of a race, in the units of the fit.
 
     Attributes
     ----------
     best : Run
     records : tuple of StartRecord
     optima : tuple of Run
-        The distinct regular ones, best first; degenerate ones where there are no others.
+        Distinct regular optima, best first; degenerate ones if there are no others.
     excluded : Run or None
-        A better solution that the rule leaves out.
+        A better solution that the rule excludes as degenerate.
     note : str
     n_degenerate : int
-        Runs that ended at degenerate solutions, where there are regular ones.
+        Number of runs that ended at degenerate solutions, if there are regular ones.
     raced : tuple of (int, int)
-        Starts and perturbations that raced.
+        Numbers of starts and perturbations that began.
     """
 
     best: Run[Theta]

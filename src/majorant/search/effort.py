@@ -11,37 +11,36 @@ EFFORTS: tuple[Effort, ...] = ("fast", "default", "best")
 
 @dataclass(frozen=True)
 class Plan:
-    """The numbers of a search.
+    """The settings of a search.
 
-    A round races starts, or perturbations of the best solutions, by successive halving: all take a few steps of EM, the
-    best take more, and the best of these are followed to their end. Rounds go on until the best solution keeps coming
-    back.
+    A round compares starts, or perturbations of the best solutions, by successive halving: all take a few steps of EM,
+    the best take more, and the best of these are run to convergence. Rounds continue until the best solution is found
+    repeatedly.
 
     Attributes
     ----------
     n_starts, n_perturbations : int
-        Of a round.
+        Numbers of starts and perturbations of a round.
     race : tuple of (int, int)
-        Steps of EM, and how many runs go on after them.
+        Number of steps of EM before runs are compared, and number of runs that continue.
     perturbation_race : tuple of (int, int)
-        The same for rounds of perturbations; empty: as for starts.
+        The same for rounds of perturbations; empty to use `race`.
     least_rounds, most_rounds : int
-        Rounds after the last gain at least, and all rounds at most.
+        Smallest number of rounds after the last improvement, and largest number of rounds.
     least_barren : int
-        Rounds after the last gain at least while no solution counts.
+        Smallest number of rounds after the last improvement while all solutions are degenerate.
     sure_rounds : int
-        Rounds after which it is enough that nearly all runs end at the best.
+        Number of rounds after which the search ends if nearly all runs reach the best.
     least_hits : int
-        How often the best must have been reached.
+        Number of times that the best must have been reached.
     starts_every : int
-        Rounds between two that begin with new starts instead of perturbations; 0: only the first does.
+        Number of rounds between two with new starts instead of perturbations; 0: only the first has starts.
     n_kept : int
-        Distinct optima that perturbations begin from.
+        Number of distinct optima that perturbations start from.
     n_beyond : int
-        Perturbations that look for a maximum beyond a rule that may leave one out.
+        Number of perturbations without the rule against degenerate solutions, to see whether it excludes a better one.
     tells_all : bool
-        Whether each start is followed or dropped on its own and told, in the order in which they were made: for few
-        starts.
+        Whether every start is recorded, in the order in which they were made; for searches with few starts.
     """
 
     n_starts: int = 24
@@ -59,7 +58,7 @@ class Plan:
     tells_all: bool = False
 
     def at(self, effort: Effort) -> Plan:
-        """Return the plan for less, or for more: a single round of starts, or five times the patience."""
+        """Return the plan at an effort: "fast" is a single round of starts, "best" has five times the patience."""
         if effort == "fast":
             return replace(self, most_rounds=1)
         if effort == "best":

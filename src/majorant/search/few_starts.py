@@ -21,22 +21,22 @@ from majorant.search.race import Race
 
 @dataclass
 class FewStarts(Generic[Theta]):
-    """One round of starts, each of which is told; see `race.Contest`.
+    """A contest with one round of starts, all of them recorded; see `race.Contest`.
 
-    A model says what its starts are and, in `finished`, how those that lead go to their end where it has its own way.
+    A model overrides `starts` and, if it has its own method to run the best to convergence, `finished`.
 
     Attributes
     ----------
     whole : Problem
-        On all rows: what a race calls rows is the problem on them.
+        The problem on all rows, which a race passes on as its rows.
     part : Problem
-        On the rows on which starts race; `whole` itself where these are all.
+        The problem on the rows on which starts are compared; `whole` itself if these are all.
     tol : float
     max_iter : int
     race : tuple of (int, int)
-        Steps after which starts are compared, and how many go on; empty where all go to their end.
+        Number of steps before starts are compared, and number of starts that continue; empty if all do.
     note : str
-        What a reader must know of the rows on which starts race, as a sentence.
+        A sentence for the user about the rows on which starts are compared.
     """
 
     whole: Problem[Theta]
@@ -50,7 +50,7 @@ class FewStarts(Generic[Theta]):
 
     @property
     def plan(self) -> Plan:
-        """One round."""
+        """The plan: one round of starts."""
         return Plan(race=self.race, most_rounds=1, tells_all=True)
 
     @property
@@ -58,7 +58,7 @@ class FewStarts(Generic[Theta]):
         return self.part is not self.whole
 
     def sample(self, draws: np.random.Generator) -> Problem[Theta]:
-        """Return the rows on which starts race were drawn before."""
+        """Return the problem on which starts are compared, drawn beforehand."""
         return self.part
 
     def found(self, draws: np.random.Generator, verbose: int) -> Found[Theta]:
@@ -73,7 +73,7 @@ class FewStarts(Generic[Theta]):
         return found
 
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Theta]]:
-        """Say what a model says."""
+        """Make the starts; a model overrides this."""
         raise NotImplementedError(f"{type(self).__name__} must say where it begins")
 
     def perturbed(
@@ -92,7 +92,7 @@ class FewStarts(Generic[Theta]):
         return self.run(self.whole, runs, self.max_iter, self.tol)
 
     def stepped(self, on: Problem[Theta], run: Run[Theta], max_iter: int, tol: float) -> Run[Theta]:
-        """Return one run after some more steps."""
+        """Continue a run for some steps."""
         entry = self.entry(on, run.theta, max_iter, tol)
         ends = descend(on, run.theta, tol=tol, max_iter=max_iter, entry=entry)
         return replace(
@@ -109,17 +109,17 @@ class FewStarts(Generic[Theta]):
         return None
 
     def held_back(self, run: Run[Theta]) -> str:
-        """Hold nothing back: every solution counts."""
+        """Return "": every solution counts."""
         return ""
 
     def is_admissible(self, run: Run[Theta]) -> bool:
-        """Return True: every solution is admissible."""
+        """Return False: there is no rule that excludes solutions."""
         return False
 
     def features(self, thetas: Sequence[Theta]) -> NDArray[np.float64]:
-        """Merge solutions of equal objective."""
+        """Return constants, so that solutions of equal objective are the same."""
         return np.zeros((len(thetas), 1))
 
     def shown(self, objective: float) -> float:
-        """Say what is minimised."""
+        """Return the objective unchanged."""
         return objective

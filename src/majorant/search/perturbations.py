@@ -9,7 +9,7 @@ from majorant.engine.draws import drawn
 
 Array = NDArray[np.float64]
 LEAST = 1e-6
-"""Least responsibility: what is zero could not come back."""
+"""Smallest responsibility, as EM cannot leave zero."""
 
 
 def perturbed(q: Array, log_density: Array, weights: Array, draws: np.random.Generator) -> Array:
@@ -32,7 +32,7 @@ def perturbed(q: Array, log_density: Array, weights: Array, draws: np.random.Gen
 
 
 def redrawn(q: Array, log_density: Array, weights: Array, draws: np.random.Generator) -> Array:
-    """Draw the responsibilities of 10 to 50 % of the rows anew."""
+    """Redraw the responsibilities of 10 to 50 % of the rows."""
     chosen = np.asarray(draws.random(q.shape[1]) < draws.uniform(0.1, 0.5))
     out = q.copy()
     out[:, chosen] = draws.dirichlet(np.full(len(q), 0.3), int(chosen.sum())).T
@@ -40,7 +40,7 @@ def redrawn(q: Array, log_density: Array, weights: Array, draws: np.random.Gener
 
 
 def replaced(q: Array, log_density: Array, weights: Array, draws: np.random.Generator) -> Array:
-    """Return empty a component into the others, and give it the 10 to 60 % that another one explains worst."""
+    """Distribute a component over the others, and give it the 10 to 60 % of another's rows that fit that one worst."""
     a, b = draws.permutation(len(q))[:2]
     out = q.copy()
     out[a] = 0
@@ -57,7 +57,7 @@ def replaced(q: Array, log_density: Array, weights: Array, draws: np.random.Gene
 
 
 def joined(q: Array, log_density: Array, weights: Array, draws: np.random.Generator) -> Array:
-    """Join two components, and cut them by which of two of their rows has log densities more like a row's."""
+    """Merge two components and split them anew, by similarity of log densities to two of their rows."""
     a, b = draws.permutation(len(q))[:2]
     both = q[a] + q[b]
     mass = both * weights

@@ -15,14 +15,14 @@ from majorant._numbers import counted
 SAME_OPTIMUM = 1e-6
 
 PERTURBATION = "perturbation"
-"""Source of a descent that began at the best solution so far, with some of its parts moved: no independent start."""
+"""Source of a run that started from a perturbed best solution, and so is not an independent start."""
 
 FEW_PERTURBATIONS = 5
-"""Perturbations after the best was found of which fewer say little."""
+"""Number of perturbations after the best was found below which they are little evidence."""
 
 
 def named(n_descents: int, n_perturbations: int) -> list[tuple[int, str]]:
-    """Count starts and perturbations apart, each with its noun, where there are any."""
+    """Count starts and perturbations separately, each with its noun, leaving out zero counts."""
     return [(n, noun) for n, noun in ((n_descents - n_perturbations, "start"), (n_perturbations, PERTURBATION)) if n]
 
 
@@ -33,7 +33,7 @@ class StartRecord:
     Attributes
     ----------
     source : str
-        What kind of start it was, in words ("k-means++", "random rows").
+        Kind of start, in words ("k-means++", "random rows").
     objective : float
         The objective that it reached.
     n_iter : int
@@ -55,14 +55,14 @@ class Optimum:
     objective: float
     n_hits: int
     distance: float
-    """How much worse than the best, zero for the best."""
+    """Distance from the best objective, zero for the best."""
     n_perturbations: int = 0
-    """How many of the starts are perturbations."""
+    """Number of the starts that are perturbations."""
 
 
 @dataclass(frozen=True)
 class SearchReport:
-    """Every start of a fit and what follows from them.
+    """Every start of a fit, and statistics of where they ended.
 
     Two starts reached the same optimum when their objectives differ by at most 1e-6 of the best one's size.
 
@@ -75,13 +75,13 @@ class SearchReport:
     sense : {"min", "max"}
         Whether the objective is better when lower or when higher.
     proved_bound : float or None
-        A provable bound that no solution can pass, where one was computed.
+        A proved bound on the objective of any solution, if one was computed.
     bound_on : str
-        What the bound speaks of, where it is not every solution of this size.
+        What the bound is about, if not every solution of this size.
     note : str
-        Anything else a reader must know ("starts were made on a sample of 20000 rows").
+        Further information ("starts were made on a sample of 20000 rows").
     raced : tuple of (int, int)
-        Starts and perturbations that raced, where only those that led went on to their end.
+        Numbers of starts and perturbations that began, if only the best of them were run to convergence.
     why_no_bound : str
         Why there is no bound where one was asked for, as the end of a sentence ("none was found in time.").
     certain : str
@@ -105,12 +105,12 @@ class SearchReport:
 
     @property
     def n_perturbations(self) -> int:
-        """How many of the starts are perturbations out of the best solution so far."""
+        """Number of the starts that are perturbations of the best solution so far."""
         return sum(s.source == PERTURBATION for s in self.starts)
 
     @property
     def n_perturbations_after_best(self) -> int:
-        """How many perturbations came after the best optimum was found, in the searches that found it."""
+        """Number of perturbations after the best optimum was found, in the searches that found it."""
         n, has_best, was_perturbation = 0, False, False
         for start, is_best in zip(self.starts, (self.distances <= self.tolerance).tolist(), strict=True):
             is_perturbation = start.source == PERTURBATION
@@ -122,7 +122,7 @@ class SearchReport:
 
     @property
     def is_chance_find(self) -> bool:
-        """Whether a search met its best only once, by a perturbation or with few perturbations after it."""
+        """Whether a search found its best only once, by a perturbation or with few perturbations after it."""
         if self.n_perturbations == 0:
             return False
         best = self.optima[0]
@@ -130,28 +130,28 @@ class SearchReport:
 
     @property
     def is_cut_short(self) -> bool:
-        """Whether a search with perturbations followed its best to the end, and others not."""
+        """Whether a search with perturbations ran only its best to convergence."""
         done = [s.converged for s in self.starts]
         return self.n_perturbations > 0 and not all(done) and done[int(self.distances.argmin())]
 
     @property
     def raced_in_words(self) -> str:
-        """Starts and perturbations that raced, with their counts; empty where there was no race."""
+        """Numbers of starts and perturbations that began, in words; empty if all were run to convergence."""
         return " and ".join(counted(n, noun) for n, noun in named(sum(self.raced), self.raced[1]))
 
     @property
     def ends(self) -> tuple[str, str]:
-        """What distinct objectives are called in prose, one and several."""
+        """Words for distinct final objectives, singular and plural."""
         return ("end", "ends") if self.is_cut_short else ("optimum", "optima")
 
     @property
     def noun(self) -> str:
-        """What a start is called in prose: perturbations are not independent starts."""
+        """Word for a start: "descent" if there are perturbations, which are not independent starts."""
         return "descent" if self.n_perturbations else "start"
 
     @property
     def is_logarithm(self) -> bool:
-        """Whether the objective is a logarithm: its differences mean something, its ratios do not."""
+        """Whether the objective is a logarithm, whose differences are meaningful but ratios are not."""
         return self.objective_name.startswith("log")
 
     @property
@@ -162,13 +162,13 @@ class SearchReport:
 
     @property
     def distances(self) -> NDArray[np.float64]:
-        """How much worse than the best each start ended, at least zero."""
+        """Distance of each start's objective from the best, at least zero."""
         values = np.array([s.objective for s in self.starts], dtype=np.float64)
         return np.abs(values - self.best)
 
     @property
     def tolerance(self) -> float:
-        """Objectives closer than this are the same optimum; of a logarithm, near zero, an absolute difference."""
+        """Difference below which objectives are the same optimum; for logarithms near zero an absolute one."""
         return SAME_OPTIMUM * max(abs(self.best), 1.0 if self.is_logarithm else 0.0)
 
     @property
@@ -203,18 +203,18 @@ class SearchReport:
 
     @property
     def gap_to_second(self) -> float | None:
-        """How much worse the second-best optimum is; None when every start reached the best."""
+        """Distance of the second-best optimum; None if every start reached the best."""
         optima = self.optima
         return optima[1].distance if len(optima) > 1 else None
 
     def with_bound(self, bound: float, bound_on: str = "solution") -> SearchReport:
-        """Return the report with this bound, unless there is a closer one of the same kind."""
+        """Return the report with this bound, unless it has a better one of the same kind."""
         if self.proved_bound is not None and self.bound_on == bound_on:
             bound = (max if self.sense == "min" else min)(bound, self.proved_bound)
         return replace(self, proved_bound=bound, bound_on=bound_on)
 
     def scaled(self, unit: float) -> SearchReport:
-        """Return the report of an objective whose unit is `unit` in another: as if it had been measured there."""
+        """Return the report with all objectives multiplied by `unit`."""
         bound = None if self.proved_bound is None else self.proved_bound * unit
         starts = tuple(replace(s, objective=s.objective * unit) for s in self.starts)
         return replace(self, starts=starts, proved_bound=bound)
@@ -229,18 +229,18 @@ class SearchReport:
         )
 
     def to_frame(self) -> Any:
-        """Return one row per start, as a data frame (pandas if installed, otherwise polars)."""
+        """Return a data frame with one row per start (pandas if installed, otherwise polars)."""
         rows = [asdict(s) for s in self.starts]
         columns: dict[str, Sequence[Any]] = {name: [r[name] for r in rows] for name in rows[0]}
         return data_frame({**columns, "distance": self.distances})
 
     def to_state(self) -> dict[str, Any]:
-        """Return plain values, for saving."""
+        """Return the report as plain values, for saving."""
         return asdict(self)
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> SearchReport:
-        """Return the inverse of `to_state`."""
+        """Build a report from the values of `to_state`."""
         starts = tuple(
             StartRecord(str(s["source"]), float(s["objective"]), int(s["n_iter"]), bool(s["converged"]))
             for s in state["starts"]

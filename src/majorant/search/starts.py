@@ -17,22 +17,22 @@ LLOYD_STEPS = 3
 
 
 def random_partition(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
-    """Return a component for every row, uniformly at random."""
+    """Assign a component to every row, uniformly at random."""
     return one_hot(draws.integers(0, k, len(weights)), k)
 
 
 def uneven(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
-    """Return responsibilities that are mostly of one component, Dirichlet(0.2)."""
+    """Draw responsibilities that are mostly of one component, Dirichlet(0.2)."""
     return np.ascontiguousarray(draws.dirichlet(np.full(k, 0.2), len(weights)).T)
 
 
 def even(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
-    """Return responsibilities drawn uniformly, Dirichlet(1)."""
+    """Draw responsibilities uniformly, Dirichlet(1)."""
     return np.ascontiguousarray(draws.dirichlet(np.ones(k), len(weights)).T)
 
 
 def seeded(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
-    """Return k-means++ seeds and some steps of Lloyd's, on standardised columns."""
+    """Assign rows by k-means++ seeds and a few steps of Lloyd's algorithm, on standardised columns."""
     nearest = np.full(len(points), np.inf)
     mass, centres = weights, np.empty((k, points.shape[1]))
     for j, u in enumerate(draws.random(k)):
@@ -50,7 +50,7 @@ def seeded(points: Array, weights: Array, k: int, draws: np.random.Generator) ->
 
 
 def cut(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
-    """Return slices along the difference of two rows, at random quantiles."""
+    """Assign rows by slices along the difference of two rows, at random quantiles."""
     a, b = drawn(weights, draws.random(2))
     along = np.einsum("ij,j->i", points, points[a] - points[b])
     order = np.argsort(along, kind="stable")
@@ -70,7 +70,7 @@ KINDS: tuple[tuple[str, Callable[[Array, Array, int, np.random.Generator], Array
 
 
 def tables(points: Array, weights: Array, k: int, size: int, draws: np.random.Generator) -> list[tuple[str, Array]]:
-    """Make a number of starts, of every kind in turn.
+    """Make `size` starts, of every kind in turn.
 
     Parameters
     ----------
@@ -86,13 +86,13 @@ def tables(points: Array, weights: Array, k: int, size: int, draws: np.random.Ge
 
 
 def softened(q: Array, total: float) -> Array:
-    """Add one average row to every component of a batch of tables: EM never leaves zero."""
+    """Add one average row to every component of a batch of tables, as EM cannot leave zero responsibilities."""
     k = q.shape[-2]
     return np.asarray((q + 1 / total) / (1 + k / total))
 
 
 def one_hot(labels: NDArray[np.integer], k: int) -> Array:
-    """Return responsibilities of a hard partition."""
+    """Return the responsibilities of a hard partition."""
     return np.asarray(np.arange(k)[:, None] == labels, dtype=np.float64)
 
 

@@ -11,15 +11,15 @@ from majorant.solvers.smooth import lbfgs
 
 BETAS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0)
 COLDER = (16.0, 32.0)
-"""Where the penalty is strong: scores are small then, and pooling is soft for longer."""
+"""Further inverse temperatures for strong penalties, whose scores are small, so that pooling stays soft for longer."""
 
 STRONG = 1e-2
 TAU = 8.0
 STEPS = 25
-"""Iterations of L-BFGS at each temperature, at most: the next one begins where they end."""
+"""Largest number of iterations of L-BFGS at each temperature; the next temperature starts from the result."""
 
 PooledLoss = Callable[[NDArray[np.float64], float, float], tuple[float, NDArray[np.float64]]]
-"""Value and gradient at weights, inverse temperature of the pooling and inverse temperature of the margin."""
+"""Function of weights, inverse temperature of the pooling and of the margin; returns value and gradient."""
 
 
 def annealed_pooling(
@@ -37,9 +37,9 @@ def annealed_pooling(
               e^{\tau (s_{iy} + \Delta(y_i, y))} - s_{iy_i}\Bigr], \qquad
               s_{iy} = \frac1\beta \log \frac{1}{m_i} \sum_z e^{\beta \langle w, \phi(x_i, y, z) \rangle}
 
-    At ``beta=0`` scores are those of the mean over latent values, and the problem is convex: the path has no start. It
-    is followed by L-BFGS to inverse temperatures at which pooling is nearly the maximum. The logarithm of a *mean*
-    keeps samples with many latent values from scoring higher for that.
+    At ``beta=0`` scores are those of the mean over latent values, and the problem is convex, so the path needs no
+    start. L-BFGS follows it to inverse temperatures at which pooling is nearly the maximum. The logarithm of a *mean*
+    prevents samples with many latent values from scoring higher for their number.
 
     Parameters
     ----------
@@ -47,25 +47,25 @@ def annealed_pooling(
         The sum without the penalty, and its gradient.
     dim : int
     alpha : float
-        Strength of the penalty of the fit that begins here. On the path it is at least 0.005 of `mean_square`.
+        Strength of the penalty of the fit. On the path it is at least 0.005 times `mean_square`.
     mean_square : float
         Mean of :math:`|\phi|^2`.
     unit : float, default=1.0
-        Size of the costs: inverse temperatures are measured in it.
+        Size of the costs, the unit of temperatures.
     nudge : ndarray of shape (dim,), optional
-        Added to the weights before every temperature, where latent values may be interchanged: with weights that are
-        equal for all of them the path would stay at such weights for ever.
+        Added to the weights before every temperature, for problems in which latent values are interchangeable:
+        otherwise the path would never leave weights that are equal for all of them.
 
     Returns
     -------
     w : ndarray of shape (dim,)
     n_passes : int
-        Evaluations of `loss`.
+        Number of evaluations of `loss`.
 
     References
     ----------
     .. [1] Y. LeCun, "Machine learning and pattern recognition: latent variables, mixture models, EM", lecture notes:
-       the free energy at falling temperature.
+       the free energy at decreasing temperature.
     """
     n_passes = 0
     strength = max(alpha, 0.005 * mean_square)

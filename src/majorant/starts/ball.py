@@ -11,7 +11,7 @@ from majorant.starts.simplex_program import Operator
 
 RANK = 12
 SOFTNESS = 0.1
-"""Share of the uniform assignment in a softened one: a vertex would absorb EM."""
+"""Share of the uniform assignment in a softened one, as EM cannot leave a vertex."""
 
 
 def ball_relaxation(
@@ -23,13 +23,13 @@ def ball_relaxation(
     max_iter: int = 150,
     tol: float = 1e-3,
 ) -> NDArray[np.float64]:
-    r"""Minimise a quadratic form over points in the unit ball, one a row.
+    r"""Minimise a quadratic form over points in the unit ball, one per row.
 
     .. math:: \min_Z \langle Z, Q Z \rangle_\omega \quad\text{with}\quad |z_n| \le 1, \quad Z \in R^{N \times r}.
 
-    This is the low-rank form of the semidefinite relaxation in which T = Z Z' has no diagonal entry above one:
-    no simplices and no sizes of classes are left in it, and no local optimum of the program over simplices is in its
-    way. Accelerated projected gradient; the projection divides a row by its norm.
+    This is the low-rank form of the semidefinite relaxation in which T = Z Z' has no diagonal entry above one. It has
+    no constraints on simplices or sizes of classes, and so fewer local optima. The method is accelerated projected
+    gradient; the projection divides a row by its norm.
 
     Parameters
     ----------
@@ -38,12 +38,12 @@ def ball_relaxation(
         [-1, 1] (``QuadraticApproximation.apply``).
     n_rows : int
     random : numpy.random.Generator
-        Draws the first points.
+        Generator of the initial points.
     rank : int, default=12
         Dimension of the ball.
     max_iter : int, default=150
     tol : float, default=1e-3
-        Stop when no coordinate moves by more.
+        Stop when no coordinate moves by more than this.
 
     Returns
     -------
@@ -76,7 +76,7 @@ def ball_relaxation(
 def nearest_groups(
     z: NDArray[np.float64], weights: NDArray[np.float64], n_groups: int, random: np.random.Generator
 ) -> NDArray[np.int32]:
-    """Return the rows in groups by k-means, as labels: the rounding of a relaxation whose rows are points."""
+    """Group the rows by k-means and return labels: the rounding of a relaxation whose rows are points."""
     if n_groups >= len(z):
         return np.arange(len(z), dtype=np.int32)
     rows = np.ascontiguousarray(z, dtype=np.float64)
@@ -85,7 +85,7 @@ def nearest_groups(
 
 
 def softened(labels: NDArray[np.integer], n_classes: int) -> NDArray[np.float64]:
-    """Return the labels as assignments with a tenth of the uniform one in them, from which EM can leave every class."""
+    """Return labels as assignments mixed with a tenth of the uniform one, so that EM can change them."""
     xi = np.full((len(labels), n_classes), SOFTNESS / n_classes)
     xi[np.arange(len(labels)), labels] += 1.0 - SOFTNESS
     return xi

@@ -11,22 +11,22 @@ Array = NDArray[np.float64]
 
 
 def given_assignments(init: Any, n_rows: int, n_parts: int, noun: str, *, normalised: bool) -> Array:
-    """Return the probabilities of parts of each row, (n_rows, n_parts), rows of sum one.
+    """Return probabilities of parts, (n_rows, n_parts), with rows of sum one.
 
     Parameters
     ----------
     init : array-like of shape (n_rows,) or (n_rows, n_parts)
-        A part of each row, whole numbers from 0, or what each part has of it.
+        The part of each row, whole numbers from 0, or nonnegative weights of its parts.
     n_rows, n_parts : int
     noun : str
-        What a part is called.
+        The word for a part.
     normalised : bool
-        Whether rows of a table must sum to one already.
+        Whether rows of a table must sum to one.
 
     Raises
     ------
     ValueError
-        If it is of another shape, or its rows are no probabilities.
+        If it has another shape, or its rows are not probabilities.
     """
     table = np.asarray(init)
     if table.shape not in ((n_rows,), (n_rows, n_parts)) or table.dtype.kind not in "biuf":
@@ -37,7 +37,9 @@ def given_assignments(init: Any, n_rows: int, n_parts: int, noun: str, *, normal
     table = table.astype(np.float64)
     if table.ndim == 1:
         if not ((table >= 0) & (table < n_parts) & (table == np.floor(table))).all():
-            raise ValueError(f"init, as an array with a {noun} a row, must hold whole numbers from 0 to {n_parts - 1}")
+            raise ValueError(
+                f"init, as an array with one {noun} per row, must be whole numbers from 0 to {n_parts - 1}"
+            )
         return np.asarray(np.eye(n_parts)[table.astype(np.intp)])
     sums = table.sum(axis=1, keepdims=True)
     if not np.isfinite(table).all() or (table < 0).any() or (sums <= 0).any():
@@ -55,7 +57,7 @@ def pooled(assignments: Array, weights: Array, unit: NDArray[np.intp], n_units: 
     assignments : ndarray of shape (n_rows, n_parts)
     weights : ndarray of shape (n_rows,)
     unit : ndarray of shape (n_rows,)
-        The unit that each row is.
+        The unit of each row.
     n_units : int
     """
     total = np.zeros((n_units, assignments.shape[1]))

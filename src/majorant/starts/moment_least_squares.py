@@ -16,13 +16,13 @@ from majorant.starts.regression_moments import ORDERS, RegressionMoments
 Array = NDArray[np.float64]
 
 NOISE_FLOOR = 0.02
-"""Noise is reported as at least this share of the variance that one linear regression leaves, so that EM can move."""
+"""Smallest reported noise, as a share of the residual variance of one linear regression, so that EM can move."""
 
 START_NOISE = (0.1, 0.4, 0.02, 0.7)
-"""Shares of that variance at which the noise begins, in turn."""
+"""Initial noise variances as shares of that residual variance, used in turn."""
 
 ENOUGH_HITS = 3
-"""Starts that must reach the same misfit, the best so far, before no more are made."""
+"""Number of starts that must reach the best misfit so far before no more are made."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,13 @@ class MomentFit:
     coefficients : ndarray of shape (k, d)
         One row per component.
     noise_variance : float
-        Of all components, at least a small share of the variance that one linear regression leaves.
+        Noise variance of all components, at least a small share of the residual variance of one linear regression.
     misfit : float
         Half the weighted sum of squares of the moment equations.
     n_starts, n_hits : int
-        Starts that were made, and how many of them reached this misfit.
+        Number of starts, and of those that reached this misfit.
     others : tuple of MomentFit
-        Other local minima that starts ended in, by misfit: where moments tell little, one of them may be the better
-        start.
+        Other local minima, by misfit: where moments are uninformative, one of them may be a better start.
     """
 
     proportions: Array
@@ -59,7 +58,7 @@ class MomentEquations:
     r"""Weighted moment equations of a mixture of k linear regressions with noise of one variance.
 
     The mixture has moments :math:`M_p = \sum_h \pi_h b_h^{\otimes p}`, and :math:`E[y^p \mid x]` is
-    :math:`\langle M_p, x^{\otimes p}\rangle` plus what the noise adds: nothing, :math:`\sigma^2` and
+    :math:`\langle M_p, x^{\otimes p}\rangle` plus a contribution of the noise: zero, :math:`\sigma^2` and
     :math:`3 \sigma^2 \langle M_1, x\rangle` for p = 1, 2, 3. With :math:`m_p` the collapsed entries of :math:`M_p` and
     :math:`G_p`, :math:`c_p` the Gram matrix and target of `RegressionMoments`, the residuals are
 
@@ -67,8 +66,8 @@ class MomentEquations:
 
     in the directions that are identified, with :math:`\omega_p^{-2}` the variance of ``y**p`` about its regression. No
     Gram matrix is inverted and nothing is whitened, so directions that are not identified, or nearly not, do no harm.
-    Where moments hardly tell proportions apart, last residuals worth one row draw these together: the logarithms of the
-    proportions about their mean, over the square root of the total weight.
+    Where moments hardly determine the proportions, final residuals with the weight of one row shrink them together: the
+    logarithms of the proportions minus their mean, divided by the square root of the total weight.
 
     Parameters
     ----------
@@ -80,7 +79,7 @@ class MomentEquations:
     ----------
     n_residuals : int
     noise_range : tuple of float
-        What the noise variance can be: from zero to the variance that one linear regression leaves.
+        Range of the noise variance: from zero to the residual variance of one linear regression.
 
     Raises
     ------
@@ -90,7 +89,7 @@ class MomentEquations:
 
     def __init__(self, moments: RegressionMoments, k: int) -> None:
         if moments.response_moments[2] == 0:
-            raise ValueError("the response is zero throughout: there is nothing to take apart")
+            raise ValueError("the response is zero throughout: check y")
         self.k, self.d = k, moments.n_features
         self._omega = [1 / np.sqrt(moments.unexplained(p)) for p in ORDERS]
         self._root = [w * moments.roots(p).root for w, p in zip(self._omega, ORDERS, strict=True)]
@@ -159,14 +158,14 @@ class MomentEquations:
 
 
 def power_derivatives(vectors: Array, order: int) -> Array:
-    """Return the derivatives of `powers(vectors, order)` by the entries of the vectors, shape (..., n_entries, d)."""
+    """Return the derivatives of `powers(vectors, order)` in the entries of the vectors, shape (..., n_entries, d)."""
     d = vectors.shape[-1]
     tuples = index_tuples(d, order)
     out = np.zeros((*vectors.shape[:-1], len(tuples), d))
     rows = np.arange(len(tuples))
     for slot in range(order):
         others = [vectors[..., tuples[:, other]] for other in range(order) if other != slot]
-        out[..., rows, tuples[:, slot]] += prod(others)  # a slot names each row once
+        out[..., rows, tuples[:, slot]] += prod(others)  # each row occurs once in a slot
     return out
 
 
@@ -181,9 +180,9 @@ def moment_least_squares(
 ) -> MomentFit:
     r"""Fit proportions, coefficients and noise variance of a mixture of regressions to moments of the data.
 
-    Minimises the sum of squares of `MomentEquations` by Levenberg-Marquardt steps from several starts. What it costs
-    does not depend on the number of rows. The starts share the mean and, as far as k components can, the covariance of
-    the coefficients that second-order moments tell; what third-order moments decide is the rotation, which is drawn.
+    Minimises the sum of squares of `MomentEquations` by Levenberg-Marquardt steps from several starts. Its cost
+    does not depend on the number of rows. The starts share the mean and, as far as possible with k components, the
+    covariance of the coefficients as estimated from second-order moments; the rotation is random.
 
     Parameters
     ----------
@@ -191,18 +190,18 @@ def moment_least_squares(
     k : int
         Number of components; it may exceed the number of features.
     noise_variance : float, optional
-        The noise variance, where it is known. By default it is fitted.
+        The noise variance, if it is known. By default it is fitted.
     n_starts : int, default=12
-        Starts at most: half of them will do where three reach the same misfit and none a lower one.
+        Largest number of starts; half of them suffice if three reach the same misfit and none a lower one.
     max_iter : int, default=100
-        Evaluations of the equations from each start.
+        Largest number of evaluations of the equations from each start.
     seed : int, default=0
-        Of the rotations: the result is a function of the moments and of it.
+        Seed of the rotations.
 
     Returns
     -------
     MomentFit
-        The best fit; the others that were found are its `others`.
+        The best fit; other local minima are its `others`.
 
     Raises
     ------

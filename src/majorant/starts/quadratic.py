@@ -13,7 +13,7 @@ from majorant.engine.threads import one_thread
 from majorant.solvers.covariance import centred_combinations, covariance, mean_of, weighted_gram
 
 NEGLIGIBLE = 1e-10
-"""Variances below this share of the largest are taken for zero."""
+"""Variances below this share of the largest count as zero."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class PrincipalAxes:
     Attributes
     ----------
     scores : ndarray of shape (n_axes, n_rows)
-        Of unit weighted variance and mean zero, widest axis first. The transpose is stored: sums over rows then read
+        Scores of unit weighted variance and mean zero, widest axis first; transposed, so that sums over rows read
         memory in order.
     deviations : ndarray of shape (n_axes,)
         Standard deviation along each axis.
@@ -44,21 +44,21 @@ class PrincipalAxes:
 
 
 def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = None) -> PrincipalAxes:
-    """Return the axes of the weighted covariance, from whichever Gram matrix is smaller.
+    """Compute the axes of the weighted covariance, from the smaller of its two Gram matrices.
 
     Parameters
     ----------
     x : ndarray or CSR matrix of shape (n_rows, n_features)
-        Sparse rows are not made dense, but for the covariance or Gram matrix, ``min(n_rows, n_features)`` squared.
+        Sparse rows are not made dense; only the covariance or Gram matrix, of side ``min(n_rows, n_features)``, is.
     shares : ndarray of shape (n_rows,)
         Nonnegative, of sum one.
     n_axes : int, optional
-        At most so many, the widest.
+        Largest number of axes; the widest are kept.
 
     Returns
     -------
     PrincipalAxes
-        No axis along which rows do not vary, but for one, of zeros, where they do not vary at all.
+        Without axes along which rows do not vary; if rows do not vary at all, one axis of zeros.
     """
     n, p = x.shape
     is_sparse = sparse.issparse(x)
@@ -84,7 +84,7 @@ def principal_axes(x: Any, shares: NDArray[np.float64], n_axes: int | None = Non
 
 
 def _signed(axes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return each axis with its largest entry positive: an eigenvector has no sign of its own."""
+    """Return each axis with the sign that makes its largest entry positive."""
     largest = np.take_along_axis(axes, np.abs(axes).argmax(axis=0)[None, :], axis=0)
     return np.asarray(axes * np.where(largest < 0, -1.0, 1.0))
 
@@ -102,8 +102,8 @@ class QuadraticApproximation:
 
     where :math:`\omega` are shares of the rows, :math:`\Omega` their diagonal matrix, :math:`\langle a, b\rangle_\omega
     = \sum_n \omega_n a_n b_n`, U the centred scores of unit variance along the principal axes,
-    :math:`h_j = s_j^2 / (s_j^2 + \lambda)`, Y the labels and :math:`\pi` their shares. Clustering is every row with a
-    label of its own (Y = I); then :math:`Q = -U h U^T \Omega`.
+    :math:`h_j = s_j^2 / (s_j^2 + \lambda)`, Y the labels and :math:`\pi` their shares. In clustering every row has
+    its own label (Y = I); then :math:`Q = -U h U^T \Omega`.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class QuadraticApproximation:
 
     @property
     def label_entropy(self) -> float:
-        """Of the labels' shares: the cost at uniform assignments. Of clustering, of the rows' shares."""
+        """Entropy of the labels' shares (for clustering, of the rows' shares): the cost at uniform assignments."""
         shares = self.shares if self.labels is None else self._label_shares(self.labels)
         return -float(np.sum(shares * np.log(shares, out=np.zeros_like(shares), where=shares > 0)))
 

@@ -1,9 +1,9 @@
 """Moments of a regression up to the third power of the response, in one pass over the data.
 
-With `phi_p` the products of p features times how often each occurs in the p-th tensor power of x, so that
-``phi_p(x) . collapse(T) = <T, x ⊗ ... ⊗ x>``, everything that moment methods for mixtures of regressions need are the
-Gram matrices of `phi_p`, and `phi_p` times ``y**p``, times 1 and times x, for p = 1, 2, 3. Their entries are plain
-monomials of x of degree 2, 4 and 6, many of them equal: only the distinct ones are summed.
+Let `phi_p` be the products of p features times their multiplicities in the p-th tensor power of x, so that
+``phi_p(x) . collapse(T) = <T, x ⊗ ... ⊗ x>``. Moment methods for mixtures of regressions need only the Gram matrices of
+`phi_p`, and the means of `phi_p` times ``y**p``, times 1 and times x, for p = 1, 2, 3. The Gram matrices consist of
+monomials of x of degree 2, 4 and 6, of which only the distinct ones are summed.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ Array = NDArray[np.float64]
 ORDERS = (1, 2, 3)
 
 TILE_BYTES = 1 << 21
-"""Rows are worked on in tiles whose products of three features take about this much."""
+"""Approximate size in bytes of the products of three features of a tile of rows."""
 
 IDENTIFIED = 1e-7
-"""A direction of less than this share of a Gram matrix's largest eigenvalue counts as not identified."""
+"""Smallest share of a Gram matrix's largest eigenvalue at which a direction counts as identified."""
 
 
 @dataclass(frozen=True)
 class RegressionMoments:
-    """Sums over the data from which moment methods start; two of them add up.
+    """Sums over the data for moment methods; they are additive over blocks of rows.
 
     Attributes
     ----------
     n_features : int
-        Columns of the design, the constant among them.
+        Number of columns of the design, including a constant.
     has_constant : bool
-        Whether the last column is a constant that was put there.
+        Whether the last column is an added constant.
     x : tuple of three arrays
         Sums of the distinct products of 2, 4 and 6 features.
     xy : tuple of three arrays
@@ -82,7 +82,7 @@ class RegressionMoments:
         return self.multiplicities(order) * self.xy[order - 1] / self.total_weight
 
     def of_squares(self) -> Array:
-        """Return the mean of ``phi_2``: what the variance of the noise adds to the target of second order."""
+        """Return the mean of ``phi_2``, the factor of the noise variance in the target of second order."""
         return self.multiplicities(2) * self._x(2)
 
     def of_features(self) -> Array:
@@ -97,7 +97,7 @@ class RegressionMoments:
         return multiplicities(self.n_features, order)
 
     def roots(self, order: int) -> GramRoots:
-        """Square roots of the Gram matrix in the directions that are identified."""
+        """Return square roots of the Gram matrix in the directions that are identified."""
         return self._roots[order - 1]
 
     @cached_property
@@ -115,7 +115,7 @@ class RegressionMoments:
 
     @cached_property
     def identifiability(self) -> tuple[Identifiability, ...]:
-        """What the data say about the moments of the coefficients, for each order."""
+        """Whether the data determine the moments of the coefficients, for each order."""
         return tuple(Identifiability.of(p, self.roots(p)) for p in ORDERS)
 
     def __str__(self) -> str:
@@ -133,11 +133,11 @@ class Identifiability:
     ----------
     order : int
     n_coefficients : int
-        Distinct entries of the moment tensor.
+        Number of distinct entries of the moment tensor.
     rank : int
-        How many independent combinations of them the data determine.
+        Number of independent combinations of them that the data determine.
     condition : float
-        Largest over smallest eigenvalue among those, with products of features scaled to unit length.
+        Largest over smallest eigenvalue of the identified directions, with products of features scaled to unit length.
     """
 
     order: int
@@ -147,7 +147,7 @@ class Identifiability:
 
     @classmethod
     def of(cls, order: int, roots: GramRoots) -> Identifiability:
-        """Return the report on one Gram matrix."""
+        """Build from the roots of one Gram matrix."""
         n, rank = len(roots.eigenvalues), roots.rank
         smallest = roots.eigenvalues[n - rank] if rank else np.nan
         return cls(order, n, rank, float(roots.eigenvalues[-1] / smallest))
@@ -158,17 +158,17 @@ class Identifiability:
 
 
 def regression_moments(data: Chunks, *, constant: bool = False) -> RegressionMoments:
-    r"""Return the moments of x and y up to sixth order: one pass, additive over blocks, in double precision.
+    r"""Compute the moments of x and y up to sixth order, in one pass and in double precision.
 
     Parameters
     ----------
     data : Chunks
-        Of two columns: x of shape (n, d) and y of shape (n,), float32 or float64, with or without weights, in memory or
-        streamed. Centre and scale them first: sixth powers are summed, and products of features far from zero are hard
-        to tell apart.
+        Two columns: x of shape (n, d) and y of shape (n,), float32 or float64, with or without weights, in memory or
+        streamed. Centre and scale them first: sixth powers are summed, and products of features far from zero are
+        nearly collinear.
     constant : bool, default=False
-        Whether a column of ones is put after those of x, for models with an intercept. Products of fewer features are
-        then among those of more.
+        Whether to append a column of ones to x, for models with an intercept. Products of fewer features are then among
+        those of more.
 
     Returns
     -------
@@ -177,8 +177,7 @@ def regression_moments(data: Chunks, *, constant: bool = False) -> RegressionMom
     Raises
     ------
     ValueError
-        If x is not a matrix with a number of y a row, holds NaN or infinity, or its sixth powers are too large for
-        double precision.
+        If x is not a matrix with one number of y per row, x or y hold NaN or infinity, or sixth powers overflow.
 
     Examples
     --------
@@ -195,7 +194,7 @@ def regression_moments(data: Chunks, *, constant: bool = False) -> RegressionMom
     def visit(block: Block) -> RegressionMoments:
         x, y = block.columns[:2]
         if x.ndim != 2 or y.shape != (len(x),):
-            raise ValueError(f"x must be a matrix and y hold one number a row; got shapes {x.shape} and {y.shape}")
+            raise ValueError(f"x must be a matrix and y hold one number per row; got shapes {x.shape} and {y.shape}")
         return _block_moments(x, y, block.weights, constant)
 
     with np.errstate(over="ignore", invalid="ignore"):  # refused below
@@ -245,7 +244,7 @@ def _parents(d: int, order: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
 def _rights(d: int, order: int) -> tuple[tuple[int, slice], ...]:
     """Return, for each product of p features, the products that complete it to one of 2 p features in order.
 
-    As tuples are in lexicographic order, these are all from some position on, and the results are one slice.
+    As tuples are in lexicographic order, these are all products from some position on; their results form one slice.
     """
     tuples, n = index_tuples(d, order), 0
     runs = []

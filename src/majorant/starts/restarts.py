@@ -14,18 +14,18 @@ from majorant.search.record import StartRecord
 
 @dataclass(frozen=True)
 class Start:
-    """Where a fit begins: parameters, or latent values.
+    """The start of a fit: parameters, or latent values.
 
     Attributes
     ----------
     source : str
-        What kind of start it is, in words.
+        Kind of start, in words.
     theta : object, optional
         Parameters.
     latent : callable, optional
         Latent values, as a function of a block.
     seed : int
-        Seed of whatever the fit draws on its way.
+        Seed of random draws during the fit.
     """
 
     source: str
@@ -35,7 +35,7 @@ class Start:
 
 
 class Best(NamedTuple):
-    """The best of many starts, and where each ended."""
+    """The best of many starts, and the records of all."""
 
     solution: Solution[Any]
     records: tuple[StartRecord, ...]
@@ -46,7 +46,7 @@ def best_of(
 ) -> Best:
     """Fit from every start in turn; of equal objectives the first is kept.
 
-    What is shown and logged is the objective times `unit`: in the units of the data, where the fit has its own.
+    Objectives are shown and logged times `unit`, to convert the units of the fit to those of the data.
 
     Raises
     ------

@@ -1,6 +1,6 @@
 """Seeds of k centres as functions of the weighted empirical measure and of a random seed.
 
-Every draw goes by inverse CDF along the measure's canonical order, so that weighting a row twice is writing it twice.
+Draws use the inverse CDF along the measure's canonical order, so that a row of weight two equals a repeated row.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from majorant.solvers.nearest import squared_distances
 def plus_plus(measure: Measure, n_seeds: int, random: np.random.Generator, n_trials: int | None = None) -> NDArray[Any]:
     """Draw greedy k-means++ seeds.
 
-    Each seed is a point drawn with probability proportional to weight times squared distance to the seeds before it; of
-    `n_trials` such candidates the one that leaves the least total is taken.
+    Each seed is a point drawn with probability proportional to weight times squared distance to the previous seeds; of
+    `n_trials` such candidates the one with the smallest remaining total is taken.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def plus_plus(measure: Measure, n_seeds: int, random: np.random.Generator, n_tri
 
 
 def random_rows(measure: Measure, n_seeds: int, random: np.random.Generator) -> NDArray[Any]:
-    """Return distinct points drawn by weight (Forgy's start); with fewer distinct points than seeds some repeat."""
+    """Draw distinct points by weight (Forgy's start); with fewer distinct points than seeds some repeat."""
     left = measure.weights.copy()
     chosen = np.empty(n_seeds, dtype=np.int64)
     for j in range(n_seeds):

@@ -22,16 +22,16 @@ Operator = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class SimplexProgramResult:
-    """Where the columns ended.
+    """Result of the minimisation.
 
     Attributes
     ----------
     columns : ndarray of shape (n_columns, n_rows, n_classes)
-        Each is a feasible point, rows of sum one; a column that vanished is zero.
+        Each is a feasible point, with rows of sum one; a column that vanished is zero.
     values : ndarray of shape (n_columns,)
         The quadratic form at each; infinite where the column vanished.
     path : ndarray of shape (n_iter + 1, n_costs)
-        The cost of every iterate: one number per column where they are independent, one in all where they are joint.
+        The cost of every iterate: one number per column if they are independent, a single one if they are joint.
     """
 
     columns: NDArray[np.float64]
@@ -71,8 +71,8 @@ def low_rank_simplex_program(
         \sum_r \frac{\langle V_r, Q V_r \rangle}{a_r^2} \quad\text{(independent)} \qquad\text{or}\qquad
         \frac{\sum_r \langle V_r, Q V_r \rangle}{\sum_r a_r^2} \quad\text{(joint)}.
 
-    Independent columns are R descents side by side, none of which depends on the others; of joint ones usually a single
-    one survives. The cost never rises: projected gradient with Armijo's rule along the arc of projections, the first
+    Independent columns are R independent descents side by side; of joint ones usually only one
+    survives. The cost never rises: projected gradient with Armijo's rule along the arc of projections, the first
     step of a search four times the last one that was accepted, and columns rescaled after every step, which does not
     change the cost.
 
@@ -82,13 +82,13 @@ def low_rank_simplex_program(
         ``Q v`` for an array of columns (n_rows, n_columns), such as ``QuadraticApproximation.apply``; Q must be
         self-adjoint in the inner product weighted by `shares`.
     start : ndarray of shape (n_columns, n_rows, n_classes)
-        Nonnegative; every column of one row sum, above zero (`random_assignments`).
+        Nonnegative; all rows of a column have the same positive sum (`random_assignments`).
     shares : ndarray of shape (n_rows,), optional
         Positive, of sum one; by default equal ones.
     coupling : {"independent", "joint"}, default="independent"
     max_iter : int, default=500
     tol : float, default=1e-8
-        Stop when the cost falls by less than this fraction of itself.
+        Stop when the relative decrease of the cost is below this.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def low_rank_simplex_program(
     Raises
     ------
     ValueError, TypeError
-        If `start` is no such array or a parameter is out of range.
+        If `start` is not such an array or a parameter is out of range.
 
     References
     ----------
@@ -140,21 +140,21 @@ def low_rank_simplex_program(
 
 
 def random_assignments(n_columns: int, n_rows: int, n_classes: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Return the rows drawn uniformly from the simplex, shape (n_columns, n_rows, n_classes)."""
+    """Draw rows uniformly from the simplex, shape (n_columns, n_rows, n_classes)."""
     e = -np.log1p(-random.random((n_columns, n_rows, n_classes)))
     return np.asarray(e / e.sum(axis=2, keepdims=True))
 
 
 @dataclass(frozen=True)
 class _Program:
-    """Costs, one for each column or one in all, and their gradients in the weighted inner product."""
+    """Costs, one for each column or a single joint one, and their gradients in the weighted inner product."""
 
     apply: Operator
     shares: NDArray[np.float64]
     joint: bool
 
     def per_cost(self, of_columns: NDArray[np.float64], join: np.ufunc = np.add) -> NDArray[np.float64]:
-        """Return, for each column, the number of its cost."""
+        """Reduce numbers of columns to numbers of costs: unchanged if independent, joined by `join` if joint."""
         return np.atleast_1d(join.reduce(of_columns)) if self.joint else of_columns
 
     def per_column(self, of_costs: NDArray[np.float64], n: int) -> NDArray[np.float64]:
@@ -189,7 +189,7 @@ class _Program:
         step: NDArray[np.float64],
         moving: NDArray[np.bool_],
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.bool_]]:
-        """Halve the steps of those that move until all of them are accepted or give up."""
+        """Halve the steps of moving columns until each is accepted or given up."""
         new, sums, new_cost = v.copy(), self.sums(v), cost.copy()
         waiting, accepted = moving.copy(), np.zeros(len(cost), dtype=bool)
         for _ in range(MAX_HALVINGS):

@@ -17,14 +17,14 @@ from majorant.starts.regression_moments import RegressionMoments
 Array = NDArray[np.float64]
 
 PENALTIES = {True: (1e-4, 1e-4), False: (1e-3, 1e-2)}
-"""Penalties of the second and the third-order regression, where the data identify all third-order moments and where
-they do not, in units in which the response and the features have mean square one."""
+"""Penalties of the second and the third-order regression, by whether the data identify all third-order moments, in
+units in which the response and the features have mean square one."""
 
 NOISE_SHARES = (0.8, 0.6, 0.4, 0.25, 0.1, 0.03, 0.0)
-"""Noise variances that are tried where it is not known, as shares of the variance that one linear regression leaves."""
+"""Noise variances that are tried if it is unknown, as shares of the residual variance of one linear regression."""
 
 TOLERANCE = 1e-6
-"""Duality gap of the regressions, as a share of the objective: well below what the penalties add to it."""
+"""Relative duality gap of the regressions, well below the size of the penalties."""
 
 WHITENING_FLOOR = 1e-3
 """Eigenvalues of the second moment below this share of the largest are raised to it."""
@@ -35,7 +35,7 @@ LEAST_PROPORTION = 0.02
 
 @dataclass(frozen=True)
 class SpectralFit:
-    """A mixture of regressions found by Spectral Experts, with what tells how far it can be trusted.
+    """A mixture of regressions found by Spectral Experts, with measures of its reliability.
 
     Attributes
     ----------
@@ -44,21 +44,20 @@ class SpectralFit:
     coefficients : ndarray of shape (k, d)
         One row per component.
     noise_variance : float
-        The one that was given, or else the one that was chosen, at least a small share of the variance that one linear
-        regression leaves.
+        The given or the chosen one, at least a small share of the residual variance of one linear regression.
     misfit : float
-        Half the weighted sum of squares of the moment equations (`MomentEquations`), comparable with that of others.
+        Half the weighted sum of squares of the moment equations (`MomentEquations`), comparable between fits.
     eigenvalues : ndarray of shape (d,)
-        Of the second moment of the coefficients, largest first, with features scaled to unit mean square.
+        Eigenvalues of the second moment of the coefficients, largest first, with features scaled to unit mean square.
     eigen_gap : float
-        Between its k-th eigenvalue and the size of the next, as a share of the first: near zero or negative, it has no
-        clear k components. The k-th itself where k is the number of features.
+        Difference of the k-th and the next eigenvalue (in magnitude), relative to the first: near zero or negative,
+        there are no clear k components. The k-th eigenvalue itself if k is the number of features.
     deflation_residual : float
-        What the k terms leave of the whitened third moment, as a share of its Frobenius norm.
+        Norm of the residual of k terms of the whitened third moment, as a share of its Frobenius norm.
     is_clipped : bool
-        Whether an eigenvalue, a proportion or the length of coefficients was out of range and was brought back.
+        Whether an eigenvalue, a proportion or the length of coefficients was out of range and was clipped.
     others : tuple of SpectralFit
-        Where the noise variance is not known, those that other noise variances gave, by misfit.
+        Fits with other noise variances, if it is unknown, by misfit.
     """
 
     proportions: Array
@@ -87,8 +86,8 @@ def spectral_experts(
     squares with a nuclear norm, of :math:`y^2 - \sigma^2` and :math:`y^3 - 3 \sigma^2 \langle M_1, x\rangle` (noise
     without skewness). :math:`M_2` gives W with :math:`W^\top M_2 W = I`; in :math:`M_3(W, W, W)` the components are
     orthogonal, with eigenvalues :math:`\pi_h^{-1/2}`, and the tensor power method finds them. By default the regression
-    of third order is done in the whitened coordinates, so that it estimates :math:`M_3(W, W, W)` and nothing that
-    whitening would throw away; `experiments/spectral_experts.py` shows what that gains.
+    of third order is in the whitened coordinates, so that it estimates :math:`M_3(W, W, W)` directly;
+    `experiments/spectral_experts.py` measures the advantage.
 
     Features are scaled to unit mean square, so that their units do not matter.
 
@@ -98,12 +97,12 @@ def spectral_experts(
     k : int
         Number of components, at most the number of features.
     noise_variance : float, optional
-        The noise variance, where it is known. By default the one of several shares of the variance that one linear
-        regression leaves whose result fits the moments best.
+        The noise variance, if it is known. By default several shares of the residual variance of one linear regression
+        are tried, and the one whose result fits the moments best is chosen.
     penalties : tuple of two floats, optional
-        Of the second and the third-order regression, in units in which response and features have mean square one; zero
-        gives least squares. By default 1e-4 and 1e-4 where the data identify all moments of third order, and 1e-3 and
-        1e-2 where the norm has to fill in. (The paper prints 1e-5 and 1e-3 over the square root of n.)
+        Penalties of the second and the third-order regression, in units in which response and features have mean
+        square one; zero gives least squares. By default 1e-4 and 1e-4 if the data identify all moments of third order,
+        otherwise 1e-3 and 1e-2. (The paper has 1e-5 and 1e-3 divided by the square root of n.)
     whiten_first : bool, default=True
         False: the order of the paper, third-order regression before whitening.
 
@@ -114,7 +113,7 @@ def spectral_experts(
     Raises
     ------
     ValueError
-        If k exceeds the number of features, or the data have no second moment to take apart.
+        If k exceeds the number of features, or the second moment is not positive.
 
     References
     ----------
@@ -143,7 +142,7 @@ def spectral_experts(
             "which has no such limit"
         )
     if moments.response_moments[2] == 0:
-        raise ValueError("the response is zero throughout: there is nothing to take apart")
+        raise ValueError("the response is zero throughout: check y")
     if penalties is None:
         penalties = PENALTIES[all(i.rank == i.n_coefficients for i in moments.identifiability)]
     for i, penalty in enumerate(penalties):
@@ -157,7 +156,7 @@ def spectral_experts(
     fits = [fit for noise in noises if (fit := _fit(moments, units, k, noise, penalties, whiten_first)) is not None]
     if not fits:
         raise ValueError(
-            f"with a noise variance of {min(noises):.3g} nothing of the response is left to take apart (its mean "
+            f"with a noise variance of {min(noises):.3g} nothing of the response is left to decompose (its mean "
             f"square is {moments.response_moments[2]:.3g}): give a smaller noise_variance"
         )
     if noise_variance is not None:
@@ -220,7 +219,7 @@ def _fit(
 
 @dataclass(frozen=True)
 class _Units:
-    """Root mean squares of the response and of each feature, in units of which the regressions are solved."""
+    """Root mean squares of the response and of each feature, the units of the regressions."""
 
     y: float
     x: Array
@@ -241,9 +240,9 @@ class _Units:
 
 
 def _turned(T: Array, maps: Array) -> Array:
-    """Return ``T(maps, maps, maps)``: each index of T summed against the first one of the maps."""
+    """Return ``T(maps, maps, maps)``: each index of T is contracted with the first index of the maps."""
     for _ in range(3):
-        T = np.tensordot(T, maps, axes=(0, 0))  # the summed index goes, the new one comes last
+        T = np.tensordot(T, maps, axes=(0, 0))  # the new index is the last one
     return T
 
 

@@ -7,18 +7,18 @@ from numpy.typing import NDArray
 
 N_STEPS = 100
 MOST_AXES = 100
-"""Of the widest axes, how many a direction is made of: more cost time, and many axes of few rows are all two-sided."""
+"""Largest number of principal axes for a direction; with more axes than rows allow, any projection has two sides."""
 TOL = 1e-7
-"""A step that lowers the fourth moment by less, as a share of it, is the last."""
+"""Relative decrease of the fourth moment at which to stop."""
 
 
 def two_sided_direction(scores: NDArray[np.float64], shares: NDArray[np.float64], first: int) -> NDArray[np.float64]:
-    r"""Return projections of rows on a direction with two sides, found by descent from one axis.
+    r"""Return projections of rows on a direction of smallest fourth moment, found by descent from one axis.
 
     .. math:: \min_u \sum_n \omega_n (u's_n)^4 \quad\text{with}\quad |u| = 1.
 
-    Of unit variance, a projection has a fourth moment of 3 where it is normal, 1.8 where uniform and 1 where it has
-    two values only. Gradient steps along the sphere, halved until the moment falls.
+    A projection of unit variance has a fourth moment of 3 if it is normal, 1.8 if uniform and 1 if it has only two
+    values. Gradient steps along the sphere are halved until the moment decreases.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ def two_sided_direction(scores: NDArray[np.float64], shares: NDArray[np.float64]
     shares : ndarray of shape (n_rows,)
         Weights of sum one.
     first : int
-        The axis from which the descent begins.
+        The axis from which the descent starts.
 
     Returns
     -------
@@ -37,7 +37,7 @@ def two_sided_direction(scores: NDArray[np.float64], shares: NDArray[np.float64]
     References
     ----------
     .. [1] D. Peña, F. J. Prieto, "Cluster identification using projections", Journal of the American Statistical
-       Association, 2001: groups of like sizes are where the fourth moment is least.
+       Association, 2001: groups of similar size minimise the fourth moment.
 
     Examples
     --------

@@ -103,8 +103,8 @@ def mixture_upper_bound(
     effort : {"fast", "default", "tight"}
         Amount of work: some tenths of a second, some seconds, or some minutes.
     budget : float, optional
-        Number of multiplications in place of `effort`; about a billion take a second. The result depends on it, never on
-        the clock.
+        Number of multiplications in place of `effort`; about a billion take a second. The result depends on it, never
+        on the clock.
 
     Returns
     -------

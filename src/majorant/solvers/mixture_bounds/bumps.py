@@ -116,8 +116,8 @@ class GaussianBumps(Bumps):
     def leading(self, n_columns: int) -> Self:
         """Return the problem in its first coordinates alone.
 
-        A bound for these coordinates is one for all: given the first ones, the density of the others is at most the peak
-        of the kernel, as conditional covariances are at least the identity too.
+        A bound for these coordinates is one for all: given the first ones, the density of the others is at most the
+        peak of the kernel, as conditional covariances are at least the identity too.
         """
         return replace(self, rows=np.ascontiguousarray(self.rows[:, :n_columns]))
 
