@@ -26,7 +26,7 @@ _BOUND_DIGITS = 2
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A way of writing the numbers of one column.
+    """The format of the numbers of one column.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class NumberFormat:
         value : float
             The number; a whole number keeps all its digits.
         rounding : {"nearest", "down", "up"}
-            "down" for lower bounds, "up" for upper bounds and for gaps: what is printed is then still true.
+            "down" for lower bounds, "up" for upper bounds and for gaps, so that the printed number is still valid.
         """
         if not math.isfinite(value):
             return str(float(value))
@@ -64,7 +64,7 @@ class NumberFormat:
 
 
 def rounded(value: float | Decimal, decimals: int, rounding: Rounding = "nearest") -> Decimal:
-    """Return the exact value rounded to so many digits after the point."""
+    """Round the exact value to `decimals` digits after the point."""
     context = Context(prec=_ENOUGH_DIGITS)
     return Decimal(value).quantize(Decimal(1).scaleb(-decimals), rounding=_MODES[rounding], context=context)
 
@@ -89,9 +89,9 @@ def number_format(values: Iterable[float], decimals: int, digits: int = 2) -> Nu
     values : iterable of float
         The numbers of the column.
     decimals : int
-        Digits after the point that such a column usually has.
+        Usual number of digits after the point.
     digits : int
-        Significant digits that the largest number must at least show.
+        Smallest number of significant digits of the largest number.
     """
     largest = max((abs(v) for v in values if math.isfinite(v)), default=0.0)
     if largest == 0.0:
@@ -103,7 +103,7 @@ def number_format(values: Iterable[float], decimals: int, digits: int = 2) -> Nu
 
 
 def usual_decimals(objective_name: str) -> int:
-    """Return the digits after the point that an objective of that name usually has."""
+    """Return the usual number of digits after the point of an objective of that name."""
     return _USUAL_DECIMALS.get(objective_name, _OTHER_DECIMALS)
 
 
@@ -113,7 +113,7 @@ def objective_format(objective_name: str, values: Iterable[float]) -> NumberForm
 
 
 def percent(share: float, decimals: int = 0, rounding: Rounding = "nearest") -> str:
-    """Return a share as per cents, with the space before the sign: ``44.8 %``."""
+    """Format a share as per cents, with a space before the sign: ``44.8 %``."""
     return f"{NumberFormat(decimals).text(100 * share, rounding)} %"
 
 
@@ -128,7 +128,7 @@ def html_number(text: str) -> str:
 
 
 def counted(number: int, singular: str, plural: str | None = None) -> str:
-    """Return a count with its noun: ``1 start``, ``80 starts``."""
+    """Write a count with its noun: ``1 start``, ``80 starts``."""
     return f"{number} {singular if number == 1 else plural or plural_of(singular)}"
 
 

@@ -12,13 +12,13 @@ from typing import TypeVar
 logger = logging.getLogger("majorant")
 
 VERBOSE: ContextVar[int] = ContextVar("majorant_verbose", default=0)
-"""The `verbose` of the fit that runs in this context."""
+"""The parameter `verbose` of the fit in this context."""
 
 LOOK = 0.2
-"""Seconds between two looks at a pass on a terminal."""
+"""Seconds between two updates of a pass on a terminal."""
 
 LONG_PASS = 2.0
-"""Seconds from which on a pass is worth a line of its own where there is no terminal."""
+"""Shortest duration, in seconds, of a pass that gets its own line without a terminal."""
 
 T = TypeVar("T", bound=Sized)
 
@@ -37,7 +37,7 @@ def report_start(number: int, source: str, objective: float, result: str, verbos
 
 
 def end_of_starts(verbose: int) -> None:
-    """Leave the line that `report_start` wrote over and over on a terminal."""
+    """End the line that `report_start` overwrites on a terminal."""
     if verbose and sys.stderr.isatty():
         sys.stderr.write("\n")
         sys.stderr.flush()
@@ -64,7 +64,7 @@ def watched(blocks: Iterable[T], n_rows: int, number: int) -> Iterator[T]:
 
 
 def report_pass(number: int, n_rows: int, seconds: float) -> None:
-    """Tell of a pass that has ended, with `verbose`: it vanishes from a terminal, and is a line elsewhere if long."""
+    """Report the end of a pass, with `verbose`: on a terminal its line is erased, elsewhere a long pass gets a line."""
     if not VERBOSE.get():
         return
     if sys.stderr.isatty():

@@ -20,7 +20,7 @@ def check_integer(name: str, value: Any, *, low: int | None = None) -> int:
     Raises
     ------
     TypeError
-        If it is no whole number.
+        If it is not a whole number.
     ValueError
         If it is too small.
     """
@@ -62,7 +62,7 @@ def check_positive(name: str, value: Any, *, finite: bool = False) -> float:
 
 
 def check_auto(name: str, value: Any) -> float | None:
-    """Check that a parameter is "auto", for which None is returned, or a positive number."""
+    """Check that a parameter is "auto" or a positive number; return None for "auto"."""
     if isinstance(value, str):
         check_choice(name, value, ["auto"], or_else=" or a positive number")
         return None
@@ -112,14 +112,14 @@ def check_runs(model: Any) -> None:
 
 
 def check_enough_rows(n_rows: int, name: str, size: int, part: str) -> None:
-    """Refuse more parts than rows; `name` is the parameter that says how many parts there are.
+    """Raise ValueError for more parts than rows; `name` is the parameter for the number of parts.
 
     Raises
     ------
     ValueError
     """
     if n_rows < size:
-        raise ValueError(f"n_samples={n_rows} should be >= {name}={size}: ask for at most one {part} a row")
+        raise ValueError(f"n_samples={n_rows} should be >= {name}={size}: ask for at most one {part} per row")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str = "") -> str:
@@ -162,7 +162,7 @@ def check_sample_weight(sample_weight: Any, n_rows: int) -> NDArray[np.float64] 
     except OverflowError as error:
         raise ValueError("sample_weight holds a whole number that is too large for a float64; scale it down") from error
     if weights.shape != (n_rows,):
-        raise ValueError(f"sample_weight must be one number a row, shape ({n_rows},); got shape {weights.shape}")
+        raise ValueError(f"sample_weight must be one number per row, shape ({n_rows},); got shape {weights.shape}")
     if not np.isfinite(weights).all():
         at = int(np.flatnonzero(~np.isfinite(weights))[0])
         raise ValueError(f"sample_weight must be finite; entry {at} is {weights[at]}")
@@ -203,7 +203,7 @@ def check_groups(groups: Any, n: int) -> tuple[NDArray[np.intp], NDArray[Any]]:
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.shape != (n,):
-        raise ValueError(f"groups must be one name a row, shape ({n},); got shape {values.shape}")
+        raise ValueError(f"groups must be one name per row, shape ({n},); got shape {values.shape}")
     if values.dtype.kind == "T":
         values = values.astype(object)
     missing = np.flatnonzero(is_missing(values))
@@ -223,18 +223,18 @@ def _of_one_kind(values: NDArray[np.object_]) -> NDArray[Any]:
     if len({isinstance(v, str) for v in values.tolist()}) > 1:
         raise TypeError("groups mixes text and numbers: use one kind")
     if any(isinstance(v, list | tuple | np.ndarray) for v in values.tolist()):
-        raise TypeError("groups must be one name a row; got several in one: join them to a text")
+        raise TypeError("groups must be one name per row; got several: join them to one text")
     plain = np.array(values.tolist())
     if plain.dtype.kind == "f" and any(a != b for a, b in zip(values.tolist(), plain.tolist(), strict=True)):
-        raise ValueError("groups has whole numbers too large to be told apart: give them as text")
+        raise ValueError("groups has whole numbers too large to be distinguished: give them as text")
     return plain
 
 
 def exact_labels(y: Any) -> Any:
     """Return labels unchanged where numpy would alter them: names of a list or a data frame as an object array.
 
-    It turns whole numbers beside missing ones into floats, which merges large ones, and missing ones beside text, and
-    numbers beside text, into text. Missing ones are None here.
+    Numpy converts whole numbers with missing ones to floats, which merges large ones, and missing ones or numbers with
+    text to text. Missing ones are None here.
     """
     is_column = hasattr(y, "dtype") and not hasattr(y, "columns") and not isinstance(y.dtype, np.dtype)
     if not is_column and not isinstance(y, list | tuple):
@@ -293,7 +293,7 @@ def _kind(value: Any) -> str:
 
 
 def validate_data(estimator: Any, X: Any, *target: Any, **options: Any) -> Any:
-    """Check rows and target as scikit-learn's ``validate_data``, which takes dates and masked cells for numbers.
+    """Check rows and target like scikit-learn's ``validate_data``, but reject dates and masked cells.
 
     Raises
     ------
@@ -307,7 +307,7 @@ def validate_data(estimator: Any, X: Any, *target: Any, **options: Any) -> Any:
 
 
 def refuse_what_is_no_number(X: Any, name: str) -> None:
-    """Refuse dates, durations and masked cells, which would pass for numbers.
+    """Raise an error for dates, durations and masked cells, which would be taken as numbers.
 
     Raises
     ------
@@ -326,7 +326,7 @@ def refuse_what_is_no_number(X: Any, name: str) -> None:
         if dtype.lower().startswith(("date", "timedelta", "duration", "time", "period")):
             where = f"column {column} of {name}" if column else name
             raise TypeError(
-                f"{where} holds dates or durations ({dtype}), which are no numbers: give days since a date, for example"
+                f"{where} holds dates or durations ({dtype}), not numbers: give days since a date, for example"
             )
 
 
@@ -367,8 +367,8 @@ def _is_number(text: str) -> bool:
 
 
 def levels_to_user() -> int:
-    """Return the `stacklevel` of a warning that points at the line outside majorant that led to it."""
-    inner = ("majorant", "contextlib")  # what runs the context managers of majorant
+    """Return the `stacklevel` that makes a warning point at the calling line outside majorant."""
+    inner = ("majorant", "contextlib")  # contextlib runs the context managers of majorant
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").split(".")[0] in inner:
         level, frame = level + 1, frame.f_back
@@ -381,7 +381,7 @@ def with_small_indices(X: Any) -> Any:
     Raises
     ------
     ValueError
-        If it is damaged.
+        If the matrix is damaged.
     """
     if not sparse.issparse(X):
         return X
@@ -394,7 +394,7 @@ def with_small_indices(X: Any) -> Any:
 
 
 def check_csr(X: Any) -> None:
-    """Refuse a CSR matrix whose indices point outside it, which compiled code would follow.
+    """Raise ValueError for a CSR matrix with indices out of range, which compiled code would follow.
 
     Raises
     ------
@@ -404,7 +404,7 @@ def check_csr(X: Any) -> None:
         try:
             X.check_format(full_check=True)
         except ValueError as error:
-            raise ValueError(f"X is a damaged sparse matrix ({error}): build it anew") from error
+            raise ValueError(f"X is a damaged sparse matrix ({error}): build it again") from error
 
 
 def _all_real(values: NDArray[Any]) -> bool:

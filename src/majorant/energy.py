@@ -1,7 +1,7 @@
 r"""Energies of the values of a latent variable: free energy, posterior, and the state of lowest energy.
 
-Everything here acts on an array of energies, one entry for each state (+inf where a state is absent), along axes that
-the caller names; the other axes are samples, or whatever else the states are asked for. At inverse temperature
+Functions take an array of energies, with one entry for each state (+inf where a state is absent) along axes that the
+caller names; the other axes are samples. At inverse temperature
 :math:`\beta` the energies define the Gibbs distribution
 
 .. math:: P(y, z) = \frac{e^{-\beta E(y, z)}}{\sum_{y', z'} e^{-\beta E(y', z')}}.
@@ -11,8 +11,8 @@ the caller names; the other axes are samples, or whatever else the states are as
 .. math:: P(y) \propto \sum_z e^{-\beta E(y, z)} = e^{-\beta F(y)}, \qquad
           F(y) = -\frac{1}{\beta} \log \sum_z e^{-\beta E(y, z)},
 
-so the *free energy* :math:`F` plays the part of an energy from which the latent variable is gone: the most probable
-label is the one of least free energy.
+so the *free energy* :math:`F` acts as an energy without the latent variable: the most probable label is the one of
+lowest free energy.
 
 **Minimising.** :math:`F` lies below the smallest energy, by at most :math:`\log(n)/\beta` for `n` states, since the sum
 is at least its largest term and at most `n` times that. So at :math:`\beta\to\infty`, zero temperature, it *is* the
@@ -28,8 +28,8 @@ side over `q` and over the parameters of `E` in turn is the EM algorithm.
 **Differentiating.** :math:`\partial F/\partial E(z) = P(z)`: a gradient of a free energy is the posterior mean of the
 gradients of the energies ("responsibilities times component gradients").
 
-Everything is computed relative to the smallest energy, so no energy is too large. The states of a sample may all be
-absent: its free energy is +inf, its posterior zero everywhere, and its least state -1.
+Computations are relative to the smallest energy, so no energy is too large. If all states of a sample are absent, its
+free energy is +inf, its posterior is zero everywhere, and its best state is -1.
 
 Examples
 --------
@@ -43,7 +43,7 @@ Minimum(energy=0.5, label=1, latent=0)
 >>> mj.energy.marginal_posterior(E, label_axis=0, latent_axis=1, beta=1.0).round(3)
 array([0.645, 0.355])
 
-The single best pair has label 1, but at this temperature label 0 has three latent values that speak for it.
+The single best pair has label 1, but at this temperature the three latent values of label 0 together outweigh it.
 
 References
 ----------
@@ -69,15 +69,15 @@ Axes = int | tuple[int, ...]
 
 
 class Minimum(NamedTuple):
-    """The state of least energy of each sample.
+    """The state of lowest energy of each sample.
 
     Attributes
     ----------
     energy : ndarray
-        Its energy; +inf where every state is absent.
+        Lowest energy; +inf where every state is absent.
     label, latent : ndarray of int, or tuple of them
-        Where it is along the label and the latent axis (one array an axis where there are several); -1 where every
-        state is absent.
+        Position along the label and the latent axis (one array per axis if there are several); -1 where every state is
+        absent.
     """
 
     energy: Any
@@ -129,7 +129,7 @@ def posterior(energies: ArrayLike, axis: Axes = -1, beta: float = 1.0) -> Any:
 
     .. math:: P(z) = e^{-\beta (E(z) - F)}
 
-    and at :math:`\beta = \infty` its limit: equal shares for the states of least energy.
+    and at :math:`\beta = \infty` its limit: equal probabilities for the states of lowest energy.
 
     Parameters
     ----------
@@ -165,11 +165,11 @@ def posterior(energies: ArrayLike, axis: Axes = -1, beta: float = 1.0) -> Any:
 
 
 def marginal_posterior(energies: ArrayLike, label_axis: Axes, latent_axis: Axes, beta: float = 1.0) -> Any:
-    r"""Return the distribution over labels, the latent variable summed out.
+    r"""Return the distribution over labels, with the latent variable summed out.
 
     .. math:: P(y) = \sum_z P(y, z) = \frac{e^{-\beta F(y)}}{\sum_{y'} e^{-\beta F(y')}}
 
-    At :math:`\beta = \infty` its limit: each label's share of the pairs of least energy.
+    At :math:`\beta = \infty` its limit: each label's share of the pairs of lowest energy.
 
     Parameters
     ----------
@@ -183,12 +183,13 @@ def marginal_posterior(energies: ArrayLike, label_axis: Axes, latent_axis: Axes,
     Returns
     -------
     ndarray
-        The shape of `energies` without `latent_axis`. Sums to one over the labels, or to zero where all is absent.
+        The shape of `energies` without `latent_axis`. Sums to one over the labels, or to zero where all states are
+        absent.
 
     Raises
     ------
     ValueError
-        As `free_energy`, or if an axis is that of labels and of latent values.
+        As `free_energy`, or if an axis is both of labels and of latent values.
 
     Examples
     --------
@@ -217,7 +218,7 @@ def map_inference(energies: ArrayLike, label_axis: Axes, latent_axis: Axes) -> M
     Returns
     -------
     Minimum
-        ``energy``, ``label``, ``latent``. Of equal pairs the first counts, by label, then by latent value.
+        ``energy``, ``label``, ``latent``. Of equal pairs the first is returned, by label, then by latent value.
 
     Raises
     ------
@@ -250,7 +251,7 @@ def bound_value(energies: ArrayLike, q: ArrayLike, axis: Axes = -1, beta: float 
     energies : array-like
         +inf where a state is absent.
     q : array-like
-        Broadcast against `energies`; nonnegative, one in sum over `axis`.
+        Distribution, broadcast against `energies`; nonnegative, with sum one over `axis`.
     axis : int or tuple of int, default=-1
         The axes of the states.
     beta : float, default=1.0
@@ -295,7 +296,7 @@ def gibbs(table: NDArray[Any], beta: float) -> tuple[NDArray[Any], NDArray[Any]]
     if np.isinf(beta):
         shares = ((table == base) & np.isfinite(table)).astype(table.dtype)
     else:
-        with np.errstate(over="ignore"):  # a state so far above the least one has no share
+        with np.errstate(over="ignore"):  # a state so far above the lowest has no share
             shares = np.exp(-float(beta) * (table - base))
     total = shares.sum(axis=1)
     total[total == 0] = 1  # every state is absent
@@ -353,7 +354,7 @@ def _axes(name: str, axis: Axes, ndim: int) -> tuple[int, ...]:
     """Return the axes as numbers counted from 0."""
     found = tuple(check_integer(name, a) for a in (axis if isinstance(axis, tuple) else (axis,)))
     if not all(-ndim <= a < ndim for a in found):
-        raise ValueError(f"{name}={axis} is no axis of energies, which have {ndim}")
+        raise ValueError(f"{name}={axis} is not an axis of energies, which have {ndim}")
     found = tuple(a % ndim for a in found)
     if len(set(found)) < max(len(found), 1):
         raise ValueError(f"{name} must name one axis or several different ones; got {axis}")

@@ -1,6 +1,6 @@
 """Measures of rankings and representations that scikit-learn lacks, or has for a single query.
 
-Functions of rankings take which of the ranked rows are relevant to each query, the first ranked first, from `retrieve`:
+Functions of rankings take the relevance of the ranked rows to each query, best ranked first, as from `retrieve`:
 ``relevant = y_gallery[indices] == y_queries[:, None]``. A grade above zero counts as relevant; gains of grades are
 `sklearn.metrics.ndcg_score`.
 """
@@ -30,15 +30,15 @@ def average_precision(relevant: Any, *, n_relevant: Any = None) -> Array:
     r"""Return the average precision of each query's ranking.
 
     :math:`AP = \frac{1}{\min(R, n)} \sum_i r_i \frac{r_1 + \dots + r_i}{i}` with r_i in {0, 1} whether the row ranked i
-    is relevant, n the length of the ranking and R how many rows are relevant. Of a ranking of the whole gallery this is
-    `sklearn.metrics.average_precision_score` without ties; of its first n rows, average precision at n.
+    is relevant, n the length of the ranking and R the number of relevant rows. For a ranking of the whole gallery this
+    is `sklearn.metrics.average_precision_score` without ties; for its first n rows it is average precision at n.
 
     Parameters
     ----------
     relevant : array-like of shape (n_queries, n_ranked)
         Whether, or how much, each ranked row is relevant: above zero counts.
     n_relevant : array-like of shape (n_queries,), optional
-        R, where rankings are not of the whole gallery; by default the relevant rows in the ranking.
+        R, if rankings are not of the whole gallery; by default the number of relevant rows in the ranking.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def average_precision(relevant: Any, *, n_relevant: Any = None) -> Array:
     Raises
     ------
     ValueError
-        If an entry is no number, or `n_relevant` is less than what a ranking holds.
+        If an entry is not a number, or `n_relevant` is less than the number of relevant rows in a ranking.
 
     Examples
     --------
@@ -70,9 +70,9 @@ def mean_average_precision(relevant: Any, *, n: int | None = None, n_relevant: A
     ----------
     relevant : array-like of shape (n_queries, n_ranked)
     n : int, optional
-        Rows of each ranking that count, the first ones; by default all.
+        Number of first rows of each ranking that count; by default all.
     n_relevant : array-like of shape (n_queries,), optional
-        By default the relevant rows in the ranking before it is cut at n.
+        By default the number of relevant rows in the whole ranking, before it is cut at n.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def mean_average_precision(relevant: Any, *, n: int | None = None, n_relevant: A
     Raises
     ------
     ValueError, TypeError
-        If n is no whole number from 1 to n_ranked, or as in `average_precision`.
+        If n is not a whole number from 1 to n_ranked, or as in `average_precision`.
 
     Examples
     --------
@@ -95,10 +95,10 @@ def mean_average_precision(relevant: Any, *, n: int | None = None, n_relevant: A
 
 
 def mean_precision_at_recall(relevant: Any, recall: Any = None, *, n_relevant: Any = None) -> tuple[Array, Array]:
-    """Return the precision-recall curve of many queries: their mean interpolated precision at levels of recall.
+    """Return the mean precision-recall curve of many queries: interpolated precision at levels of recall.
 
-    The interpolated precision at a level is the largest precision of any beginning of the ranking that has at least
-    this recall, and zero where none has.
+    The interpolated precision at a level is the largest precision of any initial part of the ranking with at least
+    this recall, and zero if none has it.
 
     Parameters
     ----------
@@ -134,12 +134,14 @@ def mean_precision_at_recall(relevant: Any, recall: Any = None, *, n_relevant: A
 
 
 def _checked(relevant: Any, n_relevant: Any) -> tuple[Array, Array]:
-    """Return the zeros and ones, and how many rows are relevant to each query."""
+    """Check relevance; return it as zeros and ones, with the number of relevant rows of each query."""
     grades = np.asarray(relevant, dtype=np.float64)
     if grades.ndim != 2 or not grades.size:
-        raise ValueError(f"relevant must have a row a query and a column a rank; got an array of shape {grades.shape}")
+        raise ValueError(
+            f"relevant must have a row per query and a column per rank; got an array of shape {grades.shape}"
+        )
     if np.isnan(grades).any():
-        raise ValueError("relevant contains NaN: say 0 where it is not known that a row is relevant")
+        raise ValueError("relevant contains NaN: write 0 where it is unknown whether a row is relevant")
     hits = (grades > 0).astype(np.float64)
     there = hits.sum(axis=1)
     total = there if n_relevant is None else np.asarray(n_relevant, dtype=np.float64)

@@ -15,36 +15,36 @@ Value = TypeVar("Value", bound=type)
 
 @dataclass(frozen=True)
 class ModelCard:
-    """What the command line and the report need to know of a model.
+    """What the command line and the report need to know about a model.
 
     Attributes
     ----------
     name : str
         The name on the command line, lower case ("kmeans").
     title : str
-        The name in prose, lower case ("k-means").
+        The name in text, lower case ("k-means").
     question : str
-        One line: what a person asks it.
+        The question that the model answers, in one line.
     kind : {"clustering", "mixture", "regression", "classification", "representation"}
-        Which sections the report has.
+        Kind of model, which determines the sections of the report.
     size_parameter : str or None
-        The estimator's parameter that ``--k`` sets ("n_clusters"); None where the parts are the classes of the target.
+        The estimator's parameter that ``--k`` sets ("n_clusters"); None if the parts are the classes of the target.
     part : str
-        What the model's parts are called, in the singular ("cluster").
+        The word for a part of the model, in the singular ("cluster").
     objective_name : str
         Short name of the objective ("SSE").
     objective_title : str
-        The same in words ("sum of squared distances").
+        The objective in words ("sum of squared distances").
     objective_attribute : str
-        Fitted attribute that holds it ("inertia_").
+        Fitted attribute with the objective ("inertia_").
     needs_target : bool
         Whether ``fit`` takes y.
     by_target : tuple of (str, str) or None
-        Of a model without target: the names of those for a target of classes and of numbers.
+        For a model without target: the names of the models for a target of classes and of numbers.
     objective_set_by : tuple of str
-        Parameters that are part of the objective, such as a penalty: values of it under others cannot be compared.
+        Parameters that are part of the objective, such as a penalty, without which values cannot be compared.
     sections : tuple of str
-        Sections of the report beside those of its kind, as "module:function"; see `majorant.report.section`.
+        Sections of the report besides those of its kind, as "module:function"; see `majorant.report.section`.
     """
 
     name: str
@@ -73,10 +73,10 @@ class ModelCard:
         Raises
         ------
         TypeError
-            If the number is not for anyone to choose.
+            If the number of parts cannot be chosen.
         """
         if self.size_parameter is None:
-            raise TypeError(f"the parts of a {self.title} are the classes of its target: their number is not to choose")
+            raise TypeError(f"the parts of a {self.title} are the classes of its target: their number cannot be chosen")
         return estimator.set_params(**{self.size_parameter: size})
 
 
@@ -91,7 +91,7 @@ def mixture_card(*, name: str, title: str, question: str, **others: Any) -> Mode
 CARDS: dict[str, ModelCard] = {}
 ESTIMATORS: dict[str, type[Any]] = {}
 VALUES: dict[str, type[Any]] = {}
-"""Classes of which a parameter or a fitted attribute may be, beside plain values."""
+"""Classes of saved parameters and fitted attributes, besides plain values."""
 
 
 def register(card: ModelCard) -> Callable[[Estimator], Estimator]:
@@ -121,9 +121,9 @@ def _is_same(one: type[Any], other: type[Any]) -> bool:
 
 
 def discover() -> None:
-    """Import every file and folder of `majorant.models`, and what installed packages offer as "majorant.models".
+    """Import the models of `majorant.models`, and the entry points "majorant.models" of installed packages.
 
-    Each registers its models and values.
+    Each module registers its models and values.
     """
     home = import_module("majorant.models")
     for module in iter_modules(home.__path__):
@@ -133,12 +133,12 @@ def discover() -> None:
 
 
 def known(name: str, among: dict[str, Any]) -> Any:
-    """Find a registered card, estimator or value by its name, importing the models only if need be.
+    """Find a registered card, estimator or value by its name, importing the models only if necessary.
 
     Raises
     ------
     KeyError
-        If there is none.
+        If there is none of that name.
     """
     if name not in among:
         discover()
@@ -151,7 +151,7 @@ def card_of(estimator: Any) -> ModelCard:
     Raises
     ------
     TypeError
-        If it is none of the registered models.
+        If it is not a registered model.
     """
     cls = estimator if isinstance(estimator, type) else type(estimator)
     for name, registered in ESTIMATORS.items():

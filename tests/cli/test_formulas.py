@@ -155,7 +155,7 @@ def test_separated_rows_are_told_with_what_to_do(majorant: Majorant, tmp_path: P
             "the response 'kind' holds levels: it must be numbers, such as I(kind == 'a').",
         ),
         ([*FIT, "--formula", "Y ~ x"], "the table has no column 'Y'. Did you mean 'y'? Its columns: 'y', 'x',"),
-        ([*FIT, "--formula", "y ~ y"], "the response 'y' stands among what explains it: leave it out on the right of"),
+        ([*FIT, "--formula", "y ~ y"], "the response 'y' is among the explanatory terms: leave it out on the right of"),
         ([*FIT, "--formula", "y ~ x", "--target", "y"], "--formula names the columns: leave --target out."),
         ([*FIT, "--formula", "y ~ x", "--features", "x"], "leave --features out."),
         ([*FIT, "--formula", "y ~ x", "--standardise"], 'Write scale() in --formula: "y ~ scale(x)".'),

@@ -455,7 +455,7 @@ def test_wrong_labels_are_refused() -> None:
     fitted = model().fit(X, Y)
     with pytest.raises(ValueError, match="did not see: zeppelin"):
         fitted.predict_poses(X[:2], ["airbus", "zeppelin"])
-    with pytest.raises(ValueError, match="one label a row; got 1 for 2 rows"):
+    with pytest.raises(ValueError, match="one label per row; got 1 for 2 rows"):
         fitted.predict_poses(X[:2], ["airbus"])
 
 

@@ -71,7 +71,11 @@ UNUSABLE: dict[str, tuple[Any, type[Exception], str]] = {
     "text and numbers": ([str(i) if i % 2 else i for i in GROUP.tolist()], TypeError, "mixes text and numbers"),
     "tuples": (pd.Series([(int(i), 1) for i in GROUP]), TypeError, "one name a row"),
     "dicts": ([{"a": i} for i in GROUP], TypeError, "cannot be sorted"),
-    "rounded together": ([-1 if i == 0 else 2**63 + int(i) for i in GROUP], ValueError, "too large to be told apart"),
+    "rounded together": (
+        [-1 if i == 0 else 2**63 + int(i) for i in GROUP],
+        ValueError,
+        "too large to be distinguished",
+    ),
 }
 
 

@@ -103,7 +103,7 @@ def test_rows_of_a_class_without_weight_are_left_out_and_said_to_be() -> None:
 def test_the_classes_of_the_rows_are_needed() -> None:
     with pytest.raises(ValueError, match="give Run its y"):
         html_report(replace(run_of(), y=None))
-    with pytest.raises(ValueError, match=r"y must have one entry a row of X, \(60,\); got \(59,\)"):
+    with pytest.raises(ValueError, match=r"y must have one entry per row of X, \(60,\); got \(59,\)"):
         replace(run_of(), y=np.zeros(59))
 
 

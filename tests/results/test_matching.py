@@ -37,7 +37,7 @@ def test_parts_of_different_number_are_matched_for_the_most_rows(seed: int) -> N
 
 
 def test_labelings_of_other_rows_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"one label a row each; got shapes \(2,\) and \(3,\)"):
+    with pytest.raises(ValueError, match=r"one label per row each; got shapes \(2,\) and \(3,\)"):
         match_labels([1, 2], [1, 2, 3])
-    with pytest.raises(ValueError, match="one label a row"):
+    with pytest.raises(ValueError, match="one label per row"):
         match_labels([], [])

@@ -189,7 +189,7 @@ def _texts_among_numbers(column: pl.Series) -> NDArray[np.intp]:
 
 
 def check_there(table: SourceTable, name: str) -> None:
-    """Refuse a column that the table does not have."""
+    """Raise CommandError for a column that the table does not have."""
     columns = table.frame.columns
     if name not in columns:
         raise CommandError(

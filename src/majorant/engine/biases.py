@@ -1,4 +1,4 @@
-"""Preferences among valid bounds that `Biased` can follow."""
+"""Preferences among valid bounds, for `Biased`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from majorant.engine.policies import KEPT
 from majorant.engine.problem import Family, View
 
 STRENGTH = 10.0
-"""What an energy under the fit without a unit counts at first, beside that under the fit to all."""
+"""Initial weight of energies under the fit without a unit, relative to those under the fit to all."""
 
 
 class Balance:
-    """Prefers states that hold less than an equal share of the weight.
+    """Preference for states that have less than an equal share of the weight.
 
     The preference for state z is ``1 - n_z L / n``, minus the slope of ``sum_z (n_z L / n)^2 / 2``, where ``n_z`` is
     the weight that the tightest bound gives to state z of L.
@@ -51,22 +51,22 @@ class Balance:
         self._preference = 1.0 - n * len(n) / n.sum()
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """Say how much each state is preferred, shape (1, n_states)."""
+        """Return the preference for each state, shape (1, n_states)."""
         if self._preference is None:
             raise RuntimeError("Balance was asked for a preference before prepare()")
         return self._preference[None, :]
 
     def renumbered(self, positions: NDArray[np.intp]) -> Balance:
-        """Return the same preference; it names no units."""
+        """Return the preference unchanged, as it names no units."""
         return Balance()
 
 
 class PairConstraints:
-    """Prefers units that belong together in one state and units that do not in different ones.
+    """Preference for equal states of units that belong together, and different states of units that do not.
 
-    Units linked by `must_link`, directly or through others, form groups. Before every draw each group is given the
-    state of least total energy that no group it may not join has taken, groups with most to lose first; its units
-    prefer that state. As every bound is valid, a constraint is broken where it would cost more than the budget.
+    Units linked by `must_link`, directly or through others, form groups. Before every draw each group gets the state of
+    least total energy that is not taken by a group that it may not join, groups with most to lose first; its units
+    prefer that state. As every bound is valid, a constraint is violated if it would cost more than the budget.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class PairConstraints:
         self._target = self._choose(energies)[self._group]
 
     def _choose(self, energies: NDArray[np.float64]) -> NDArray[np.intp]:
-        """Return a state for each group, greedily: groups with most to lose first."""
+        """Choose a state for each group greedily, groups with most to lose first."""
         enemies: list[list[int]] = [[] for _ in energies]
         for a, b in self._apart:
             enemies[a].append(b)
@@ -139,7 +139,7 @@ class PairConstraints:
         return chosen
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """Return one where per unit's group has its state, else zero, shape (rows, n_states)."""
+        """Return one for the state of each unit's group, else zero, shape (rows, n_states)."""
         if self._target is None:
             raise RuntimeError("PairConstraints was asked for a preference before prepare()")
         first, rows = view.block.first, len(view.block)
@@ -149,7 +149,7 @@ class PairConstraints:
         return preference
 
     def renumbered(self, positions: NDArray[np.intp]) -> PairConstraints:
-        """Return the same pairs where unit `i` is now unit ``positions[i]``; pairs of units gone (-1) are dropped."""
+        """Return the pairs with unit `i` renumbered as ``positions[i]``; pairs of removed units (-1) are dropped."""
         if len(self.units) and self.units[-1] >= len(positions):
             raise ValueError(f"a pair names row {self.units[-1]}, but there are {len(positions)} rows, numbered from 0")
         must, apart = positions[self.must_link], positions[self.cannot_link]
@@ -160,40 +160,40 @@ class PairConstraints:
         return PairConstraints(must[(must >= 0).all(axis=1)], apart[(apart >= 0).all(axis=1)])
 
     def repeated(self, n_groups: int, size: int) -> PairConstraints:
-        """Return the same pairs in each of so many groups of units; pairs beyond the first group stay as they are."""
+        """Return the pairs repeated in each group of units; pairs beyond the first group are unchanged."""
         if self.units.max(initial=0) >= size:
             return self
         return PairConstraints(*(in_groups(pairs, n_groups, size) for pairs in (self.must_link, self.cannot_link)))
 
 
 class MultiFold:
-    r"""Prefers, for every unit, the states that a model likes which was fitted without it.
+    r"""Preference, for every unit, for states of low energy under a model fitted without it.
 
-    Units are dealt to folds at random. Before every draw, the family is fitted to the units outside of each fold, with
-    the latent values of the last proposal, from where that fold's fit ended before; the preference for state `z` of a
-    unit in fold `k` is minus its regret under that fit,
+    Units are assigned to folds at random. Before every draw, the family is fitted to the units outside of each fold,
+    with the latent values of the last proposal, starting from the previous fit of that fold; the preference for state
+    `z` of a unit in fold `k` is minus its regret under that fit,
 
     .. math::
         G_i(z) = -10\, p \, \bigl[E_i(z; \theta_{-k}) - \min_{z'} E_i(z'; \theta_{-k})\bigr], \qquad
         \theta_{-k} = \arg\min_\theta R(\theta) + \sum_{j \notin k} E_j(z_j; \theta),
 
-    where `p` is the price of energy at the first proposal, the weight of the data over the budget: so the units of
-    energy do not matter, and a fit without the unit counts at first ten times as much as the fit to all.
+    where `p` is the price of energy at the first proposal, the weight of the data divided by the budget. So the units
+    of energy do not matter, and initially a fit without the unit counts ten times as much as the fit to all.
 
-    So no unit votes for the latent value that it has, as happens in a latent SVM of many features, which learns each
-    sample's first region by heart. Multi-fold learning has no guarantee of its own; among valid bounds it has.
+    This prevents a unit from confirming its own latent value, as in a latent SVM with many features, which memorises
+    each sample's first region. Multi-fold learning has no guarantee of descent by itself; among valid bounds it has.
 
     Parameters
     ----------
     n_folds : int, default=10
-        At least 2. As many as units, or more: each is left out alone.
+        Number of folds, at least 2. With as many as units, or more, each unit is left out alone.
     random_state : int, default=0
-        Seed of the deal.
+        Seed of the assignment to folds.
 
     Raises
     ------
     TypeError, ValueError
-        If a parameter is no integer, or out of range.
+        If a parameter is not an integer, or out of range.
 
     References
     ----------
@@ -251,21 +251,21 @@ class MultiFold:
         self._fits.renew(theta)
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """Return minus the energies under the fits without the units, less the smallest, shape (rows, n_states)."""
+        """Return minus the regrets under the fits without the units, shape (rows, n_states)."""
         if self._fits is None:
             raise RuntimeError("MultiFold was asked for a preference before prepare()")
         # Times the first price, so that units of energy do not matter.
         return -STRENGTH * view.first_price * self._fits.regrets(view)
 
     def renumbered(self, positions: NDArray[np.intp]) -> MultiFold:
-        """Return the same bias; it names no units."""
+        """Return the bias unchanged, as it names no units."""
         return MultiFold(self.n_folds, self.random_state)
 
 
 class _FoldFits:
     """A family fitted to all units but those of each fold.
 
-    The first of these fits begins anew: what the parameters of all units remember may not be true of a part of them.
+    The first fits start without a solver's state, which may not be valid for a part of the units.
     """
 
     def __init__(self, family: Family[Any], data: Chunks, fold: NDArray[np.intp], n_folds: int) -> None:
@@ -276,7 +276,7 @@ class _FoldFits:
         self._restrict = getattr(family, "restricted", None)
 
     def renew(self, theta: Any) -> None:
-        """Fit again, with the latent values that are kept (else the tightest ones at `theta`)."""
+        """Fit again, with the stored latent values (or else the tightest ones at `theta`)."""
         for k, old in enumerate(self._thetas if len(self._thetas) > 1 else ()):
             others = self._fold != k
             if self._restrict is None:
@@ -299,7 +299,7 @@ class _FoldFits:
         return family.statistics(block.take(rows), q[rows], old) if rows.any() else np.zeros(())
 
     def regrets(self, view: View) -> NDArray[Any]:
-        """Return energies of a block under the fits without its units, less the smallest, (rows, n_states)."""
+        """Return the regrets of a block's units under the fits without them, (rows, n_states)."""
         out = np.zeros(view.energies.shape)
         fold = self._fold[view.block.at]
         for k in np.unique(fold).tolist() if len(self._thetas) > 1 else ():
@@ -313,12 +313,12 @@ class _FoldFits:
 
 
 def in_groups(pairs: NDArray[np.intp], n_groups: int, size: int) -> NDArray[np.intp]:
-    """Return pairs of the first `size` units, in each of so many groups of units."""
+    """Repeat pairs of the first `size` units in each of `n_groups` groups of units."""
     return np.asarray((np.arange(n_groups)[:, None, None] * size + pairs).reshape(-1, 2))
 
 
 def pairs_of_units(pairs: ArrayLike | Sequence[Any], name: str) -> NDArray[np.intp]:
-    """Return pairs of numbers of units as an array of shape (n_pairs, 2).
+    """Check pairs of numbers of units; return them as an array of shape (n_pairs, 2).
 
     Raises
     ------

@@ -1,8 +1,7 @@
 """Checkpoints of long fits: loops record their state in a journal, if there is one.
 
-A fit is a function of the data, the parameters and `random_state`. To resume one it is run again from its beginning,
-and only iterations of its long loops that the journal has are skipped: loops are entered in the order in which the fit
-begins them, and each is identified by its start.
+A fit is a function of the data, the parameters and `random_state`. It is resumed by running it again from the beginning
+and skipping iterations of long loops that are in the journal. Loops are identified by their order and their starts.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ JOURNAL: ContextVar[Journal | None] = ContextVar("majorant_journal", default=Non
 """The journal of the fits of this context; None: nothing is kept."""
 
 IMMATERIAL = ("copy_x", "n_jobs", "verbose", "verbose_interval")
-"""Parameters on which no answer depends."""
+"""Parameters that do not change results."""
 
 
 class CheckpointError(ValueError):
-    """A checkpoint is of another fit: of other data, parameters or starts."""
+    """Error for a checkpoint of another fit: other data, parameters or starts."""
 
 
 class Entry:
@@ -49,12 +48,12 @@ class Entry:
         self.is_lost = False
 
     def keep(self, state: dict[str, Any]) -> None:
-        """Record the state of a loop after an iteration; every few iterations the file is written."""
+        """Record the state of a loop after an iteration, and write the file every few iterations."""
         self.state = state
         self._journal.count()
 
     def check(self, name: str, found: float) -> None:
-        """Refuse data whose number differs from the one of this name in the state.
+        """Raise CheckpointError if a number differs from the one of this name in the state.
 
         Raises
         ------
@@ -68,21 +67,21 @@ class Entry:
 
 
 class Journal:
-    """Fits and loops in the order in which they begin.
+    """The record of fits and loops, in the order in which they begin.
 
     Parameters
     ----------
     name : str
-        What errors call it.
+        Name of the journal in errors.
     every : int
-        Iterations between two writings.
+        Number of iterations between two writes.
     write : callable
-        Given all entries.
+        Writes all entries.
 
     Attributes
     ----------
     is_in_fit : bool
-        Whether a fit is under way, so that one that begins is a part of it.
+        Whether a fit is running, so that a new one is part of it.
     """
 
     def __init__(self, name: str, every: int, write: Callable[[list[Entry]], None]) -> None:
@@ -92,7 +91,7 @@ class Journal:
         self._is_written, self.is_in_fit = True, False
 
     def recall(self, identities: list[tuple[dict[str, Any], dict[str, Any] | None]]) -> None:
-        """Take entries of an earlier run, as (identity, state)."""
+        """Load entries of an earlier run, as (identity, state)."""
         for identity, state in identities:
             entry = Entry(self, identity)
             entry.state = state
@@ -100,7 +99,7 @@ class Journal:
         self._known = len(self.entries)
 
     def enter(self, **identity: Any) -> Entry:
-        """Return the next entry: a new one, or that of the earlier run, which must be of the same fit.
+        """Return the next entry: a new one, or that of the earlier run, which must belong to the same fit.
 
         Raises
         ------
@@ -123,13 +122,13 @@ class Journal:
             self.write()
 
     def write(self) -> None:
-        """Write what is not written yet."""
+        """Write entries that are not written yet."""
         if not self._is_written:
             self._iterations, self._is_written = 0, True
             self._write(self.entries)
 
     def has_kept_since(self, fit: Entry) -> bool:
-        """Return whether a loop that began after a fit is kept."""
+        """Return whether the state of any loop since the beginning of a fit was kept."""
         self.write()
         loops = self.entries[self.entries.index(fit) + 1 : self._position]
         return any("loop" in entry.identity and not entry.is_lost for entry in loops)
@@ -139,19 +138,19 @@ class Journal:
 
 
 def entered(**identity: Any) -> Entry | None:
-    """Return the journal's entry of a loop that begins, if there is a journal; `identity` identifies the loop."""
+    """Return the journal's entry of a new loop, or None without a journal; `identity` identifies the loop."""
     journal = JOURNAL.get()
     return None if journal is None else journal.enter(**{name: _described(value) for name, value in identity.items()})
 
 
 @contextmanager
 def fit_entered(model: str, parameters: Mapping[str, Any]) -> Iterator[None]:
-    """Record a fit in the journal; warn if it ended and nothing of it could be kept.
+    """Record a fit in the journal; warn if it ended and none of its state could be kept.
 
     Raises
     ------
     ValueError
-        If it draws other numbers every time, or a parameter is a function, so that it cannot be resumed.
+        If `random_state` is None or a parameter is a function, so that the fit cannot be resumed.
     """
     journal = JOURNAL.get()
     if journal is None:
@@ -199,7 +198,7 @@ def _tell(value: Any, told: Any) -> None:
     elif isinstance(value, Mapping):
         _tell([[key, item] for key, item in value.items()], told)
     elif isinstance(value, set | frozenset):
-        _tell(sorted(digest(item) for item in value), told)  # the order of a set is another in every process
+        _tell(sorted(digest(item) for item in value), told)  # the order of a set differs between processes
     elif isinstance(value, slice):
         _tell([value.start, value.stop, value.step], told)
     elif isinstance(value, np.random.RandomState):

@@ -19,47 +19,46 @@ from majorant.engine.potts import Method, PottsGraph
 from majorant.engine.problem import View
 
 MAX_TRIES = 20
-"""Multipliers that are tried for a budget; seldom more than ten are."""
+"""Largest number of multipliers that are tried for a budget; more than ten are rare."""
 
 ROUNDS = 10
-"""Times that soft latents look at their neighbours."""
+"""Number of mean-field rounds of soft latents."""
 
 LIGHTEST = 1e-100
-"""Edges of less than this share of the heaviest one's weight say nothing, and multipliers stay numbers."""
+"""Smallest share of the largest weight at which an edge counts, so that multipliers stay finite."""
 
 CLOSE = 1e-2
-"""Good enough: a Potts energy this near to the least possible one, or, for soft latents, this share of budget left."""
+"""Tolerance of the Potts energy relative to its minimum or, for soft latents, unused share of the budget."""
 
 
 class Coherence:
-    r"""Prefers labelings in which units that are linked have the same state.
+    r"""Preference for labelings in which linked units have the same state.
 
-    Of all bounds within the budget :math:`B` that the engine grants, it looks for the one of least Potts energy,
+    Among all bounds within the budget :math:`B` of the engine, it chooses one of least Potts energy,
 
     .. math::
         \min_z \sum_{(i, j)} c_{ij} [z_i \ne z_j] \quad\text{subject to}\quad
         \sum_i w_i \big(E_i(z_i) - \min_{z'} E_i(z')\big) \le B,
 
-    by bisection on the multiplier :math:`\lambda` of
-    :math:`\sum_i w_i E_i(z_i) + \lambda \sum_{(i,j)} c_{ij} [z_i \ne z_j]`, each of these minimised by graph cuts. What
-    the best multiplier leaves of the budget is spent on the connected sets of units that the next one would change.
-    For soft latents (finite inverse temperature) both terms are expectations, and mean fields minimise them: the
-    posterior under :math:`\lambda` times the votes of the neighbours. Every bound is valid, so a fit's objective means
-    what it meant.
+    by bisection on the multiplier :math:`\lambda` of :math:`\sum_i w_i E_i(z_i) + \lambda \sum_{(i,j)} c_{ij} [z_i \ne
+    z_j]`, each of these minimised by graph cuts. The budget that the best multiplier leaves is spent on connected sets
+    of units that the next multiplier would change. For soft latents (finite inverse temperature) both terms are
+    expectations, minimised by mean field: the posterior under :math:`\lambda` times the votes of the neighbours. Every
+    bound is valid, so the objective of the fit is unchanged.
 
     Parameters
     ----------
     edges : array-like of shape (n_edges, 2), or sparse matrix of shape (n_units, n_units)
         Pairs of units, numbered from 0 in the order of the rows of X, or a symmetric adjacency matrix, whose entries
-        are weights and whose diagonal means nothing: ``sklearn.feature_extraction.image.grid_to_graph(rows, columns)``
+        are weights and whose diagonal is ignored: ``sklearn.feature_extraction.image.grid_to_graph(rows, columns)``
         is that of an image. An edge that is given twice counts twice.
     weights : array-like of shape (n_edges,), optional
         Nonnegative weights :math:`c_{ij}` of pairs, 1 by default.
     n_units : int, optional
-        Number of units that the edges are meant for: data of another number of rows are then refused. A matrix has it.
+        Number of units of the graph, to check the number of rows of data. An adjacency matrix has it.
     method : {"expansion", "icm"}, default="expansion"
-        "expansion" moves whole sets of units (alpha-expansion), "icm" one unit at a time (iterated conditional modes):
-        several times faster, and as good while few units are to change.
+        "expansion" moves sets of units (alpha-expansion), "icm" one unit at a time (iterated conditional modes), which
+        is several times faster, and as good if few units change.
 
     Attributes
     ----------
@@ -71,13 +70,13 @@ class Coherence:
     Raises
     ------
     ValueError, TypeError
-        If edges are no pairs of two different units, weights are negative, not finite or too few, or a matrix is not
+        If edges are not pairs of two different units, weights are negative, not finite or too few, or a matrix is not
         symmetric.
 
     Notes
     -----
-    All energies, one number per unit and state, are held in memory. Where rows are equal, and so are one unit with
-    their summed weight, that unit has the edges of all of them.
+    All energies, one number per unit and state, are held in memory. Equal rows are one unit
+    with their summed weight, which has the edges of all of them.
 
     References
     ----------
@@ -160,7 +159,7 @@ class Coherence:
         energies : array-like of shape (n_units, n_states)
             Infinite where a state is absent.
         budget : float
-            In units of the energies, for all units together.
+            Budget in units of the energies, for all units together.
         beta : float, default=inf
             Inverse temperature: infinity for hard labels.
         sample_weight : array-like of shape (n_units,), optional
@@ -173,15 +172,15 @@ class Coherence:
         Raises
         ------
         ValueError, TypeError
-            If energies are no table of numbers, their number of rows does not go with the edges, or another argument is
-            out of range.
+            If energies are not a table of numbers, their number of rows does not match the edges, or another argument
+            is out of range.
         """
         check_real("budget", budget, low=0.0)
         check_positive("beta", beta)
         table = _numbers(energies, "energies")
         if table.ndim != 2 or not table.size:
             raise ValueError(f"energies must be a table, shape (n_units, n_states); got shape {table.shape}")
-        if not np.isfinite(table.min(axis=1)).all():  # NaN spreads
+        if not np.isfinite(table.min(axis=1)).all():  # also false for NaN
             raise ValueError(
                 "energies must be numbers, at least one of each row finite; infinite where a state is absent"
             )
@@ -202,9 +201,9 @@ class Coherence:
         return problem.most_coherent_within(budget, self.method).q
 
     def renumbered(self, positions: NDArray[np.intp]) -> Coherence:
-        """Return the same edges where unit `i` is now unit ``positions[i]``.
+        """Return the edges with unit `i` renumbered as ``positions[i]``.
 
-        Edges of a unit that is gone (-1), and between units that are now one, are dropped.
+        Edges of removed units (-1), and between units that are now one, are dropped.
         """
         self._check_units(len(positions))
         pairs = positions[self.edges]
@@ -214,14 +213,14 @@ class Coherence:
         )
 
     def repeated(self, n_groups: int, size: int) -> Coherence:
-        """Return the same edges in each of so many groups of units; edges beyond the first group stay as they are."""
+        """Return the edges repeated in each group of units; edges beyond the first group are unchanged."""
         if self.edges.max(initial=0) >= size or self.n_units not in (None, size):
             return self
         edges = in_groups(self.edges, n_groups, size)
         return Coherence(edges, np.tile(self.weights, n_groups), n_units=n_groups * size, method=self.method)
 
     def _check_units(self, n: int | None) -> None:
-        """Refuse data of another number of units."""
+        """Raise ValueError for data with another number of units."""
         if n is None:
             return
         if self.n_units not in (None, n):
@@ -245,7 +244,7 @@ class _Try:
 
 @dataclass(frozen=True)
 class _Problem:
-    """The most coherent latent values, and the tightest, and what lies between."""
+    """The problem of coherent latent values within a budget."""
 
     graph: PottsGraph
     view: View
@@ -257,7 +256,7 @@ class _Problem:
 
     @cached_property
     def regrets(self) -> NDArray[np.float64]:
-        """What each state costs each unit, over its best one."""
+        """Excess of each state's energy over the best one, for each unit."""
         energies = self.view.energies
         regrets = energies - energies.min(axis=1, keepdims=True)
         np.multiply(self.shares[:, None], regrets, where=np.isfinite(regrets), out=regrets)
@@ -271,7 +270,7 @@ class _Problem:
         return self._try(self.view.best, self.view.tight)
 
     def most_coherent(self) -> _Try:
-        """Return one state for every connected set of units, unless none is there for all of them."""
+        """Return labels with one state for every connected set of units, if any state is available to all of them."""
         n_states = self.regrets.shape[1]
         n_sets, sets = self.graph.components
         totals = np.zeros((n_sets, n_states))
@@ -289,11 +288,11 @@ class _Problem:
         return self._try(z, q)
 
     def most_coherent_within(self, budget: float, method: Method) -> _Try:
-        """Return the best that was found for a budget.
+        """Return the best labels found within a budget.
 
-        Each multiplier is the one for which two labelings on both sides of the budget are equally good: either one is
-        found that is better than both and lies between them, or there is none. Where minima are exact, the Potts energy
-        within the budget is at least ``P + (excess - budget) / multiplier`` of each of them.
+        Each multiplier is the one for which two labelings on both sides of the budget are equally good: either a better
+        one between them is found, or there is none. If minima are exact, the Potts energy within the budget is at least
+        ``P + (excess - budget) / multiplier`` of each of them.
         """
         low, high = self.tightest(), self.most_coherent()
         if high.excess <= budget:
@@ -304,7 +303,7 @@ class _Problem:
         if not np.isinf(self.view.beta):
             return self.soft_within(budget, low, chord)
         best, least, multiplier = low, 0.0, chord
-        if method == "expansion":  # single units, which are quickly moved, tell where to begin
+        if method == "expansion":  # start from the solution of the faster method
             best = self.most_coherent_within(budget, "icm")
             multiplier = best.multiplier or chord
         for _ in range(MAX_TRIES):
@@ -322,7 +321,7 @@ class _Problem:
         return best
 
     def soft_within(self, budget: float, tight: _Try, multiplier: float) -> _Try:
-        """Do the same for soft latents, by mean fields: the excess grows about as the multiplier squared."""
+        """Return the best soft latents within a budget, by mean field; the excess grows as the multiplier squared."""
         best = tight
         pull = 1 / np.maximum(self.shares, 1e-12 * self.shares.max())[:, None]
         for _ in range(MAX_TRIES):
@@ -340,7 +339,7 @@ class _Problem:
         return best
 
     def filled(self, low: _Try, high: _Try, budget: float) -> _Try:
-        """Spend what `low` leaves of the budget on sets of units that `high` labels otherwise, best first."""
+        """Spend the rest of the budget of `low` on sets of units with other labels in `high`, best first."""
         sets, n_sets = self.graph.differences(low.z, high.z)
         rows = np.flatnonzero(sets >= 0)
         costs = np.bincount(sets[rows], self.regrets[rows, high.z[rows]] - self.regrets[rows, low.z[rows]], n_sets)
@@ -366,7 +365,7 @@ def _weights(weights: ArrayLike | None, n: int) -> NDArray[np.float64]:
         return np.ones(n)
     values = _numbers(weights, "weights of edges")
     if values.shape != (n,):
-        raise ValueError(f"weights must be one number an edge, shape ({n},); got shape {values.shape}")
+        raise ValueError(f"weights must be one number per edge, shape ({n},); got shape {values.shape}")
     return _checked(values)
 
 
@@ -393,7 +392,7 @@ def _checked(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _from_matrix(matrix: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return the pairs of a symmetric adjacency matrix and their weights."""
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"an adjacency matrix must be square, a row a unit; got shape {matrix.shape}")
+        raise ValueError(f"an adjacency matrix must be square, with one row per unit; got shape {matrix.shape}")
     if matrix.dtype.kind not in "biuf":
         raise TypeError(f"an adjacency matrix must hold real numbers; got {matrix.dtype}")
     entries = sparse.csr_array(matrix).astype(np.float64)
@@ -407,7 +406,7 @@ def _from_matrix(matrix: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
 
 
 def _merged(pairs: NDArray[np.intp], values: NDArray[np.float64]) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Return each pair once, in order, with the sum of its weights; those without weight dropped."""
+    """Merge equal pairs, in order, summing their weights, and drop those without weight."""
     unique, which = np.unique(np.sort(pairs, axis=1), axis=0, return_inverse=True)
     total = np.bincount(which.ravel(), values, len(unique)).astype(np.float64)
     if not np.isfinite(total).all():

@@ -1,6 +1,6 @@
-"""Descend with the tightest bound: accept or fall back, extrapolate, stop by the gain that is left.
+"""Descent with the tightest bound, that is EM: accept or shorten steps, extrapolate, stop by the predicted gain.
 
-EM, whatever the density and the law. Many runs are stepped side by side; none depends on the others.
+Many independent runs are stepped side by side, for any density and law.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ Array = NDArray[np.float64]
 Theta = TypeVar("Theta")
 
 PLAIN_STEPS = 6
-"""Steps before the first extrapolation: the first ones say little of the slow directions."""
+"""Number of steps before the first extrapolation, as the first ones say little about the slow directions."""
 LONGEST_EXTRAPOLATION = 64.0
 MOST_SHORTENINGS = 8
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What one pass over the data says of a batch of runs at their parameters.
+    """Objective and statistics of a batch of runs, from one pass over the data.
 
     Attributes
     ----------
     objective : ndarray of shape (runs,)
         Minus the log-likelihood (the free energy where beta is not 1), and any penalty.
     statistics : batch of arrays
-        Sums over rows, linear in the responsibilities, of which the M-step is made.
+        Sums over rows, linear in the responsibilities, that determine the M-step.
     """
 
     objective: Array
@@ -43,14 +43,15 @@ class Seen:
 
 
 class Problem(Protocol[Theta]):
-    """What is minimised, as the descent sees it.
+    """The problem that a descent minimises.
 
     Attributes
     ----------
     total_weight : float
         Weight of all units; tolerances are per unit of weight.
     is_guarded : bool
-        Whether a step that raises the objective is shortened: where the M-step is exact, only rounding could.
+        Whether steps that raise the objective are shortened; not needed for exact M-steps, which raise it by rounding
+        only.
     """
 
     @property
@@ -60,31 +61,31 @@ class Problem(Protocol[Theta]):
     def is_guarded(self) -> bool: ...
 
     def seen(self, theta: Theta) -> Seen:
-        """Pass over the data once."""
+        """Make one pass over the data."""
         ...
 
     def moved(self, theta: Theta, seen: Seen, share: Array) -> Theta:
-        """Take the M-step; where it is a Newton step, a share of it (one number per run)."""
+        """Take the M-step or, for Newton steps, a share of it (one number per run)."""
         ...
 
     def extrapolated(self, path: tuple[Theta, Theta, Theta], seen: tuple[Seen, Seen, Seen]) -> Theta | None:
-        """Return parameters beyond two steps of EM; None where the model has no coordinates to go on in."""
+        """Extrapolate two steps of EM; return None if the model has no coordinates for that."""
         ...
 
 
 @dataclass(frozen=True)
 class Ends(Generic[Theta]):
-    """Where a batch of runs came to.
+    """Result of a batch of runs.
 
     Attributes
     ----------
     theta : batch of parameters
     seen : Seen
-        There.
+        Objective and statistics at `theta`.
     n_iter : ndarray of shape (runs,) of int
         Steps of EM.
     converged : ndarray of shape (runs,) of bool
-        Whether what is left to gain is within the tolerance.
+        Whether the predicted gain is within the tolerance.
     paths : list of list of float
         Objective of each run after every step.
     """
@@ -109,25 +110,25 @@ def descend(
     accelerate: bool = True,
     entry: Entry | None = None,
 ) -> Ends[Theta]:
-    r"""Step every run until what it can still gain is at most `tol` a unit of weight.
+    r"""Run EM until the predicted gain of every run is at most `tol` per unit of weight.
 
-    Two successive gains :math:`g_1, g_2` shrink at the rate :math:`r = g_2 / g_1`, so about :math:`g_2 r / (1 - r)` is
-    left. After each pair of steps the run tries their squared extrapolation [1]_ and keeps it where the objective is
-    lower.
+    Two successive gains :math:`g_1, g_2` decrease at the rate :math:`r = g_2 / g_1`, so the remaining gain is about
+    :math:`g_2 r / (1 - r)`. After each pair of steps their squared extrapolation [1]_ is tried, and kept if the
+    objective is lower.
 
     Parameters
     ----------
     problem : Problem
     theta : batch of parameters
-        Where the runs begin.
+        Initial parameters of the runs.
     tol : float
-        Largest gain that may be left, per unit of weight.
+        Predicted gain, per unit of weight, at which a run has converged.
     max_iter : int
         Largest number of steps of EM of each run.
     accelerate : bool, default=True
         Whether to extrapolate.
     entry : Entry, optional
-        Where a checkpoint keeps how far the runs have come.
+        Where a checkpoint stores the progress of the runs.
 
     Returns
     -------
@@ -175,7 +176,7 @@ def descend(
 
 
 def _step(problem: Problem[Theta], theta: Theta, seen: Seen) -> tuple[Theta, Seen]:
-    """Take one step of EM, shortened for runs whose objective would rise; a run that cannot go on stays."""
+    """Take one step of EM, shortened for runs whose objective would rise; a run that cannot improve is unchanged."""
     share = np.ones(len(seen.objective))
     new = problem.moved(theta, seen, share)
     after = problem.seen(new)
@@ -193,13 +194,13 @@ def _step(problem: Problem[Theta], theta: Theta, seen: Seen) -> tuple[Theta, See
 
 
 def _rises(after: Seen, before: Seen) -> NDArray[np.bool_]:
-    """Return whether the objective has risen by more than rounding, or is not finite."""
+    """Return whether the objective of each run has risen by more than rounding, or is not finite."""
     slack = 1e-12 * (1 + np.abs(before.objective))
     return np.asarray(~(after.objective <= before.objective + slack))
 
 
 def _is_done(passed: list[Seen], limit: float) -> NDArray[np.bool_]:
-    """Return whether the gains of two steps, if they go on to shrink at their rate, add up to no more than a limit."""
+    """Return whether the predicted gain of each run, from the rate of its last two gains, is within a limit."""
     if len(passed) < 3:
         return np.zeros(len(passed[0].objective), dtype=bool)
     a, b, c = (seen.objective for seen in passed)
@@ -212,7 +213,7 @@ def _is_done(passed: list[Seen], limit: float) -> NDArray[np.bool_]:
 def _beyond(
     problem: Problem[Theta], path: list[Theta], passed: list[Seen], going: NDArray[np.bool_]
 ) -> tuple[Theta, Seen]:
-    """Extrapolate two steps where that lowers the objective of a run that goes on; else keep their end."""
+    """Extrapolate two steps for runs that continue, where that lowers the objective."""
     theta, seen = path[2], passed[2]
     runs = np.flatnonzero(going)
     first, second, third = (taken(p, runs) for p in path)

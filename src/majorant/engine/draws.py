@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 
 def drawn(mass: NDArray[np.float64], uniforms: NDArray[np.float64] | float) -> NDArray[np.intp]:
-    """Return points drawn with probability proportional to their mass, by inverse CDF.
+    """Draw points with probability proportional to their mass, by inverse CDF.
 
     Parameters
     ----------
     mass : ndarray of shape (n_points,)
         Nonnegative, not all zero.
     uniforms : float or ndarray of any shape
-        In [0, 1]. A point without mass is never drawn, at one neither.
+        Numbers in [0, 1]. A point without mass is never drawn, not even at one.
 
     Returns
     -------
@@ -34,9 +34,9 @@ def drawn(mass: NDArray[np.float64], uniforms: NDArray[np.float64] | float) -> N
 def thinned(
     weights: NDArray[np.float64], size: int, random: np.random.Generator
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return points met at equal steps of weight from a random one on, and how often: a heavy one more than once.
+    """Draw points at equal steps of cumulative weight from a random one on; return them and their counts.
 
-    Along the canonical order these are rows spread evenly over the first column.
+    In canonical order the drawn rows are spread evenly over the first column.
 
     Parameters
     ----------
@@ -51,6 +51,6 @@ def thinned(
     rows : ndarray of int of shape (n_met,)
         Ascending.
     times : ndarray of int of shape (n_met,)
-        They sum to `size`.
+        Counts, which sum to `size`.
     """
     return np.unique(drawn(weights, (random.random() + np.arange(size)) / size), return_counts=True)

@@ -14,7 +14,7 @@ from majorant.energy import expected as expected_by_shares
 Latent = NDArray[Any]
 """Latent values of some units: hard, (rows,) integers, or soft, (rows, n_states) rows that sum to one.
 
-Both are legal at any temperature."""
+Both are valid at any temperature."""
 
 
 def tightest(energies: NDArray[Any], beta: float) -> tuple[NDArray[Any], Latent]:

@@ -18,33 +18,33 @@ from majorant.engine.problem import Bound, Family, FirstLatent, Policy, Sweep, T
 from majorant.engine.trace import Trace
 
 HEAT = 0.1
-"""Inverse temperature of a hot first bound, in units of that at which latents begin to be undecided."""
+"""Inverse temperature of a hot first bound, relative to that at which latent values become uncertain."""
 
 
 class BoundError(ArithmeticError):
-    """A family broke the contract on which the loop stands: its bound rose, or lies below the objective."""
+    """Error of a family whose bound rises in its M-step or is below the objective."""
 
 
 @dataclass(frozen=True)
 class Solution(Generic[Theta]):
-    """Where the loop ended.
+    """Result of the loop.
 
     Attributes
     ----------
     theta
-        The parameters of the lowest objective seen.
+        The parameters of lowest objective.
     objective : float
         ``F(theta)``.
     n_iter : int
-        Minimised bounds on the way to `theta`: the rows of `trace`.
+        Number of bounds minimised on the way to `theta`, the rows of `trace`.
     n_passes : int
-        Passes over the data, those of other descents, of the policy and of inner solvers among them.
+        Number of passes over the data, including those of other descents, of the policy and of inner solvers.
     converged : bool
         Whether the tolerance was reached.
     result : str
-        How it ended, as a sentence.
+        How the loop ended, as a sentence.
     trace : Trace
-        One row an iteration: all that explored, then those of the descent that led to `theta`.
+        One row per iteration: the exploration, then the descent that led to `theta`.
     """
 
     theta: Theta
@@ -58,7 +58,7 @@ class Solution(Generic[Theta]):
 
 @dataclass
 class _Run(Generic[Theta]):
-    """A family, its data and a policy, and where in the noise and the trace the fit is."""
+    """State of a fit: family, data, policy, number of draws and trace."""
 
     family: Family[Theta]
     data: Chunks
@@ -70,9 +70,9 @@ class _Run(Generic[Theta]):
     trace: Trace = field(default_factory=Trace)
 
     def sweep(self, theta: Theta, price: float = np.inf, *, first: bool = False) -> Sweep:
-        """Pass over the data once: return the objective, the tightest bound and, at a finite price, a proposal.
+        """Make one pass over the data; return the objective, the tightest bound and, at a finite price, a proposal.
 
-        Where the tightest bound is the `first` one of an exploration, the policy may keep it.
+        `first` tells the policy that the tightest bound is the first one of an exploration, which it may keep.
         """
         family, fused = self.family, getattr(self.family, "tight_pass", None)
         draws = np.isfinite(price)
@@ -104,7 +104,7 @@ class _Run(Generic[Theta]):
         return value
 
     def step(self, bound: Bound, theta: Theta | None, ceiling: float) -> tuple[Theta, float]:
-        """Minimise a bound; its value must not lie above `ceiling`, what it was before."""
+        """Minimise a bound, and check that its value is not above `ceiling`, its value before."""
         new, value = self.family.solve(bound.statistics, theta, self.data)
         b = value - bound.entropy
         if b > ceiling + self.slack(b, ceiling):
@@ -114,7 +114,7 @@ class _Run(Generic[Theta]):
         return new, b
 
     def gap(self, b: float, objective: float) -> float:
-        if not objective <= b + self.slack(b, objective):  # NaN is no bound
+        if not objective <= b + self.slack(b, objective):  # also true of NaN
             raise BoundError(
                 f"the objective {objective!r} lies above its bound {b!r}: energies contradict statistics, or the rows "
                 "are not the same in every pass"
@@ -122,7 +122,7 @@ class _Run(Generic[Theta]):
         return b - objective
 
     def slack(self, b: float, other: float) -> float:
-        """Say what rounding may add: relative to the numbers compared, and whatever more the family states."""
+        """Return a bound on rounding errors: relative to the numbers compared, plus the family's `slack`."""
         if not np.isfinite(other):
             return np.inf
         return 1e-9 * (abs(b) + abs(other)) + float(getattr(self.family, "slack", 0.0))
@@ -152,8 +152,8 @@ def minimize(
         v_t &= F(\theta_t) + (1 - \eta)\,(b_t(\theta_t) - F(\theta_t))
 
     The policy alone chooses the bounds. A proposal whose excess over the objective is larger than the budget
-    :math:`v_t - F(\theta_t)` is blended with the tightest bound, along which the excess is linear, so that it fits: one
-    pass over the data an iteration, whatever the policy. Exploration ends when the gap has shrunk to `explore_tol` of
+    :math:`v_t - F(\theta_t)` is blended with the tightest bound (the excess of a blend is linear), so that it fits: one
+    pass over the data per iteration, for any policy. Exploration ends when the gap has shrunk to `explore_tol` of
     the largest one; then the lowest iterates seen are polished with the tightest bound.
 
     Parameters
@@ -163,24 +163,24 @@ def minimize(
     data : Chunks
         The data.
     policy : Policy, default=Tightest()
-        How bounds are chosen.
+        Policy that chooses bounds.
     theta : object, optional
         Parameters to start from: the first bound touches the objective there (or is hot, see `heat`).
     latent : callable, optional
-        Latent values to start from, ``block -> latent``: the first bound is theirs. Exactly one of `theta` and `latent`
-        is to be given.
+        Latent values that define the first bound, as a function ``block -> latent``. Exactly one of `theta` and
+        `latent` must be given.
     heat : float, optional
-        Inverse temperature of a hot first bound from `theta`: a fraction of beta, or, for hard latents, of one over the
-        mean regret of the second-best state; smaller is hotter, but 0 is none. By default 0.1 where the policy asks for
-        one (``hot_start``; any policy with hard latents unless it declines), otherwise none.
+        Inverse temperature of a hot first bound from `theta`: a fraction of beta or, for hard latents, of one over the
+        mean regret of the second-best state; smaller is hotter, but 0 means no hot bound. By default 0.1 if the policy
+        asks for one (``hot_start``; any policy with hard latents unless it declines), otherwise none.
     tol : float, default=1e-7
-        Stop when the objective falls by less than this fraction of itself (unless the family decides by ``settled``).
+        Stop when the relative decrease of the objective is below this (unless the family decides by ``settled``).
     explore_tol : float, default=1e-3
         Stop exploring at this fraction of the largest gap.
     max_iter : int, default=2000
         Largest number of iterations of the exploration, and of each descent.
     n_polish : int, default=3
-        How many of the lowest distinct iterates are polished after exploring.
+        Number of the lowest distinct iterates from which descents start after exploring.
     seed : int, default=0
         Seed of the policy's noise.
     callback : callable, optional
@@ -205,14 +205,14 @@ def minimize(
 
     Examples
     --------
-    See ``docs/writing_a_family.md`` for a family of one's own in 40 lines.
+    See ``docs/writing_a_family.md`` for a user's own family in 40 lines.
     """
     check_integer("max_iter", max_iter, low=1)
     check_integer("seed", seed, low=0)
     if (theta is None) == (latent is None):
         raise ValueError("give exactly one of theta (parameters) and latent (a function from a block to latent values)")
     chosen: Policy = Tightest() if policy is None else policy
-    run = _Run(family, copy(data), chosen, seed, callback)  # a count of passes of its own
+    run = _Run(family, copy(data), chosen, seed, callback)  # with its own count of passes
     if chosen.eta >= 1:
         first = None if latent is None else _first_bound(run, latent)
         end = _descend(run, theta, first, tol, max_iter)
@@ -245,7 +245,7 @@ class _Descent(Generic[Theta]):
 
 @dataclass
 class _Place(Generic[Theta]):
-    """Where a descent stands: at `theta`, with its tightest bound unless it begins with another one."""
+    """State of a descent: `theta` and its tightest bound, or a given first bound."""
 
     theta: Theta | None
     bound: Bound
@@ -298,9 +298,9 @@ def _descend(run: _Run[Theta], theta: Theta | None, bound: Bound | None, tol: fl
 
 
 def _returned(run: _Run[Theta], entry: Entry) -> tuple[_Place[Theta], str, bool]:
-    """Restore a descent from the journal, and how it ended, if it did: one pass.
+    """Restore a descent from the journal, with how it ended, if it did, by one pass.
 
-    The pass tells whether the data are the same, and leaves beside the units what the last one had left.
+    The pass checks that the data are the same, and restores the memory of the blocks.
     """
     state, passes = entry.state, run.data.n_passes
     assert state is not None
@@ -331,7 +331,7 @@ def _explore(
 ) -> tuple[list[tuple[float, Theta]], float, bool]:
     """Minimise bounds chosen by the policy until the gap has closed.
 
-    Returns the distinct iterates by ascending objective, the largest gap, and whether it did close.
+    Returns the distinct iterates by ascending objective, the largest gap, and whether the gap closed.
     """
     family, policy, n = run.family, run.policy, run.data.n_units
     eta = policy.eta
@@ -345,7 +345,7 @@ def _explore(
         hot = np.isinf(family.beta) if policy.hot_start is None else policy.hot_start
         heat = (HEAT if hot else 0.0) if heat is None else heat
         if heat > 0:
-            # Any first bound is valid: v_0 is what it happens to be.
+            # Any first bound is valid: v_0 is its value.
             bound, ceiling = _hot_bound(run, theta, heat), np.inf
     else:
         bound, ceiling = _first_bound(run, latent), np.inf
@@ -380,7 +380,7 @@ def _explore(
 
 
 def _insert(found: list[tuple[float, Theta]], objective: float, theta: Theta) -> None:
-    """Keep iterates of distinct objectives, lowest first; no more than a few are ever asked for."""
+    """Insert an iterate into the few lowest ones of distinct objectives."""
     if all(abs(objective - known) > 1e-9 * abs(objective) for known, _ in found):
         found.append((objective, theta))
         found.sort(key=lambda pair: pair[0])
@@ -388,7 +388,7 @@ def _insert(found: list[tuple[float, Theta]], objective: float, theta: Theta) ->
 
 
 def _first_bound(run: _Run[Theta], latent: FirstLatent) -> Bound:
-    """Return the bound of given latent values; there are no parameters yet at which its excess could be measured."""
+    """Return the bound of given latent values; its excess is unknown, as there are no parameters yet."""
     family = run.family
 
     def visit(block: Block) -> Bound:
@@ -416,7 +416,7 @@ def _hot_bound(run: _Run[Theta], theta: Theta, heat: float) -> Bound:
 
 
 def _undecided(run: _Run[Theta], theta: Theta) -> float:
-    """Return the inverse temperature at which hard latents soften: one over the mean second-best regret."""
+    """Return the inverse temperature at which hard latents become uncertain: one over the mean second-best regret."""
     family = run.family
 
     def second_regret(block: Block) -> float:

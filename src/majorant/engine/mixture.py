@@ -1,9 +1,10 @@
 """Mixtures as a density times a law of the states, which do not depend on each other.
 
-A *density* says how likely each row is in each state, and which sums over rows solve its M-step. A *law* says how the
-states of rows hang together. From the two follow the log-likelihood, the responsibilities, EM and the bounds.
+A *density* gives the log density of each row in each state, and the sums over rows that determine its M-step. A *law*
+gives the joint distribution of the states of rows. Both determine the log-likelihood, the responsibilities, EM and the
+bounds.
 
-All tables are of shape (runs, components, rows): many mixtures are stepped together, and rows lie along memory.
+Tables have shape (runs, components, rows): many mixtures are stepped together, and rows are contiguous in memory.
 """
 
 from __future__ import annotations
@@ -25,26 +26,27 @@ from majorant.registry import value_class
 
 Array = NDArray[np.float64]
 Table = NDArray[np.float64]
-"""Of shape (runs, components, rows)."""
+"""A table of shape (runs, components, rows)."""
 Limits = tuple[float, float]
-"""Say between which numbers an estimate lies; its intervals lie there too."""
+"""Lower and upper limit of an estimate and of its intervals."""
 Theta = TypeVar("Theta")
 Phi = TypeVar("Phi")
 
 
 class Density(Protocol[Theta]):
-    """How likely is a row in each state?
+    """The interface of a density: how likely is a row in each state?
 
-    Parameters are a batch of arrays (see `engine.runs`): leading axis the run, then, where states differ, the state.
+    Parameters are a batch of arrays (see `engine.runs`): the leading axis is the run, then, for parameters that differ
+    between states, the state.
 
     Attributes
     ----------
     n_columns : int
-        Row-aligned arrays of a block that it reads: the first ones.
+        Number of columns of a block that it reads, the first ones.
     exact : bool
-        Whether `solve` minimises, rather than steps towards the minimum: its steps need no guard.
+        Whether `solve` is the exact maximiser, so that its steps need not be checked.
     width : int
-        Sums that it takes of each state.
+        Number of sums of each state.
     """
 
     n_columns: int
@@ -60,20 +62,20 @@ class Density(Protocol[Theta]):
     def statistics(self, theta: Theta | None, rows: Block, q: Table) -> Array:
         """Return sums over rows, (runs, components, width), linear in the weighted responsibilities `q`.
 
-        They may be taken about `theta`, which is None for a start that is given as responsibilities.
+        They may be moments about `theta`, which is None for a start given as responsibilities.
         """
         ...
 
     def solve(self, statistics: Array, theta: Theta | None, share: Array) -> Theta:
-        """Take the M-step to the highest expected log density, or a share of it (one number per run)."""
+        """Maximise the expected log density, or take a share of the step to the maximum (one number per run)."""
         ...
 
     def n_parameters(self, n_components: int) -> int:
-        """Return free parameters of one mixture."""
+        """Return the number of free parameters of one mixture."""
         ...
 
     def describe(self, theta: Theta) -> dict[str, Array]:
-        """Return estimates by name, each of shape (runs, components, ...): what is shown, saved and given errors."""
+        """Return estimates by name, each of shape (runs, components, ...), for display, files and standard errors."""
         ...
 
     def recalled(self, estimates: Mapping[str, Array]) -> Theta:
@@ -83,14 +85,14 @@ class Density(Protocol[Theta]):
 
 @runtime_checkable
 class FusedPass(Protocol):
-    """A density whose pass with independent states is one kernel."""
+    """A density with a single kernel for a pass with independent states."""
 
     def fused_pass(
         self, theta: Any, log_weights: Array, rows: Block, beta: float
     ) -> tuple[Array, Array, Array, Array] | None:
         """Return weighted free energies and entropies (runs,), the mass of each state (runs, components), statistics.
 
-        None for a batch of which tables are cheaper.
+        None if tables are faster for the batch.
         """
         ...
 
@@ -104,14 +106,14 @@ class FreeStatistics(Protocol):
 
 @runtime_checkable
 class Coordinates(Protocol):
-    """A density whose parameters are told by unconstrained numbers: for extrapolation and for standard errors."""
+    """A density whose parameters can be written as unconstrained numbers, for extrapolation and standard errors."""
 
     def vector(self, theta: Any) -> Array:
-        """Return unconstrained numbers of each run, (runs, m)."""
+        """Return the parameters of each run as unconstrained numbers, (runs, m)."""
         ...
 
     def theta_of(self, vector: Array, like: Any) -> Any:
-        """Return parameters from unconstrained numbers; `like` holds the rest of them."""
+        """Return the parameters from unconstrained numbers; `like` holds fixed parts."""
         ...
 
 
@@ -126,7 +128,7 @@ class Scored(Protocol):
 
 @runtime_checkable
 class Bounded(Protocol):
-    """A density whose expected log density is a function of the statistics: bound policies need it."""
+    """A density whose expected log density is a function of the statistics, as bound policies need."""
 
     def expected_log_density(self, statistics: Array, theta: Any) -> Array:
         """Return ``sum_i sum_k q_ik log f(x_i; theta_k)``, one number per run."""
@@ -135,43 +137,43 @@ class Bounded(Protocol):
 
 @runtime_checkable
 class Rounded(Protocol):
-    """A density whose expected log density may lose more digits than its size says."""
+    """A density whose expected log density may have larger rounding errors than its size implies."""
 
     def rounding(self, statistics: Array, theta: Any) -> Array:
-        """Say what rounding may add to an objective, one number per run."""
+        """Return a bound on the rounding error of an objective, one number per run."""
         ...
 
 
 @runtime_checkable
 class Limited(Protocol):
-    """A density that says between which numbers its estimates lie; others may be any numbers."""
+    """A density with limits of its estimates; estimates without limits may be any numbers."""
 
     limits: Mapping[str, Limits]
 
 
 @runtime_checkable
 class Drawn(Protocol):
-    """A density that rows can be drawn from."""
+    """A density from which rows can be drawn."""
 
     def drawn(self, theta: Any, components: NDArray[np.intp], random: np.random.Generator) -> Array:
-        """Return a row of each of these components, of the first run: (rows, columns of X)."""
+        """Draw one row of each of these components, of the first run: (rows, columns of X)."""
         ...
 
 
 @dataclass(frozen=True)
 class Posterior:
-    """What a law makes of log densities.
+    """The posterior of the states, given a law and log densities.
 
     Attributes
     ----------
     log_likelihood : ndarray of shape (runs,)
         Weighted sum over units (minus the free energy where beta is not 1).
     responsibilities : ndarray of shape (runs, components, rows)
-        Of each row, times its weight.
+        Responsibilities of each row, times its weight.
     statistics : ndarray
-        The law's own sums, leading axis the run.
+        The law's sums; the leading axis is the run.
     entropy : callable
-        Makes the weighted entropy of the responsibilities of units, over beta, (runs,): EM has no need of it.
+        Computes the weighted entropy of the responsibilities of units divided by beta, (runs,); EM does not need it.
     units : ndarray of shape (runs, units)
         Log density of each unit.
     """
@@ -184,16 +186,16 @@ class Posterior:
 
 
 class Law(Protocol[Phi]):
-    """How do the states of rows hang together?
+    """The interface of a law: what is the joint distribution of the states of rows?
 
     Attributes
     ----------
     rows_are_units : bool
-        Whether every row has a state of its own, so that energies can be tabled row by row.
+        Whether every row has its own state, so that energies are a table by row.
     numbers_states : bool
-        Whether data say which state is which, so that they keep their order.
+        Whether data identify the states, so that they keep their order.
     limits : mapping
-        Between which numbers estimates lie, by name; any numbers where nothing is said.
+        Limits of estimates by name; estimates without limits may be any numbers.
     """
 
     rows_are_units: bool
@@ -209,15 +211,15 @@ class Law(Protocol[Phi]):
         ...
 
     def log_weights(self, phi: Phi) -> Array | None:
-        """Return log weights (runs, components) where nothing else decides over states; None for any other law."""
+        """Return log weights (runs, components) if states depend on nothing else; None for other laws."""
         ...
 
     def log_prior(self, phi: Phi, units: Block) -> Table:
-        """Return the log probability of each state before the row is seen, (runs, components, rows or 1)."""
+        """Return the log prior probability of each state, (runs, components, rows or 1)."""
         ...
 
     def first(self, q: Table, units: Block) -> tuple[Table, Array]:
-        """Return weighted responsibilities and own sums of a start that is given as responsibilities (unweighted)."""
+        """Return weighted responsibilities and the law's sums of a start given as unweighted responsibilities."""
         ...
 
     def solve(self, statistics: Array, phi: Phi | None, share: Array) -> Phi:
@@ -229,7 +231,7 @@ class Law(Protocol[Phi]):
         ...
 
     def n_parameters(self, n_components: int) -> int:
-        """Return free parameters of one mixture."""
+        """Return the number of free parameters of one mixture."""
         ...
 
     def shares(self, phi: Phi, statistics: Array) -> Array:
@@ -312,10 +314,10 @@ class Mixture:
 
     @cached_property
     def _fused(self) -> FusedPass | None:
-        return self.density if isinstance(self.density, FusedPass) else None  # to look for methods takes its time
+        return self.density if isinstance(self.density, FusedPass) else None  # checking a protocol takes time
 
     def pass_over(self, theta: Parameters[Any, Any], block: Block) -> Seen:
-        """Return log-likelihood and statistics of a block, for every run of a batch."""
+        """Return the log-likelihood and statistics of a block, for every run of a batch."""
         return self._pass(theta, block)[0]
 
     def _pass(self, theta: Parameters[Any, Any], block: Block) -> tuple[Seen, Callable[[], Array]]:
@@ -336,12 +338,12 @@ class Mixture:
         return float(seen.objective[0]), float(entropy()[0])
 
     def parts(self, block: Block) -> tuple[Block, Block]:
-        """Return the block as the density sees it, and as the law does."""
+        """Return the block with the density's columns, and with the law's."""
         n = self.density.n_columns
         return block.seen(block.columns[:n]), block.seen(block.columns[n:] or block.columns[:1])
 
     def responsibilities(self, theta: Parameters[Any, Any], block: Block) -> tuple[Table, Table]:
-        """Return responsibilities of the rows of a block, without their weights, and the log densities of its rows."""
+        """Return unweighted responsibilities and log densities of the rows of a block."""
         rows, units = self.parts(Block(block.first, block.columns))
         log_density = self.density.log_density(theta.density, rows)
         return self.law.posterior(theta.law, log_density, units, self.beta).responsibilities, log_density
@@ -352,7 +354,7 @@ class Mixture:
         return self.law.posterior(theta.law, self.density.log_density(theta.density, rows), units, self.beta)
 
     def started(self, q: Table, data: Chunks) -> Parameters[Any, Any]:
-        """Return the parameters of given responsibilities, (runs, components, rows): one M-step."""
+        """Return the parameters from given responsibilities, (runs, components, rows), by one M-step."""
 
         def visit(block: Block) -> Sums:
             rows, units = self.parts(block)
@@ -368,13 +370,13 @@ class Mixture:
 
     @property
     def n_parameters(self) -> int:
-        """Free parameters."""
+        """Number of free parameters."""
         return self.density.n_parameters(self.n_components) + self.law.n_parameters(self.n_components)
 
 
 @dataclass
 class OnData:
-    """A mixture on some data: what the descent steps.
+    """A mixture on some data, as a problem of the descent.
 
     Parameters
     ----------
@@ -394,7 +396,7 @@ class OnData:
         return not (self.mixture.density.exact and getattr(self.mixture.law, "statistics_are_free", False))
 
     def seen(self, theta: Parameters[Any, Any]) -> Seen:
-        mixture = self.mixture  # what travels to workers should not hold the data
+        mixture = self.mixture  # functions sent to workers must not hold the data
         return self.data.map_sum(lambda block: mixture.pass_over(theta, block))
 
     def moved(self, theta: Parameters[Any, Any], seen: Seen, share: Array) -> Parameters[Any, Any]:
@@ -418,7 +420,7 @@ class OnData:
 
 
 LEAST_SHARE = 0.1
-"""No count falls below this share of itself in one extrapolation: zero would absorb EM."""
+"""Smallest factor of a count in one extrapolation, as EM cannot leave zero."""
 
 
 def _further(first: Array, second: Array, third: Array, *, signed: bool = False) -> Array:
@@ -430,7 +432,7 @@ def _further(first: Array, second: Array, third: Array, *, signed: bool = False)
 
 
 class SingleRun:
-    """A mixture as the loop of bound policies sees it: one run, energies row by row.
+    """A mixture as a family of the bound loop: one run, energies by row.
 
     Parameters
     ----------
@@ -439,7 +441,7 @@ class SingleRun:
     Raises
     ------
     TypeError
-        If the law has no table of energies, or the value of a bound is no function of the statistics.
+        If the law has no energies by row, or the value of a bound is not a function of the statistics.
     """
 
     def __init__(self, mixture: Mixture) -> None:

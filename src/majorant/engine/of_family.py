@@ -18,19 +18,19 @@ Array = NDArray[np.float64]
 
 
 class Fused(Family[Theta], Protocol[Theta]):
-    """A family that makes the tightest bound of a block in one pass."""
+    """A family that computes the tightest bound of a block in one pass."""
 
     def tight_pass(self, theta: Theta, block: Block) -> tuple[float, Bound]: ...
 
 
 @dataclass
 class FamilyOnData(Generic[Theta]):
-    """A family on some data: its runs are stepped one after another.
+    """A family on some data, whose runs are stepped one after another.
 
     Attributes
     ----------
     family : Fused
-        Its parameters are those of one run: what a batch holds, without the leading axis.
+        Its parameters are those of one run: arrays of a batch without the leading axis.
     data : Chunks
     """
 
@@ -43,11 +43,11 @@ class FamilyOnData(Generic[Theta]):
 
     @property
     def is_guarded(self) -> bool:
-        """The M-step may be a step of an iteration."""
+        """True, as the M-step may be a step of an inner iteration."""
         return True
 
     def started(self, latent: Callable[[Block], Any]) -> Theta:
-        """Return one run started from latent values, given as a function of a block."""
+        """Return the parameters of one run from latent values, given as a function of a block."""
         family = self.family
         s = self.data.map_sum(lambda block: family.statistics(block, latent(block), None))
         return mapped(lambda array: array[None], family.solve(s, None, self.data)[0])

@@ -1,6 +1,6 @@
 """Bound policies: which of the valid bounds is minimised next. They do not depend on the model.
 
-A proposal need not respect the budget: the loop blends it with the tightest bound until it does.
+A proposal may exceed the budget: the loop blends it with the tightest bound until it does not.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from majorant.engine.latents import Latent, as_soft, tightest
 from majorant.engine.problem import Family, View
 
 KEPT = "kept latents"
-"""Where the latent values of a block's units are kept, in its memory, by those that need them."""
+"""Key of the latent values of a block's units in its memory."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BoundPolicy:
-    """What policies share: a checked `eta`, and nothing to prepare or to keep.
+    """Base of bound policies: checks `eta`, and does nothing in `prepare` and `keep`.
 
     Parameters
     ----------
     eta : float
         Share of the gap between bound and objective that every new bound must close, in (0, 1].
     hot_start : bool, optional
-        Whether the first bound, which is free to choose, is drawn from hot latents. By default for hard latents only.
+        Whether the first bound, which may be any, is drawn from hot latents. By default for hard latents only.
     """
 
     eta: float = 0.1
@@ -53,23 +53,23 @@ class BoundPolicy:
         """Do nothing: the policy needs no preparation."""
 
     def propose(self, view: View, price: float) -> Latent:
-        """Return latent values of the units of a block, at a price of a unit of excess."""
+        """Return latent values of the units of a block, given the price of a unit of excess."""
         raise NotImplementedError(f"{type(self).__name__} must say how it proposes latent values")
 
     def keep(self, block: Block, q: Latent) -> None:
         """Do nothing: the policy keeps no state."""
 
     def renumbered(self, positions: NDArray[np.intp]) -> BoundPolicy:
-        """Return the same policy where unit `i` is now unit ``positions[i]`` (-1: gone)."""
+        """Return the policy with unit `i` renumbered as ``positions[i]`` (-1: removed)."""
         return self
 
     def repeated(self, n_groups: int, size: int) -> BoundPolicy:
-        """Return the same policy, repeated for each of so many groups of `size` units."""
+        """Return the policy repeated for each of `n_groups` groups of `size` units."""
         return self
 
 
 def tilted(view: View, preference: NDArray[Any], price: float) -> Latent:
-    """Return the best latent values by a preference at a price.
+    """Return the latent values that maximise a preference minus the price of the excess.
 
     ``argmax_q <q, preference> - price * excess(q)``, the posterior of the energies ``E - preference / price``.
     """
@@ -83,7 +83,7 @@ class Tightest(BoundPolicy):
     Parameters
     ----------
     eta, hot_start
-        See `BoundPolicy`. Leave eta at its 1.0: the bound closes the whole gap.
+        See `BoundPolicy`. Keep eta at 1.0: the bound closes the whole gap.
     """
 
     eta: float = 1.0
@@ -94,10 +94,10 @@ class Tightest(BoundPolicy):
 
 @dataclass(frozen=True)
 class GibbsLimit(BoundPolicy):
-    """Random valid bounds, drawn at once where the random walk takes many steps.
+    """Random valid bounds, drawn directly rather than by a random walk.
 
-    Hard latents are drawn from ``softmax(-price * regret)``, the law of one unit of a long uniform walk over all valid
-    bounds; soft ones are the posterior under Gumbel noise of that size. The default random policy.
+    Hard latents are drawn from ``softmax(-price * regret)``, the distribution of one unit in a long uniform walk over
+    all valid bounds; soft ones are the posterior under Gumbel noise of that size. The default random policy.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Tempered(BoundPolicy):
     """Deterministic annealing inside the valid set: the posterior at a higher temperature.
 
     Soft latents: ``q`` proportional to ``exp(-tau beta E)`` with ``tau = price / (1 + price)``; hard ones:
-    ``exp(-price E)``, soft bounds of a hard objective. The documented policy for soft latents.
+    ``exp(-price E)``, soft bounds of a hard objective. The recommended policy for soft latents.
 
     Parameters
     ----------
@@ -143,14 +143,14 @@ class Tempered(BoundPolicy):
 class RandomWalk(BoundPolicy):
     """The paper's random bounds: a uniform walk over the hard latents within the budget.
 
-    A block takes its share of the budget, so this policy alone depends on how the data are cut into blocks.
+    Each block has its share of the budget, so the result depends on the division of the data into blocks.
 
     Parameters
     ----------
     eta, hot_start
         See `BoundPolicy`; eta is 0.1 by default.
     n_sweeps : int, default=20
-        Steps of the walk, in units of the number of units.
+        Number of steps of the walk per unit.
 
     References
     ----------
@@ -179,10 +179,10 @@ class RandomWalk(BoundPolicy):
 
 @dataclass(frozen=True)
 class GrowingSubset(BoundPolicy):
-    """Units drawn at random keep their last latent value; a share that grows as the budget shrinks is inferred anew.
+    """Random units keep their last latent value; the others, more as the budget shrinks, get the best one.
 
-    Made for latent SVMs, where the first latents come from the user; on other families it stays near the start. The
-    only policy that keeps latents from one pass to the next.
+    Meant for latent SVMs, whose first latents come from the user; for other families it stays near the start. It is the
+    only policy that keeps latents between passes.
 
     Parameters
     ----------
@@ -208,14 +208,14 @@ class GrowingSubset(BoundPolicy):
 
 
 CHOSEN = "chosen latents"
-"""Where latent values that were chosen for all units together are kept, in the memory of their block."""
+"""Key of latent values chosen for all units together, in the memory of their block."""
 
 
 @runtime_checkable
 class Bias(Protocol):
     """An application's preference among bounds, state by state.
 
-    It may also offer ``keep(block, q)``, called as a policy's: to remember latent values.
+    It may also offer ``keep(block, q)``, like a policy, to remember latent values.
     """
 
     def prepare(self, family: Family[Any], theta: Any, data: Chunks) -> None:
@@ -223,14 +223,14 @@ class Bias(Protocol):
         ...
 
     def prefer(self, view: View) -> NDArray[Any]:
-        """Say how much each state is preferred: finite, of order one, or -inf for a state that is never to be chosen.
+        """Return the preference for each state: finite, of order one, or -inf for a state that must not be chosen.
 
-        Of shape (rows, n_states), or (1, n_states) where it is the same of all units.
+        The shape is (rows, n_states), or (1, n_states) if it is the same for all units.
         """
         ...
 
     def renumbered(self, positions: NDArray[np.intp]) -> Bias:
-        """Return the same preference where unit `i` is now unit ``positions[i]`` (-1: gone)."""
+        """Return the preference with unit `i` renumbered as ``positions[i]`` (-1: removed)."""
         ...
 
 
@@ -239,15 +239,15 @@ class WholeBias(Protocol):
     """An application's preference among the latent values of all units together."""
 
     def choose(self, view: View, budget: float) -> Latent:
-        """Return the best latent values of all units of an excess of at most `budget`.
+        """Return the best latent values of all units with an excess of at most `budget`.
 
-        `view` shows all units as one block without columns. The loop computes the excess anew: latent values that leave
+        `view` has all units as one block without columns. The loop computes the excess again: latent values that exceed
         the budget are blended with the tightest ones.
         """
         ...
 
     def renumbered(self, positions: NDArray[np.intp]) -> WholeBias:
-        """Return the same preference where unit `i` is now unit ``positions[i]`` (-1: gone)."""
+        """Return the preference with unit `i` renumbered as ``positions[i]`` (-1: removed)."""
         ...
 
 
@@ -258,9 +258,9 @@ class Biased(BoundPolicy):
     Parameters
     ----------
     bias : Bias or WholeBias
-        `Balance()`, `PairConstraints(...)`, `MultiFold()`, `Coherence(...)`, or an object of one's own: with the three
-        methods of a `Bias`, where states of single units are preferred, or the two of a `WholeBias`, which is shown
-        the energies of all units and therefore needs memory for them.
+        `Balance()`, `PairConstraints(...)`, `MultiFold()`, `Coherence(...)`, or a user's object: with the three methods
+        of a `Bias`, for preferences by unit, or the two of a `WholeBias`, which gets the energies of all units and
+        needs memory for them.
     eta, hot_start
         See `BoundPolicy`; eta is 0.1 by default.
 
@@ -304,7 +304,7 @@ class Biased(BoundPolicy):
 
 
 def _check_bias(bias: Any) -> None:
-    """Refuse what has not the methods of a bias, and say which ones it lacks.
+    """Raise TypeError for an object that lacks methods of a bias, naming them.
 
     Raises
     ------
@@ -331,7 +331,7 @@ def _has(bias: Any, method: str) -> bool:
 
 
 def _preferred(given: Any, view: View, bias: Bias) -> NDArray[Any]:
-    """Return the preferences of a bias as a table by which energies can be tilted.
+    """Check the preferences of a bias; return them as a table.
 
     Raises
     ------
@@ -374,7 +374,7 @@ def _choose(
     eta: float,
     bound: float,
 ) -> None:
-    """Show all units to a bias and keep what it chooses where the pass that draws will find it."""
+    """Let a bias choose latent values for all units, and store them for the pass that draws."""
     energies = np.empty((data.n_units, family.n_states))
     weights = np.ones(data.n_units)
     memories: dict[int, tuple[slice, dict[str, Any]]] = {}
@@ -397,7 +397,7 @@ def _choose(
 
 
 def _checked(q: Any, view: View, bias: WholeBias) -> Latent:
-    """Return latent values in the form that families expect.
+    """Check latent values, and convert them to the form that families expect.
 
     Raises
     ------
@@ -413,13 +413,13 @@ def _checked(q: Any, view: View, bias: WholeBias) -> Latent:
     if array.shape == (n, n_states) and (array >= 0).all() and np.allclose(array.sum(axis=1), 1.0):
         return array
     raise ValueError(
-        f"{name}.choose must give a whole number a unit, shape ({n},), or rows of shares that sum to one, shape "
+        f"{name}.choose must give a whole number per unit, shape ({n},), or rows of shares that sum to one, shape "
         f"({n}, {n_states}); got {array.dtype} of shape {array.shape}"
     )
 
 
 def check_bounds(value: Any) -> None:
-    """Refuse what is neither a bound policy nor None.
+    """Raise TypeError for a value that is neither a bound policy nor None.
 
     Raises
     ------

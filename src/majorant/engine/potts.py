@@ -16,12 +16,12 @@ from majorant.engine.latents import Latent, as_soft
 Method = Literal["expansion", "icm"]
 
 LARGEST_CAPACITY = 2.0**29
-"""Capacities are whole numbers of 32 bits, and a residual may be twice one."""
+"""Largest capacity: capacities are 32-bit integers, and a residual may be twice as large."""
 
 
 @dataclass(frozen=True)
 class PottsGraph:
-    r"""Units and how much linked ones want to be in one state.
+    r"""A graph of units whose linked units prefer equal states.
 
     .. math:: P(q) = \sum_{(i, j)} c_{ij} \Big(1 - \sum_z q_i(z) q_j(z)\Big)
 
@@ -54,7 +54,7 @@ class PottsGraph:
 
     @cached_property
     def components(self) -> tuple[int, NDArray[np.int32]]:
-        """Number of the connected sets of units, and the set of each unit."""
+        """Number of connected components, and the component of each unit."""
         n_sets, sets = connected_components(self.adjacency, directed=False)
         return int(n_sets), sets
 
@@ -72,7 +72,7 @@ class PottsGraph:
     def minimise(
         self, unary: NDArray[np.float64], strength: float, z: NDArray[np.integer], method: Method = "expansion"
     ) -> NDArray[np.int32]:
-        r"""Return labels of small ``sum_i unary_i(z_i) + strength P(z)``, no larger than at the labels `z` given.
+        r"""Minimise ``sum_i unary_i(z_i) + strength P(z)`` approximately; return labels no worse than the given `z`.
 
         Parameters
         ----------
@@ -82,10 +82,10 @@ class PottsGraph:
         z : ndarray of shape (n_units,)
             Labels to start from.
         method : {"expansion", "icm"}
-            "expansion": alpha-expansion [1]_, each move a minimum cut. The minimum for two states; for more, no state
-            can be spread to any set of units with profit, and the sum is at most that of the minimum with its Potts
-            term counted twice. "icm": single units, while one has something to gain [2]_; many times faster, and only
-            good where `strength` is small.
+            "expansion": alpha-expansion [1]_, where each move is a minimum cut. Exact for two states; for more, no
+            expansion of a state lowers the sum, which is at most that of the minimum with its Potts term doubled.
+            "icm": single units are moved while that lowers the sum [2]_; many times faster, and good only for small
+            `strength`.
 
         Returns
         -------
@@ -113,7 +113,7 @@ class PottsGraph:
         state, unchanged = 0, 0
         while unchanged < n_states:
             costs = unary[:, state] - paid
-            units = np.flatnonzero((costs < most) & (z != state))  # the others have more to lose than to gain
+            units = np.flatnonzero((costs < most) & (z != state))  # moving the others cannot lower the sum
             moved = units[self._expansion(state, units, costs[units], strength, z)] if len(units) else units
             z[moved] = state
             paid[moved] = unary[moved, state]
@@ -124,7 +124,7 @@ class PottsGraph:
     def _expansion(
         self, state: int, units: NDArray[np.intp], costs: NDArray[np.float64], strength: float, z: NDArray[np.int32]
     ) -> NDArray[np.bool_]:
-        """Say which of some units to move to a state; `costs` are those of each alone."""
+        """Return which of some units to move to a state; `costs` are those of moving each alone."""
         near = self.adjacency[units]
         tail, neighbour = np.repeat(np.arange(len(units)), np.diff(near.indptr)), near.indices
         capacity = strength * near.data
@@ -132,18 +132,18 @@ class PottsGraph:
         number[units] = np.arange(len(units))
         head = number[neighbour]
         differ, both = z[units[tail]] != z[neighbour], head >= 0
-        # A pair that may both move: half of what it pays now is each unit's, and what is left is paid if one moves.
+        # A pair that may both move: half of its present cost goes to each unit, the rest is paid if only one moves.
         now, then = np.where(differ, capacity, 0.0), np.where(z[neighbour] == state, 0.0, capacity)
         own = np.where(both, -0.5 * now, then - now)
         costs = costs + np.bincount(tail, own, len(units))
         tail, head, capacity = tail[both], head[both], np.where(differ, 0.5, 1.0)[both] * capacity[both]
         moves = minimum_cut(costs, tail, head, capacity)
         terms = np.concatenate([costs[moves], 0.5 * capacity[moves[tail] != moves[head]]])
-        # Less than this is rounding, which must not go in circles.
+        # Less than this is rounding, which must not cause cycles.
         return moves if terms.sum() < -1e-12 * np.abs(terms).sum() else np.zeros_like(moves)
 
     def _one_by_one(self, unary: NDArray[np.float64], strength: float, start: NDArray[np.integer]) -> NDArray[np.int32]:
-        """Return units that gain more than all neighbours move together: their order matters among equal gains only."""
+        """Move units that gain more than all their neighbours at the same time, until none gains; return the labels."""
         z: NDArray[np.int32] = start.astype(np.int32)
         rows = np.arange(self.n_units)
         tail, head, _ = self._arcs
@@ -162,9 +162,9 @@ class PottsGraph:
             z[moves] = best[moves]
 
     def differences(self, z: NDArray[np.integer], other: NDArray[np.integer]) -> tuple[NDArray[np.intp], int]:
-        """Return the connected sets of units with different labels: the set of each unit (-1: none), and how many.
+        """Find the connected sets of units with different labels: the set of each unit (-1: none), and their number.
 
-        Sets do not touch, so what each change does to P does not depend on the others.
+        Sets are not adjacent, so the change of P by each does not depend on the others.
         """
         differ = np.flatnonzero(z != other)
         sets = np.full(self.n_units, -1, dtype=np.intp)
@@ -180,23 +180,23 @@ class PottsGraph:
         tail, head, weight = tail[inside], head[inside], weight[inside]
         shared = sets[head] >= 0
         change = (other[tail] != np.where(shared, other[head], z[head])) * 1.0 - (z[tail] != z[head])
-        # An edge inside a set is seen from both of its ends.
+        # An edge inside a set is counted from both ends.
         return np.bincount(sets[tail], weight * np.where(shared, 0.5, 1.0) * change, n_sets).astype(np.float64)
 
 
 def minimum_cut(
     cost: NDArray[np.float64], tail: NDArray[np.intp], head: NDArray[np.intp], capacity: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    r"""Return the smallest set that minimises what its units cost and what it cuts.
+    r"""Return the smallest set of units that minimises its cost plus the capacity of its cut.
 
     .. math:: \min_x \sum_i x_i\,\mathrm{cost}_i + \tfrac12 \sum_{\text{arcs}} \mathrm{capacity}_{ij} [x_i \ne x_j]
 
-    Units that are sure of their side whatever the others do are settled first; a maximum flow decides on the rest.
+    Units whose side does not depend on the others are fixed first; a maximum flow decides the rest.
 
     Parameters
     ----------
     cost : ndarray of shape (n,)
-        May be infinite: never in the set.
+        Infinite for units that are never in the set.
     tail, head, capacity : ndarray of shape (n_arcs,)
         Every edge in both directions.
 
@@ -234,11 +234,11 @@ def minimum_cut(
 def _source_side(
     cost: NDArray[np.float64], tail: NDArray[np.intp], head: NDArray[np.intp], capacity: NDArray[np.float64]
 ) -> NDArray[np.intp]:
-    """Return the minimum cut by a maximum flow: the units that the source still reaches, in ascending order."""
+    """Return the minimum cut by a maximum flow: the units still reachable from the source, in ascending order."""
     n = len(cost)
     reach = np.bincount(tail, capacity, n)
     cost = np.clip(cost, -reach, reach)
-    # An edge that outweighs all else at one of its ends is never cut: it must not cost the others their digits.
+    # An edge that outweighs all else at one of its ends is never cut; capping it keeps the others' precision.
     largest = np.abs(cost).max()
     most = np.abs(cost) + reach + largest
     capacity = np.minimum(capacity, np.minimum(most[tail], most[head]) - capacity)

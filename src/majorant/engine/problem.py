@@ -17,20 +17,20 @@ Theta = TypeVar("Theta")
 
 
 class Family(Protocol[Theta]):
-    r"""A model as the engine sees it.
+    r"""The interface of a model for the bound loop.
 
     It minimises, over its parameters,
 
     .. math:: F(\theta) = R(\theta) - \sum_i \frac{w_i}{\beta} \log\sum_z e^{-\beta E_i(z;\theta)}.
 
-    `theta` is the family's own: the engine never looks inside, so it may carry what a solver wants to remember.
+    The engine does not look into `theta`, so it may also hold the state of a solver.
 
-    A family may also offer ``tight_pass(theta, block) -> (free energy, Bound)``, a fused kernel that is used whenever
-    no latent values are needed; ``settled(old, new, tight) -> bool``, asked after a step with the tightest bound in
-    place of the loop's `tol`, with the tightest bound at `new`; and ``slack``, what rounding may add to an objective
-    beyond a billionth of it. Where it knows units by their numbers, it offers ``restricted(mask) -> Family``, the same
-    family for which only the units that a mask names count: else a part of the units is given to it as other blocks.
-    ``together`` is how many consecutive units, blocks holding them whole, are of one sample, which folds do not part.
+    A family may also offer ``tight_pass(theta, block) -> (free energy, Bound)``, a fused kernel used whenever no latent
+    values are needed; ``settled(old, new, tight) -> bool``, a test of convergence after a step with the tightest bound,
+    in place of the loop's `tol`; and ``slack``, a bound on rounding errors of the objective beyond a billionth of it. A
+    family that knows units by their numbers offers ``restricted(mask) -> Family``, in which only the units of a mask
+    count; other families get a part of the units as other blocks. ``together`` is the number of consecutive units of
+    one sample, which blocks and folds do not separate.
     """
 
     beta: float
@@ -42,13 +42,13 @@ class Family(Protocol[Theta]):
         ...
 
     def statistics(self, block: Block, q: Latent, theta: Theta | None) -> NDArray[Any]:
-        """Return weighted sums over units, linear in `q`; they may be taken about `theta`, None for a first bound."""
+        """Return weighted sums over units, linear in `q`, possibly about `theta` (None for a first bound)."""
         ...
 
     def solve(self, s: NDArray[Any], theta: Theta | None, data: Chunks) -> tuple[Theta, float]:
         """Return the argmin of ``penalty + <s, E>`` and its value.
 
-        The value must not lie above that at `theta`, the parameters at which the statistics were made.
+        The value must not be above that at `theta`, the parameters at which the statistics were computed.
         """
         ...
 
@@ -59,9 +59,9 @@ class Family(Protocol[Theta]):
 
 @dataclass(frozen=True)
 class Bound:
-    """All of an upper bound that the loop needs: ``b(theta) = penalty + <statistics, E(theta)> - entropy``.
+    """An upper bound on the objective: ``b(theta) = penalty + <statistics, E(theta)> - entropy``.
 
-    Bounds form a convex set, and along a blend the excess is exactly linear.
+    Bounds form a convex set, and the excess of a blend is exactly linear.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Bound:
     entropy : float
         ``sum_i w_i H(q_i) / beta``, zero for hard latents.
     excess : float
-        ``b - F`` at the parameters where it was made; NaN if it was made at none.
+        ``b - F`` at the parameters where the bound was made; NaN if there were none.
     distance : float
         Number of units whose latent value differs from the tightest bound's (half the total variation where soft).
     """
@@ -93,7 +93,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What one pass over the data returns: the free energy, the tightest bound and the proposed one."""
+    """Results of one pass over the data: the free energy, the tightest bound and the proposed one."""
 
     free: float
     tight: Bound
@@ -106,7 +106,7 @@ class Sweep:
 
 @dataclass
 class View:
-    """One block as a policy sees it, at the current parameters.
+    """One block at the current parameters, as given to a policy.
 
     Attributes
     ----------
@@ -117,9 +117,9 @@ class View:
     tight : latent values of the tightest bound
     beta : float
     seed, draw : int
-        What a policy's noise is a function of, besides the unit.
+        Seed and number of the draw, which with the unit determine a policy's noise.
     first_price : float
-        Price of the first proposal: a price over it does not depend on the units of the energies.
+        Price of the first proposal; relative to it prices do not depend on the units of energies.
     """
 
     block: Block
@@ -146,7 +146,7 @@ class View:
         return self.tight if self.tight.ndim == 1 else self.energies.argmin(axis=1).astype(np.int32)
 
     def noise(self, width: int) -> NDArray[np.float64]:
-        """Return uniforms in (0, 1), shape (rows, width), the same for a unit whatever block it lies in."""
+        """Return uniform numbers in (0, 1), shape (rows, width), which for a unit do not depend on its block."""
         return self.block.noise(self.seed, self.draw, width)
 
     def bound(self, family: Family[Any], theta: Any, q: Latent) -> Bound:
@@ -161,11 +161,11 @@ class View:
         return 0.0 if np.isinf(self.beta) or q.ndim == 1 else self.block.total(entropies(q)) / self.beta
 
     def excess(self, q: Latent) -> float:
-        """Say how far the bound of latent values `q` lies above the objective."""
+        """Return the difference between the bound of latent values `q` and the objective."""
         return self.block.total(expected(q, self.energies) - self.free) - self.entropy(q)
 
     def distance(self, q: Latent) -> float:
-        """Return the number of units that `q` places otherwise than the tightest bound does."""
+        """Return the number of units whose latent value in `q` differs from the tightest bound's."""
         if q.ndim == 1:
             return float(np.count_nonzero(q != self.best))
         return float(np.abs(q - as_soft(self.tight, q.shape[1])).sum()) / 2
@@ -173,18 +173,18 @@ class View:
 
 @runtime_checkable
 class Policy(Protocol):
-    """Chooses bounds.
+    """The interface of a bound policy, which chooses bounds.
 
-    Every policy is a family of proposals with one parameter, the `price` of a unit of excess (1 / energy): the excess
-    of a proposal falls as the price rises, and at an infinite price it is the tightest bound. One that keeps to the
-    budget by itself may disregard the price.
+    A policy is a family of proposals with one parameter, the `price` of a unit of excess (1 / energy): the excess of a
+    proposal decreases with the price, and at an infinite price it is the tightest bound. A policy that respects the
+    budget by itself may ignore the price.
 
     Attributes
     ----------
     eta : float
-        Share of the gap that a bound must close, in (0, 1]; 1 leaves the tightest bound alone.
+        Share of the gap that a bound must close, in (0, 1]; with 1 only the tightest bound is possible.
     hot_start : bool or None
-        Whether the first bound, which is free, is drawn from hot latents; None: for hard latents only.
+        Whether the first bound, which may be any, is drawn from hot latents; None: for hard latents only.
     """
 
     @property
@@ -198,8 +198,8 @@ class Policy(Protocol):
     ) -> None:
         """Make the passes over the data that a draw needs beforehand.
 
-        `bound` is the value at `theta` of the bound that it minimises: ``1 - eta`` times what it lies above the
-        objective is the budget of this draw.
+        `bound` is the value at `theta` of the bound that it minimises. The budget of this draw is ``1 - eta`` times its
+        excess over the objective.
         """
         ...
 
@@ -208,9 +208,9 @@ class Policy(Protocol):
         ...
 
     def keep(self, block: Block, q: Latent) -> None:
-        """Remember, in ``block.memory``, what the next draw needs of these latent values, the first or proposed ones.
+        """Store in ``block.memory`` what the next draw needs of these latent values, the first or proposed ones.
 
-        Every fit begins with a call for every block, so that nothing of an earlier fit is left.
+        Every fit begins with a call for every block, which replaces the memory of an earlier fit.
         """
         ...
 

@@ -1,7 +1,7 @@
 """Batches of runs: arrays of parameters and sums whose leading axis is the run.
 
-Small tables cost Python, not arithmetic, so many runs are stepped together. Parameters may be an array, a tuple or a
-dataclass of these, or None; everything else about them is their density's or law's own business.
+Many runs are stepped together, as the time for small tables is spent in Python rather than in arithmetic. Parameters
+may be an array, a tuple or a dataclass of arrays, or None.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def arrays(batch: Any) -> list[NDArray[Any]]:
 
 
 def taken(batch: Batch, runs: Any) -> Batch:
-    """Take some runs: a list of positions, a mask or a slice, which keeps the leading axis."""
+    """Select runs by a list of positions, a mask or a slice, keeping the leading axis."""
     return mapped(lambda array: array[runs], batch)
 
 
@@ -52,7 +52,7 @@ def put(batch: Batch, runs: NDArray[Any], other: Batch) -> Batch:
 
 
 def split(batch: Batch) -> list[Batch]:
-    """Take a batch apart into batches of one run."""
+    """Split a batch into batches of one run."""
     return list(_split(batch))
 
 
@@ -83,7 +83,7 @@ def stacked(batches: Sequence[Batch]) -> Batch:
 
 
 def mapped(f: Callable[..., Any], first: Batch, *others: Batch) -> Batch:
-    """Apply a function to each array of a batch, beside the arrays of others that are built alike."""
+    """Apply a function to each array of a batch, with the corresponding arrays of other batches."""
     return cast(Batch, _mapped(f, first, *others))
 
 
@@ -101,5 +101,5 @@ def _mapped(f: Callable[..., Any], first: Any, *others: Any) -> Any:
 
 @cache
 def _parts(kind: Any) -> tuple[str, ...]:
-    """Return fields of a dataclass; none of any other type."""
+    """Return the names of the fields of a dataclass; none for other types."""
     return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()

@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 
 def one_thread() -> AbstractContextManager[Any]:
-    """Let products of matrices run on one thread within a ``with`` block."""
+    """Run matrix products on one thread within a ``with`` block."""
     limited: AbstractContextManager[Any] = _libraries().limit(limits=1, user_api="blas")
     return limited
 

@@ -14,19 +14,19 @@ COLUMNS = ("objective", "bound", "gap", "budget", "used", "blend", "changed", "p
 
 
 class Trace:
-    """Numbers of every iteration of a fit, by column.
+    """The history of a fit, one row per iteration.
 
-    Its columns; ``trace["objective"]`` is one as an array, NaN where an iteration has no number:
+    Its columns are the following; ``trace["objective"]`` is an array, NaN where an iteration has no value:
 
     objective
-        ``F(theta_t)``, what is minimised.
+        ``F(theta_t)``, the objective that is minimised.
     bound
         ``b_t(theta_t)``, the value of the bound that `theta_t` minimises. It never rises while exploring, nor in the
-        descent after that, which may begin at an earlier iterate than the last.
+        descent after that, which may start from an earlier iterate.
     gap
         ``bound - objective``, at least zero.
     budget, used
-        The largest excess that the next bound might have, and the one it has.
+        The largest excess allowed for the next bound, and its actual excess.
     blend
         Share of the proposed bound in the next one; the rest is the tightest bound.
     changed
@@ -39,7 +39,7 @@ class Trace:
     Parameters
     ----------
     rows : list of dict, optional
-        Numbers of iterations that have been made.
+        Values of the iterations so far.
     """
 
     def __init__(self, rows: list[dict[str, float]] | None = None) -> None:
@@ -75,12 +75,12 @@ class Trace:
         return f"Trace({len(self)} iterations, objective {first:.6g} to {last:.6g})"
 
     def scaled(self, unit: float) -> Trace:
-        """Return the trace of an objective whose unit is `unit` in another: as if it had been measured there."""
+        """Return the trace with all objectives multiplied by `unit`."""
         factor = dict.fromkeys(("objective", "bound", "gap", "budget", "used"), unit) | {"price": 1 / unit}
         return Trace([{name: value * factor.get(name, 1.0) for name, value in row.items()} for row in self._rows])
 
     def shifted(self, constant: float) -> Trace:
-        """Return the trace of an objective that is larger by a constant."""
+        """Return the trace with a constant added to all objectives."""
         moved = {"objective", "bound"}
         return Trace([{name: v + constant * (name in moved) for name, v in row.items()} for row in self._rows])
 
@@ -89,12 +89,12 @@ class Trace:
         return data_frame({name: self[name] for name in COLUMNS})
 
     def to_state(self) -> dict[str, NDArray[np.float64]]:
-        """Return columns as arrays, for saving."""
+        """Return the columns as arrays, for saving."""
         return {name: self[name] for name in COLUMNS}
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Trace:
-        """Return the inverse of `to_state`."""
+        """Build a trace from the values of `to_state`."""
         columns = {name: np.asarray(state[name], dtype=np.float64) for name in COLUMNS}
         lengths = {len(c) for c in columns.values()}
         if len(lengths) != 1:

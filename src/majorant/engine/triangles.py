@@ -12,12 +12,12 @@ Array = NDArray[np.float64]
 
 @cache
 def lower(size: int, below: int = 0) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return rows and columns of the entries on the diagonal and below; from -1 on without the diagonal."""
+    """Return rows and columns of the entries on the diagonal and below; with `below` = -1 without the diagonal."""
     return np.tril_indices(size, below)
 
 
 def symmetric(packed: Array, size: int) -> Array:
-    """Return matrices of their lower triangles, which lie along the last axis."""
+    """Return symmetric matrices from their lower triangles, which are along the last axis."""
     rows, columns = lower(size)
     out = np.empty((*packed.shape[:-1], size, size))
     out[..., rows, columns] = packed

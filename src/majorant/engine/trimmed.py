@@ -15,11 +15,11 @@ from majorant.engine.mixture import Array, OnData, Parameters
 
 @dataclass
 class Trimmed(OnData):
-    r"""The trimmed log-likelihood: of weights between zero and those of the units, which take away a share of the rows,
-    it has the ones of largest log-likelihood.
+    r"""The trimmed log-likelihood of a mixture, as a problem of the descent.
 
-    These leave out the units whose log density per row is least, anew in every pass and for every run: an M-step with
-    them does not lower the trimmed log-likelihood.
+    It is the largest log-likelihood over weights between zero and those of the units that remove a given share of the
+    rows. The units of lowest log density per row are left out, anew in every pass and for every run, and an M-step with
+    the others does not lower the trimmed log-likelihood.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class Trimmed(OnData):
         First row of each unit.
     weights : ndarray of shape (units,)
     share : float
-        Of the rows that do not count.
+        Share of the rows that does not count.
     """
 
     first: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
@@ -38,7 +38,7 @@ class Trimmed(OnData):
     share: float = 0.0
 
     def seen(self, theta: Parameters[Any, Any]) -> Seen:
-        """Return a pass to find what counts, and one over that."""
+        """Make one pass to find the units that count, and one over these."""
         kept = np.repeat(self.kept(theta) * self.weights, self.sizes, axis=1)[:, None, :]
 
         def visit(block: Block) -> Seen:
@@ -50,7 +50,7 @@ class Trimmed(OnData):
 
     @property
     def sizes(self) -> NDArray[np.intp]:
-        """Rows of each unit."""
+        """Number of rows of each unit."""
         return np.diff(np.append(self.first, self.data.n_units))
 
     def densities(self, theta: Parameters[Any, Any]) -> Array:

@@ -10,21 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 Kind = Literal["numbers", "levels", "logicals"]
-"""What a column holds; logicals are numbers 0 and 1 in a response, and levels among the terms that explain it."""
+"""Kind of values of a column; logicals are 0 and 1 in a response, and levels in explanatory terms."""
 KINDS: tuple[Kind, ...] = ("numbers", "levels", "logicals")
 
 _MOST_NAMED = 5
 
 
 class RowError(ValueError):
-    """A row that a formula cannot take.
+    """Error for a row that a formula cannot be evaluated for.
 
     Parameters
     ----------
     what, after : str
-        The sentence before and after the row's number.
+        Text of the sentence before and after the row's number.
     row : int
-        From 0.
+        Number of the row, from 0.
     """
 
     def __init__(self, what: str, row: int, after: str) -> None:
@@ -33,12 +33,12 @@ class RowError(ValueError):
 
 
 def table_of(data: Any) -> nw.DataFrame[Any]:
-    """Return a data frame of any library, its columns named by text: 0 is ``0`` to a formula.
+    """Return a data frame of any library with columns named by text: 0 becomes ``0``.
 
     Raises
     ------
     TypeError
-        If it is none.
+        If it is not a data frame.
     ValueError
         If two columns have one name.
     """
@@ -70,15 +70,15 @@ def is_table(data: Any) -> bool:
 def columns_for(
     table: nw.DataFrame[Any], names: Sequence[str], kinds: Mapping[str, Kind] | None = None, *, explain: bool = False
 ) -> tuple[dict[str, Any], dict[str, Kind]]:
-    """Return the columns as formulas take them: numbers as float64, levels as categoricals, logicals as either.
+    """Return columns in the form for formulas: numbers as float64, levels as categoricals, logicals as either.
 
     Parameters
     ----------
     table : narwhals.DataFrame
     names : sequence of str
-        Columns of it.
+        Columns of the table that are needed.
     kinds : mapping, optional
-        What they held at the fit; by default they may hold any kind.
+        Kinds at the fit; by default any kind is allowed.
     explain : bool, default=False
         Whether logicals are levels.
 
@@ -93,7 +93,7 @@ def columns_for(
     ValueError
         If values are missing.
     TypeError
-        If a column holds neither numbers nor levels, or not what it held at the fit.
+        If a column holds neither numbers nor levels, or another kind than at the fit.
     """
     refuse_missing(table, names)
     columns: dict[str, Any] = {}
@@ -132,7 +132,7 @@ def _kind_of(series: nw.Series[Any]) -> Kind:
 
 
 def _levels(series: nw.Series[Any]) -> Any:
-    """Return a categorical, its levels in the order that the column says, or else sorted."""
+    """Return a categorical with levels in the order of the column's type, or else sorted."""
     import pandas as pd
 
     native, dtype = series.to_native(), series.dtype
@@ -140,7 +140,7 @@ def _levels(series: nw.Series[Any]) -> Any:
         declared = list(dtype.categories)
     elif dtype == nw.Categorical and nw.dependencies.is_pandas_like_series(native):
         declared = list(native.cat.categories)
-    else:  # levels of other libraries stand in the order in which a process happened to meet them
+    else:  # levels of other libraries are in the order in which a process met them
         return pd.Categorical(series.to_list())
     present = set(series.unique().to_list())
     return pd.Categorical(series.to_list(), categories=[level for level in declared if level in present])
@@ -159,7 +159,7 @@ def _logicals(series: nw.Series[Any], explain: bool) -> Any:
 
 
 def refuse_missing(table: nw.DataFrame[Any], names: Sequence[str]) -> None:
-    """Refuse columns in which values are missing.
+    """Raise ValueError for columns with missing values.
 
     Raises
     ------

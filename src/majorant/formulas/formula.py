@@ -15,18 +15,18 @@ from majorant.formulas.language import Sides, Term, check_column, expression, re
 from majorant.formulas.terms import Array, Terms
 
 CONSTANT = "Intercept"
-"""Name of the one feature of a formula such as ``y ~ 1``."""
+"""Name of the only feature of a formula such as ``y ~ 1``."""
 
 
 _DESIGN = "majorant design"
 
 EXTRAS = ("groups", "gating", "offset", "trials")
-"""What a formula may say of rows beside X and y."""
+"""Roles of columns in a formula besides features and response."""
 
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows as an estimator takes them.
+    """Rows in the form that estimators take.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class TableRows:
         The design, its columns named by the terms.
     y : array of shape (n,) or None
     keywords : dict
-        ``gating`` (a data frame), ``offset``, ``trials`` and ``groups``, as far as they are there.
+        ``gating`` (a data frame), ``offset``, ``trials`` and ``groups``, as far as given.
     """
 
     X: Any
@@ -44,18 +44,18 @@ class TableRows:
 
 @dataclass(frozen=True)
 class Formula:
-    """A formula and what it learned.
+    """A formula with what it learned from the table of the fit.
 
     Attributes
     ----------
     text : str
-        As it was given.
+        The formula as given.
     features : Terms
     response : Terms
     extras : dict of Terms
-        ``gating``, ``offset`` and ``trials``, as far as they are there.
+        ``gating``, ``offset`` and ``trials``, as far as given.
     groups : str or None
-        A column.
+        The column of the groups.
     """
 
     text: str
@@ -85,13 +85,13 @@ class Formula:
             ``offset(...)``.
         data : data frame
         groups : str, optional
-            A column, where the formula names none.
+            The column of the groups, if the formula names none.
         gating : str, optional
             Terms of the weights of components.
         offset, trials : str, optional
             A column, or arithmetic on columns.
         others : sequence of str
-            Columns, or arithmetic on columns, of which ``.`` takes none either: weights, for instance.
+            Columns, or arithmetic on columns, that ``.`` excludes: weights, for instance.
 
         Raises
         ------
@@ -113,7 +113,7 @@ class Formula:
             told = ":".join(factor for _, factor in sides.response[0])
             raise TypeError(f"the response {told!r} holds levels: it must be numbers, such as I({told} == 'a')")
         if y.shape[1] > 2 or (y.shape[1] == 2 and not sides.response[0][0][1].startswith("cbind")):
-            raise ValueError(f"the response of {text!r} has {y.shape[1]} columns: it must be one number a row")
+            raise ValueError(f"the response of {text!r} has {y.shape[1]} columns: it must be one number per row")
         if y.shape[1] == 2 and trials is not None:
             raise ValueError("cbind(successes, failures) gives the trials: leave trials= out")
         learned = {name: Terms.learn(terms, table, explain=name == "gating") for name, terms in found.items()}
@@ -126,21 +126,21 @@ class Formula:
         return formula, formula._rows(table, X, y, values, formula.groups)
 
     def apply(self, data: Any, wanted: Iterable[str] = (), response: bool | None = None) -> TableRows:
-        """Return the rows of another table.
+        """Return the design and roles for a new table.
 
         Parameters
         ----------
         data : data frame
         wanted : iterable of str
-            Of ``gating``, ``offset``, ``trials`` and ``groups``: what is needed, as far as the formula has it. A table
-            without the columns of groups or, where no response is needed, of trials has none.
+            The roles that are needed among ``gating``, ``offset``, ``trials`` and ``groups``, as far as the formula has
+            them. Groups and, without response, trials are left out if the table lacks their columns.
         response : bool, optional
-            Whether the response is needed; by default it is taken where the table has its columns.
+            Whether the response is needed; by default it is included if the table has its columns.
 
         Raises
         ------
         ValueError, TypeError
-            If a column or a value is missing, or a level was not there at the fit.
+            If a column or a value is missing, or a level did not occur in the fit.
         """
         require_formulaic()
         table = table_of(data)
@@ -158,32 +158,32 @@ class Formula:
 
     @property
     def roles(self) -> list[str]:
-        """Those of `EXTRAS` that the formula has."""
+        """Roles among `EXTRAS` that the formula has."""
         has_trials = len(self.response.names) == 2
         return [*self.extras, *(["groups"] if self.groups is not None else []), *(["trials"] if has_trials else [])]
 
     @property
     def response_text(self) -> str:
-        """The response as the formula says it."""
+        """The response as written in the formula."""
         return self.response.terms[0][0][1]
 
     @property
     def design_names(self) -> tuple[str, ...]:
-        """The columns of the design."""
+        """Names of the columns of the design."""
         return self.features.names or (CONSTANT,)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it needs, the response's first."""
+        """Columns that the formula needs, those of the response first."""
         return self._columns(self.response, self.features, *self.extras.values())
 
     def predictors(self, columns: Sequence[str]) -> tuple[str, ...]:
-        """Return the columns that a prediction takes from a table of these columns, those that it lacks included."""
+        """Return the columns that a prediction needs, given the table's columns; they may include missing ones."""
         needed = self._columns(self.features, *self._extras_of(columns, with_trials=False).values())
         return tuple(name for name in needed if name in columns or name != self.groups)
 
     def _extras_of(self, columns: Sequence[str], *, with_trials: bool) -> dict[str, Terms]:
-        """Return the gating, offset and trials; trials without their columns only where they are needed."""
+        """Return gating, offset and trials; trials without columns in the table only if needed."""
         return {
             name: terms
             for name, terms in self.extras.items()
@@ -199,7 +199,7 @@ class Formula:
         return self.features.has_intercept and bool(self.features.names)
 
     def to_state(self) -> dict[str, Any]:
-        """Return the plain values, for saving."""
+        """Return the formula as plain values, for saving."""
         return {
             "text": self.text,
             "features": self.features.to_state(),
@@ -210,7 +210,7 @@ class Formula:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Formula:
-        """Return the inverse of `to_state`."""
+        """Build a formula from the values of `to_state`."""
         return cls(
             str(state["text"]),
             Terms.from_state(state["features"]),
@@ -250,7 +250,7 @@ def columns_needed(text: str, columns: Sequence[str], others: Sequence[str] = ()
     ----------
     text : str
     columns : sequence of str
-        Those of the table.
+        Columns of the table.
     others : sequence of str
         As in `Formula.learn`.
     **roles
@@ -261,7 +261,7 @@ def columns_needed(text: str, columns: Sequence[str], others: Sequence[str] = ()
     ImportError
         If formulaic is not installed.
     ValueError, TypeError
-        If one is missing, or the formula cannot be read.
+        If a column is missing, or the formula cannot be read.
     """
     require_formulaic()
     sides, found = _read_all(text, columns, others, **{name: roles.get(name) for name in EXTRAS})
@@ -274,7 +274,7 @@ def column_of(data: Any, name: str) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        If there is none of that name.
+        If there is no column of that name.
     """
     table = table_of(data)
     check_column(name, table.columns)
@@ -282,7 +282,7 @@ def column_of(data: Any, name: str) -> NDArray[Any]:
 
 
 def numbers_of(data: Any, text: str, what: str) -> Array:
-    """Return one number per row: a column by its name, or arithmetic on columns.
+    """Evaluate a column or arithmetic on columns to one number per row.
 
     Raises
     ------
@@ -336,14 +336,14 @@ def _read_all(
 
 
 def _refuse_own_response(sides: Sides, extras: Mapping[str, tuple[Term, ...]], columns: Sequence[str]) -> None:
-    """Refuse to explain the response by itself."""
+    """Raise ValueError if the response is among the explanatory columns."""
     response = sides.response[0]
     right = [*sides.terms, *(term for name, terms in extras.items() if name != "trials" for term in terms)]
     used = {factor for term in right for factor in term}
     used |= {("lookup", name) for name in [*variables_of(right, columns), sides.groups] if name is not None}
     if used & set(response):
         told = ":".join(factor for _, factor in response)
-        raise ValueError(f"the response {told!r} stands among what explains it: leave it out on the right of the ~")
+        raise ValueError(f"the response {told!r} is among the explanatory terms: leave it out on the right of the ~")
 
 
 def _needed(sides: Sides, extras: Mapping[str, tuple[Term, ...]], columns: Sequence[str]) -> list[str]:
@@ -354,9 +354,9 @@ def _needed(sides: Sides, extras: Mapping[str, tuple[Term, ...]], columns: Seque
 def _check_extras(learned: Mapping[str, tuple[Terms, Array]]) -> None:
     for name, (terms, values) in learned.items():
         if name == "gating" and not (terms.has_intercept and terms.names):
-            raise ValueError("gating must have terms beside an intercept, which it always has: such as 'w1 + w2'")
+            raise ValueError("gating must have terms besides its intercept, such as 'w1 + w2'")
         if name != "gating" and (terms.levels or values.shape[1] != 1):
-            raise TypeError(f"{name} must be one number a row; {terms.terms[0][0][1]} is not")
+            raise TypeError(f"{name} must be one number per row; {terms.terms[0][0][1]} is not")
 
 
 def _frame(values: Array, names: tuple[str, ...]) -> Any:

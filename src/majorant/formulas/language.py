@@ -45,29 +45,29 @@ _CODES = (
 )
 
 _LARGEST_POWER = 1000
-"""Base and exponent of a power of two numbers, at most."""
+"""Largest base and exponent of a power of two numbers."""
 
 FactorText = tuple[str, str]
-"""How it is evaluated ("lookup", "python", "literal"), and its text."""
+"""A factor: how it is evaluated ("lookup", "python", "literal"), and its text."""
 Term = tuple[FactorText, ...]
-"""Factors that are multiplied."""
+"""A term: a product of factors."""
 INTERCEPT: Term = (("literal", "1"),)
 
 
 @dataclass(frozen=True)
 class Sides:
-    """What stands where in a formula.
+    """The parts of a formula.
 
     Attributes
     ----------
     response : tuple of Term
-        Left of ``~``; empty where there is none.
+        Terms left of ``~``; empty if there is no ``~``.
     terms : tuple of Term
-        Right of it; the intercept is a term.
+        Terms right of ``~``; the intercept is a term.
     groups : str or None
         The column after ``|``.
     offset : str or None
-        What stood in ``offset()``.
+        The argument of ``offset()``.
     """
 
     response: tuple[Term, ...]
@@ -77,7 +77,7 @@ class Sides:
 
 
 def require_formulaic() -> None:
-    """Refuse where the library that reads formulas is not installed.
+    """Raise ImportError if formulaic, which reads formulas, is not installed.
 
     Raises
     ------
@@ -105,16 +105,16 @@ def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sid
     text : str
         ``response ~ terms | groups``.
     columns : sequence of str
-        Those of the table.
+        Columns of the table.
     left_out : iterable of str
-        Columns that ``.`` does not stand for, beside the response and the groups.
+        Columns that ``.`` excludes, besides the response and the groups.
 
     Raises
     ------
     ImportError
         If formulaic is not installed.
     ValueError, TypeError
-        If it is no formula, or says what a formula may not.
+        If it is not a formula, or contains code that is not allowed.
     """
     from formulaic import Formula
     from formulaic.errors import FormulaicError
@@ -142,12 +142,12 @@ def read(text: str, columns: Sequence[str], left_out: Iterable[str] = ()) -> Sid
 
 
 def expression(text: str, columns: Sequence[str]) -> tuple[Term, ...]:
-    """Return one number per row: a column by its name, or arithmetic on columns.
+    """Read the terms of a column or of arithmetic on columns.
 
     Raises
     ------
     ValueError
-        If it says what a formula may not.
+        If it contains code that is not allowed.
     """
     if text in columns:
         return ((("lookup", text),),)
@@ -160,7 +160,7 @@ def variables_of(terms: Iterable[Term], columns: Sequence[str]) -> list[str]:
     Raises
     ------
     ValueError
-        If one is missing, or a term says what a formula may not.
+        If a column is missing, or a term contains code that is not allowed.
     """
     found: list[str] = []
     for method, text in (factor for term in terms for factor in term):
@@ -181,7 +181,7 @@ def variables_of_code(code: str, columns: Sequence[str]) -> list[str]:
     Raises
     ------
     ValueError
-        If it says anything else.
+        If it contains anything else.
     """
     names = (node.id for node in ast.walk(checked(code, columns)) if isinstance(node, ast.Name))
     found = (column for column in map(column_hidden_in, names) if column is not None)
@@ -194,7 +194,7 @@ def checked(code: str, columns: Sequence[str]) -> ast.Expression:
     Raises
     ------
     ValueError
-        If it says anything else, or names what is no column.
+        If it contains anything else, or a name that is not a column.
     """
     of_r = _CALL_OF_R.search(code)
     if of_r is not None:
@@ -221,7 +221,7 @@ def checked(code: str, columns: Sequence[str]) -> ast.Expression:
 
 
 def _check_power(code: str, power: ast.BinOp) -> None:
-    """Refuse numbers that no machine can write down: 9**9**9."""
+    """Raise ValueError for powers that are too large to compute, such as 9**9**9."""
     if any(isinstance(node, ast.Name | ast.Call) for node in ast.walk(power.left)):
         return
     values = [ast.literal_eval(side) if isinstance(side, ast.Constant) else None for side in (power.left, power.right)]
@@ -230,13 +230,13 @@ def _check_power(code: str, power: ast.BinOp) -> None:
 
 
 def _column_of(word: str) -> str:
-    """Return the column that a word of the code stands for."""
+    """Return the column that a name in the code replaces."""
     column = column_hidden_in(word)
     return show(word) if column is None else column
 
 
 def check_column(name: str, columns: Sequence[str]) -> None:
-    """Refuse a column that the table does not have.
+    """Raise ValueError for a column that the table does not have.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def _check_call(code: str, call: ast.Call) -> set[int]:
     function = call.func
     if isinstance(function, ast.Attribute):
         _check_arguments(code, function.attr, call)
-        return set()  # checked when it comes up itself
+        return set()  # checked when the attribute itself is visited
     if not isinstance(function, ast.Name) or function.id not in functions() or function.id in _VALUES:
         name = ast.unparse(function)
         hint = did_you_mean(name, list(functions()))
@@ -380,7 +380,7 @@ def term_of(term: Any) -> Term:
 
 
 def _plain(error: BaseException) -> str:
-    """Return the first line of a message, without the marks of a terminal."""
+    """Return the first line of an error message, without terminal control codes."""
     return (
         show(re.sub("\x1b\\[[0-9;]*m|[⧛⧚]", "", str(error))).strip().split("\n")[0].rstrip(".") or type(error).__name__
     )

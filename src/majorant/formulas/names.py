@@ -21,7 +21,7 @@ def hidden(name: str) -> str:
 
 
 def column_hidden_in(word: str) -> str | None:
-    """Return the column that a Python name stands for; None if it stands for none."""
+    """Return the column that a Python name replaces; None if it replaces none."""
     found = _HIDDEN.fullmatch(word)
     return None if found is None else bytes.fromhex(found[1]).decode("utf-8", "surrogatepass")
 
@@ -41,10 +41,10 @@ def hide(text: str, columns: Collection[str]) -> str:
 
 
 def show(text: str) -> str:
-    """Return the inverse of `hide`, with backticks where a name needs them."""
+    """Replace Python names by columns, with backticks where needed; the inverse of `hide`."""
     return _HIDDEN.sub(lambda found: quoted(str(column_hidden_in(found[0]))), text)
 
 
 def quoted(name: str) -> str:
-    """Return the column as a formula names it."""
+    """Return the column's name as written in a formula, in backticks if needed."""
     return name if _PLAIN.fullmatch(name) else "`" + name.replace("`", r"\`") + "`"

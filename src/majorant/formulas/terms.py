@@ -30,26 +30,26 @@ from majorant.formulas.names import hidden, hide, show
 Array = NDArray[np.float64]
 _MOST_LEVELS = 10
 _BEYOND = "extend beyond upper and/or lower bounds"
-"""What formulaic says of splines outside the range that they were learned from."""
+"""Text in formulaic's error for splines outside of the range of the fit."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Terms of a formula, with all that they learned from the table of the fit.
+    """Terms of a formula, with what they learned from the table of the fit.
 
     Attributes
     ----------
     terms : tuple of Term
     kinds : dict
-        What each column that they need holds.
+        Kind of values of each needed column.
     states : dict
-        Of transforms such as ``poly``, by their text: what they take from the table of the fit.
+        State of transforms such as ``poly``, learned from the table of the fit, by their text.
     levels : dict of list
-        Of every factor that has levels, by its text.
+        Levels of every categorical factor, by its text.
     names : tuple of str
-        The columns of the design, without the intercept.
+        Names of the columns of the design, without the intercept.
     explain : bool
-        Whether they explain a response: logicals are levels then, as in R.
+        Whether the terms explain a response, so that logicals are levels, as in R.
     """
 
     terms: tuple[Term, ...]
@@ -63,7 +63,7 @@ class Terms:
     def learn(cls, terms: Iterable[Term], table: nw.DataFrame[Any], *, explain: bool = False) -> tuple[Terms, Array]:
         """Learn levels and contrasts of the terms from a table; return the terms and their design.
 
-        States are learned from the rows in an order of their own, so that they do not depend on the table's.
+        States are learned from the rows in canonical order, so that they do not depend on the table's order.
 
         Raises
         ------
@@ -89,17 +89,17 @@ class Terms:
         Raises
         ------
         ValueError, TypeError
-            If the table lacks a column or a value, or has a level that was not there at the fit.
+            If the table lacks a column or a value, or has a level that did not occur in the fit.
         """
         for name in variables_of(self.terms, list(self.kinds)):  # not the table's, which may have other columns too
             check_column(name, table.columns)
         columns, _ = columns_for(table, list(self.kinds), self.kinds, explain=self.explain)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # formulaic warns of levels that were not there, which are an error here
+            warnings.simplefilter("ignore")  # formulaic warns of new levels, which are an error here
             return self._design(columns, len(table))
 
     def refuse_single_levels(self) -> None:
-        """Refuse factors that tell no rows apart.
+        """Raise ValueError for factors with a single level.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Terms:
 
     @property
     def is_curved(self) -> bool:
-        """Whether a number of the table enters several columns of the design, of which none then moves alone."""
+        """Whether a numeric column enters several columns of the design, which then cannot change separately."""
         columns = list(self.kinds)
         enters = [
             name for term in self.terms for name in variables_of([term], columns) if self.kinds[name] == "numbers"
@@ -126,7 +126,7 @@ class Terms:
         return any(sum(name.startswith(f"{text}[") for name in self.names) > 1 for text in wide)
 
     def to_state(self) -> dict[str, Any]:
-        """Return the plain values, for saving."""
+        """Return the terms as plain values, for saving."""
         return {
             "terms": [[list(factor) for factor in term] for term in self.terms],
             "kinds": self.kinds,
@@ -138,7 +138,7 @@ class Terms:
 
     @classmethod
     def from_state(cls, state: Mapping[str, Any]) -> Terms:
-        """Return the inverse of `to_state`."""
+        """Build terms from the values of `to_state`."""
         terms = tuple(tuple((str(method), str(text)) for method, text in term) for term in state["terms"])
         names, kinds = tuple(str(name) for name in state["names"]), dict(state["kinds"])
         if not set(kinds.values()) <= set(KINDS):
@@ -156,7 +156,7 @@ class Terms:
     def _evaluated(
         self, columns: Mapping[str, Any], n_rows: int
     ) -> tuple[dict[str, Any], dict[str, list[Any]], tuple[str, ...], Array]:
-        """Return the states, levels, names and values of the design, the intercept apart."""
+        """Evaluate the design without the intercept; return states, levels, names and values."""
         import pandas as pd
         from formulaic import Formula, ModelSpec
         from formulaic.errors import FormulaicError
@@ -187,7 +187,7 @@ class Terms:
                     raise RowError(
                         f"{_factor_in(error)} is beyond the values of the fit",
                         self._first_beyond(columns, n_rows),
-                        ": leave the row out, or say how to go on, as in bs(x, df=4, extrapolation='extend') or 'clip'",
+                        ": leave the row out, or extrapolate, as in bs(x, df=4, extrapolation='extend') or 'clip'",
                     ) from error
                 raise ValueError(_why(error)) from error
         learned = matrix.model_spec

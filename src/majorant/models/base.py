@@ -24,11 +24,11 @@ from majorant.search.record import SearchReport
 from majorant.summary import Summary
 
 ACTIVE_SHARE = 0.01
-"""A class or cluster that holds a larger share of the rows is active."""
+"""Smallest share of the rows with which a class or cluster is active."""
 
 
 def refuse_stored(X: Any, method: str) -> None:
-    """Refuse rows that are not in memory, for a method that passes over them in no order of theirs.
+    """Raise TypeError for rows that are not in memory, for methods that need them in memory.
 
     Raises
     ------
@@ -46,7 +46,7 @@ class LatentVariableModel(BaseEstimator):  # type: ignore[misc]  # scikit-learn 
     search_ : SearchReport
         Every start of the fit, how many reached the best optimum, and how far the second one is.
     trace_ : Trace
-        Objective and bound of every iteration of the start that was kept.
+        Objective and bound of every iteration of the best start.
     """
 
     search_: SearchReport

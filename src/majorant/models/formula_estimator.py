@@ -15,13 +15,13 @@ R = TypeVar("R")
 
 
 class FormulaEstimator(LatentVariableModel):
-    """Base of models that a formula can be fitted with.
+    """Base of models that can be fitted with formulas.
 
     Attributes
     ----------
     formula_ : Formula
-        After `fit_formula`: what it learned from the table of the fit. Data frames that are given to the fitted model
-        then go through it; arrays are taken as the design.
+        After `fit_formula`: the formula with what it learned from the table of the fit. It is applied to data frames
+        given to the fitted model; arrays are taken as the design.
     """
 
     formula_: Formula
@@ -40,7 +40,7 @@ class FormulaEstimator(LatentVariableModel):
         component_labels: Any = None,
         **parameters: Any,
     ) -> Self:
-        """Return a model of the given parameters, fitted to a formula and a table; see `fit_formula`.
+        """Build a model with the given parameters and fit it to a formula and a table; see `fit_formula`.
 
         Parameters
         ----------
@@ -48,7 +48,7 @@ class FormulaEstimator(LatentVariableModel):
         data : data frame
         groups, gating, offset, trials, weights, component_labels : str or array-like, optional
         **parameters
-            Those of the constructor, but for ``fit_intercept``, which the formula says.
+            Parameters of the constructor, except ``fit_intercept``, which the formula determines.
 
         Returns
         -------
@@ -100,7 +100,7 @@ class FormulaEstimator(LatentVariableModel):
     ) -> Self:
         """Fit to a formula and a table.
 
-        The parameter ``fit_intercept`` becomes what the formula says.
+        The parameter ``fit_intercept`` is set by the formula.
 
         Parameters
         ----------
@@ -109,10 +109,10 @@ class FormulaEstimator(LatentVariableModel):
             The response may be ``cbind(successes, failures)``; a term may be ``offset(log(T))``; ``0 +`` or ``- 1``
             leaves out the intercept. Terms may use ``+ - : * / ** .``, arithmetic in ``I()``, elementwise functions
             such as ``log`` and ``sqrt``, ``C()`` or ``factor()`` with contrasts, ``poly``, ``bs``, ``cr``, ``scale``
-            and ``center``; ``.`` is every column that has no other role; a name that is no word, such as a number,
-            stands in backticks. Nothing else is evaluated.
+            and ``center``; ``.`` is every column without another role; a name that is not a word, such as a number,
+            is in backticks. No other code is evaluated.
         data : data frame
-            Of pandas, polars or another library that narwhals knows; no value may be missing in the columns used.
+            From pandas, polars or another library that narwhals supports; no value may be missing in the columns used.
         groups : str or array-like, optional
             A column, instead of ``| id``.
         gating : str or array-like, optional
@@ -131,7 +131,8 @@ class FormulaEstimator(LatentVariableModel):
         ImportError
             If formulaic is not installed.
         ValueError, TypeError
-            If the formula says what it may not, the table lacks a column or a value, or the fit refuses the data.
+            If the formula contains code that is not allowed, the table lacks a column or a value, or the data cannot be
+            used.
         """
         roles = {"groups": groups, "gating": gating, "offset": offset, "trials": trials}
         with self._all_or_nothing():
@@ -169,14 +170,14 @@ class FormulaEstimator(LatentVariableModel):
 
 
 def through_formula(method: Callable[P, R]) -> Callable[P, R]:
-    """Decorate a method so that data frames are first turned into the design of the fitted formula, if there is one.
+    """Decorate a method so that data frames are first converted to the design of the fitted formula, if there is one.
 
-    What the method takes beside X is taken from the table where it is not given: y where the method asks for it, or
-    may have it and the table does, and ``groups``, ``gating``, ``offset`` and ``trials``.
+    Arguments besides X that are not given are taken from the table: y if the method needs it, or if it is optional and
+    in the table, and ``groups``, ``gating``, ``offset`` and ``trials``.
     """
     form = signature(method)
     by_kind = {parameter.kind: name for name, parameter in form.parameters.items()}
-    collected = by_kind.get(Parameter.VAR_KEYWORD)  # a method that hands all of them on
+    collected = by_kind.get(Parameter.VAR_KEYWORD)  # a method that passes all of them on
     extras = [name for name in EXTRAS if collected or name in form.parameters]
     response = form.parameters.get("y")
 

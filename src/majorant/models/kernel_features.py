@@ -162,13 +162,13 @@ def default_gamma(centred: Array, shares: Array) -> float:
 
 
 def _drawn(shares: Array, size: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Draw distinct rows by weight: those of the smallest exponential variates over weights."""
+    """Draw distinct rows by weight: those with the smallest exponential variates divided by weights."""
     keys = -np.log1p(-random.random(len(shares))) / shares
     return np.sort(np.argsort(keys, kind="stable")[:size])
 
 
 def _orthonormal(gram: Array) -> Array:
-    """Map from kernel values with landmarks to features whose inner products are the kernel's."""
+    """Return the map from kernel values with landmarks to features whose inner products are the kernel's."""
     size = float(np.abs(gram).max(initial=0.0))
     if not np.allclose(gram, gram.T, rtol=0, atol=1e-8 * size):
         raise ValueError(

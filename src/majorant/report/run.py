@@ -89,6 +89,6 @@ class Run:
         if self.raw is not None and self.raw.shape != self.X.shape:
             raise ValueError(f"raw must have the shape of X, {self.X.shape}; got {self.raw.shape}")
         if self.y is not None and self.y.shape != self.X.shape[:1]:
-            raise ValueError(f"y must have one entry a row of X, {self.X.shape[:1]}; got {self.y.shape}")
+            raise ValueError(f"y must have one entry per row of X, {self.X.shape[:1]}; got {self.y.shape}")
         if self.bags is not None and self.bags.shape != self.X.shape[:1]:
-            raise ValueError(f"bags must have one entry a row of X, {self.X.shape[:1]}; got {self.bags.shape}")
+            raise ValueError(f"bags must have one entry per row of X, {self.X.shape[:1]}; got {self.bags.shape}")

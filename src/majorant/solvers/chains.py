@@ -123,7 +123,7 @@ class Chains:
             raise ValueError(f"offsets must ascend from 0 to the number of positions, {n}; got {self.offsets!r}")
         self.table = None if table is None else _integers("table", table, np.int32)
         if self.table is not None and self.table.shape != (n,):
-            raise ValueError(f"table must have one entry a position, shape ({n},); got shape {self.table.shape}")
+            raise ValueError(f"table must have one entry per position, shape ({n},); got shape {self.table.shape}")
         if self.table is not None and n and not 0 <= self.table.min() <= self.table.max() < len(self.transitions):
             raise ValueError(
                 f"table names tables {self.table.min()} to {self.table.max()}, "

@@ -433,7 +433,7 @@ class LatentPrototypeClassifier(
             return self._poses(X, None)
         y = column_or_1d(exact_labels(y))
         if len(y) != len(X):
-            raise ValueError(f"y must have one label a row; got {len(y)} for {len(X)} rows")
+            raise ValueError(f"y must have one label per row; got {len(y)} for {len(X)} rows")
         matches = self.classes_ == np.asarray(y)[:, None]
         if not matches.any(axis=1).all():
             unknown = y[int(np.flatnonzero(~matches.any(axis=1))[0])]
