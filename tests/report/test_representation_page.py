@@ -194,5 +194,5 @@ def test_of_many_rows_the_map_says_how_many_are_drawn(monkeypatch: pytest.Monkey
     monkeypatch.setattr("majorant.summary.neighbourhoods.MOST_ROWS", 45)
     page = html_report(run_of("a rating"))
     assert "45 of 60 rows are drawn, equally spaced in the order of the first component." in page
-    assert "Colours are thirds of <i>y</i>, from low to high." in page
+    assert "Colours are terciles of <i>y</i>, from low to high." in page
     assert all(f">{name}</text>" in page.split('id="neighbours"')[1] for name in ("low", "middle", "high"))

@@ -212,7 +212,7 @@ def test_a_race_with_one_leader_says_what_raced() -> None:
     search = replace(starts_at([10.0]), raced=(24, 144))
     assert words.headline(search) == (
         "Only the best of 24 starts and 144 perturbations was run to convergence; "
-        "raise n_init to see whether it comes back."
+        "raise n_init to see whether it is found again."
     )
     for said in (words.luck(search), words.agreement(search), words.headline(search)):
         assert "nothing can be said" not in said and "one start was" not in said

@@ -160,7 +160,7 @@ def _on_data(first: Side, second: Side) -> str:
     if first.data == second.data:
         return f"Both were fitted to the same data, {first.recipe.table_name}."
     if first.recipe.checksum != second.recipe.checksum:
-        return "The two tables differ: objectives and rows of one say nothing of the other."
+        return "The two tables differ: objectives and rows cannot be compared."
     names = [name for name, value in first.data.items() if value != second.data[name]]
     return f"Both read the same table, but differ in {listed(names)}: their objectives cannot be compared."
 
@@ -212,7 +212,7 @@ def _agreement(first: Side, second: Side) -> MatchedLabels | str:
         return f"{which} puts rows into parts: there is nothing to match."
     key = one.columns[0]
     if other.columns[0] != key:
-        return "One tells of rows, the other of bags of them: there is nothing to match."
+        return "One run is about rows, the other about bags of rows: there is nothing to match."
     both = one.join(other, on=key, suffix="_other")
     if not both.height:
         return "No row was used by both."

@@ -259,7 +259,7 @@ def _read_arrays(stream: FileIO) -> pl.DataFrame:
             raise CommandError(f'has no array "X"; it has {", ".join(arrays.files) or "none"}.')
         values = arrays["X"]
         if not isinstance(values, np.ndarray):
-            raise CommandError('holds an "X" that is no array: save it with numpy.savez(path, X=...).')
+            raise CommandError('holds an "X" that is not an array: save it with numpy.savez(path, X=...).')
         if values.ndim != 2 or values.dtype.kind not in "biuf":
             raise CommandError(f'must hold "X" as numbers with two dimensions; it is {values.dtype}, {values.shape}.')
         if values.dtype.kind == "f" and values.dtype.itemsize > 8:
@@ -268,7 +268,7 @@ def _read_arrays(stream: FileIO) -> pl.DataFrame:
         if "names" in arrays.files:
             names = np.atleast_1d(arrays["names"]).tolist()
     if len(names) != values.shape[1] or len(set(names)) != len(names) or not all(isinstance(n, str) for n in names):
-        raise CommandError(f'must hold "names" as {values.shape[1]} different texts, one a column of "X".')
+        raise CommandError(f'must hold "names" as {values.shape[1]} different texts, one per column of "X".')
     return pl.DataFrame({name: np.ascontiguousarray(values[:, i]) for i, name in enumerate(names)})
 
 

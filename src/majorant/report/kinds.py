@@ -164,7 +164,7 @@ def classification_header(classification: Classification) -> Header:
     facts = (
         _shape(classification),
         ("Classes", numbers.integer(classification.n_classes), ""),
-        ("Right on the fit", numbers.percent(classification.accuracy), ""),
+        ("Correct on the fit", numbers.percent(classification.accuracy), ""),
         (
             escaped(classification.search.objective_name).capitalize(),
             numbers.objective(classification.objective, classification.search.objective_name),

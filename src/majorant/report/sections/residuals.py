@@ -24,7 +24,7 @@ def residuals_section(regression: Regression) -> Section | None:
     shown = [j for j in range(regression.k) if regression.sizes[j]][:MOST_PANELS]
     return Section(
         "residuals",
-        "What is left over",
+        "Residuals",
         words.headline(regression),
         figure("residuals", words.figure_label(regression), lambda size: draw_residuals(size, regression, shown)),
         words.notes(regression, shown, MOST_POINTS // len(shown)),

@@ -154,7 +154,7 @@ def _figures(search: SearchReport, n_kinds: int) -> str:
                 f"{n_kinds} kinds" if n_kinds > 1 else "",
             ),
             (f"Distinct {search.ends[1]}", numbers.integer(search.n_distinct), ""),
-            ("Hits of the best", numbers.integer(search.n_hits), hit_share),
+            ("Starts at the best", numbers.integer(search.n_hits), hit_share),
             (
                 "Gap to the second",
                 none if second is None else numbers.distance(second),

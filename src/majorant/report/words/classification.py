@@ -67,10 +67,10 @@ def confusion_notes(classification: Classification, n_listed: int | None) -> lis
     """Explain the table: a list of `n_listed` confusions or, if None, a square of all classes."""
     unit = classification.unit
     if n_listed is None:
-        texts = [f"<b>One line a class</b>, one column for what its {unit}s are taken for; those in bold are right."]
+        texts = [f"<b>One line per class</b>, one column for what its {unit}s are taken for; those in bold are right."]
     else:
         texts = [
-            f"<b>One line a confusion</b>, most {unit}s first; {classes(classification)} are too many for a square."
+            f"<b>One line per confusion</b>, most {unit}s first; {classes(classification)} are too many for a square."
         ]
         if n_listed < len(classification.confusions):
             texts.append(f"{shown_of(n_listed, len(classification.confusions))}.")
@@ -125,7 +125,7 @@ def prototypes_headline(classification: Classification, features: list[int]) -> 
 def prototypes_notes(classification: Classification, n_features: int, n_panels: int) -> list[str]:
     """Explain the panels."""
     texts = [
-        "<b>One panel a class</b>: its prototypes, one for each pose, in colour; those of all classes in grey. "
+        "<b>One panel per class</b>: its prototypes, one for each pose, in colour; those of all classes in grey. "
         "Features run from the one of which the prototypes explain most."
     ]
     left_out = len(classification.ranked_features) - n_features

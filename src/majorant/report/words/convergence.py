@@ -130,8 +130,8 @@ def notes(history: History, converged: bool, *, drawn: bool) -> list[str]:
     if history.explored:
         n = int(history.exploring.sum())
         texts.append(
-            f"In {counted(n, 'iteration')} the fit explored: it took a bound that does not touch the objective, "
-            "so that it could leave the optimum nearest to its start. The band is the gap between the two."
+            f"In {counted(n, 'iteration')} the fit explored: it minimised bounds that lie above the objective, "
+            "so that it could leave the local optimum nearest to its start. The band is the gap between the two."
         )
     if not converged:
         texts.append("<b>Note:</b> the limit of iterations ended the fit. Raise max_iter to let it converge.")

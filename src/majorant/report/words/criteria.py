@@ -28,7 +28,7 @@ def notes(fit: Memberships) -> list[str]:
         return [SIGN, how if fit.run.command else "<code>majorant.select</code> compares several sizes."]
     texts = [SIGN + (" The best is in bold type." if selection.ranked else "")]
     if selection.ranked and selection.near:
-        texts.append("<b>Near ties:</b> a difference below 2 hardly tells two candidates apart.")
+        texts.append("<b>Near ties:</b> candidates with a difference below 2 are hardly distinguishable.")
     texts += [f"<b>Excluded:</b> {escaped(reason)}" for reason in selection.exclusions]
     texts += [f"<b>Note:</b> {escaped(sentence)}" for sentence in selection.look_out]
     return texts

@@ -35,7 +35,7 @@ def headline(classification: Classification, found: list[LatentClass]) -> str:
     telling = found[0].telling_features()
     if n > 1 and telling:
         name = column_name(classification.run.feature_names[telling[0]])
-        return f"{classes}; the largest is told by {name} first."
+        return f"{classes}; the largest is best identified by {name}."
     return f"{classes}."
 
 
@@ -48,15 +48,15 @@ def probability(of_label: float) -> str:
 def notes(classification: Classification, found: list[LatentClass], n_shown: int) -> list[str]:
     """Explain the table."""
     text = (
-        "<b>One line a latent class</b>, a group of rows that the features tell apart. It <b>gives</b> the labels with "
+        "<b>One line per latent class</b>, a group of rows that the features separate. It <b>gives</b> the labels with "
         "these probabilities."
     )
     if found[0].speaks is None:
         texts = [text, NO_FEATURES]
     else:
         text += (
-            " <b>More of</b> and <b>less of</b> name the features that speak most for and against it, "
-            "a standard deviation of each."
+            " <b>More of</b> and <b>less of</b> name the features with the largest effects on the log "
+            "odds, per standard deviation."
         )
         texts = [text]
     unused = len(classification.run.estimator.class_weights_) - len(found)

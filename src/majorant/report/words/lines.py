@@ -38,7 +38,7 @@ def notes(regression: Regression, n_drawn: int, n_panels: int) -> list[str]:
     ]
     if n_panels:
         texts.append(
-            "<b>One panel a component</b>, heaviest first: its rows in colour, those of all others in grey."
+            "<b>One panel per component</b>, heaviest first: its rows in colour, those of all others in grey."
             + (
                 f" The {in_prose(n_panels)} heaviest of {in_prose(regression.k)} are shown."
                 if n_panels < regression.k

@@ -21,7 +21,7 @@ def headline(regression: Regression) -> str:
     who = f"{name}, {numbers.distance(gap)} {side},"
     if moved == 0:
         return f"{who} gives every row to the same component."
-    story = "tells another story: it " if moved > MANY * n else ""
+    story = "differs strongly: it " if moved > MANY * n else ""
     return f"{who} {story}gives {numbers.integer(moved)} of {numbers.integer(n)} rows to another component."
 
 

@@ -62,7 +62,7 @@ def notes(partition: Partition, n_shown: int, parts_shown: int) -> list[str]:
     n_varying = len(partition.ranked_features)
     reading = f"<b>Each mark is a {partition.part}\u2019s centre.</b>"
     if partition.k > N_COLOURS:
-        reading = f"<b>One panel a {partition.part}:</b> its centre in colour, all centres in grey."
+        reading = f"<b>One panel per {partition.part}:</b> its centre in colour, all centres in grey."
         reading += shown_of(partition, parts_shown)
     if n_varying > 1:
         reading += (

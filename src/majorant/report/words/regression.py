@@ -89,7 +89,7 @@ def components_headline(regression: Regression) -> str:
     if regression.run.estimator.is_exact_:
         return "All components are the same line."
     if regression.is_curved:
-        return f"{capital(in_prose(k))} components, told by several terms of the same column together."
+        return f"{capital(in_prose(k))} components, which differ in several terms of the same column."
     slopes, scale = regression.lines.coef[:, feature], regression.lines.scale
     found, name = regression.intervals, main_feature(regression)
     if found is not None:

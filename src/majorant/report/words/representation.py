@@ -53,7 +53,7 @@ def lede(representation: Representation) -> str:
     """State what the representation joins, and how reliable the fit is."""
     n = len(representation.views)
     views = "one view" if n == 1 else f"{in_prose(n)} views"
-    used = f"{opening(representation.rank)} {verb(representation.rank, 'component says', 'components say')}"
+    used = f"{opening(representation.rank)} {verb(representation.rank, 'component describes', 'components describe')}"
     what = "what the columns have in common" if n == 1 else f"what {views} have in common"
     agreement = search_words.agreement(representation.search)
     if representation.model.certificate_.is_global:
@@ -153,8 +153,8 @@ def topics_headline(representation: Representation) -> str:
 def topics_notes(representation: Representation, n_shown: int) -> list[str]:
     """State how to read the table."""
     texts = [
-        "<b>One line a component</b>, by falling variance of its expected value, with the features of each view that "
-        "speak most for it (+) and against it (\u2212). <b>Weight</b> is its share of all squared weights.",
+        "<b>One line per component</b>, by decreasing variance of its expected value, with the features of each view that "
+        "have the largest positive (+) and negative (\u2212) weights. <b>Weight</b> is its share of all squared weights.",
         SIGNS,
     ]
     if n_shown < representation.rank:
@@ -228,7 +228,7 @@ def neighbours_notes(representation: Representation, n_drawn: int, perplexity: f
     texts = [
         "<b>Each mark is a row.</b> t-SNE has put it beside the rows that are most like it in all components (about "
         f"{numbers.fixed(perplexity)} neighbours each).{_colours(representation)}",
-        "<b>Read only who is beside whom.</b> The axes mean nothing, and neither does the size of a group. Distances "
+        "<b>Interpret only neighbourhoods.</b> The axes have no meaning, and neither has the size of a group. Distances "
         "between groups that lie far apart mean little: two that touch need not be more alike than two that do not.",
     ]
     if n_drawn < representation.n_rows:
@@ -242,5 +242,5 @@ def _colours(representation: Representation) -> str:
         return " Colours or panels are the classes of the target."
     if representation.groups is not None:
         target = escaped(shortened(representation.run.target_name, LONGEST_VIEW))
-        return f" Colours are thirds of <i>{target}</i>, from low to high."
+        return f" Colours are terciles of <i>{target}</i>, from low to high."
     return ""

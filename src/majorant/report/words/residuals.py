@@ -50,7 +50,7 @@ def notes(regression: Regression, shown: list[int], most_points: int) -> list[st
     if len(shown) < int((regression.sizes > 0).sum()):
         texts.append(f"The {in_prose(len(shown))} heaviest components are shown.")
     if int(regression.sizes.max()) > most_points:
-        texts.append(f"At most {numbers.integer(most_points)} rows a component are drawn.")
+        texts.append(f"At most {numbers.integer(most_points)} rows per component are drawn.")
     return texts
 
 

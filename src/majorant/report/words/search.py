@@ -61,7 +61,7 @@ def _of_one(search: SearchReport) -> str:
     if search.certain:
         return "no other can end better"
     if search.proved_bound is None and search.raced_in_words:
-        return "raise n_init to see whether it comes back"
+        return "raise n_init to see whether it is found again"
     if search.proved_bound is None:
         return "whether another would end better is unknown"
     return "no other can end beyond the proved bound"
@@ -176,7 +176,7 @@ def _how_to_read(search: SearchReport, dots_for: int) -> str:
     if search.n_starts == 1:
         return text
     if search.n_perturbations:
-        text += " A perturbation moves parts of the best solution and descends again: it is no independent start."
+        text += " A perturbation moves parts of the best solution and descends again: it is not an independent start."
     extreme = "lowest" if search.sense == "min" else "highest"
     return f"{text} Dots at the right reached the {extreme} {escaped(search.objective_name)} seen."
 
@@ -235,7 +235,7 @@ def _of_the_best(search: SearchReport) -> str:
         said = "no perturbation of the best solution was run to convergence."
     if search.is_chance_find:
         return (
-            f"{said} It was found only once, so it may not be the best: raise <code>n_init</code> until it comes back."
+            f"{said} It was found only once, so it may not be the best: raise <code>n_init</code> until it is found again."
         )
     return f"{said} An optimum that no perturbation came near is not ruled out."
 

@@ -45,7 +45,7 @@ def headline(silhouettes: Silhouettes) -> str:
 def notes(silhouettes: Silhouettes, n_clusters: int) -> list[str]:
     """Explain the silhouettes."""
     texts = [
-        "<b>One thin bar a row</b>, sorted within its cluster; the width of a block is the cluster\u2019s size. "
+        "<b>One thin bar per row</b>, sorted within its cluster; the width of a block is the cluster\u2019s size. "
         "The dashed line is its mean. Bars below zero are rows that another cluster would suit better."
     ]
     named = spoken_of(silhouettes)
