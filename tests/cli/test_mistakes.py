@@ -241,7 +241,7 @@ def _zipped(name: str, content: bytes) -> bytes:
         ("t.arrow", b"nonsense", "t.arrow cannot be read as arrow:"),
         ("t.npz", b"nonsense", "t.npz cannot be read as npz:"),
         ("t.npz", _as_npy(np.zeros((3, 2))), "t.npz holds one array without a name:"),
-        ("t.npz", _zipped("X.npy", b"nonsense"), 't.npz holds an "X" that is no array:'),
+        ("t.npz", _zipped("X.npy", b"nonsense"), 't.npz holds an "X" that is not an array:'),
         ("t.npz", _zipped("X.npy", _as_npy(np.zeros((3, 2)), claimed=(1 << 27, 1 << 23))), "t.npz is too large"),
         ("t.xlsx", b"nonsense", 'a table cannot be read from "t.xlsx".'),
         ("t.csv", b"a\n1\n1\n2", "t.csv has 2 different rows, too few for 3 clusters."),
