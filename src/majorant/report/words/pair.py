@@ -80,5 +80,6 @@ def _reading(partition: Partition, parts_shown: int) -> str:
     if partition.k <= N_COLOURS:
         return f"The curves on the edges are the density of each {partition.part}\u2019s rows.{around}"
     return (
-        f"One panel per {partition.part}: its rows in colour, all rows in grey.{around}{shown_of(partition, parts_shown)}"
+        f"One panel per {partition.part}: its rows in colour, all rows in grey.{around}"
+        f"{shown_of(partition, parts_shown)}"
     )

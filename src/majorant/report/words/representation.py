@@ -153,8 +153,8 @@ def topics_headline(representation: Representation) -> str:
 def topics_notes(representation: Representation, n_shown: int) -> list[str]:
     """State how to read the table."""
     texts = [
-        "<b>One line per component</b>, by decreasing variance of its expected value, with the features of each view that "
-        "have the largest positive (+) and negative (\u2212) weights. <b>Weight</b> is its share of all squared weights.",
+        "<b>One line per component</b>, by decreasing variance of its expected value, with the features of largest "
+        "positive (+) and negative (\u2212) weight in each view. <b>Weight</b> is its share of all squared weights.",
         SIGNS,
     ]
     if n_shown < representation.rank:
@@ -228,7 +228,7 @@ def neighbours_notes(representation: Representation, n_drawn: int, perplexity: f
     texts = [
         "<b>Each mark is a row.</b> t-SNE has put it beside the rows that are most like it in all components (about "
         f"{numbers.fixed(perplexity)} neighbours each).{_colours(representation)}",
-        "<b>Interpret only neighbourhoods.</b> The axes have no meaning, and neither has the size of a group. Distances "
+        "<b>Interpret only neighbourhoods.</b> The axes have no meaning, nor has the size of a group. Distances "
         "between groups that lie far apart mean little: two that touch need not be more alike than two that do not.",
     ]
     if n_drawn < representation.n_rows:

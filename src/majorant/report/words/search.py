@@ -234,9 +234,8 @@ def _of_the_best(search: SearchReport) -> str:
     else:
         said = "no perturbation of the best solution was run to convergence."
     if search.is_chance_find:
-        return (
-            f"{said} It was found only once, so it may not be the best: raise <code>n_init</code> until it is found again."
-        )
+        once = "It was found only once, so it may not be the best"
+        return f"{said} {once}: raise <code>n_init</code> until it is found again."
     return f"{said} An optimum that no perturbation came near is not ruled out."
 
 
