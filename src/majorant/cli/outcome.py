@@ -54,14 +54,14 @@ _WHAT = {
 def fit_and_write(request: FitRequest) -> FittedRun:
     """Fit, write the run's folder, and print the results."""
     card = find_model(request.model)
-    check_free(request.out, request.force)
     for name in (*_WHAT, *table_files()):
         if is_same_file(request.out / name, request.table):
             raise CommandError(
                 f"{request.table} would be replaced by the run's own {name}.", "Choose another --out, or rename it."
             )
+    check_free(request.out, request.force)
     run = fit(request, card)
-    write_run(request.out, _writers(run))
+    write_run(request.out, _writers(run), force=request.force)
     if not request.quiet:
         print("\n".join(screen(run)))
     return run

@@ -12,6 +12,7 @@ import polars as pl
 from majorant.cli.errors import CommandError
 from majorant.cli.tables import SourceTable, read_table
 from majorant.persistence import replacing
+from majorant.persistence.atomic import remove_abandoned
 
 PART_BYTES = 1 << 22
 """Approximate size of a part of a Parquet file in memory, in bytes."""
@@ -120,6 +121,7 @@ def writing_parts(path: Path) -> Iterator[PartWriter]:
         If the file cannot be written; errors of the block itself pass through.
     """
     of_block: OSError | None = None
+    remove_abandoned(path)
     try:
         with replacing(path) as stream:
             writer = PartWriter(stream, path)

@@ -21,8 +21,7 @@ from majorant.summary import counted
 def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: bool, force: bool) -> str:
     """Write the parts of a new table's rows, some rows at a time; return a sentence on what was done."""
     check_writable_ending(out)
-    if out.exists() and not force:
-        raise CommandError(f"{out} is there already.", "Choose another --out, or let --force replace it.")
+    _check_new(out, force)
     if is_same_file(out, table_path):
         raise CommandError(f"{out} is the table itself, which --force does not replace.", "Choose another --out.")
     estimator, recipe = read_run(folder)
@@ -43,11 +42,17 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
             n_left_out += n_without
         if writer.n_rows == 0 and none_left is not None:
             raise none_left
+        _check_new(out, force)  # another process may have written it meanwhile
     if is_by_bag:
         bags = f"{counted(writer.n_rows, 'bag')} of {counted(n_rows - n_left_out, 'row')}"
         return f"{out}, {bags}, {n_left_out} left out"
     without = f", without the view{'s' * (len(lost) > 1)} {listed(lost)}" if lost else ""
     return f"{out}, {counted(writer.n_rows, 'row')}, {n_left_out} left out{without}"
+
+
+def _check_new(out: Path, force: bool) -> None:
+    if out.exists() and not force:
+        raise CommandError(f"{out} is there already.", "Choose another --out, or let --force replace it.")
 
 
 def _predicted(

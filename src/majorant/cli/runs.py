@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import copy
+import errno
 import os
-import secrets
 import shutil
 import signal
 import threading
@@ -19,6 +19,7 @@ import numpy as np
 from majorant.cli.errors import CommandError
 from majorant.cli.matrix import Columns, Standardisation
 from majorant.persistence import SavedModelError, load_with_extra
+from majorant.persistence.atomic import abandoned, draft_of, remove_abandoned
 from majorant.results.selection import Selection
 
 MODEL = "model.majorant"
@@ -161,11 +162,17 @@ def check_free(folder: Path, force: bool) -> None:
 def _check_free(folder: Path, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise CommandError(f"{folder} is a file; --out names a folder.")
-    if folder.is_dir() and any(folder.iterdir()) and not force:
-        raise CommandError(
-            f"{folder} is there already and is not empty.",
-            "Choose another --out, or let --force replace the run in it.",
-        )
+    _recover(folder.resolve())
+    if folder.is_dir() and any(folder.iterdir()):
+        if not force:
+            raise CommandError(
+                f"{folder} is there already and is not empty.",
+                "Choose another --out, or let --force replace the run in it.",
+            )
+        if not (folder / MODEL).is_file():
+            raise CommandError(
+                f"{folder} holds no {MODEL}: --force replaces runs alone.", "Choose another --out, or empty the folder."
+            )
     if (folder / TABLES).is_file():
         raise CommandError(
             f"{folder / TABLES} is a file; a run writes a folder of that name.", "Choose another --out, or rename it."
@@ -182,34 +189,88 @@ def _check_free(folder: Path, force: bool) -> None:
         raise CommandError(f"{folder} cannot be written: no permission.")
 
 
-def write_run(folder: Path, writers: Mapping[str, Writer]) -> None:
+def _recover(folder: Path) -> None:
+    """Give a folder back that a run was replacing when it was killed, and remove what such runs left."""
+    for old in abandoned(folder, "old"):
+        if folder.exists():
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            old.rename(folder)
+    for place in (folder, _existing_parent(folder) / folder.name, folder / folder.name):
+        remove_abandoned(place)
+
+
+def write_run(folder: Path, writers: Mapping[str, Writer], *, force: bool = False) -> None:
     """Write the files of a run: all of them or, if anything goes wrong, none.
 
-    They are made in a temporary folder, which is then renamed. In an existing folder the run's own files are replaced
-    and all others are kept; a report or a table that is not written again is removed, as it would be another run's.
+    They are made in a folder beside the final one, which then gets its name. With `force` that takes the place of an
+    earlier run's folder as a whole; files in it that no run writes are linked or copied into the new one, and a report
+    or a table that was left out goes, as it would be another run's. Where a folder cannot change its name (it is the
+    working directory, a mount, or in a folder that cannot be written), files are replaced one by one, the model last.
     """
-    parent = folder if folder.is_dir() else _existing_parent(folder)
-    draft = parent / f".{folder.name or 'run'}.{secrets.token_hex(6)}.tmp"
+    place = folder.resolve()
+    is_fixed = place.is_dir() and (
+        Path.cwd().is_relative_to(place) or place.is_mount() or not os.access(place.parent, os.W_OK)
+    )
+    draft = draft_of((place if is_fixed else _existing_parent(place)) / (place.name or "run"))
     try:
         draft.mkdir()
         for name, write in writers.items():
             write(draft / name)
         with _uninterrupted():
-            if folder.is_dir():
-                _replace_files(folder, draft)
+            if is_fixed:
+                if not force and any(path != draft for path in place.iterdir()):
+                    raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+                _replace_files(place, draft)
+            elif force and place.is_dir():
+                _swap(place, draft)
             else:
-                folder.parent.mkdir(parents=True, exist_ok=True)
-                draft.rename(folder)
+                place.parent.mkdir(parents=True, exist_ok=True)
+                draft.rename(place)
     except OSError as error:
+        if error.errno in (errno.ENOTEMPTY, errno.EEXIST):
+            raise CommandError(
+                f"another run was written to {folder} meanwhile.",
+                "Choose another --out, or let --force replace the run in it.",
+            ) from error
         raise CommandError(f"{folder} cannot be written: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
 
 
+def _swap(folder: Path, draft: Path) -> None:
+    """Let a draft take the place of an earlier run's folder, with the files that no run writes."""
+    ours = {*FILES, *table_files()}
+    for path in folder.rglob("*"):
+        name = path.relative_to(folder)
+        if path.is_dir() and not path.is_symlink():
+            if name.as_posix() != TABLES:
+                (draft / name).mkdir(parents=True, exist_ok=True)
+        elif name.as_posix() not in ours:
+            (draft / name).parent.mkdir(parents=True, exist_ok=True)
+            _link(path, draft / name)
+    draft.chmod(folder.stat().st_mode)
+    old = draft_of(folder, "old")
+    folder.rename(old)
+    try:
+        draft.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _link(source: Path, target: Path) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:  # a file system without links
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
 def _replace_files(folder: Path, draft: Path) -> None:
     was_a_run = (folder / MODEL).is_file()
     written = [path.relative_to(draft).as_posix() for path in draft.rglob("*") if path.is_file()]
-    for name in written:
+    for name in sorted(written, key=MODEL.__eq__):
         (folder / name).parent.mkdir(exist_ok=True)
         (draft / name).replace(folder / name)
     if not was_a_run:

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import majorant
 from majorant.persistence.archive import read_archive, write_archive
-from majorant.persistence.atomic import replacing
+from majorant.persistence.atomic import remove_abandoned, replacing
 from majorant.persistence.codec import Decoder, Encoder
 from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, UnsavableError
 from majorant.registry import CARDS, ESTIMATORS, card_of, known
@@ -64,6 +64,7 @@ def save(estimator: Any, path: str | os.PathLike[str], extra: Any = None) -> Non
         "extra": encoder.encode(extra, "extra"),
         "versions": _versions(),
     }
+    remove_abandoned(path)
     with replacing(path) as stream:
         write_archive(stream, meta, encoder.arrays)
 

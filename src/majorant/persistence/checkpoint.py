@@ -11,7 +11,7 @@ from typing import Any
 from majorant._validation import check_integer
 from majorant.engine.checkpoint import JOURNAL, Entry, Journal
 from majorant.persistence.archive import read_archive, write_archive
-from majorant.persistence.atomic import replacing
+from majorant.persistence.atomic import remove_abandoned, replacing
 from majorant.persistence.codec import Decoder, Encoder
 from majorant.persistence.errors import FAULTS_OF_A_FILE, SavedModelError, UnsavableError
 
@@ -73,6 +73,7 @@ def checkpoint(path: str | os.PathLike[str], *, every: int = 10) -> Iterator[Non
         raise ValueError(
             f"path must name a file that keeps the fit; got {f'the folder {name}' if name else repr(name)}"
         )
+    remove_abandoned(path)
     journal = Journal(name, every, lambda entries: _write(path, entries))
     if Path(path).exists():
         journal.recall(_read(path))
