@@ -30,6 +30,17 @@ def data_frame(columns: Mapping[str, Sequence[Any] | Any]) -> Any:
     raise ImportError('a data frame needs pandas or polars: pip install "majorant[cli]"')
 
 
+def unlike_formula(text: str) -> str:
+    """Return text for a cell of CSV, quoted where a spreadsheet would take it for a formula and compute it."""
+    if text[:1] not in ("=", "+", "-", "@", "\t", "\r"):
+        return text
+    try:
+        float(text)
+    except ValueError:
+        return f"'{text}"
+    return text
+
+
 def row_names(table: Any) -> Any:
     """The index of a data frame or a column of pandas; None of anything else."""
     pandas = sys.modules.get("pandas")  # whoever has such a table has imported it

@@ -43,6 +43,8 @@ class ModelCard:
         For a model without target: the names of the models for a target of classes and of numbers.
     objective_set_by : tuple of str
         Parameters that are part of the objective, such as a penalty, without which values cannot be compared.
+    estimates : tuple of str
+        Fitted attributes of numbers without which nothing can be predicted; a file that lacks one is refused.
     sections : tuple of str
         Sections of the report besides those of its kind, as "module:function"; see `majorant.report.section`.
     """
@@ -59,6 +61,7 @@ class ModelCard:
     needs_target: bool = False
     by_target: tuple[str, str] | None = None
     objective_set_by: tuple[str, ...] = ()
+    estimates: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
 
     def size_of(self, estimator: Any) -> Any:
@@ -83,8 +86,9 @@ class ModelCard:
 def mixture_card(*, name: str, title: str, question: str, **others: Any) -> ModelCard:
     """Return the card of a mixture whose parts are components and whose objective is the log-likelihood."""
     told = "log-likelihood"
+    settings = {"estimates": ("weights_",), **others}
     return ModelCard(
-        name, title, question, "mixture", "n_components", "component", told, told, "log_likelihood_", **others
+        name, title, question, "mixture", "n_components", "component", told, told, "log_likelihood_", **settings
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 import polars as pl
 
+from majorant._frames import unlike_formula
 from majorant.cli.errors import CommandError
 from majorant.cli.tables import SourceTable, read_table
 from majorant.persistence import replacing
@@ -103,6 +104,8 @@ class PartWriter:
             self._parquet.write_table(table.cast(self._parquet.schema), row_group_size=max(frame.height, 1))
         else:
             separator = "\t" if self._ending == ".tsv" else ","
+            frame = frame.with_columns(pl.col(pl.String).map_elements(unlike_formula, return_dtype=pl.String))
+            frame.columns = [unlike_formula(name) for name in frame.columns]
             frame.write_csv(self._stream, separator=separator, include_header=self.n_rows == 0)
         self.n_rows += frame.height
 

@@ -8,6 +8,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+
 import majorant
 from majorant.persistence.archive import read_archive, write_archive
 from majorant.persistence.atomic import remove_abandoned, replacing
@@ -19,6 +21,8 @@ __all__ = ["SavedModelError", "UnsavableError", "load", "load_with_extra", "repl
 
 FORMAT = 1
 _KIND = "majorant model"
+WEIGHTS_ROUNDED = 1e-4
+"""Weights of single precision are one in sum but for this."""
 _LIBRARIES = ("numpy", "scipy", "scikit-learn")
 _KEYS = {"kind", "format", "model", "parameters", "fitted", "extra", "versions"}
 
@@ -133,7 +137,29 @@ def _restored(meta: Any, decoder: Decoder) -> tuple[Any, Any]:
         if not _is_fitted_attribute(name):
             raise SavedModelError(f"it sets {name!r}, which is no fitted attribute")
         setattr(estimator, name, decoder.decode(value))
+    _check_estimates(estimator)
     return estimator, decoder.decode(meta["extra"])
+
+
+def _check_estimates(estimator: Any) -> None:
+    """Refuse a model that lacks what predictions read, or in which it is not what a fit can end at."""
+    card = card_of(estimator)
+    of_density = tuple(f"{name}_" for name in getattr(estimator, "estimate_names_", ()))
+    for name in ("n_features_in_", card.objective_attribute, *card.estimates, *of_density):
+        if not hasattr(estimator, name):
+            raise SavedModelError(f"it lacks {name}, without which a {card.title} tells nothing")
+    for name in card.estimates:
+        value = np.asarray(getattr(estimator, name))
+        if value.dtype.kind not in "iuf":
+            raise SavedModelError(f"its {name} does not hold numbers")
+        if np.isnan(value).any():
+            raise SavedModelError(f"its {name} holds NaN, which no fit ends at")
+        is_size = name.endswith(("weights_", "shares_", "scale_", "variance_", "temperature_", "distribution_"))
+        if is_size and (value < 0).any():
+            raise SavedModelError(f"its {name} holds {value.min():g}, and is never negative")
+    weights = getattr(estimator, "weights_", None)
+    if weights is not None and abs(float(np.sum(weights)) - 1) > WEIGHTS_ROUNDED:
+        raise SavedModelError(f"its weights_ are {float(np.sum(weights)):g} in sum, and always 1")
 
 
 def _fitted_state(estimator: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from majorant.persistence.errors import SavedModelError, UnsavableError
 META = "meta.json"
 ARRAY_NAME = re.compile(r"arrays/[0-9]{1,6}\.npy")
 ARRAY_KINDS = "biufcU"
-MAX_META_BYTES = 64 * 2**20
+MAX_META_BYTES = 16 * 2**20
 MAX_ARRAY_BYTES = 8 * 2**30
 MAX_TOTAL_BYTES = 16 * 2**30
 MAX_MEMBERS = 10_000
@@ -41,9 +41,11 @@ def write_archive(stream: BinaryIO, meta: Mapping[str, Any], arrays: Mapping[str
     sizes = [array.nbytes for array in arrays.values()]
     if len(sizes) >= MAX_MEMBERS or max(sizes, default=0) > MAX_ARRAY_BYTES / 2 or sum(sizes) > MAX_TOTAL_BYTES / 2:
         raise UnsavableError(f"{len(sizes)} arrays of {sum(sizes)} bytes are more than a saved model may hold")
+    text = json.dumps(meta, allow_nan=False, ensure_ascii=False, separators=(",", ":")).encode("utf-8")
+    if len(text) > MAX_META_BYTES:
+        raise UnsavableError(f"texts and parameters of {len(text)} bytes are more than a saved model may hold")
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
-        text = json.dumps(meta, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        archive.writestr(zipfile.ZipInfo(META, _EPOCH), text.encode("utf-8"))
+        archive.writestr(zipfile.ZipInfo(META, _EPOCH), text)
         for name, array in arrays.items():
             with archive.open(zipfile.ZipInfo(name, _EPOCH), "w", force_zip64=True) as member:
                 np.lib.format.write_array(member, array, allow_pickle=False)

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from majorant._frames import unlike_formula
 from majorant.report import latex
 from majorant.report.html import escaped, visible
 
@@ -134,7 +135,7 @@ class Table:
         copied = self._copied()
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow([visible(c.head) for c in copied])
+        writer.writerow([unlike_formula(visible(c.head)) for c in copied])
         for i in range(self.n_rows - self.has_total):
             writer.writerow([_csv_cell(c.values[i]) for c in copied])
         return stream.getvalue()
@@ -215,7 +216,13 @@ def _head(column: Column) -> str:
 def _csv_cell(value: Value) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
-    return visible(value) if isinstance(value, str) else repr(float(value)) if isinstance(value, float) else str(value)
+    return (
+        unlike_formula(visible(value))
+        if isinstance(value, str)
+        else repr(float(value))
+        if isinstance(value, float)
+        else str(value)
+    )
 
 
 def _latex_cells(column: Column) -> list[str]:

@@ -37,6 +37,7 @@ from majorant.summary import Summary
         objective_name="objective",
         objective_title="mean latent hinge loss and penalty",
         objective_attribute="objective_",
+        estimates=("part_filters_", "table_"),
         objective_set_by=("alpha", "label_cost", "table_scaling"),
         needs_target=True,
     )

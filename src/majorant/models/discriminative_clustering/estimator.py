@@ -60,6 +60,7 @@ ROUNDING = 1e-12
         objective_name=OBJECTIVE,
         objective_title="penalised information as a share of the most possible",
         objective_attribute="information_",
+        estimates=("level_", "cluster_weights_"),
         objective_set_by=("alpha", "gamma", "kernel", "n_kernel_components"),
     )
 )

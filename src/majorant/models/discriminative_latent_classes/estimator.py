@@ -62,6 +62,7 @@ INITS = ("auto", "ball", "relaxation", "random")
         objective_name="cost",
         objective_title="log-loss with its penalty",
         objective_attribute="objective_",
+        estimates=("class_intercept_", "class_label_distribution_"),
         objective_set_by=("alpha", "beta", "df", "gamma", "kernel", "n_kernel_components", "unlabelled_weight"),
         needs_target=True,
     )

@@ -26,6 +26,7 @@ from majorant.registry import ModelCard, register
         objective_name="log-loss",
         objective_title="log-loss of every variable given the others, penalised",
         objective_attribute="objective_",
+        estimates=("components_", "intercept_", "noise_variance_"),
         objective_set_by=("cd_sweeps", "l2", "method", "n_folds", "select_by", "views"),
         by_target=("harmonium-classifier", "harmonium-regressor"),
     )

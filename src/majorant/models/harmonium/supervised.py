@@ -123,6 +123,7 @@ class _SupervisedHarmonium(HarmoniumBase):
         objective_name="log-loss",
         objective_title="log-loss of every variable given the others and loss of the labels, penalised",
         objective_attribute="objective_",
+        estimates=("components_", "intercept_", "noise_variance_", "label_components_", "label_intercept_"),
         objective_set_by=("cd_sweeps", "l2", "loss", "loss_weight", "method", "n_folds", "views"),
         needs_target=True,
     )
@@ -352,6 +353,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedHarmonium):  # type: ignor
         objective_name="log-loss",
         objective_title="log-loss of every variable given the others and loss of the target, penalised",
         objective_attribute="objective_",
+        estimates=("components_", "intercept_", "noise_variance_", "label_components_", "label_intercept_"),
         objective_set_by=("cd_sweeps", "epsilon", "l2", "loss", "loss_weight", "method", "n_folds", "views"),
         needs_target=True,
     )

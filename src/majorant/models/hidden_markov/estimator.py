@@ -52,6 +52,7 @@ PLAN = Plan(
         objective_name="log-likelihood",
         objective_title="log-likelihood",
         objective_attribute="log_likelihood_",
+        estimates=("weights_",),
     )
 )
 class HiddenMarkovModel(FittedMarkovModel):

@@ -71,6 +71,7 @@ OF_MISSING = (
         objective_name="SSE",
         objective_title="sum of squared distances",
         objective_attribute="inertia_",
+        estimates=("cluster_centers_",),
     )
 )
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, LatentVariableModel):  # type: ignore[misc]

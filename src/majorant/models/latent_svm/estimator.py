@@ -41,6 +41,7 @@ FORMS = ("class-specific", "shared")
         objective_name="objective",
         objective_title="mean latent hinge loss and penalty",
         objective_attribute="objective_",
+        estimates=("coef_", "intercept_"),
         objective_set_by=("alpha", "fit_intercept", "form", "intercept_scaling", "label_cost"),
         needs_target=True,
     )

@@ -38,6 +38,7 @@ KEPT_BYTES = 1 << 25
         objective_name="log-likelihood",
         objective_title="log-likelihood",
         objective_attribute="log_likelihood_",
+        estimates=("coef_", "intercept_", "scale_", "weights_"),
         objective_set_by=("beta", "family", "trim"),
         needs_target=True,
     )
