@@ -207,7 +207,8 @@ def _is_done(passed: list[Seen], limit: float) -> NDArray[np.bool_]:
     first, second = np.abs(a - b), np.abs(b - c)
     rate = np.divide(second, first, out=np.ones_like(first), where=first > 0)
     left = np.divide(second * rate, 1 - rate, out=np.full_like(first, np.inf), where=rate < 1)
-    return np.asarray((left <= limit) | (second <= 1e-14 * np.abs(c)))
+    turns = ((a - b) * (b - c) <= 0) & (np.maximum(first, second) <= limit)  # up and down by rounding
+    return np.asarray((left <= limit) | (second <= 1e-14 * np.abs(c)) | turns)
 
 
 def _beyond(
