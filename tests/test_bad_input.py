@@ -24,6 +24,7 @@ from majorant.registry import card_of
 
 from .estimators import (
     ESTIMATORS,
+    IN_TIME,
     NAMES,
     PENALISED,
     ROWS,
@@ -320,6 +321,8 @@ def test_degenerate_tables_give_numbers(model: type[Any], case: str) -> None:
     assert_finite(fitted)
     expected = (ConvergenceWarning, LinAlgWarning)
     assert all(issubclass(w.category, expected) for w in caught), [str(w.message) for w in caught]
+    if model in IN_TIME:
+        return
     if (
         len(distinct) < size and card_of(model).kind != "regression" and model not in PENALISED
     ):  # there rows with different targets are distinct

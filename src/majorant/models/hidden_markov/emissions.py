@@ -24,6 +24,10 @@ from majorant.solvers.gaussian import Mixture as Components
 
 FLOOR = 1e-7
 """Smallest variance of a state along any direction, as a share of that of all rows."""
+RANGE = (-16.0, 7.0)
+"""Of the logarithms of variances, or of the entries of the factors of covariances, in standard units."""
+SMALLEST = 1e-153
+"""Smallest standard deviation whose square is a number."""
 EMISSIONS = ("gaussian", "poisson", "bernoulli", "categorical")
 
 
@@ -99,8 +103,11 @@ class GaussianInUnits:
         return self.whole.vector(theta)
 
     def theta_of(self, vector: Array, like: Normals) -> Normals:
-        """The inverse of `vector`."""
-        return self.whole.theta_of(vector, like)
+        """The inverse of `vector`, within what the rows could have: extrapolation may go far."""
+        numbers = vector.copy()
+        size = like.means.shape[1] * self.d
+        numbers[:, size:] = np.clip(numbers[:, size:], *RANGE)
+        return self.whole.theta_of(numbers, like)
 
     def drawn(self, theta: Normals, components: NDArray[np.intp], random: np.random.Generator) -> Array:
         """A row of each of these components."""
@@ -151,11 +158,18 @@ class Emission:
         if self.name != "gaussian":
             return self
         mass = np.maximum(np.einsum("i,ij->j", weights, there), 1e-300)
-        centre = np.einsum("i,ij->j", weights, np.where(there, x, 0.0)) / mass
-        away = np.where(there, x - centre, 0.0)
-        variance = np.einsum("i,ij,ij->j", weights, away, away) / mass
-        variance = np.full_like(variance, variance.mean()) if self.covariance_type == "spherical" else variance
-        scale = np.where(variance > 0, np.sqrt(variance), 1.0)
+        size = np.maximum(np.abs(np.where(there, x, 0.0)).max(axis=0), np.finfo(np.float64).tiny)
+        inside = np.where(there, x / size, 0.0)  # squares of what is not scaled could leave the range of a double
+        centre = np.einsum("i,ij->j", weights, inside) / mass
+        away = np.where(there, inside - centre, 0.0)
+        scale = size * np.sqrt(np.einsum("i,ij,ij->j", weights, away, away) / mass)
+        centre = size * centre
+        if self.covariance_type == "spherical":
+            scale = np.full_like(scale, scale.max() * np.sqrt(np.mean((scale / max(scale.max(), 1e-300)) ** 2)))
+        scale = np.where(scale > 0, scale, 1.0)
+        if scale.min() < SMALLEST or scale.max() > 1 / SMALLEST:
+            how = "small" if scale.min() < SMALLEST else "large"
+            raise ValueError(f"the variances of X are too {how} for a float64: rescale its columns")
         return replace(self, centre=centre, scale=scale, has_gaps=not bool(there.all()))
 
     def column(self, X: Array) -> Array:
