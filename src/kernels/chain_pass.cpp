@@ -19,18 +19,20 @@ struct Pass {
     const double *start, *steps;
     int64_t n;
     bool has_closed_steps = false;
-    std::vector<double> tops, sums, here, next, ratio, pairs;
+    std::vector<double> tops, sums, here, next, ratio, pairs, back;  // back: the steps, from column to row
 
     Pass(const ChainPass& pass, int64_t run)
         : p(pass), start(pass.start + run * pass.states), steps(pass.steps + run * pass.states * pass.states),
-          n(S ? S : pass.states), tops(piece), sums(piece), here(n), next(n), ratio(n), pairs(n * n) {
+          n(S ? S : pass.states), tops(piece), sums(piece), here(n), next(n), ratio(n), pairs(n * n), back(n * n) {
         for (int64_t i = 0; i < n * n; i++) has_closed_steps |= !(steps[i] > 1e-30);
+        for (int64_t i = 0; i < n; i++)
+            for (int64_t j = 0; j < n; j++) back[j * n + i] = steps[i * n + j];
     }
 
-    void ahead(const double* from, double* to) const {
+    void times(const double* from, const double* matrix, double* to) const {
         for (int64_t j = 0; j < n; j++) to[j] = 0.0;
         for (int64_t i = 0; i < n; i++)
-            for (int64_t j = 0; j < n; j++) to[j] += from[i] * steps[i * n + j];
+            for (int64_t j = 0; j < n; j++) to[j] += from[i] * matrix[i * n + j];
     }
 
     // Densities over the largest of their row into q; `tops` has the logarithms of these. False where one is no number.
@@ -65,15 +67,17 @@ struct Pass {
                 if (t == begin)
                     std::copy_n(start, n, next.data());
                 else
-                    ahead(here.data(), next.data());
+                    times(here.data(), steps, next.data());
                 double sum = 0.0;
                 for (int64_t k = 0; k < n; k++) sum += here[k] = next[k] * inverse * q[k * p.rows + t];
                 is_safe &= sum > least;
+                const double before = inverse;
                 inverse = 1.0 / sum;
                 for (int64_t k = 0; k < n; k++) q[k * p.rows + t] = here[k] * inverse;
                 if (has_closed_steps)
                     for (int64_t k = 0; k < n; k++)
-                        is_safe &= !(next[k] > 0.0 && here[k] <= least * sum && log_density[k * p.rows + t] > -infinity<double>);
+                        is_safe &= !(next[k] > 0.0 && log_density[k * p.rows + t] > -infinity<double> &&
+                                     (here[k] <= least * sum || next[k] * before <= least));
                 sums[t - first] = sum;
             }
             if (!is_safe) return std::numeric_limits<double>::quiet_NaN();
@@ -91,16 +95,13 @@ struct Pass {
                 q[k * p.rows + t] = w * next[k];
                 here[k] = q[k * p.rows + t - 1];
             }
-            ahead(here.data(), ratio.data());
-            for (int64_t k = 0; k < n; k++) ratio[k] = ratio[k] > 0.0 ? next[k] / ratio[k] : 0.0;
-            for (int64_t i = 0; i < n; i++) {
-                double back = 0.0;
-                for (int64_t j = 0; j < n; j++) {
-                    back += steps[i * n + j] * ratio[j];
-                    pairs[i * n + j] += here[i] * ratio[j];
-                }
-                next[i] = here[i] * back;
-            }
+            times(here.data(), steps, ratio.data());
+            for (int64_t k = 0; k < n; k++) ratio[k] = ratio[k] > 0.0 ? 1.0 / ratio[k] : 0.0;  // waits for no other row
+            for (int64_t k = 0; k < n; k++) ratio[k] *= next[k];
+            for (int64_t i = 0; i < n; i++)
+                for (int64_t j = 0; j < n; j++) pairs[i * n + j] += here[i] * ratio[j];
+            times(ratio.data(), back.data(), next.data());
+            for (int64_t k = 0; k < n; k++) next[k] *= here[k];
         }
         for (int64_t k = 0; k < n; k++) {
             q[k * p.rows + begin] = w * next[k];

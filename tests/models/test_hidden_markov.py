@@ -29,6 +29,15 @@ def case(name: str) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         return data["earthquakes"][:, None], {"emission": "poisson"}, {}
     if name == "geyser":
         return (data["geyser_duration"] >= 3).astype(float)[:, None], {"emission": "categorical"}, {}
+    if name.startswith("federal funds"):
+        f, gap, inflation = data["fedfunds"], data["ogap"], data["inf"]
+        settings = {"emission": "regression", "covariance_type": "tied"}
+        if name == "federal funds":
+            return f[:, None], settings, {}
+        lag = np.column_stack([f[4:], f[3:-1], gap[4:], inflation[4:]])
+        return (lag if "inflation" in name else np.column_stack([f[1:], f[:-1]])), settings, {}
+    if name == "returns":
+        return np.column_stack([data["areturns"][1:], data["areturns"][:-1]]), {"emission": "regression"}, {}
     if name == "speed and accuracy":
         both = np.column_stack([data["speed_rt"], data["speed_corr"]])
         return both, {"emission": ["gaussian", "categorical"]}, trials
@@ -40,6 +49,11 @@ REFERENCES = [
     *(("earthquakes", k, "stationary", v) for k, v in ((1, 391.9189), (2, 342.3183), (3, 329.4603), (4, 327.8316))),
     *(("speed, one series", 2, "free", 88.7306), ("speed", 2, "free", 84.3417)),
     *(("speed and accuracy", 2, "free", 296.1078), ("speed and accuracy", 3, "free", 263.6527)),
+    ("federal funds", 2, "stationary", 508.6359),
+    ("federal funds, lag", 2, "stationary", 264.7107),
+    ("federal funds, lag, gap and inflation", 2, "stationary", 229.2561),
+    ("federal funds, lag, gap and inflation", 3, "stationary", 180.8056),
+    ("returns", 2, "stationary", 745.7977),
     *(("geyser", 2, "stationary", 127.3110), ("geyser", 3, "stationary", 126.8431)),
 ]
 
@@ -63,6 +77,45 @@ def test_criteria_of_the_earthquakes() -> None:
     np.testing.assert_allclose([m.bic(X) for m in told], [788.5, 703.3, 701.0, 730.4], atol=0.05)
     np.testing.assert_allclose([m.icl(X) for m in told], [788.5, 726.2, 730.4, 762.7], atol=0.05)
     assert told[1].aic(X) == pytest.approx(2 * 342.31827 + 8, abs=1e-3)
+
+
+@needs_series
+def test_errors_of_switching_lines_are_those_of_other_packages() -> None:
+    X, settings, _ = case("returns")
+    model = mj.HiddenMarkovModel(2, start="stationary", random_state=0, **settings).fit(X)
+    errors = model.standard_errors(X)
+    found = [*np.diag(errors["transitions"]), *errors["intercept"], *errors["coef"].ravel()]
+    np.testing.assert_allclose(found, [0.0634, 0.0663, 0.0783, 0.2784, 0.0302, 0.0858], atol=2e-4)
+
+
+def test_switching_lines_in_any_units_with_missing_rows() -> None:
+    random = np.random.default_rng(0)
+    states = np.repeat(random.integers(0, 2, 30), 12)
+    x = random.normal(size=len(states))
+    y = np.where(states == 0, 1 + 2 * x, 4 - x) + 0.3 * random.normal(size=len(states))
+    X = np.column_stack([y, x])
+    X[10:13, 0] = np.nan
+    X[20, 1] = np.nan
+    model = mj.HiddenMarkovModel(2, emission="regression", random_state=0).fit(X)
+    order = np.argsort(model.intercept_)
+    np.testing.assert_allclose(model.intercept_[order], [1, 4], atol=0.15)
+    np.testing.assert_allclose(model.coef_[order].ravel(), [2, -1], atol=0.15)
+    np.testing.assert_allclose(np.sqrt(model.variances_), 0.3, atol=0.06)
+    assert model.score_samples(X).sum() == pytest.approx(model.log_likelihood_, abs=1e-6)
+    ahead = model.predict_proba(X, given="before")
+    means = model.intercept_ + X[:, [1]] * model.coef_[:, 0]
+    density = (ahead * norm(means, np.sqrt(model.variances_)).pdf(X[:, [0]])).sum(axis=1)
+    complete = ~np.isnan(X).any(axis=1)
+    np.testing.assert_allclose(model.score_samples(X)[complete], np.log(density[complete]), rtol=1e-9)
+    np.testing.assert_allclose(model.score_samples(X)[~complete], 0.0, atol=1e-14)
+    residuals = model.pseudo_residuals(X)
+    assert np.isnan(residuals[:, 1]).all() and abs(np.nanstd(residuals[:, 0]) - 1) < 0.15
+    other = mj.HiddenMarkovModel(2, emission="regression", random_state=0).fit(X * [100.0, 1e-3] + [7.0, 5.0])
+    np.testing.assert_allclose(other.coef_, model.coef_ * 1e5, rtol=1e-3)
+    with pytest.raises(TypeError, match="need its other columns"):
+        model.forecast(X)
+    with pytest.raises(TypeError, match="cannot be drawn from"):
+        model.sample(3)
 
 
 def given(**settings: Any) -> Any:

@@ -18,6 +18,7 @@ from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine.mixture import Array, Mixture, Table
 from majorant.models.gaussian_mixture.regularity import judge
 from majorant.models.gaussian_mixture.words import degeneracy
+from majorant.models.hidden_markov.lines import SwitchingLines
 from majorant.registry import value_class
 from majorant.solvers.covariance_types import COVARIANCES, Covariance
 from majorant.solvers.gaussian import Mixture as Components
@@ -28,7 +29,7 @@ RANGE = (-16.0, 7.0)
 """Of the logarithms of variances, or of the entries of the factors of covariances, in standard units."""
 SMALLEST = 1e-153
 """Smallest standard deviation whose square is a number."""
-EMISSIONS = ("gaussian", "poisson", "bernoulli", "categorical")
+EMISSIONS = ("gaussian", "poisson", "bernoulli", "categorical", "regression")
 
 
 class GaussianInUnits:
@@ -58,8 +59,10 @@ class GaussianInUnits:
 
     def log_density(self, theta: Normals, rows: Block) -> Table:
         """Log density of each row in its units; of the cells that are there."""
-        there = ~np.isnan(rows.columns[0])
-        return np.asarray(self.inner.log_density(theta, rows) - there @ np.log(self.scale))
+        volume = np.log(self.scale)
+        found = self.inner.log_density(theta, rows)
+        found -= volume.sum() if self.inner is self.whole else ~np.isnan(rows.columns[0]) @ volume
+        return np.asarray(found)
 
     def statistics(self, theta: Normals | None, rows: Block, q: Table) -> Array:
         """Moments in standard units."""
@@ -155,7 +158,7 @@ class Emission:
         there = ~np.isnan(x)
         if self.name == "categorical":
             return replace(self, levels=tuple(np.unique(c[~np.isnan(c)]) for c in x.T))
-        if self.name != "gaussian":
+        if self.name not in ("gaussian", "regression"):
             return self
         mass = np.maximum(np.einsum("i,ij->j", weights, there), 1e-300)
         size = np.maximum(np.abs(np.where(there, x, 0.0)).max(axis=0), np.finfo(np.float64).tiny)
@@ -164,7 +167,7 @@ class Emission:
         away = np.where(there, inside - centre, 0.0)
         scale = size * np.sqrt(np.einsum("i,ij,ij->j", weights, away, away) / mass)
         centre = size * centre
-        if self.covariance_type == "spherical":
+        if self.name == "gaussian" and self.covariance_type == "spherical":
             scale = np.full_like(scale, scale.max() * np.sqrt(np.mean((scale / max(scale.max(), 1e-300)) ** 2)))
         scale = np.where(scale > 0, scale, 1.0)
         if scale.min() < SMALLEST or scale.max() > 1 / SMALLEST:
@@ -172,7 +175,7 @@ class Emission:
             raise ValueError(f"the variances of X are too {how} for a float64: rescale its columns")
         return replace(self, centre=centre, scale=scale, has_gaps=not bool(there.all()))
 
-    def column(self, X: Array) -> Array:
+    def read(self, X: Array) -> tuple[Array, ...]:
         """The columns as the density reads them.
 
         Raises
@@ -183,19 +186,25 @@ class Emission:
         x = np.ascontiguousarray(X[:, self.columns])
         if self.name == "gaussian":
             assert self.centre is not None and self.scale is not None
-            return np.asarray((x - self.centre) / self.scale)
+            return (np.asarray((x - self.centre) / self.scale),)
+        if self.name == "regression":
+            assert self.centre is not None and self.scale is not None
+            table = (x - self.centre) / self.scale
+            table[np.isnan(table).any(axis=1)] = np.nan
+            design = np.column_stack([np.where(np.isnan(table[:, 0]), np.nan, 1.0), table[:, 1:]])
+            return design, np.ascontiguousarray(table[:, 0])
         if self.name == "categorical":
             out = np.stack([np.searchsorted(levels, c) for levels, c in zip(self.levels, x.T, strict=True)], axis=1)
             found = np.stack(
                 [levels[np.minimum(c, len(levels) - 1)] for levels, c in zip(self.levels, out.T, strict=True)]
             )
             self._refuse((x != found.T) & ~np.isnan(x), X, "a value that the rows of the fit do not have")
-            return np.where(np.isnan(x), np.nan, out)
+            return (np.where(np.isnan(x), np.nan, out),)
         if self.name == "poisson":
             self._refuse((x < 0) | (x != np.rint(x)), X, "counts are whole numbers from 0 on")
         if self.name == "bernoulli":
             self._refuse((x != 0) & (x != 1), X, "values are 0 or 1")
-        return x
+        return (x,)
 
     def _refuse(self, wrong: NDArray[np.bool_], X: Array, why: str) -> None:
         wrong &= ~np.isnan(X[:, self.columns])
@@ -214,6 +223,9 @@ class Emission:
             return GaussianInUnits(
                 COVARIANCES[self.covariance_type], self.centre, self.scale, has_gaps or self.has_gaps
             )
+        if self.name == "regression":
+            assert self.centre is not None and self.scale is not None
+            return SwitchingLines(self.centre, self.scale, self.covariance_type == "tied")
         if self.name == "categorical":
             return Categorical([len(levels) for levels in self.levels])
         return Poisson(self.n_features) if self.name == "poisson" else Bernoulli(self.n_features)
@@ -221,10 +233,23 @@ class Emission:
     @property
     def is_discrete(self) -> bool:
         """Whether rows are counts or codes."""
-        return self.name != "gaussian"
+        return self.name not in ("gaussian", "regression")
 
-    def marginals(self, estimates: Mapping[str, Array], column: int) -> Any:
-        """The distribution of one column in each state, (components, 1), as scipy has it."""
+    def marginals(self, estimates: Mapping[str, Array], column: int, X: Array | None = None) -> Any:
+        """The distribution of one column in each state, (components, 1 or rows), as scipy has it.
+
+        Raises
+        ------
+        TypeError
+            If the column is of a regression, and no rows with its other columns are given.
+        """
+        if self.name == "regression":
+            p = self.n_features - 1
+            if X is None and p:
+                raise TypeError("the rows to come of a regression need its other columns, which are not known")
+            others = np.zeros((1, 0)) if X is None else X[:, self.columns][:, 1:]
+            lines = estimates["intercept"][:, None] + estimates["coef"].reshape(-1, p) @ others.T
+            return stats.norm(lines, np.sqrt(estimates["variances"])[:, None])
         if self.name == "gaussian":
             means = estimates["means"]
             kind = COVARIANCES[self.covariance_type]
@@ -270,7 +295,7 @@ def emissions(emission: str | Sequence[str], covariance_type: str, n_features: i
     """
     check_choice("covariance_type", covariance_type, list(COVARIANCES))
     if isinstance(emission, str):
-        check_choice("emission", emission, EMISSIONS, or_else="one of these for each column")
+        check_choice("emission", emission, EMISSIONS, or_else=", or one of these for each column")
         return (Emission(emission, 0, n_features, covariance_type),)
     if not isinstance(emission, list | tuple) or not emission:
         raise TypeError(
@@ -279,7 +304,7 @@ def emissions(emission: str | Sequence[str], covariance_type: str, n_features: i
     if len(emission) != n_features:
         raise ValueError(f"emission names {len(emission)} columns; X has {n_features}")
     for one in emission:
-        check_choice("emission", one, EMISSIONS)
+        check_choice("emission", one, [name for name in EMISSIONS if name != "regression"])
     return tuple(Emission(one, j, 1, covariance_type) for j, one in enumerate(emission))
 
 

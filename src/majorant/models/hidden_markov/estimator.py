@@ -68,10 +68,12 @@ class HiddenMarkovModel(FittedMarkovModel):
     ----------
     n_components : int, default=1
         Number of states.
-    emission : {"gaussian", "poisson", "bernoulli", "categorical"} or list of these, default="gaussian"
+    emission : {"gaussian", "poisson", "bernoulli", "categorical", "regression"} or list, default="gaussian"
         How rows come from a state; a list has one for each column, which are then independent given the state.
+        "regression" is Markov switching: a line of the first column of X on the others, with a constant; own lags are
+        columns too.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
-        Of Gaussian rows.
+        Of Gaussian rows; of lines, whose noise is the same in all states where it is "tied".
     start : {"free", "stationary"} or array-like of shape (n_components,), default="free"
         Whether the law of first states is estimated, is the stationary one of the transitions, or is given.
     allowed : array-like of shape (n_components, n_components) of bool, optional
@@ -104,6 +106,8 @@ class HiddenMarkovModel(FittedMarkovModel):
         Probabilities of a step from a state (row) to the next (column).
     means_, covariances_ : ndarray
         Of Gaussian rows, in scikit-learn's shapes, but that "tied" has a copy for each state.
+    intercept_, coef_, variances_ : ndarray of shape (n_components, ...)
+        Of lines.
     rates_, probabilities_ : ndarray of shape (n_components, ...)
         Of counts, of zeros and ones, or of categories. With a list of emissions all these names are led by that of
         their column.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from majorant._validation import check_choice, check_integer, check_real, explained, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.units import blocks_of, distinct_units
-from majorant.engine.mixture import Array, Mixture, OnData
+from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.laws import Chain, Known
 from majorant.models.hidden_markov.emissions import Emission, product_of
@@ -70,7 +70,7 @@ class FittedMarkovModel(MixtureEstimator):
         law = law if labels is None else Known(law)
         units = distinct_units([X, *extra], weights, codes, in_order=True)
         x, *others = units.columns
-        columns = tuple(one.column(x) for one in self.emissions_)
+        columns = tuple(column for one in self.emissions_ for column in one.read(x))
         columns = (*columns, *others)
         return Rows(columns, units.weights, units.positions, units.row_weight, units.n_rows, others[-1]), law
 
@@ -85,7 +85,7 @@ class FittedMarkovModel(MixtureEstimator):
         X = self._read(X, reset=False)
         codes = sequence_codes(len(X), lengths, groups)
         order = np.argsort(codes, kind="stable")
-        columns = (*(one.column(X)[order] for one in self.emissions_), codes[order])
+        columns = (*(column[order] for one in self.emissions_ for column in one.read(X)), codes[order])
         mixture = Mixture(self._density(bool(np.isnan(X).any())), self._chain(), len(self.weights_))
         theta = self._theta()
 
@@ -217,7 +217,10 @@ class FittedMarkovModel(MixtureEstimator):
         for t, u in enumerate(uniforms.tolist()):
             ends = first if begins[t] else steps[states[t - 1]]
             states[t] = min(int(np.searchsorted(ends, u * ends[-1], side="right")), k - 1)
-        rows: Array = self._density().drawn(theta.density, states, random)
+        density = self._density()
+        if not isinstance(density, Drawn):
+            raise TypeError("a regression cannot be drawn from: the columns that it is on are not of the model")
+        rows: Array = density.drawn(theta.density, states, random)
         for one in self.emissions_:
             for j, levels in enumerate(one.levels, start=one.first):
                 rows[:, j] = levels[rows[:, j].astype(np.intp)]
@@ -274,7 +277,7 @@ class FittedMarkovModel(MixtureEstimator):
         Returns
         -------
         ndarray of shape (n_samples, n_features)
-            NaN where a cell is missing.
+            NaN where a cell is missing, and for the columns that a regression is on.
         """
         check_is_fitted(self)
         check_choice("given", given, ["before", "others"])
@@ -293,10 +296,10 @@ class FittedMarkovModel(MixtureEstimator):
         X, lengths = joined(X, lengths)
         states = self._over_sequences(X, lengths, groups, states_of, len(self.weights_))
         x = self._read(X, reset=False)
-        out = np.empty(x.shape)
+        out = np.full(x.shape, np.nan)
         for part in self.emissions_:
-            for j in range(part.columns.start, part.columns.stop):
-                own = marginal_of(self.emissions_, self._feature_names(), self._estimates(), j)
+            for j in range(part.first, part.first + (1 if part.name == "regression" else part.n_features)):
+                own = marginal_of(self.emissions_, self._feature_names(), self._estimates(), j, x)
                 high, low = residuals_of(own, x[:, j], states, part.is_discrete)
                 out[:, j] = (high + low) / 2
         return out if scale == "uniform" else as_normal(out)
@@ -340,7 +343,7 @@ class FittedMarkovModel(MixtureEstimator):
             raise ValueError(
                 "states of some rows were known in this fit: give component_labels, -1 where one is not known"
             )
-        has_gaps = any(bool(np.isnan(c).any()) for c in rows.columns[: len(self.emissions_)])
+        has_gaps = any(bool(np.isnan(c).any()) for c in rows.columns[: self._density().n_columns])
         mixture = Mixture(self._density(has_gaps), law, len(self.weights_))
         source = blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups)
         return OnData(mixture, Chunks(source, n_jobs=self.n_jobs)), rows
@@ -350,10 +353,10 @@ class FittedMarkovModel(MixtureEstimator):
     ) -> tuple[float, float, float]:
         """Minus twice the log-likelihood, the weight of rows with any cell, and the entropy of the paths."""
         on, rows = self._on_sequences(X, sequence_weight, lengths, groups, labels)
-        theta, n = self._theta(), len(self.emissions_)
+        theta, n = self._theta(), on.mixture.density.n_columns
 
         def of_block(block: Block) -> Array:
-            is_there = np.any([~np.isnan(c).all(axis=1) for c in block.columns[:n]], axis=0)
+            is_there = np.any([~np.isnan(c.reshape(len(c), -1)).all(axis=1) for c in block.columns[:n]], axis=0)
             assert block.weights is not None
             return np.array([*on.mixture.likelihood(theta, block), block.weights[is_there].sum()])
 

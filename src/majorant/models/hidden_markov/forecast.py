@@ -15,13 +15,15 @@ from majorant.engine.mixture import Array
 from majorant.models.hidden_markov.emissions import Emission
 
 
-def marginal_of(parts: Sequence[Emission], names: Sequence[str], estimates: Mapping[str, Array], column: int) -> Any:
-    """The distribution of one column of X in each state."""
+def marginal_of(
+    parts: Sequence[Emission], names: Sequence[str], estimates: Mapping[str, Array], column: int, X: Array | None = None
+) -> Any:
+    """The distribution of one column of X in each state; of a regression in each row."""
     part = next(one for one in parts if one.columns.start <= column < one.columns.stop)
     if len(parts) > 1:
         head = f"{names[part.first]}_"
         estimates = {key.removeprefix(head): v for key, v in estimates.items() if key.startswith(head)}
-    return part.marginals(estimates, column - part.first)
+    return part.marginals(estimates, column - part.first, X)
 
 
 @dataclass(frozen=True)
@@ -116,10 +118,11 @@ def forecast_of(
     for _ in range(n_steps):
         ahead = ahead @ steps
         states.append(ahead)
-    marginals = tuple(marginal_of(parts, names, estimates, j) for j in range(parts[-1].columns.stop))
+    told = range(1 if parts[0].name == "regression" else parts[-1].columns.stop)
+    marginals = tuple(marginal_of(parts, names, estimates, j) for j in told)
     ranges = []
     for part in parts:
-        for j in range(part.n_features):
+        for j in range(1 if part.name == "regression" else part.n_features):
             levels = part.levels[j] if part.levels else np.array([0.0, 1.0] if part.name == "bernoulli" else [])
             ranges.append((levels, part.is_discrete))
     table = np.stack(states, axis=1)

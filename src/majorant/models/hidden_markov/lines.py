@@ -1,0 +1,103 @@
+"""Lines of a target on columns, fitted in standard units and told in those of the rows: Markov switching."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant.data.chunks import Block
+from majorant.densities import GaussianRegression, Predictors, VarianceRule
+from majorant.engine.mixture import Array, Limits, Mixture, Table
+
+MOST_RATIO = 15.0
+"""Largest ratio of two standard deviations of a regular solution, as in mixtures of regressions."""
+FLOOR = 1e-10
+
+
+class SwitchingLines:
+    """Lines with Gaussian noise, each with a constant.
+
+    A block has the design, a constant first, and the target, both in standard units; a row of which a cell is missing
+    is all NaN, and says nothing.
+
+    Parameters
+    ----------
+    centre, scale : ndarray of shape (1 + p,)
+        Of the target and the other columns: each is its centre plus its scale times the standard one.
+    is_common : bool
+        Whether all states have one variance.
+    """
+
+    n_columns = 2
+    exact = True
+    limits: Mapping[str, Limits] = {"variances": (0.0, np.inf)}
+
+    def __init__(self, centre: Array, scale: Array, is_common: bool) -> None:
+        self.centre, self.scale = centre, scale
+        self.inner = GaussianRegression(None, len(centre), VarianceRule(MOST_RATIO, FLOOR, common=is_common))
+
+    @property
+    def width(self) -> int:
+        """As of the lines."""
+        return self.inner.width
+
+    def _complete(self, rows: Block) -> tuple[Block, NDArray[np.bool_]]:
+        """Rows with zeros for what is missing, and which are complete; kept beside the rows."""
+        z, y = rows.columns
+        known = rows.memory.get("complete")
+        if known is None or known[0] is not z:
+            there = ~np.isnan(y)
+            filled = np.where(there[:, None], z, 0.0), np.where(there, y, 0.0)
+            rows.memory["complete"] = known = (z, rows.seen(filled), there)
+        return known[1], known[2]
+
+    def log_density(self, theta: Predictors, rows: Block) -> Table:
+        """Log density of each target."""
+        complete, there = self._complete(rows)
+        return np.asarray((self.inner.log_density(theta, complete) - np.log(self.scale[0])) * there)
+
+    def statistics(self, theta: Predictors | None, rows: Block, q: Table) -> Array:
+        """Sums over complete rows."""
+        complete, there = self._complete(rows)
+        return self.inner.statistics(theta, complete, q * there)
+
+    def solve(self, statistics: Array, theta: Predictors | None, share: Array) -> Predictors:
+        """Take the M-step."""
+        return self.inner.solve(statistics, theta, share)
+
+    def n_parameters(self, n_components: int) -> int:
+        """Coefficients and variances."""
+        return self.inner.n_parameters(n_components)
+
+    def degeneracy(self, theta: Predictors, sizes: Array, mixture: Mixture) -> str:
+        """By the rule of mixtures of regressions."""
+        if self.inner.rule.is_active(theta.dispersion)[0]:
+            return f"the noise of two states would differ by a factor of more than {MOST_RATIO:g} if it could"
+        least = len(self.centre) + 2
+        if len(sizes) > 1 and sizes.min() < least:
+            return f"state {int(sizes.argmin()) + 1} (of {len(sizes)}) has fewer than {least} rows"
+        return ""
+
+    def describe(self, theta: Predictors) -> dict[str, Array]:
+        """Constants, coefficients and variances."""
+        coef = theta.coef[:, :, 1:] * self.scale[0] / self.scale[1:]
+        intercept = self.centre[0] + self.scale[0] * theta.coef[:, :, 0] - coef @ self.centre[1:]
+        return {"intercept": intercept, "coef": coef, "variances": theta.dispersion * self.scale[0] ** 2}
+
+    def recalled(self, estimates: Mapping[str, Array]) -> Predictors:
+        """The lines of one model."""
+        coef = np.asarray(estimates["coef"], dtype=np.float64)
+        slopes = coef * self.scale[1:] / self.scale[0]
+        first = (np.asarray(estimates["intercept"]) + coef @ self.centre[1:] - self.centre[0]) / self.scale[0]
+        dispersion = np.asarray(estimates["variances"], dtype=np.float64) / self.scale[0] ** 2
+        return Predictors(np.concatenate([first[:, None], slopes], axis=1)[None], dispersion[None])
+
+    def vector(self, theta: Predictors) -> Array:
+        """Coefficients, and logarithms of the variances."""
+        return self.inner.vector(theta)
+
+    def theta_of(self, vector: Array, like: Predictors) -> Predictors:
+        """The inverse of `vector`."""
+        return self.inner.theta_of(vector, like)
