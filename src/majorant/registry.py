@@ -47,6 +47,8 @@ class ModelCard:
         Fitted attributes of numbers without which nothing can be predicted; a file that lacks one is refused.
     sections : tuple of str
         Sections of the report besides those of its kind, as "module:function"; see `majorant.report.section`.
+    takes_text : bool
+        Whether columns of a table may hold text.
     """
 
     name: str
@@ -63,6 +65,7 @@ class ModelCard:
     objective_set_by: tuple[str, ...] = ()
     estimates: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
+    takes_text: bool = False
 
     def size_of(self, estimator: Any) -> Any:
         """Return the number of parts that an estimator has or was asked for."""
@@ -83,13 +86,11 @@ class ModelCard:
         return estimator.set_params(**{self.size_parameter: size})
 
 
-def mixture_card(*, name: str, title: str, question: str, **others: Any) -> ModelCard:
-    """Return the card of a mixture whose parts are components and whose objective is the log-likelihood."""
+def mixture_card(*, name: str, title: str, question: str, part: str = "component", **others: Any) -> ModelCard:
+    """Return the card of a mixture whose objective is the log-likelihood."""
     told = "log-likelihood"
     settings = {"estimates": ("weights_",), **others}
-    return ModelCard(
-        name, title, question, "mixture", "n_components", "component", told, told, "log_likelihood_", **settings
-    )
+    return ModelCard(name, title, question, "mixture", "n_components", part, told, told, "log_likelihood_", **settings)
 
 
 CARDS: dict[str, ModelCard] = {}

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
 from majorant.densities.natural import TINY, Natural
 from majorant.engine.mixture import Array, Limits, Table
+
+AT_EDGE = 1e-3
+"""Expected rows of a code in a state below which its probability is zero, unless that costs likelihood."""
 
 
 class Categorical(Natural):
@@ -20,17 +24,18 @@ class Categorical(Natural):
     ----------
     sizes : sequence of int
         How many codes each column has.
+    reference : ndarray of int, shape (components, columns), optional
+        The codes, counted through all columns, that logits are told against; by default the first of each column.
     """
 
     name = "probabilities"
     limits: Mapping[str, Limits] = {"probabilities": (0.0, 1.0)}
 
-    def __init__(self, sizes: Sequence[int]) -> None:
+    def __init__(self, sizes: Sequence[int], *, reference: NDArray[np.intp] | None = None) -> None:
         super().__init__(len(sizes))
         self.sizes = tuple(int(size) for size in sizes)
         self.first = np.cumsum((0, *self.sizes[:-1]))
-        self._is_free = np.ones(sum(self.sizes), dtype=bool)
-        self._is_free[self.first] = False
+        self.reference = reference
 
     @property
     def width(self) -> int:
@@ -83,21 +88,52 @@ class Categorical(Natural):
     def score(self, statistics: Array, theta: Array) -> Array:
         """Return counts less those that are expected, of all codes but the first of each column."""
         mass = np.repeat(np.add.reduceat(statistics, self.first, axis=2), self.sizes, axis=2)
-        return np.asarray((statistics - mass * theta)[:, :, self._is_free].reshape(len(theta), -1))
+        return np.asarray((statistics - mass * theta)[:, self._free(theta.shape[1])].reshape(len(theta), -1))
 
     def n_parameters(self, n_components: int) -> int:
         """Return one fewer than codes for each state and column."""
         return n_components * sum(size - 1 for size in self.sizes)
 
     def vector(self, theta: Array) -> Array:
-        """Return logits against the first code of each column."""
+        """Return logits against the first code of each column, or against those of `reference`."""
         log = self.natural(theta)[0]
-        against = np.repeat(log[:, :, self.first], self.sizes, axis=2)
-        return (log - against)[:, :, self._is_free].reshape(len(theta), -1)
+        against = log[:, :, self.first]
+        if self.reference is not None:
+            against = np.take_along_axis(
+                log, np.broadcast_to(self.reference, (len(log), *self.reference.shape)), axis=2
+            )
+        logits = log - np.repeat(against, self.sizes, axis=2)
+        return logits[:, self._free(theta.shape[1])].reshape(len(theta), -1)
 
     def theta_of(self, vector: Array, like: Array) -> Array:
         """Return the probabilities."""
-        return self.inverse(vector.reshape(*like.shape[:2], -1))
+        logits = np.zeros((len(vector), *like.shape[1:]))
+        logits[:, self._free(like.shape[1])] = vector
+        top = np.repeat(np.maximum.reduceat(logits, self.first, axis=2), self.sizes, axis=2)
+        p = np.exp(logits - top)
+        return np.asarray(p / np.repeat(np.add.reduceat(p, self.first, axis=2), self.sizes, axis=2))
+
+    def _free(self, n_components: int) -> NDArray[np.bool_]:
+        """Tell which probabilities have a logit, (components, codes): all but those that logits are told against."""
+        free = np.ones((n_components, sum(self.sizes)), dtype=bool)
+        held = (
+            np.broadcast_to(self.first, (n_components, len(self.sizes))) if self.reference is None else self.reference
+        )
+        np.put_along_axis(free, held, False, axis=1)
+        return free
+
+    def anchored(self, theta: Array) -> Categorical:
+        """Return the density that tells logits against the likeliest code of each state and column."""
+        ends = zip(self.first, self.sizes, strict=True)
+        likeliest = [a + theta[0][:, a : a + size].argmax(axis=1) for a, size in ends]
+        return Categorical(self.sizes, reference=np.stack(likeliest, axis=1))
+
+    def at_edges(self, theta: Array, statistics: Array) -> Array:
+        """Return zero for probabilities of which a state has hardly any rows."""
+        mass = np.repeat(np.add.reduceat(statistics, self.first, axis=2), self.sizes, axis=2)
+        p = np.where(mass * theta < AT_EDGE, 0.0, theta)
+        total = np.repeat(np.add.reduceat(p, self.first, axis=2), self.sizes, axis=2)
+        return np.where(total > 0, p / np.where(total > 0, total, 1.0), theta)
 
     def _one_hot(self, rows: Block) -> Array:
         """Return rows with a column for every code, zero where a cell is missing; kept beside the rows."""

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block
-from majorant.engine.mixture import Array, Limited, Limits, Scored, Table
+from majorant.engine.mixture import Anchored, Array, Edged, Limited, Limits, Scored, Table
 
 
 class Product:
@@ -89,6 +89,16 @@ class Product:
         """Return the slopes of every block."""
         parts = zip(self.parts, self._split(statistics), theta, strict=True)
         return np.concatenate([d.score(s, t) for (_, d), s, t in parts], axis=1)
+
+    def anchored(self, theta: tuple[Any, ...]) -> Product:
+        """Return the product whose blocks tell their numbers against what is far from an edge."""
+        parts = zip(self.parts, theta, strict=True)
+        return Product([(n, d.anchored(t) if isinstance(d, Anchored) else d) for (n, d), t in parts])
+
+    def at_edges(self, theta: tuple[Any, ...], statistics: Array) -> tuple[Any, ...]:
+        """Return parameters with what has all but come to an edge there."""
+        parts = zip(self.parts, theta, self._split(statistics), strict=True)
+        return tuple(d.at_edges(t, s) if isinstance(d, Edged) else t for (_, d), t, s in parts)
 
     def n_parameters(self, n_components: int) -> int:
         """Sum over blocks."""

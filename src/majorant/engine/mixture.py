@@ -127,6 +127,20 @@ class Scored(Protocol):
 
 
 @runtime_checkable
+class Anchored(Protocol):
+    """A density that can tell its unconstrained numbers against parameters of `theta`, one run, far from any edge."""
+
+    def anchored(self, theta: Any) -> Any: ...
+
+
+@runtime_checkable
+class Edged(Protocol):
+    """A density that puts what EM has all but brought to an edge there; `statistics` were taken at `theta`."""
+
+    def at_edges(self, theta: Any, statistics: Array) -> Any: ...
+
+
+@runtime_checkable
 class Bounded(Protocol):
     """A density whose expected log density is a function of the statistics, as bound policies need."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from majorant._validation import (
     explained,
     validate_data,
 )
-from majorant.data.chunks import Block, Chunks, Mapped
+from majorant.data.chunks import Chunks, Mapped
 from majorant.data.rows import unobserved_message
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import Units, blocks_of, check_group_weights, distinct_units
@@ -36,11 +36,13 @@ from majorant.models.mixture_rows import (
     check_gating,
     check_given,
     covariates,
+    density_and_responsibilities,
     drawn_states,
     in_rows,
     law_of,
     refuse_beside_stream,
     row_weight_of,
+    rows_of,
 )
 from majorant.models.mixture_summary import mixture_summary
 from majorant.results.information import Errors, interval, limits_of, standard_errors
@@ -87,29 +89,36 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """
         return (X,)
 
+    def _read(self, X: Any, *, fitting: bool) -> NDArray[Any]:
+        """Rows in memory, as an array; of what is no number, `_counted` makes some while `fitting`."""
+        return np.asarray(validate_data(self, X, reset=fitting, **ACCEPTED))
+
+    def _read_block(self, X: NDArray[Any]) -> Array:
+        """Rows of a stream as numbers."""
+        return X.astype(np.float64)
+
+    def _counted(self, X: Any, weights: Array | None, *, fitting: bool) -> tuple[NDArray[Any], Array | None]:
+        """Rows as numbers, NaN where a cell is missing, and their weights: zero for those that say nothing."""
+        return X, weights
+
     def _rows_in_memory(
-        self, X: Any, sample_weight: Any, groups: Any, gating: Any, component_labels: Any
+        self, X: Any, sample_weight: Any, groups: Any, gating: Any, component_labels: Any, *, fitting: bool = True
     ) -> tuple[Rows, Any]:
         with explained(X):
-            X = validate_data(self, X, **ACCEPTED)
+            X = self._read(X, fitting=fitting)
         n = len(X)
-        weights = check_sample_weight(sample_weight, n)
+        X, weights = self._counted(X, check_sample_weight(sample_weight, n), fitting=fitting)
         counted_rows = slice(None) if weights is None else weights > 0
         unobserved = np.isnan(X[counted_rows]).all(axis=0)
         if unobserved.any():
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
-        columns = list(self._columns(self._numbers(X), fitting=True))
-        law, extra, codes = self._law(n, groups, gating, component_labels, fitting=True)
+        columns = list(self._columns(self._numbers(X), fitting=fitting))
+        law, extra, codes = self._law(n, groups, gating, component_labels, fitting=fitting)
         if codes is not None and weights is not None:
             check_group_weights(weights, codes)
         units: Units = distinct_units([*columns, *extra], weights, codes)
         check_enough_rows(n, "n_components", self.n_components, "component")
-        own, numbers = units.columns, None
-        if codes is not None:  # the law of groups reads the group first, then the columns of the law within
-            numbers = own[-1]
-            own = (*own[: len(columns)], numbers, *own[len(columns) : -1])
-        rows = Rows(own, units.weights, units.positions, units.row_weight, units.n_rows, numbers, X.dtype)
-        return rows, law
+        return rows_of(units, len(columns), codes is not None, X.dtype), law
 
     def _numbers(self, X: NDArray[Any]) -> NDArray[Any]:
         """Rows in the precision in which they are fitted."""
@@ -133,7 +142,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     def _columns_of(self, source: StoredRows) -> Mapped:
         """The columns of a stream that the density reads."""
-        return Mapped(source, lambda block: self._columns(block.columns[0].astype(np.float64), fitting=False))
+        return Mapped(source, lambda block: self._columns(self._read_block(block.columns[0]), fitting=False))
 
     # Rows
 
@@ -151,7 +160,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         check_is_fitted(self)
         source = stored_rows(X)
         if source is None:
-            X = validate_data(self, X, reset=False, **ACCEPTED)
+            X = self._read(X, fitting=False)
             columns: tuple[Any, ...] = self._columns(X.astype(np.float64, copy=False), fitting=False)
             n, dtype = len(X), X.dtype
         else:
@@ -159,9 +168,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             columns = ()
         check_gating(self, gating)
         law, extra, codes = self._law(n, groups, gating, None, fitting=False)
-        k = len(self.weights_)
-        mixture = Mixture(self._density(), law, k, float(self.beta))
-        theta = self._theta()
+        mixture, theta = Mixture(self._density(), law, len(self.weights_), float(self.beta)), self._theta()
         order = np.arange(n)
         if codes is not None:
             order = np.argsort(codes, kind="stable")
@@ -169,24 +176,13 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         else:
             columns = (*columns, *extra)
 
-        def visit(block: Block) -> Array:
-            rows, units = mixture.parts(Block(block.first, block.columns))
-            log_density = mixture.density.log_density(theta.density, rows)
-            joint = log_density + mixture.law.log_prior(theta.law, units)
-            found = mixture.law.posterior(theta.law, log_density, units, mixture.beta).responsibilities[0]
-            top = joint[0].max(axis=0)
-            finite = np.where(np.isfinite(top), top, 0.0)
-            with np.errstate(divide="ignore"):
-                density = finite + np.log(np.exp(joint[0] - finite).sum(axis=0))
-            return np.concatenate([density[None], found]).T
-
         with one_thread():
             if source is None:
                 data = Chunks(blocks_of(columns, None, None if codes is None else codes[order]), n_jobs=self.n_jobs)
             else:
                 data = Chunks(self._columns_of(source), n_jobs=self.n_jobs)
-            both = np.empty((n, k + 1))
-            both[order] = data.map_rows(visit, (k + 1,))
+            both = np.empty((n, len(self.weights_) + 1))
+            both[order] = data.map_rows(partial(density_and_responsibilities, mixture, theta), both.shape[1:])
         return both[:, 0], both[:, 1:], dtype if self.keeps_single else both.dtype
 
     def predict_proba(self, X: Any, *, groups: Any = None, gating: Any = None) -> Array:
@@ -309,7 +305,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             unit = row_weight_of(source)
             data = Chunks(in_rows(self._columns_of(source), unit), n_jobs=self.n_jobs)
             return OnData(Mixture(self._density(), Independent(), len(self.weights_), float(self.beta)), data), unit
-        rows, law = deepcopy(self)._rows_in_memory(X, sample_weight, groups, gating, labels)
+        rows, law = self._rows_in_memory(X, sample_weight, groups, gating, labels, fitting=False)
         mixture = Mixture(self._density(), law, len(self.weights_), float(self.beta))
         data = Chunks(blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups), n_jobs=self.n_jobs)
         return OnData(mixture, data), rows.row_weight

@@ -29,7 +29,7 @@ from majorant.data.units import blocks_of, distinct_units, row_weight
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, descend
 from majorant.engine.loop import Solution, minimize
-from majorant.engine.mixture import Array, Mixture, OnData, SingleRun
+from majorant.engine.mixture import Array, Edged, Mixture, OnData, SingleRun
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.threads import one_thread
 from majorant.engine.trace import Trace, touching
@@ -189,8 +189,15 @@ class MixtureEstimator(FittedMixture):
             else:
                 refuse_beside_stream(groups=groups, gating=gating, component_labels=component_labels)
                 rows, law, data = self._rows_streamed(source, sample_weight, draws)
+            self._prepare(rows)
             self._fit(law, rows, data, draws)
         return self
+
+    def _look_at(self, source: StoredRows) -> None:
+        """Learn what rows of a stream can only be read with, in a pass over them."""
+
+    def _prepare(self, rows: Rows) -> None:
+        """Learn what the density needs of the distinct rows of the fit, which are in memory."""
 
     def _check_parameters(self) -> None:
         check_integer("n_components", self.n_components, low=1)
@@ -209,12 +216,13 @@ class MixtureEstimator(FittedMixture):
         n = self._check_stored(source, reset=True)
         check_enough_rows(n, "n_components", self.n_components, "component")
         source.weigh(sample_weight)
+        self._look_at(source)
         chosen = drawn_rows(n, source.n_features, int(draws.integers(2**31)))
         parts, weights = [], []
         for block in source.blocks():
             at = slice(*np.searchsorted(chosen, [block.first, block.first + len(block)]))
             own = chosen[at] - block.first
-            parts.append(block.columns[0][own].astype(np.float64))
+            parts.append(self._read_block(block.columns[0][own]))
             weights.append(np.ones(len(own)) if block.weights is None else block.weights[own])
         sample, w = np.concatenate(parts), np.concatenate(weights)
         columns = self._columns(sample, fitting=True)
@@ -233,6 +241,7 @@ class MixtureEstimator(FittedMixture):
             contest, found = self._searched(contest, draws)
         on = self._on_all_rows(contest, rows, data)
         ends = self._ends(contest, found, on)
+        ends = ends if self._is_bounded else _at_edges(on, ends)
         self._keep(contest, found, ends, on, rows)
         for sentence in self._warnings(contest):
             warnings.warn(sentence, ConvergenceWarning, stacklevel=levels_to_user())
@@ -242,7 +251,7 @@ class MixtureEstimator(FittedMixture):
         return MixtureContest(
             mixture=Mixture(self._density(), law, int(self.n_components), float(self.beta)),
             columns=rows.columns,
-            points=_standardised(rows.columns[0], rows.weights),
+            points=self._points(rows),
             weights=rows.weights,
             plan=self._plan().at(self.effort),
             tol=self._tolerance,
@@ -251,6 +260,10 @@ class MixtureEstimator(FittedMixture):
             least_size=self.least_size,
             row_weight=rows.row_weight,
         )
+
+    def _points(self, rows: Rows) -> Array:
+        """The rows as starts see them: numbers of like spread, none missing."""
+        return standardised(rows.columns[0], rows.weights)
 
     def _on_all_rows(self, contest: Any, rows: Rows, data: Chunks) -> OnData:
         """The mixture on all rows, on which the last descent goes."""
@@ -356,7 +369,9 @@ class MixtureEstimator(FittedMixture):
         shares = mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
         keeps_order = mixture.law.numbers_states or found.best.source in ("warm start", "given")
         first = next(iter(mixture.density.describe(ends.theta.density).values()))[0].reshape(len(shares), -1)
-        order = np.arange(len(shares)) if keeps_order else np.lexsort((*first.T[::-1], -shares))
+        order = (
+            np.arange(len(shares)) if keeps_order else np.lexsort((*first.T[::-1], -np.round(shares, 9)))
+        )  # rounding decides nothing
         self._keep_estimates(contest, ends.theta, shares, order)
         self.n_parameters_ = mixture.n_parameters
         self.n_rows_ = rows.n_rows
@@ -443,7 +458,17 @@ class MixtureEstimator(FittedMixture):
         )
 
 
-def _standardised(x: NDArray[Any], weights: Array) -> Array:
+def _at_edges(on: OnData, ends: Ends[Any]) -> Ends[Any]:
+    """Put at the edge what EM has all but brought there, if that costs no likelihood."""
+    density = on.mixture.density
+    if not isinstance(density, Edged):
+        return ends
+    theta = replace(ends.theta, density=density.at_edges(ends.theta.density, ends.seen.statistics.density))
+    seen = on.seen(theta)
+    return replace(ends, theta=theta, seen=seen) if seen.objective[0] <= ends.objective[0] else ends
+
+
+def standardised(x: NDArray[Any], weights: Array) -> Array:
     """Rows in standard deviations of their columns, missing cells at the mean."""
     table = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
     there = ~np.isnan(table)

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from majorant._validation import check_groups
 from majorant.data.chunks import Block, Chunks, Mapped, Source
 from majorant.data.storage import StoredRows
-from majorant.data.units import row_weight
+from majorant.data.units import Units, row_weight
+from majorant.engine.mixture import Mixture, Parameters
 from majorant.laws import Gated, Grouped, Independent, Known
 
 Array = NDArray[np.float64]
@@ -35,6 +36,15 @@ class Rows:
     n_rows: float
     groups: NDArray[np.intp] | None = None
     dtype: Any = np.float64
+
+
+def rows_of(units: Units, n_columns: int, are_grouped: bool, dtype: Any) -> Rows:
+    """Distinct units as rows: the law of groups reads the group first, then the columns of the law within."""
+    own, numbers = units.columns, None
+    if are_grouped:
+        numbers = own[-1]
+        own = (*own[:n_columns], numbers, *own[n_columns:-1])
+    return Rows(own, units.weights, units.positions, units.row_weight, units.n_rows, numbers, dtype)
 
 
 def law_of(
@@ -164,3 +174,16 @@ def refuse_beside_stream(**given: Any) -> None:
     for name, value in given.items():
         if value is not None:
             raise TypeError(f"{name} needs rows in memory: take a part of them, or leave it out")
+
+
+def density_and_responsibilities(mixture: Mixture, theta: Parameters[Any, Any], block: Block) -> Array:
+    """Log density of each row of a block, and its responsibilities, (rows, 1 + components)."""
+    rows, units = mixture.parts(Block(block.first, block.columns))
+    log_density = mixture.density.log_density(theta.density, rows)
+    joint = (log_density + mixture.law.log_prior(theta.law, units))[0]
+    found = mixture.law.posterior(theta.law, log_density, units, mixture.beta).responsibilities[0]
+    top = joint.max(axis=0)
+    finite = np.where(np.isfinite(top), top, 0.0)
+    with np.errstate(divide="ignore"):
+        density = finite + np.log(np.exp(joint - finite).sum(axis=0))
+    return np.concatenate([density[None], found]).T

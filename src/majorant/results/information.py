@@ -8,12 +8,13 @@ else of the log-likelihood, O(m^2) runs. All moved parameters are batches of run
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.mixture import Coordinates, Limited, Limits, Mixture, OnData, Parameters, Scored
+from majorant.engine.mixture import Anchored, Coordinates, Limited, Limits, Mixture, OnData, Parameters, Scored
 from majorant.engine.runs import taken
 
 Array = NDArray[np.float64]
@@ -144,6 +145,9 @@ def standard_errors(
             f"standard errors need parameters in unconstrained numbers; {type(mixture.density).__name__} has no "
             "`vector` and `theta_of`"
         )
+    if isinstance(mixture.density, Anchored):
+        mixture = replace(mixture, density=mixture.density.anchored(theta.density))
+        on = replace(on, mixture=mixture)
     at = packed(mixture, theta)[0]
     lost = np.zeros((len(at), 0 if unbounded is None else unbounded.shape[1]))
     if unbounded is not None:

@@ -170,7 +170,7 @@ class MixtureContest:
         size = self._batch_size(responsibilities[0].shape[1])
         out: list[NamedStart[Parameters[Any, Any]]] = []
         for a in range(0, len(names), size):
-            q = softened(np.stack(responsibilities[a : a + size]), on.total_weight)
+            q = softened(np.stack(responsibilities[a : a + size]), on.total_weight / self.row_weight)
             theta = self.mixture.started(q, on.data)
             out += zip(names[a : a + size], split(theta), strict=True)
         return out

@@ -20,7 +20,7 @@ from majorant.models.hidden_markov.emissions import emissions
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
 from majorant.models.hidden_markov.sequences import joined, sequence_codes, weights_of_rows
 from majorant.models.hidden_markov.starts import Times
-from majorant.models.mixture import _standardised
+from majorant.models.mixture import standardised
 from majorant.models.mixture_rows import Rows
 from majorant.registry import ModelCard, register
 from majorant.search.contest import BATCH
@@ -246,7 +246,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         groups = rows.groups
         assert groups is not None
         offsets = np.append(np.flatnonzero(np.append(True, groups[1:] != groups[:-1])), len(groups)).astype(np.int64)
-        points = np.column_stack([_standardised(c, rows.weights) for c in rows.columns[: mixture.density.n_columns]])
+        points = np.column_stack([standardised(c, rows.weights) for c in rows.columns[: mixture.density.n_columns]])
         least = max(3, mixture.density.n_parameters(mixture.n_components) // mixture.n_components + 2)
         return SequenceContest(
             mixture=mixture,

@@ -1,0 +1,271 @@
+"""What is each item, and which levels has it? Learned from the table of the fit, applied to any other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from majorant._numbers import counted
+from majorant._validation import check_choice, did_you_mean, is_missing
+from majorant.registry import value_class
+
+Array = NDArray[np.float64]
+Kind = Literal["categorical", "normal", "count"]
+KINDS: tuple[Kind, ...] = ("categorical", "normal", "count")
+MOST_LEVELS = 10
+"""Different whole numbers up to which a column is taken for categories where nothing is said."""
+
+
+@value_class
+@dataclass(frozen=True)
+class Items:
+    """The items of a fit.
+
+    Attributes
+    ----------
+    names : tuple of str
+    kinds : tuple of str
+        "categorical", "normal" or "count".
+    levels : tuple of tuple
+        Of each categorical item, in order; empty for others.
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    levels: tuple[tuple[Any, ...], ...]
+
+    def of_kind(self, kind: str) -> list[int]:
+        """The columns of a kind."""
+        return [j for j, own in enumerate(self.kinds) if own == kind]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many levels each categorical item has."""
+        return [len(self.levels[j]) for j in self.of_kind("categorical")]
+
+    @property
+    def sentence(self) -> str:
+        """What was read: "5 categorical items (a, b, c and 2 more); 1 count (d)"."""
+        parts = []
+        for kind in KINDS:
+            own = [self.names[j] for j in self.of_kind(kind)]
+            if own:
+                more = f" and {len(own) - 3} more" if len(own) > 4 else ""
+                noun = "count" if kind == "count" else f"{kind} item"
+                parts.append(f"{counted(len(own), noun)} ({', '.join(own if not more else own[:3])}{more})")
+        return "; ".join(parts)
+
+    def coded(self, table: NDArray[Any], unseen: str = "error") -> Array:
+        """The cells as numbers: the place of a level among those of its item, NaN where a cell is missing.
+
+        Raises
+        ------
+        ValueError
+            If a level was not seen in the fit, unless `unseen` is "missing"; if a cell must be a number and is none.
+        """
+        out = np.empty(table.shape)
+        for j, (name, kind, levels) in enumerate(zip(self.names, self.kinds, self.levels, strict=True)):
+            values = column_of(table, j, name)
+            if kind == "categorical":
+                out[:, j] = _places(values, levels, name, unseen)
+            elif values.dtype.kind != "f":
+                row = int(np.argmin(is_missing(values)))
+                raise ValueError(f"item {name!r} is a {kind} item and must hold numbers; row {row} is {values[row]!r}")
+            else:
+                out[:, j] = values
+        return out
+
+    def decoded(self, codes: Array) -> NDArray[Any]:
+        """The inverse of `coded`: an array of numbers where all levels are, of objects otherwise."""
+        is_text = any(isinstance(level, str) for own in self.levels for level in own)
+        out = codes.astype(object) if is_text else codes.copy()
+        for j in self.of_kind("categorical"):
+            there = ~np.isnan(codes[:, j])
+            own = np.array(self.levels[j], dtype=object)
+            out[there, j] = own[codes[there, j].astype(np.intp)]
+        return out
+
+
+def learned(
+    table: NDArray[Any], names: Sequence[str], asked: Any, orders: Mapping[int, tuple[Any, ...]] | None = None
+) -> Items:
+    """The items of a table.
+
+    Parameters
+    ----------
+    table : ndarray of shape (rows, items)
+    names : sequence of str
+    asked : str, sequence of str or mapping
+        What the user said of their kinds: see `LatentClassAnalysis`.
+    orders : mapping, optional
+        Levels in the order that a data frame gives them, by column; those that no row has are left out.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If a kind is not known, or a column cannot be of the kind that it is said to be.
+    """
+    wanted = _asked(asked, names)
+    kinds: list[Kind] = []
+    levels: list[tuple[Any, ...]] = []
+    for j, name in enumerate(names):
+        values = column_of(table, j, name)
+        known = values[~is_missing(values)]
+        kind = wanted[j] if wanted[j] != "auto" else _kind_of(known, has_order=j in (orders or {}))
+        if kind == "categorical":
+            met = set(known.tolist())
+            ordered = (orders or {}).get(j)
+            levels.append(tuple(v for v in ordered if v in met) if ordered else tuple(map(_plain, sorted(met))))
+        else:
+            _check_numbers(known, kind, name)
+            levels.append(())
+        kinds.append(kind)  # type: ignore[arg-type]
+    return Items(tuple(names), tuple(kinds), tuple(levels))
+
+
+def orders_of(X: Any) -> dict[int, tuple[Any, ...]]:
+    """Levels in order of the columns of a data frame that say so (pandas' categories, enumerations of polars)."""
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        return {}
+    is_pandas = nw.dependencies.is_pandas_dataframe(nw.to_native(frame))
+    ordered = {}
+    for j in range(frame.shape[1]):
+        series = frame[:, j]
+        if isinstance(series.dtype, nw.Enum):
+            ordered[j] = tuple(map(_plain, series.dtype.categories))
+        elif is_pandas and series.dtype == nw.Categorical:
+            ordered[j] = tuple(map(_plain, nw.to_native(series).cat.categories.tolist()))
+    return ordered
+
+
+def column_of(table: NDArray[Any], j: int, name: str) -> NDArray[Any]:
+    """A column as floats, or as objects of one kind: text or truth values.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If it mixes text and numbers, holds infinity, or neither text nor numbers.
+    """
+    values = table[:, j]
+    if values.dtype.kind in "iuf":
+        numbers = values.astype(np.float64)
+    elif values.dtype.kind in "bUT":
+        return values.astype(object)
+    else:
+        missing = is_missing(values)
+        known = values[~missing]
+        kinds = {_kind_of_cell(v) for v in known.tolist()}
+        strange = kinds - {"text", "number", "truth value"}
+        if strange:
+            raise TypeError(f"item {name!r} holds a {strange.pop()}: the argument must be a string or a number")
+        if len(kinds) > 1:
+            examples = (next(v for v in known.tolist() if _kind_of_cell(v) == kind) for kind in sorted(kinds))
+            told = " and ".join(f"{kind} ({v!r})" for kind, v in zip(sorted(kinds), examples, strict=True))
+            raise ValueError(f"item {name!r} mixes {told}: use one kind of cells")
+        if kinds and kinds != {"number"}:
+            return values
+        numbers = np.full(len(values), np.nan)
+        numbers[~missing] = known.astype(np.float64)
+    if np.isinf(numbers).any():
+        row = int(np.argmax(np.isinf(numbers)))
+        raise ValueError(f"Input X contains infinity: item {name!r}, row {row}")
+    return numbers
+
+
+def _kind_of_cell(value: Any) -> str:
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, bool | np.bool_):
+        return "truth value"
+    return "number" if isinstance(value, Real) else type(value).__name__
+
+
+def _kind_of(known: NDArray[Any], *, has_order: bool) -> str:
+    if has_order or known.dtype.kind == "O":
+        return "categorical"
+    values = np.unique(known)
+    is_whole = bool((values == np.rint(values)).all())
+    return "categorical" if len(values) <= 2 or (is_whole and len(values) <= MOST_LEVELS) else "normal"
+
+
+def _check_numbers(known: NDArray[Any], kind: str, name: str) -> None:
+    if known.dtype.kind != "f":
+        raise ValueError(f"item {name!r} holds text such as {known[0]!r}: it can be categorical, not {kind}")
+    if kind == "normal" and len(known) and (known == known[0]).all():
+        raise ValueError(f"normal item {name!r} is constant, {known[0]:g}: it says nothing of classes; leave it out")
+    if kind == "count" and not ((known >= 0) & (known == np.rint(known))).all():
+        wrong = known[~((known >= 0) & (known == np.rint(known)))][0]
+        raise ValueError(f"count item {name!r} must hold whole numbers from 0; got {wrong:g}")
+
+
+def _asked(asked: Any, names: Sequence[str]) -> list[str]:
+    choices = ("auto", *KINDS)
+    if isinstance(asked, str):
+        return [check_choice("items", asked, choices)] * len(names)
+    if isinstance(asked, Mapping):
+        out = ["auto"] * len(names)
+        for key, kind in asked.items():
+            if key not in names and not (isinstance(key, int) and 0 <= key < len(names)):
+                raise ValueError(f"items names a column {key!r} that is not there.{did_you_mean(str(key), names)}")
+            out[names.index(key) if key in names else key] = check_choice(f"items[{key!r}]", kind, choices)
+        return out
+    if not isinstance(asked, Sequence):
+        raise TypeError(f"items must be 'auto', a kind, a kind for each column, or a dict of them; got {asked!r}")
+    if len(asked) != len(names):
+        raise ValueError(f"items has {len(asked)} kinds, but X has {len(names)} columns")
+    return [check_choice(f"items[{j}]", kind, choices) for j, kind in enumerate(asked)]
+
+
+def _plain(value: Any) -> Any:
+    """A level as Python writes it: whole numbers without a point."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _places(values: NDArray[Any], levels: tuple[Any, ...], name: str, unseen: str) -> Array:
+    """The place of each value among the levels; NaN where missing."""
+    out = np.full(len(values), np.nan)
+    known = np.flatnonzero(~is_missing(values))
+    place = {level: float(i) for i, level in enumerate(levels)}
+    distinct, inverse = np.unique(values[known], return_inverse=True) if values.dtype.kind == "f" else (None, None)
+    if distinct is not None and inverse is not None:
+        out[known] = np.array([place.get(v, -1.0) for v in distinct.tolist()])[inverse]
+    else:
+        out[known] = [place.get(v, -1.0) for v in values[known].tolist()]
+    wrong = np.flatnonzero(out == -1.0)
+    if len(wrong) and unseen == "error":
+        shown = ", ".join(repr(level) for level in levels[:8]) + (", ..." if len(levels) > 8 else "")
+        raise ValueError(
+            f"item {name!r} is {_plain(values[wrong[0]])!r} in row {wrong[0]}, a level that the fit has not seen (it "
+            f"saw {shown}); correct the cell, or set unseen='missing' to take such cells for missing ones"
+        )
+    out[wrong] = np.nan
+    return out
+
+
+def moments(x: Array, weights: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of each column, over the cells that are there.
+
+    Raises
+    ------
+    ValueError
+        If squares of the numbers leave the range of floating point.
+    """
+    there = ~np.isnan(x)
+    mass = weights @ there
+    center = weights @ np.where(there, x, 0.0) / mass
+    away = np.where(there, x - center, 0.0)
+    top = np.abs(away).max(axis=0)
+    scale = top * np.sqrt(weights @ (away / top) ** 2 / mass)
+    if not ((scale > 1e-152) & (scale < 1e152)).all():
+        size = "large" if (scale >= 1e152).any() else "small"
+        raise ValueError(f"numbers of X are too {size} for their squares: give them in other units")
+    return center, scale

@@ -1,0 +1,248 @@
+"""How well do classes fit a table? Criteria, tests of fit, classification, and what pairs of items have left over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from majorant._frames import data_frame
+
+Array = NDArray[np.float64]
+MOST_CELLS = 50_000
+"""Cells of a table up to which incomplete rows are spread over them for its saturated log-likelihood."""
+SATURATED_STEPS = 5_000
+
+
+@dataclass(frozen=True)
+class FitStatistics:
+    r"""Criteria and tests of a fit on the rows that it was fitted to.
+
+    With :math:`L` the log-likelihood, p parameters, N rows, and the entropy
+    :math:`E = -\sum_i w_i \sum_k q_{ik} \log q_{ik}` of the responsibilities.
+
+    Attributes
+    ----------
+    log_likelihood, n_rows : float
+    n_parameters : int
+    aic, aic3, bic, sabic, caic : float
+        :math:`-2 L` plus 2 p, 3 p, :math:`p \log N`, :math:`p \log((N + 2) / 24)`, :math:`p (\log N + 1)`.
+    clc, icl, awe : float
+        :math:`-2 L + 2 E`, the BIC plus 2 E, the CLC plus :math:`2 p (3/2 + \log N)`.
+    entropy_r2 : float or None
+        :math:`1 - E / (N \log K)`; None for one class.
+    entropy_r2_shares : float or None
+        The same against the entropy of the shares, as Latent GOLD has it.
+    classification_error : float
+        Expected share of rows whose most probable class is not theirs.
+    error_reduction : float or None
+        By how much classes by items err less often than the largest class for all (lambda).
+    df : float or None
+        Cells of the table, less one, less p; None where not all items are categorical, or shares depend on covariates.
+    g2, x2 : float or None
+        Likelihood-ratio and Pearson statistics against the saturated table; x2 is None where cells are missing.
+    g2_p_value, x2_p_value : float or None
+        None where df is not positive. Where many cells are expected to be nearly empty they mean little: a bootstrap
+        test says more.
+    """
+
+    log_likelihood: float
+    n_rows: float
+    n_parameters: int
+    aic: float
+    aic3: float
+    bic: float
+    sabic: float
+    caic: float
+    clc: float
+    icl: float
+    awe: float
+    entropy_r2: float | None
+    entropy_r2_shares: float | None
+    classification_error: float
+    error_reduction: float | None
+    df: float | None = None
+    g2: float | None = None
+    x2: float | None = None
+    g2_p_value: float | None = None
+    x2_p_value: float | None = None
+
+    def __iter__(self) -> Iterator[tuple[str, float | None]]:
+        return ((field.name, getattr(self, field.name)) for field in fields(self))
+
+    def to_frame(self) -> Any:
+        """Return a data frame with a row for each statistic."""
+        told = list(self)
+        return data_frame({"statistic": [name for name, _ in told], "value": [value for _, value in told]})
+
+    def __str__(self) -> str:
+        told = [(name.replace("_", " "), value) for name, value in self if value is not None]
+        return "\n".join(f"{name:<22}{value:>14.4f}" for name, value in told)
+
+
+@dataclass(frozen=True)
+class Classification:
+    """How surely rows are assigned to classes.
+
+    Attributes
+    ----------
+    assigned : ndarray of shape (n_components, n_components)
+        Share of the rows of each class (row) that are assigned to each (column) by the most probable class.
+    average_posteriors : ndarray of shape (n_components, n_components)
+        Mean probability of each class (column) among the rows that are assigned to each (row).
+    error : float
+        Expected share of rows that are assigned wrongly.
+    """
+
+    assigned: Array
+    average_posteriors: Array
+    error: float
+
+
+def criteria(deviance: float, n: float, p: int, entropy: float) -> dict[str, float]:
+    """Return the information criteria."""
+    log_n = float(np.log(n))
+    bic, clc = deviance + p * log_n, deviance + 2 * entropy
+    return {
+        "aic": deviance + 2 * p,
+        "aic3": deviance + 3 * p,
+        "bic": bic,
+        "sabic": deviance + p * float(np.log((n + 2) / 24)),
+        "caic": bic + p,
+        "clc": clc,
+        "icl": bic + 2 * entropy,
+        "awe": clc + 2 * p * (1.5 + log_n),
+    }
+
+
+def classification(q: Array, weights: Array) -> Classification:
+    """Return the classification of rows by their most probable class."""
+    k = q.shape[1]
+    modal = np.eye(k)[q.argmax(axis=1)] * weights[:, None]
+    table = q.T @ modal
+    of_class, of_assigned = table.sum(axis=1, keepdims=True), table.sum(axis=0)[:, None]
+    error = 1 - float(np.trace(table) / weights.sum())
+    return Classification(table / np.maximum(of_class, 1e-300), table.T / np.maximum(of_assigned, 1e-300), error)
+
+
+def entropy_measures(q: Array, weights: Array, entropy: float) -> dict[str, float | None]:
+    """Return how far the classes lie apart."""
+    n, k = float(weights.sum()), q.shape[1]
+    shares = weights @ q / n
+    error = classification(q, weights).error
+    if k == 1:
+        nothing = dict.fromkeys(("entropy_r2", "entropy_r2_shares", "error_reduction"))
+        return {**nothing, "classification_error": 0.0}
+    of_shares = -float(np.sum(shares * np.log(np.maximum(shares, 1e-300))))
+    return {
+        "entropy_r2": 1 - entropy / (n * np.log(k)),
+        "entropy_r2_shares": 1 - entropy / (n * of_shares) if of_shares > 0 else None,
+        "classification_error": error,
+        "error_reduction": 1 - error / (1 - shares.max()) if shares.max() < 1 else None,
+    }
+
+
+def tests_of_fit(
+    codes: Array, weights: Array, sizes: Sequence[int], log_density: Array, p: int
+) -> dict[str, float | None]:
+    """Return G2, X2 and their degrees of freedom for a table of categorical items.
+
+    Parameters
+    ----------
+    codes : ndarray of shape (patterns, items)
+        Distinct; NaN where a cell is missing.
+    weights : ndarray of shape (patterns,)
+    sizes : sequence of int
+        Levels of each item.
+    log_density : ndarray of shape (patterns,)
+    p : int
+        Parameters.
+    """
+    n, cells = float(weights.sum()), float(np.prod(np.asarray(sizes, dtype=np.float64)))
+    df = cells - 1 - p
+    out: dict[str, float | None] = {"df": df, "g2": None, "x2": None, "g2_p_value": None, "x2_p_value": None}
+    is_complete = not np.isnan(codes).any()
+    if is_complete:
+        saturated = float(weights @ np.log(weights / n))
+        expected = n * np.exp(log_density)
+        out["x2"] = float(np.sum((weights - expected) ** 2 / expected) + n - expected.sum())
+    elif cells <= MOST_CELLS:
+        saturated = _saturated(codes, weights, sizes)
+    else:
+        return out
+    out["g2"] = max(2 * (saturated - float(weights @ log_density)), 0.0)
+    for name in ("g2", "x2"):
+        value = out[name]
+        if df > 0 and value is not None:
+            out[f"{name}_p_value"] = float(chi2.sf(value, df))
+    return out
+
+
+def _saturated(codes: Array, weights: Array, sizes: Sequence[int]) -> float:
+    """Return the log-likelihood of a free table, of which some rows tell only a margin: by EM over its cells."""
+    cells = np.array(list(product(*map(range, sizes))), dtype=np.float64)
+    compatible = np.ones((len(codes), len(cells)), dtype=bool)
+    for j in range(codes.shape[1]):
+        compatible &= np.isnan(codes[:, [j]]) | (codes[:, [j]] == cells[:, j])
+    fits = compatible.astype(np.float64)
+    share, last = np.full(len(cells), 1 / len(cells)), -np.inf
+    for _ in range(SATURATED_STEPS):
+        seen = fits @ share
+        value = float(weights @ np.log(seen))
+        if value - last < 1e-9:
+            break
+        share, last = share * (fits.T @ (weights / seen)) / weights.sum(), value
+    return value
+
+
+def bivariate_residuals(
+    names: Sequence[str], parts: Sequence[tuple[str, int, Any]], q: Array, weights: Array, shares: Array
+) -> Any:
+    """Return what pairs of items have left over, a data frame with a row for each pair.
+
+    Parameters
+    ----------
+    names : sequence of str
+    parts : sequence of (kind, levels, cells)
+        Of each item: of a categorical one, cells one-hot (all zero where missing) and the probabilities of each class;
+        of others numbers less the mean of every class, (rows, components), NaN where missing.
+    q : ndarray of shape (rows, components)
+    weights : ndarray of shape (rows,)
+    shares : ndarray of shape (components,)
+    """
+    rows = []
+    for a, b in combinations(range(len(parts)), 2):
+        (kind, size, left), (other, other_size, right) = parts[a], parts[b]
+        if kind == other == "categorical":
+            df = (size - 1) * (other_size - 1)
+            statistic = _two_way(left, right, weights, shares) if df else np.nan
+        elif "categorical" not in (kind, other):
+            df, statistic = 1, _correlation(left, right, q, weights)
+        else:
+            continue
+        if df and np.isfinite(statistic):
+            rows.append((names[a], names[b], statistic, df, statistic / df, float(chi2.sf(statistic, df))))
+    heads = ("first", "second", "statistic", "df", "residual", "p_value")
+    return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
+
+
+def _two_way(left: tuple[Array, Array], right: tuple[Array, Array], weights: Array, shares: Array) -> float:
+    """Return Pearson's statistic of a two-way table of rows that have both cells, against the classes'."""
+    (hot, p), (other_hot, other_p) = left, right
+    seen = hot.T @ (other_hot * weights[:, None])
+    expected = seen.sum() * (p * shares[:, None]).T @ other_p
+    return float(np.sum((seen - expected) ** 2 / np.maximum(expected, 1e-9)))
+
+
+def _correlation(left: Array, right: Array, q: Array, weights: Array) -> float:
+    """Return rows times the squared correlation within classes."""
+    there = ~np.isnan(left[:, 0]) & ~np.isnan(right[:, 0])
+    mass = q[there] * weights[there, None]
+    x, y = left[there], right[there]
+    spread = np.sqrt(np.sum(mass * x**2) * np.sum(mass * y**2))
+    return float(mass.sum() * (np.sum(mass * x * y) / spread) ** 2) if spread > 0 else np.nan

@@ -1,0 +1,150 @@
+"""What a latent class analysis says of its fit: criteria, tests, residuals, classification, errors and edges."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import majorant as mj
+
+from .test_latent_class_analysis import mixed, read
+
+PUBLISHED: dict[int, dict[str, float]] = {
+    2: {
+        "n_parameters": 15,
+        "bic": 706.0739,
+        "sabic": 658.6552,
+        "entropy_r2": 0.9855,
+        "g2": 62.3654,
+        "x2": 92.6481,
+        "df": 112,
+        "icl": 708.4445,
+        "awe": 825.0048,
+    },
+    3: {
+        "n_parameters": 23,
+        "bic": 697.1357,
+        "sabic": 624.4270,
+        "entropy_r2": 0.9257,
+        "g2": 15.2617,
+        "x2": 20.5034,
+        "df": 104,
+    },
+}
+"""Of the carcinoma table."""
+
+
+def fitted(k: int, table: Any, **parameters: Any) -> Any:
+    return mj.LatentClassAnalysis(k, random_state=0, **parameters).fit(table)
+
+
+@pytest.mark.parametrize("k", PUBLISHED)
+def test_the_statistics_of_the_carcinoma_table_are_the_published_ones(k: int, shared_data: Path) -> None:
+    table = read(shared_data, "carcinoma")
+    found = dict(fitted(k, table).fit_statistics(table))
+    for name, value in PUBLISHED[k].items():
+        assert found[name] == pytest.approx(value, abs=2e-4), name
+
+
+def test_the_largest_residuals_of_two_classes_are_the_published_ones(shared_data: Path) -> None:
+    table = read(shared_data, "carcinoma")
+    found = fitted(2, table).bivariate_residuals(table).sort_values("residual", ascending=False)
+    assert found.iloc[:2][["first", "second"]].to_numpy().tolist() == [["B", "E"], ["D", "F"]]
+    np.testing.assert_allclose(found["residual"].iloc[:2], [8.87, 6.85], atol=5e-3)
+
+
+def test_residuals_find_the_pairs_that_are_not_independent_within_classes() -> None:
+    random = np.random.default_rng(0)
+    z = random.random(2000) < 0.5
+    table = pd.DataFrame(random.normal(3.0 * z[:, None], 1.0, (2000, 4)), columns=list("abcd"))
+    table["b"] = table["a"] + random.normal(size=2000)
+    for name in "efg":
+        table[name] = np.where(random.random(2000) < np.where(z, 0.8, 0.2), "y", "n")
+    table["g"] = np.where(random.random(2000) < 0.5, table["f"], table["g"])
+    found = fitted(2, table).bivariate_residuals(table).sort_values("residual", ascending=False)
+    assert {tuple(pair) for pair in found.iloc[:2][["first", "second"]].to_numpy()} == {("a", "b"), ("f", "g")}
+    assert (found["residual"].iloc[3:] < 8).all()
+
+
+def test_criteria_are_the_same_by_weights_and_agree_with_the_methods() -> None:
+    table, _ = mixed(150)
+    model = fitted(2, table)
+    times = np.random.default_rng(0).integers(1, 4, 150)
+    weighted = model.fit_statistics(table, times)
+    repeated = model.fit_statistics(table.loc[np.repeat(np.arange(150), times)])
+    for (name, value), (_, other) in zip(weighted, repeated, strict=True):
+        assert value == (None if other is None else pytest.approx(other, rel=1e-12)), name
+    plain = model.fit_statistics(table)
+    for name in ("aic", "bic", "icl"):
+        assert getattr(plain, name) == pytest.approx(getattr(model, name)(table), rel=1e-12)
+    assert plain.df is None and plain.to_frame().shape == (20, 2) and "entropy r2" in str(plain)
+
+
+def test_one_class_has_no_separation_and_its_table_a_test() -> None:
+    random = np.random.default_rng(1)
+    rows = random.integers(0, 2, (300, 4))
+    found = fitted(1, rows).fit_statistics(rows)
+    assert found.entropy_r2 is None and found.classification_error == 0.0
+    assert found.df == 16 - 1 - 4 and found.g2_p_value is not None and 0.001 < found.g2_p_value < 0.999
+
+
+def test_a_saturated_model_has_negative_degrees_of_freedom_and_no_p_value() -> None:
+    random = np.random.default_rng(1)
+    rows = random.integers(0, 2, (300, 3))
+    found = fitted(3, rows).fit_statistics(rows)
+    assert found.df == -4 and found.g2_p_value is None and found.x2_p_value is None
+
+
+def test_incomplete_rows_are_told_by_the_margins_that_they_have() -> None:
+    """Without classes and with cells missing, G2 is that of independence in the completed table."""
+    random = np.random.default_rng(2)
+    rows = random.integers(0, 2, (400, 2)).astype(float)
+    rows[:100, 1] = np.nan  # monotone: the saturated table is known in closed form
+    found = fitted(1, rows).fit_statistics(rows)
+    first = np.bincount(rows[:, 0].astype(int)) / 400
+    both = np.array([np.bincount(rows[(rows[:, 0] == a) & ~np.isnan(rows[:, 1]), 1].astype(int)) for a in (0, 1)])
+    given = both / both.sum(axis=1, keepdims=True)
+    saturated = 400 * first @ np.log(first) + np.sum(both * np.log(given))
+    assert found.g2 == pytest.approx(2 * (saturated - fitted(1, rows).log_likelihood_), abs=1e-6)
+    assert found.x2 is None
+
+
+def test_classification_adds_up() -> None:
+    table, _ = mixed(300)
+    model = fitted(3, table)
+    found = model.classification(table)
+    q = model.predict_proba(table)
+    np.testing.assert_allclose(found.assigned.sum(axis=1), 1.0)
+    np.testing.assert_allclose(found.average_posteriors.sum(axis=1), 1.0)
+    assert found.error == pytest.approx(1 - q.max(axis=1).mean(), abs=1e-12)
+    modal = q.argmax(axis=1)
+    np.testing.assert_allclose(found.average_posteriors[1], q[modal == 1].mean(axis=0), atol=1e-12)
+
+
+def test_errors_are_those_of_the_information_and_edges_have_none(shared_data: Path) -> None:
+    table = read(shared_data, "carcinoma")
+    model = fitted(2, table)
+    p = model.item_probabilities_
+    at_edge = (p == 0) | (p == 1)
+    assert at_edge.sum() == 10 and ((p > 1e-4) & (p < 1 - 1e-4))[~at_edge].all()
+    errors = model.standard_errors(table)["item_probabilities"]
+    np.testing.assert_array_equal(np.isnan(errors), at_edge)
+    np.testing.assert_allclose(errors[:, ::2][~at_edge[:, ::2]], errors[:, 1::2][~at_edge[:, ::2]], rtol=1e-6)
+
+
+def test_errors_do_not_depend_on_the_order_of_levels() -> None:
+    """Also where the first level of an item is one that a class never gives."""
+    random = np.random.default_rng(4)
+    z = random.random(600) < 0.5
+    answers = np.where(z[:, None], random.integers(1, 3, (600, 5)), random.integers(0, 3, (600, 5)))
+    names = np.array(["a", "b", "c"])
+    first, second = (pd.DataFrame(other[answers]) for other in (names, names[[2, 1, 0]]))
+    one, other = fitted(2, first), fitted(2, second)
+    found = one.standard_errors(first)["item_probabilities"].reshape(2, 5, 3)
+    again = other.standard_errors(second)["item_probabilities"].reshape(2, 5, 3)[:, :, ::-1]
+    assert not np.isnan(found).all(axis=2).any()
+    np.testing.assert_allclose(found, again, rtol=2e-3)  # differences are about other numbers
