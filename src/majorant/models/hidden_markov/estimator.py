@@ -227,7 +227,7 @@ class HiddenMarkovModel(FittedMarkovModel):
     def _learn(self, X: Any, sequence_weight: Any, lengths: Any, groups: Any) -> None:
         """Learn which columns there are, and in which units or levels they are read."""
         X, lengths = joined(X, lengths)
-        X = self._read(X, reset=True)
+        X = self._read(X, fitting=True)
         weights = weights_of_rows(sequence_weight, sequence_codes(len(X), lengths, groups))
         weights = np.ones(len(X)) if weights is None else weights
         unobserved = np.isnan(X[weights > 0]).all(axis=0)

@@ -51,18 +51,18 @@ class FittedMarkovModel(MixtureEstimator):
     def _law_of_fit(self) -> Chain:
         return self._chain()
 
-    def _read(self, X: Any, *, reset: bool) -> NDArray[np.float64]:
+    def _read(self, X: Any, *, fitting: bool) -> NDArray[np.float64]:
         self._refuse_chunks(X)
         with explained(X):
             X = validate_data(
-                self, X, reset=reset, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
+                self, X, reset=fitting, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
             )
         return np.asarray(X, dtype=np.float64)
 
     def _sequences(self, X: Any, sequence_weight: Any, lengths: Any, groups: Any, labels: Any) -> tuple[Rows, Any]:
         """Distinct sequences, as the emissions read them, and the law."""
         X, lengths = joined(X, lengths)
-        X = self._read(X, reset=False)
+        X = self._read(X, fitting=False)
         codes = sequence_codes(len(X), lengths, groups)
         weights = weights_of_rows(sequence_weight, codes)
         law: Any = self._chain()
@@ -82,7 +82,7 @@ class FittedMarkovModel(MixtureEstimator):
         """What a function of law, its parameters, sequences and log densities says of each row, in the order given."""
         check_is_fitted(self)
         X, lengths = joined(X, lengths)
-        X = self._read(X, reset=False)
+        X = self._read(X, fitting=False)
         codes = sequence_codes(len(X), lengths, groups)
         order = np.argsort(codes, kind="stable")
         columns = (*(column[order] for one in self.emissions_ for column in one.read(X)), codes[order])
@@ -295,7 +295,7 @@ class FittedMarkovModel(MixtureEstimator):
 
         X, lengths = joined(X, lengths)
         states = self._over_sequences(X, lengths, groups, states_of, len(self.weights_))
-        x = self._read(X, reset=False)
+        x = self._read(X, fitting=False)
         out = np.full(x.shape, np.nan)
         for part in self.emissions_:
             for j in range(part.first, part.first + (1 if part.name == "regression" else part.n_features)):
