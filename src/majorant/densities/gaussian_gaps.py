@@ -14,6 +14,7 @@ whole rows that are expected at these parameters. That is what statistics need t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -98,8 +99,7 @@ class GaussianGaps:
         if len(theta.means) > 1 or not all(group.observed.any() for group in groups):
             return None
         free, entropy, weights = 0.0, 0.0, np.exp(log_weights[0])
-        whole = self.in_rows(theta, 0, len(weights))
-        whole = Mixture(weights, whole.means, whole.covariances, whole.covariance_type)
+        whole = replace(self.in_rows(theta, 0, len(weights)), weights=weights)
         mass, total = np.zeros(len(weights)), np.zeros((len(weights), self.width))
         for group in groups:
             part, own = Completion(whole, group.observed), self._entries(group, rows)

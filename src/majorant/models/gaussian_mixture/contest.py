@@ -26,7 +26,7 @@ from majorant.models.gaussian_mixture.missing import TOTAL_FLOOR, total_gaussian
 from majorant.models.gaussian_mixture.perturbations import perturbed
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge
 from majorant.models.gaussian_mixture.rows import StandardRows
-from majorant.models.gaussian_mixture.starts import KINDS, OWN, Views, partitions
+from majorant.models.gaussian_mixture.starts import KINDS, OWN, WHITENED, Views, partitions
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, best_of
 from majorant.search.effort import Plan
@@ -41,6 +41,10 @@ LEAST_FLOOR = 1e-14
 SOON = 100
 """Steps of a search in which no solution can be regular."""
 
+NEAR_FLOOR = 10.0
+"""Variances within groups of less than so many times the floor that is relative to the total one are near it."""
+N_LOOKS = 2
+"""Partitions that are looked at for groups far apart."""
 MOST_PATTERNS = 64
 """The search goes over the observed entries themselves if they have no more patterns; over rows that were filled in
 otherwise, as each pattern costs its own pass."""
@@ -95,6 +99,8 @@ class GaussianContest(MixtureContest):
         That are searched.
     filled : ndarray of shape (n_points, n_features)
         They, missing entries filled in.
+    is_beside_within : bool
+        Whether the floor is relative to a covariance within groups, so that ratios must be told.
     is_filled : bool
         Whether the points were filled in, rather than the density of what is there taken.
     best_degenerate : Run or None
@@ -110,6 +116,7 @@ class GaussianContest(MixtureContest):
     floor_tells: bool = True
     kinds: tuple[Any, ...] = KINDS
     first_starts: Sequence[NamedStart[Theta]] = ()
+    is_beside_within: bool = False
     is_filled: bool = False
     best_degenerate: Run[Theta] | None = None
 
@@ -187,20 +194,19 @@ class GaussianContest(MixtureContest):
 
     def features(self, thetas: Sequence[Theta]) -> Array:
         """Shares, where they are parameters, and means, each sorted over components."""
-        out = []
-        for one in thetas:
-            shares = np.sort(one.law.weights[0]) if isinstance(one.law, Weights) else np.zeros(0)
-            out.append(np.concatenate([shares, np.sort(one.density.means[0], axis=0).ravel()]))
-        return np.array(out)
+        means = np.sort(np.concatenate([one.density.means for one in thetas]), axis=1).reshape(len(thetas), -1)
+        if not isinstance(thetas[0].law, Weights):
+            return means
+        return np.hstack([np.sort(np.concatenate([one.law.weights for one in thetas]), axis=1), means])
 
     def _degeneracies(self, theta: Theta, seen: Seen) -> list[str]:
-        """On a floor of the total covariance a least ratio to the one within components is implied."""
+        """On a floor relative to the total covariance a least ratio to the one within components is implied."""
         n_rows, shares = self.total_weight, self.mixture.law.shares(theta.law, seen.statistics.law)
         least = self.kind.least_size(self.mixture.n_components, self.model.d, n_rows)
         floored = theta.density.floored.any(axis=1)
         small = are_small(shares * n_rows, least).any(axis=1)
         faults = np.where(floored, Fault.FLOORED, np.where(small, Fault.SMALL, Fault.NONE)).tolist()
-        if not self.floor_tells or self.first_starts:
+        if not self.floor_tells or self.is_beside_within:
             each = zip(faults, split(theta), shares, strict=True)
             faults = [fault or self._regularity(one, own, n_rows).fault for fault, one, own in each]
         finite = np.isfinite(seen.objective).tolist()
@@ -242,12 +248,10 @@ class GaussianContest(MixtureContest):
         if best.is_regular and seen.objective >= best.objective:
             return None
         mixture = self.mixture_of(seen.theta)
-        within = self._within(mixture)
-        variances = within if within.ndim < 2 else np.linalg.eigvalsh(within)
-        rounding = 0.0 if within.ndim < 2 else 1e-13 * variances.max()
-        if not variances.min() > max(self.noise, rounding):
+        within = self._within(log_likelihood(mixture, self.points, self.weights)[1])
+        if not self._is_told(within):
             return None
-        other = self.within(self.coordinates.rescaled(within), rescaling(within))
+        other = self.beside(within)
         start = other.theta_of(mixture.mapped(rescaling(within)), seen.theta.law)
         end = other.run(other.whole, [Run("released", start, start)], other.max_iter, other.tol)[0]
         floored = end.theta.density.floored.any()
@@ -256,8 +260,35 @@ class GaussianContest(MixtureContest):
             return None
         return replace(other, first_starts=[("released", end.theta)])
 
-    def within(self, coordinates: Coordinates, scale: Array) -> GaussianContest:
-        """The same contest in coordinates that are a map of its own."""
+    def far_apart(self) -> GaussianContest:
+        """The contest beside the covariance within groups, where these lie so far apart that a floor would be met.
+
+        Groups are those of the tightest of some partitions, which are functions of the rows alone: the same ones
+        whatever way the fit begins.
+        """
+        k, draws = self.mixture.n_components, np.random.default_rng(0)
+        if k == 1 or not self.floor_tells or self.is_hopeless or self.coordinates.rank == 0:
+            return self
+        views = WHITENED, OWN
+        found = [one_hot(q, k) for _, q in partitions(self.views, k, N_LOOKS, draws, views)]
+        told = [within for within in map(self._within, found) if self._is_told(within)]
+        if not told:
+            return self
+        within = min(told, key=lambda one: float(np.log(self._variances(one)).sum()))
+        return self.beside(within) if self._variances(within).min() < NEAR_FLOOR * LEAST_RATIO else self
+
+    def _variances(self, within: Array) -> Array:
+        return np.asarray(np.atleast_1d(within) if within.ndim < 2 else np.linalg.eigvalsh(within), dtype=np.float64)
+
+    def _is_told(self, within: Array) -> bool:
+        """Whether a covariance can be told from rounding along every direction."""
+        variances = self._variances(within)
+        rounding = 0.0 if within.ndim < 2 else 1e-13 * variances.max()
+        return bool(variances.min() > max(self.noise, rounding))
+
+    def beside(self, within: Array) -> GaussianContest:
+        """The same contest in coordinates in which a covariance of its own ones is the identity."""
+        coordinates, scale = self.coordinates.rescaled(within), rescaling(within)
         points = self.points * scale if scale.ndim < 2 else np.einsum("ij,jk->ik", self.points, scale)
         model = Gaussian(self.kind, self.model.d, self.model.floor)
         has_gaps = isinstance(self.mixture.density, GaussianGaps)
@@ -271,6 +302,7 @@ class GaussianContest(MixtureContest):
             views=replace(self.views, own=points),
             constant=self.constant + (self.coordinates.log_volume - coordinates.log_volume) * self.total_weight,
             kinds=KINDS,
+            is_beside_within=True,
             best_degenerate=None,
             _of_rows={},
         )
@@ -292,10 +324,9 @@ class GaussianContest(MixtureContest):
         """A mixture in the coordinates as a batch of one, with its weights where no other parameters of the law are."""
         return Parameters(normals([mixture]), Weights(mixture.weights[None]) if law is None else law)
 
-    def _within(self, mixture: Mixture) -> Array:
-        """The pooled within-component covariance, from the points and not from the mixture's covariances."""
+    def _within(self, q: Array) -> Array:
+        """The pooled covariance within components, from the points and their responsibilities."""
         u, weights = self.points, self.weights
-        _, q = log_likelihood(mixture, u, weights)
         mass = np.einsum("i,ik->k", weights, q)
         means = np.einsum("i,ik,ij->kj", weights, q, u) / np.maximum(mass, 1e-300)[:, None]
         second = moments(u, weights, q, means, self.kind.pooled_type.name)[:, 1 + u.shape[1] :]
@@ -378,7 +409,7 @@ def contest_of(
     if contest.is_hopeless:  # there is no answer to look for
         plan = replace(contest.plan, most_rounds=1)
         return replace(contest, plan=plan, max_iter=min(max_iter, SOON), tol=max(tol, 1e-2 / total))
-    return contest
+    return contest.far_apart()
 
 
 def on_all_rows(

@@ -33,8 +33,8 @@ from majorant.models.gaussian_mixture.contest import GaussianContest, Theta, con
 from majorant.models.gaussian_mixture.given import (
     INIT_PARAMS,
     Given,
-    checked_covariances,
     checked_init,
+    checked_precisions,
     checked_weights,
     chosen_starts,
 )
@@ -268,7 +268,7 @@ class GaussianMixture(Certifiable, MixtureEstimator):
         return Given(
             checked_weights(self.weights_init, k),
             checked_init("means", self.means_init, (k, d)),
-            checked_covariances(self.precisions_init, kind.name, k, d),
+            checked_precisions(self.precisions_init, kind, k, d),
         )
 
     def _has_fit_of(self, shape: tuple[int, ...]) -> bool:

@@ -15,12 +15,14 @@ from majorant.laws.independent import Weights
 from majorant.models.gaussian_mixture.contest import GaussianContest, Theta
 from majorant.models.gaussian_mixture.starts import squared_distances
 from majorant.search.contestants import NamedStart
-from majorant.solvers.covariance_types import COVARIANCES, CovarianceType
+from majorant.solvers.covariance_types import Covariance
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.swap import swap_search
 from majorant.starts.seeding import plus_plus, random_rows
 
 INIT_PARAMS = ("auto", "kmeans", "k-means++", "random", "random_from_data")
+ASYMMETRY = 1e-6
+"""Largest difference of two entries that should be equal, where the diagonal is one."""
 SOURCES = {
     "auto": "k-means",
     "kmeans": "k-means",
@@ -63,23 +65,34 @@ def checked_weights(value: Any, k: int) -> Array | None:
     return weights
 
 
-def checked_covariances(value: Any, covariance_type: CovarianceType, k: int, d: int) -> Array | None:
+def checked_precisions(value: Any, kind: Covariance, k: int, d: int) -> Array | None:
     """The covariances of `precisions_init`."""
-    kind = COVARIANCES[covariance_type]
-    precisions = checked_init(f"{covariance_type} precision", value, kind.shape(k, d))
+    precisions = checked_init(f"{kind.name} precision", value, kind.shape(k, d))
     if precisions is None:
         return None
+    precisions = positive(precisions, f"'{kind.name} precision'", "precisions_init", kind)
+    return np.asarray(np.linalg.inv(precisions) if kind.has_matrices else 1.0 / precisions)
+
+
+def positive(values: Array, what: str, where: str, kind: Covariance) -> Array:
+    """Covariances or precisions that are positive definite, and symmetric but for rounding, in whatever units.
+
+    Raises
+    ------
+    ValueError
+        If they are not.
+    """
     if not kind.has_matrices:
-        if not (precisions > 0).all():
-            raise ValueError(
-                f"'{covariance_type} precision' should be positive; precisions_init holds {precisions.min():g}"
-            )
-        return 1.0 / precisions
-    matrices = precisions.reshape(-1, d, d)
-    symmetric = np.allclose(matrices, matrices.transpose(0, 2, 1))
-    if not symmetric or not (np.linalg.eigvalsh(matrices) > 0).all():
-        raise ValueError(f"'{covariance_type} precision' should be symmetric, positive-definite (precisions_init)")
-    return np.asarray(np.linalg.inv(precisions))
+        if not (values > 0).all():
+            raise ValueError(f"{what} should be positive; {where} holds {values.min():g}")
+        return values
+    roots = np.sqrt(np.maximum(np.diagonal(values, axis1=-2, axis2=-1), 0.0))
+    scale = roots[..., :, None] * roots[..., None, :]
+    scaled = np.divide(values, scale, out=np.zeros_like(values), where=scale > 0)
+    turned = np.swapaxes(scaled, -1, -2)
+    if not (scale > 0).all() or np.abs(scaled - turned).max() > ASYMMETRY or np.linalg.eigvalsh(scaled).min() <= 0:
+        raise ValueError(f"{what} should be symmetric, positive-definite ({where})")
+    return np.asarray((values + np.swapaxes(values, -1, -2)) / 2)
 
 
 @dataclass(frozen=True)
@@ -90,6 +103,23 @@ class Given:
     means: Array | None = None
     covariances: Array | None = None
     source: str = "given"
+
+    @classmethod
+    def checked(cls, weights: Any, means: Any, covariances: Any, kind: Covariance) -> Given:
+        """A whole mixture.
+
+        Raises
+        ------
+        ValueError
+            If shapes differ, weights are no shares, or a covariance is not positive definite.
+        """
+        centres = check_array(means, dtype=np.float64, input_name="means")
+        k, d = centres.shape
+        shares = checked_weights(np.asarray(weights), k)
+        whole = checked_init(f"{kind.name} covariance", covariances, kind.shape(k, d))
+        if shares is None or whole is None:
+            raise ValueError("a mixture needs weights, means and covariances; got None")
+        return cls(shares, centres, positive(whole, f"'{kind.name} covariance'", "covariances", kind))
 
     @property
     def is_empty(self) -> bool:
