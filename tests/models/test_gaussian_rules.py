@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
@@ -155,3 +155,134 @@ def test_a_collapse_beside_a_far_group_is_still_one() -> None:
             4, means_init=[[0.0], [6.0], [300.0], [2.0]], precisions_init=np.r_[1, 1, 1, 1e8].reshape(4, 1, 1)
         ).fit(x)
     assert not fitted.regular_ and "collapses" in fitted.degeneracy_
+
+
+# Given parameters
+
+TWO: dict[str, Any] = {
+    "weights": [0.3, 0.7],
+    "means": [[0.0, 0.0], [3.0, 1.0]],
+    "covariances": [[[1.0, 0.3], [0.3, 0.5]], [[2.0, -0.8], [-0.8, 1.0]]],
+}
+AT_ONE = -3.06114
+"""Log density of the row (1, 1)."""
+
+
+def density_of(weights: Any, means: Any, covariances: Any, x: Array) -> Array:
+    each = [w * multivariate_normal(m, c).pdf(x) for w, m, c in zip(weights, means, covariances, strict=True)]
+    return np.log(np.sum(each, axis=0))
+
+
+def test_a_mixture_of_given_parameters_needs_no_fit(tmp_path: Any) -> None:
+    model = mj.GaussianMixture.from_parameters(**TWO, random_state=0)
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    assert model.score_samples([[1.0, 1.0]])[0] == pytest.approx(AT_ONE, abs=1e-5)
+    np.testing.assert_allclose(model.score_samples(x), density_of(*TWO.values(), x), rtol=1e-10)
+    np.testing.assert_allclose(model.predict_proba(x).sum(axis=1), 1.0, rtol=1e-12)
+    rows, parts = model.sample(20_000)
+    np.testing.assert_allclose(np.bincount(parts) / len(parts), TWO["weights"], atol=0.02)
+    np.testing.assert_allclose(np.cov(rows[parts == 1].T), TWO["covariances"][1], atol=0.08)
+    assert np.isfinite([model.aic(x), model.bic(x), model.icl(x)]).all()
+    assert "not fitted" in str(model.summary())
+    model.save(tmp_path / "m")
+    np.testing.assert_array_equal(mj.load(tmp_path / "m").score_samples(x), model.score_samples(x))
+
+
+@pytest.mark.parametrize(
+    ("covariance_type", "covariances"),
+    [("tied", [[2.0, 0.5], [0.5, 1.0]]), ("diag", [[2.0, 1.0], [0.5, 3.0]]), ("spherical", [2.0, 0.5])],
+)
+def test_given_covariances_of_every_type(covariance_type: Any, covariances: Any) -> None:
+    model = mj.GaussianMixture.from_parameters(
+        TWO["weights"], TWO["means"], covariances, covariance_type=covariance_type
+    )
+    whole = {
+        "tied": lambda c: [c, c],
+        "diag": lambda c: [np.diag(one) for one in c],
+        "spherical": lambda c: [one * np.eye(2) for one in c],
+    }[covariance_type](covariances)
+    x = np.random.default_rng(0).normal(size=(20, 2))
+    np.testing.assert_allclose(model.score_samples(x), density_of(TWO["weights"], TWO["means"], whole, x), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"weights": [0.3, 0.3]}, "normalized"),
+        ({"weights": [0.3, 0.3, 0.4]}, r"shape of \(2,\)"),
+        ({"means": [[0.0, np.nan], [3.0, 1.0]]}, "NaN"),
+        ({"covariances": [[[1.0, 0.3], [0.9, 0.5]]] * 2}, "symmetric"),
+        ({"covariances": [[[1.0, 2.0], [2.0, 1.0]]] * 2}, "positive-definite"),
+        ({"covariances": [[1.0, 2.0], [2.0, 1.0]]}, "shape of"),
+    ],
+    ids=str,
+)
+def test_parameters_of_no_mixture_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mj.GaussianMixture.from_parameters(**{**TWO, **wrong})
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e-3, 1.0, 1e3, 1e9])
+@pytest.mark.parametrize("skew", [0.0, 1e-9, 1e-3])
+def test_the_check_of_symmetry_knows_no_unit(unit: float, skew: float) -> None:
+    precisions = np.array([[[2.0, 0.5 + skew], [0.5, 1.0]]] * 2) / unit**2
+    x = (
+        np.random.default_rng(0).normal(size=(60, 2)) * unit
+        + np.array([[0.0, 0.0], [9.0, 0.0]])[np.arange(60) % 2] * unit
+    )
+    model = mj.GaussianMixture(2, precisions_init=precisions, random_state=0)
+    if skew > 1e-6:
+        with pytest.raises(ValueError, match="symmetric"):
+            model.fit(x)
+    else:
+        assert model.fit(x).regular_
+
+
+def test_attributes_set_by_hand_are_a_mixture() -> None:
+    """As with scikit-learn: no fit, or one whose parameters are replaced."""
+    x = np.random.default_rng(0).normal(size=(50, 2))
+    model = mj.GaussianMixture(2)
+    model.weights_, model.means_, model.covariances_ = (np.array(part) for part in TWO.values())
+    np.testing.assert_allclose(model.score_samples(x), density_of(*TWO.values(), x), rtol=1e-10)
+    assert model.sample(5)[0].shape == (5, 2) and np.isfinite(model.bic(x))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("constant", [False, True])
+def test_no_iterations_leave_every_parameter(constant: bool) -> None:
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    x[:, 1] = 1.0 if constant else x[:, 1]
+    precisions = np.linalg.inv(TWO["covariances"])
+    start = {"weights_init": TWO["weights"], "means_init": TWO["means"], "precisions_init": precisions}
+    model = mj.GaussianMixture(2, max_iter=0, **start).fit(x)
+    np.testing.assert_allclose(model.means_, TWO["means"], rtol=1e-12)
+    np.testing.assert_allclose(model.covariances_, TWO["covariances"], rtol=1e-12)
+    assert model.score_samples([[1.0, 1.0]])[0] == pytest.approx(AT_ONE, abs=1e-5)
+    assert model.log_likelihood_ == pytest.approx(density_of(*TWO.values(), x).sum(), rel=1e-9)
+
+
+@pytest.mark.parametrize(("before", "after"), [("tied", "diag"), ("diag", "tied"), ("full", "spherical")])
+def test_another_type_of_covariances_begins_anew(before: Any, after: Any) -> None:
+    x = np.concatenate([np.random.default_rng(0).normal(size=(80, 2)) + c for c in (0.0, 5.0)])
+    model = mj.GaussianMixture(2, covariance_type=before, warm_start=True, random_state=0).fit(x)
+    model.set_params(covariance_type=after).fit(x)
+    anew = mj.GaussianMixture(2, covariance_type=after, random_state=0).fit(x)
+    assert model.log_likelihood_ == pytest.approx(anew.log_likelihood_, rel=1e-12)
+    assert "warm start" not in {record.source for record in model.search_.starts}
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_a_warm_start_needs_no_inverse(covariance_type: Any) -> None:
+    """Columns that nearly depend on each other: inverses that were rounded are no start."""
+    draws = np.random.default_rng(2)
+    a = np.concatenate([draws.normal(0, 1, 80), draws.normal(8, 1, 80)])
+    x = np.column_stack([a, a + 1e-4 * draws.normal(size=160)]) * 1e4
+    model = mj.GaussianMixture(2, covariance_type=covariance_type, warm_start=True, random_state=0).fit(x)
+    before = model.log_likelihood_
+    assert model.fit(x).log_likelihood_ == pytest.approx(before, abs=1e-2)
+
+
+def test_a_start_out_of_range_is_refused_in_words() -> None:
+    x = np.random.default_rng(0).normal(size=(40, 2))
+    with pytest.raises(ValueError, match="means_init"):
+        mj.GaussianMixture(2, means_init=[[1e300, 0.0], [0.0, 0.0]]).fit(x)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
-from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_sample_weight, validate_data
-from majorant.models.base import refuse_stored
-from majorant.models.fitted_mixture import FittedMixture
 from majorant.results.certificate import Certificate
 from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.mixture_bounds import Effort, mixture_upper_bound
@@ -19,65 +15,6 @@ from majorant.solvers.mixture_bounds import Effort, mixture_upper_bound
 FITTED_SHARE = 0.5
 """Of what all fitted covariances are at least: the floor where none is given."""
 ROUNDING = 1e-9
-
-
-class Certifiable(FittedMixture):
-    """A fitted mixture that can say how far it is from the best possible."""
-
-    def _mixture(self) -> Mixture:
-        raise NotImplementedError
-
-    def certify(
-        self,
-        X: Any,
-        *,
-        covariance_at_least: ArrayLike | Literal["fitted"] = "fitted",
-        sample_weight: Any = None,
-        effort: Literal["fast", "default", "tight"] = "default",
-    ) -> Certificate:
-        r"""How far this log-likelihood can be from the best possible on X: a proved bound.
-
-        No mixture whose covariances are all at least :math:`S`, whatever its number of components, has a log-likelihood
-        above the bound. So it also counts what more components would gain, and is closer the larger :math:`S` is. It is
-        sharp in up to three columns, and in four where rows are some hundreds; in more columns it is loose, which says
-        nothing against the fit.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Usually the rows of the fit.
-        covariance_at_least : "fitted", float, or array-like of shape (n_features,) or (n_features, n_features)
-            :math:`S`. "fitted" is half of a matrix below all fitted covariances; a number is that many times the
-            covariance of X; an array holds variances or a matrix, in the units of X.
-        sample_weight : array-like of shape (n_samples,), optional
-        effort : {"fast", "default", "tight"}, default="default"
-            How much work the bound may cost: some tenths of a second, some seconds, a minute.
-
-        Returns
-        -------
-        Certificate
-            ``bound``, ``difference`` of log-likelihoods and, in words, ``sentence``.
-
-        Raises
-        ------
-        TypeError
-            If X is streamed: no bound is known for rows that are not in memory.
-        ValueError
-            If an entry is missing, or :math:`S` is singular, or above a covariance of this fit, of which the bound
-            would then not speak.
-
-        References
-        ----------
-        .. [1] B. G. Lindsay, "The geometry of mixture likelihoods: a general theory", Annals of Statistics, 1983.
-        """
-        check_is_fitted(self)
-        check_choice("effort", effort, ["fast", "default", "tight"])
-        refuse_stored(X, "certify")
-        X = validate_data(self, X, reset=False, dtype=np.float64, ensure_all_finite="allow-nan")
-        if np.isnan(X).any():
-            raise ValueError("certify takes rows without missing entries, and X holds NaN: leave such rows out")
-        weights = check_sample_weight(sample_weight, len(X))
-        return certificate(X, weights, self._mixture(), covariance_at_least, effort)
 
 
 def certificate(

@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import (
     check_choice,
@@ -17,19 +16,17 @@ from majorant._validation import (
     check_positive,
     check_real,
     check_verbose,
-    validate_data,
 )
 from majorant.data.chunks import Chunks
-from majorant.data.storage import StoredRows, stored_rows
-from majorant.densities.gaussian_fitted import FittedGaussian
+from majorant.data.storage import StoredRows
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, descend
-from majorant.engine.mixture import OnData, Parameters
+from majorant.engine.mixture import OnData
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.trace import touching
 from majorant.laws import Independent
-from majorant.models.gaussian_mixture.certify import Certifiable
 from majorant.models.gaussian_mixture.contest import GaussianContest, Theta, contest_of, on_all_rows, search, winner
+from majorant.models.gaussian_mixture.fitted import FittedGaussianMixture
 from majorant.models.gaussian_mixture.given import (
     INIT_PARAMS,
     Given,
@@ -38,19 +35,17 @@ from majorant.models.gaussian_mixture.given import (
     checked_weights,
     chosen_starts,
 )
-from majorant.models.gaussian_mixture.lifting import lifted, steadied
-from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
+from majorant.models.gaussian_mixture.lifting import lifted
 from majorant.models.gaussian_mixture.rows import StandardRows, in_memory, streamed
 from majorant.models.gaussian_mixture.words import components_block, degeneracy, missing_sentence, rank_sentences
 from majorant.models.mixture import MixtureEstimator
-from majorant.models.mixture_rows import ACCEPTED, estimates_of_law
+from majorant.models.mixture_rows import estimates_of_law
 from majorant.models.mixture_summary import mixture_summary
 from majorant.registry import mixture_card, register
 from majorant.search.contestants import Found, NamedStart, Run, found_of
-from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES, Covariance
-from majorant.solvers.gaussian import Array, Mixture
-from majorant.solvers.gaussian_missing import impute
-from majorant.summary import Fact, Summary
+from majorant.solvers.covariance_types import COVARIANCE_TYPES, COVARIANCES
+from majorant.solvers.gaussian import Array
+from majorant.summary import Fact, Summary, counted
 
 LONG_RUN = 2000
 """Steps of a run of the search; `max_iter` is about the last one."""
@@ -67,7 +62,7 @@ SMALL_TABLE = 1 << 24
         objective_set_by=("beta",),
     )
 )
-class GaussianMixture(Certifiable, MixtureEstimator):
+class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     r"""A Gaussian mixture whose fit does not depend on a lucky start.
 
     Maximises the weighted log-likelihood
@@ -354,6 +349,10 @@ class GaussianMixture(Certifiable, MixtureEstimator):
     def _keep(self, contest: Any, found: Found[Theta], ends: Ends[Theta], on: OnData, rows: Any) -> None:
         super()._keep(contest, found, ends, on, rows)
         self.n_parameters_ = replace(on.mixture, density=self._density()).n_parameters  # still directions count too
+        if self.max_iter == 0 and self._given().is_whole and not rows.is_stream:
+            x, weights = rows.points / rows.scale + rows.origin, rows.weights
+            if contest.coordinates.rank < x.shape[1] and not self.is_grouped_ and not self.is_labelled_:
+                self.log_likelihood_ = float(weights @ self.score_samples(x))
         self.lower_bound_ = self.log_likelihood_ / on.total_weight
         self.lower_bounds_ = (-self.trace_["objective"] / on.total_weight).tolist()
         self.rank_ = contest.coordinates.rank
@@ -372,13 +371,11 @@ class GaussianMixture(Certifiable, MixtureEstimator):
         of_law = estimates_of_law(contest.mixture.law, theta.law, order)
         for name, values in of_law.items():
             setattr(self, f"{name}_", values)
-        self.covariance_type_ = kind.name
-        self.weights_ = found.weights.astype(number)
-        self.means_ = found.means.astype(number)
-        self.covariances_ = found.covariances.astype(number)
-        self.precisions_cholesky_ = found.precisions_cholesky.astype(number)
-        self.precisions_ = found.precisions.astype(number)
+        self._set(found, number)
         self.estimate_names_ = [*of_law, "means", "covariances"]
+        given = self._given()
+        if self.max_iter == 0 and given.is_whole:  # as it is, not as it came back from other coordinates
+            self._set(given.lifted(kind), number)
 
     def _degeneracy(self, contest: Any, ends: Ends[Theta], order: NDArray[np.intp]) -> str:
         found, seen = contest.regularity(ends).ordered(order), contest.best_degenerate
@@ -408,75 +405,9 @@ class GaussianMixture(Certifiable, MixtureEstimator):
         simpler = "" if self._kind.name in ("tied", "spherical") else ", or a simpler covariance_type"
         return super()._advice() + simpler
 
-    # What the fit says of rows
-
-    @property
-    def _kind(self) -> Covariance:
-        """The type of the covariances of the fit."""
-        return COVARIANCES[getattr(self, "covariance_type_", self.covariance_type)]
-
-    def _mixture(self) -> Mixture:
-        weights, means, covariances = (
-            np.asarray(part, dtype=np.float64) for part in (self.weights_, self.means_, self.covariances_)
-        )
-        return Mixture(weights, means, covariances, self._kind.name)
-
-    def _steadied(self) -> Mixture:
-        """The mixture as rows with missing entries need it."""
-        return steadied(self._mixture(), 8 * self.means_.shape[1] * float(np.finfo(self.means_.dtype).eps))
-
-    def _density(self) -> FittedGaussian:
-        mixture = self._mixture()
-        centre = np.einsum("k,kd->d", mixture.weights, mixture.means)
-        within = mixture.covariance.variances(mixture.covariances, *mixture.means.shape)
-        return FittedGaussian(self._kind, centre, np.sqrt(np.einsum("k,kd->d", mixture.weights, within)))
-
-    def _theta(self) -> Parameters[Any, Any]:
-        mixture = self._steadied()
-        names = [name for name in self.estimate_names_ if name not in ("means", "covariances")]
-        law = {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in names}
-        own = {"means": mixture.means, "covariances": mixture.covariances}
-        density = self._density().recalled({**own, "precisions_cholesky": self.precisions_cholesky_})
-        return Parameters(density, self._law_of_fit().recalled(law))
-
-    def impute(self, X: Any) -> NDArray[np.floating]:
-        r"""Rows with their missing entries replaced by what is expected of them given the observed ones.
-
-        .. math:: E(x_m \mid x_o) = \sum_k P(k \mid x_o)
-                  \big(\mu_{k,m} + \Sigma_{k,mo} \Sigma_{k,oo}^{-1} (x_o - \mu_{k,o})\big).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or Chunks
-            NaN where an entry is missing. A row without any entry gets the mean of the mixture.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_features)
-
-        Examples
-        --------
-        >>> import numpy as np, majorant as mj
-        >>> from sklearn.datasets import load_iris
-        >>> model = mj.GaussianMixture(2, random_state=0).fit(load_iris().data)
-        >>> model.impute([[5.0, 3.4, np.nan, 0.2]]).round(1)
-        array([[5. , 3.4, 1.4, 0.2]])
-        """
-        check_is_fitted(self)
-        source, mixture = stored_rows(X), self._steadied()
-        if source is None:
-            X = validate_data(self, X, reset=False, **ACCEPTED)
-        else:
-            self._check_stored(source, reset=False)
-            X = source
-        data = Chunks(X, n_jobs=self.n_jobs)
-        return data.map_rows(lambda block: impute(mixture, block.columns[0]), (mixture.n_features,), X.dtype)
-
-    def _criterion(self, *rows: Any) -> tuple[float, float, float]:
-        """Infinite where the floor set the likelihood: no criterion may choose such a fit."""
-        deviance, n, entropy = super()._criterion(*rows)
-        return (np.inf if (self.variance_ratios_ < LEAST_RATIO).any() else deviance), n, entropy
-
     def _summary(self) -> Summary:
+        if not hasattr(self, "search_"):
+            parts = components_block(self._mixture(), self._feature_names())
+            return Summary("Gaussian mixture, not fitted", counted(self.n_features_in_, "feature"), [parts], [])
         facts = [Fact("a row", self.lower_bound_, 4), Fact("covariances", self._kind.name)]
         return mixture_summary(self, facts, components_block(self._mixture(), self._feature_names()))

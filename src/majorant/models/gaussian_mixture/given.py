@@ -13,6 +13,7 @@ from sklearn.utils import check_array
 from majorant.data.measure import Measure
 from majorant.laws.independent import Weights
 from majorant.models.gaussian_mixture.contest import GaussianContest, Theta
+from majorant.models.gaussian_mixture.lifting import Lifted
 from majorant.models.gaussian_mixture.starts import squared_distances
 from majorant.search.contestants import NamedStart
 from majorant.solvers.covariance_types import Covariance
@@ -23,6 +24,8 @@ from majorant.starts.seeding import plus_plus, random_rows
 INIT_PARAMS = ("auto", "kmeans", "k-means++", "random", "random_from_data")
 ASYMMETRY = 1e-6
 """Largest difference of two entries that should be equal, where the diagonal is one."""
+FARTHEST = 1e100
+"""Largest coordinate of a mean, in standard deviations of the rows."""
 SOURCES = {
     "auto": "k-means",
     "kmeans": "k-means",
@@ -122,8 +125,25 @@ class Given:
         return cls(shares, centres, positive(whole, f"'{kind.name} covariance'", "covariances", kind))
 
     @property
+    def _parts(self) -> tuple[Array | None, ...]:
+        return self.weights, self.means, self.covariances
+
+    @property
     def is_empty(self) -> bool:
-        return self.weights is None and self.means is None and self.covariances is None
+        return all(part is None for part in self._parts)
+
+    @property
+    def is_whole(self) -> bool:
+        return all(part is not None for part in self._parts)
+
+    def lifted(self, kind: Covariance) -> Lifted:
+        """A whole mixture with its precisions."""
+        assert self.weights is not None and self.means is not None and self.covariances is not None
+        mixture = Mixture(self.weights, self.means, self.covariances, kind.name)
+        factors = mixture.precision_factors()[0]
+        each = factors if factors.ndim != 2 or not kind.has_matrices else factors[None]
+        precisions = kind.squared(each).reshape(factors.shape)
+        return Lifted(self.weights, self.means, self.covariances, factors, precisions, kind)
 
 
 def chosen_starts(
@@ -141,6 +161,11 @@ def chosen_starts(
     """
     own, k, rows = contest.coordinates, contest.mixture.n_components, contest.rows
     means = None if given.means is None else own.of((given.means - rows.origin) * rows.scale)
+    if means is not None and not (np.abs(means) < FARTHEST).all():
+        far = given.means[np.abs(given.means).argmax() // given.means.shape[1]]  # type: ignore[index,union-attr]
+        raise ValueError(
+            f"means_init holds {far.tolist()}, so far from the rows that squares overflow: begin near them"
+        )
     weights, covariances = given.weights, given.covariances
     if covariances is not None:
         covariances = contest.kind.mapped(covariances * rows.scale**2, own.forward)
