@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.typing import NDArray
 from scipy import stats
 from sklearn.exceptions import ConvergenceWarning
 
+import majorant as mj
 from majorant import registry
 from majorant.densities import Poisson
 from majorant.models.mixture import MixtureEstimator
@@ -114,3 +116,45 @@ def test_covariates_that_do_not_separate_are_not_said_to(kind: str) -> None:
         warnings.simplefilter("error", ConvergenceWarning)
         model = Gauged(2, random_state=0).fit(counts(state), gating=gate)
     assert model.separated_ == ""
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_a_gate_that_separates_regressions_is_named_and_has_no_errors(family: str) -> None:
+    random = np.random.default_rng(0)
+    x, z, level = random.normal(size=400), random.normal(size=400), random.integers(0, 2, 400)
+    eta = np.where(z > 0, 5.0, 1.0) + 0.2 * x
+    y = eta + 0.3 * random.normal(size=400) if family == "gaussian" else random.poisson(np.exp(eta)).astype(float)
+    gating = pd.DataFrame({"level": level.astype(float), "z": z})
+    with pytest.warns(ConvergenceWarning, match="Gating by z separates components"):
+        model = mj.RegressionMixture(2, family=family, random_state=0).fit(x[:, None], y, gating=gating)
+    assert model.regular_ and "Gating by z" in " ".join(str(model.summary()).split())
+    errors, intervals = model.standard_errors(), model.confidence_intervals()
+    assert np.isnan(errors["gating_coef"][1, 1]) and np.isnan(intervals["gating_coef"][1][1, 1])
+    assert np.isfinite(errors["coef"]).all() and np.isfinite(errors["scale"]).all()
+    # Predictions and errors of each line are those of one line on its own side.
+    for side in (z > 0, z <= 0):
+        alone = mj.RegressionMixture(1, family=family).fit(x[side, None], y[side])
+        mine = int(np.abs(model.intercept_ - alone.intercept_[0]).argmin())
+        np.testing.assert_allclose(model.coef_[mine], alone.coef_[0], rtol=1e-4)
+        np.testing.assert_allclose(errors["coef"][mine], alone.standard_errors()["coef"][0], rtol=1e-3)
+        found = model.predict(x[side, None], gating=gating[side])
+        np.testing.assert_allclose(found, alone.predict(x[side, None]), rtol=1e-3)
+    assert model.log_likelihood(x[:, None], y, gating=gating) == pytest.approx(model.log_likelihood_, rel=1e-10)
+
+
+def test_a_separated_response_has_errors_where_its_rows_determine_them() -> None:
+    """Of two factor levels one has ones only: its own coefficient has no error, the others have theirs."""
+    random = np.random.default_rng(1)
+    level = np.repeat([0, 1, 2], 60)
+    y = np.where(level == 1, 1.0, random.random(180) < np.array([0.3, 0.5, 0.6])[level])
+    X = np.eye(3)[level][:, 1:]
+    with pytest.warns(ConvergenceWarning, match="runs to infinity"):
+        model = mj.RegressionMixture(1, family="binomial").fit(X, y)
+    with pytest.warns(RuntimeWarning, match="not a regular one"):
+        errors = model.standard_errors()
+    p, p2 = y[level == 0].mean(), y[level == 2].mean()
+    assert np.isnan(errors["coef"][0, 0])
+    assert errors["intercept"][0] == pytest.approx(1 / np.sqrt(60 * p * (1 - p)), rel=1e-3)
+    expected = np.sqrt(1 / (60 * p * (1 - p)) + 1 / (60 * p2 * (1 - p2)))
+    assert errors["coef"][0, 1] == pytest.approx(expected, rel=1e-3)
+    np.testing.assert_allclose(model.predict(X[level == 1]), 1, atol=1e-4)

@@ -23,8 +23,8 @@ from majorant.engine.mixture import Mixture, OnData, Parameters, SingleRun
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.build import units_of
 from majorant.models.regression_mixture.extras import Extras
-from majorant.models.regression_mixture.information import layout_of, observed_information
 from majorant.models.regression_mixture.units import Units
+from majorant.results.information import observed_information
 from majorant.solvers.responses import Gaussian
 
 Array = NDArray[Any]
@@ -291,17 +291,16 @@ def test_information_is_minus_the_hessian(common: bool) -> None:
     mixture = mixture_of(design, k, rule=VarianceRule(np.inf, 1e-16, common))
 
     n_scales = 1 if common else k
-    layout = layout_of(design, mixture)
 
     def unpack(v: Array) -> Any:
         weights = np.exp(np.r_[0.0, v[-(k - 1) :]])
         coef, logs = v[: k * p].reshape(k, p), np.broadcast_to(v[k * p : k * p + n_scales], k)
-        density = Predictors(np.ascontiguousarray(coef)[None], np.exp(2 * logs)[None])
+        density = Predictors(np.ascontiguousarray(coef)[None], np.exp(logs)[None])
         return Parameters(density, Weights((weights / weights.sum())[None]))
 
     weights = theta.law.weights[0]
-    scales = 0.5 * np.log(theta.density.dispersion[0, :n_scales])
-    v = np.r_[theta.density.coef.ravel(), scales, np.log(weights[1:] / weights[0])]
+    logs = np.log(theta.density.dispersion[0, :n_scales])
+    v = np.r_[theta.density.coef.ravel(), logs, np.log(weights[1:] / weights[0])]
 
     def free(v: Array) -> float:
         return float(OnData(mixture, design.data).seen(unpack(v)).objective[0])
@@ -310,7 +309,7 @@ def test_information_is_minus_the_hessian(common: bool) -> None:
     hessian = [
         [(free(v + a + b) - free(v + a - b) - free(v - a + b) + free(v - a - b)) / 4e-8 for b in step] for a in step
     ]
-    found = layout.free.T @ observed_information(design, mixture, theta) @ layout.free
+    found = observed_information(OnData(mixture, design.data), theta)
     np.testing.assert_allclose(found, hessian, atol=2e-6 * np.abs(found).max())
 
 

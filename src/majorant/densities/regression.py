@@ -137,8 +137,17 @@ class Regression:
         return Predictors(theta.coef + change, dispersion)
 
     def information(self, statistics: Array, theta: Predictors) -> Array:
-        """Return information of the coefficients of each component, (runs, components, p, p)."""
-        return np.asarray(self._score_and_information(statistics)[1] / theta.dispersion[:, :, None, None])
+        """Return information on the coefficients in `vector` if states were known, (runs, m, m)."""
+        runs, k, own = *theta.dispersion.shape, self.n_coefficients - self.n_shared
+        of_each = self._score_and_information(statistics)[1] / theta.dispersion[:, :, None, None]
+        out, shared = np.zeros((runs, k * own + self.n_shared, k * own + self.n_shared)), slice(k * own, None)
+        for c in range(k):
+            at = slice(c * own, (c + 1) * own)
+            out[:, at, at] = of_each[:, c, :own, :own]
+            out[:, at, shared] = of_each[:, c, :own, own:]
+            out[:, shared, at] = of_each[:, c, own:, :own]
+        out[:, shared, shared] = of_each[:, :, own:, own:].sum(axis=1)
+        return out
 
     def _score_and_information(self, statistics: Array) -> tuple[Array, Array]:
         p = self.n_coefficients
@@ -168,6 +177,18 @@ class Regression:
         mean = np.divide(spread, mass, out=before.copy(), where=held)
         own = np.where(held, self.response.dispersion(mean), before)
         return self.rule.best(own, np.where(held, mass, 0.0))
+
+    def score(self, statistics: Array, theta: Predictors) -> Array:
+        """Return derivatives by `vector`."""
+        runs, own = len(statistics), self.n_coefficients - self.n_shared
+        by_line = self._score_and_information(statistics)[0] / theta.dispersion[:, :, None]
+        parts = [by_line[:, :, :own].reshape(runs, -1), by_line[:, :, own:].sum(axis=1)]
+        if self.n_dispersions != "none":
+            mass, spread = statistics[:, :, 0], statistics[:, :, 1]
+            mean = np.divide(spread, mass, out=theta.dispersion.copy(), where=mass > 0)
+            by_log = mass * self.response.scale_score(mean, theta.dispersion) / 2
+            parts.append(by_log.sum(axis=1, keepdims=True) if self.rule.common else by_log)
+        return np.concatenate(parts, axis=1)
 
     # Parameters
 

@@ -17,7 +17,7 @@ STEEP = 1e-3
 ROUNDING = 1e-11
 """What rounding may add to an objective, relative to its size."""
 LEAST_PART = 0.1
-"""Part of a covariate in a direction, relative to the largest, from which on it is named."""
+"""Part of a covariate in what has been gone, relative to the largest, from which on it is named."""
 
 
 def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
@@ -61,23 +61,25 @@ def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
     return np.asarray(np.linalg.qr(steep if no_worse[0] else steep[:, no_worse[1:]])[0])
 
 
-def of_separated(directions: Array, names: Sequence[str], transform: Array | None = None) -> str:
+def of_separated(directions: Array, at: Array, names: Sequence[str], transform: Array | None = None) -> str:
     """Name the covariates that separate the states; empty where none do.
 
     Parameters
     ----------
     directions : ndarray of shape (m, r)
         See `unbounded_directions`.
+    at : ndarray of shape (m,)
+        The law's `vector` where the descent ended: covariates count as far as they have led there.
     names : sequence of str
         Of the covariates, without the constant.
     transform : ndarray of shape (1 + covariates, g), optional
         From coefficients of the law to those of a constant and the covariates, in standard units.
     """
-    if directions.shape[1] == 0:
+    if directions.size == 0:
         return ""
     to_user = np.eye(1 + len(names)) if transform is None else transform
-    by_state = directions.reshape(-1, to_user.shape[1], directions.shape[1])
-    part = np.abs(np.einsum("jg,kgr->jkr", to_user, by_state)).max(axis=(1, 2))[1:]
+    led = (directions @ (directions.T @ at)).reshape(-1, to_user.shape[1])
+    part = np.abs(to_user @ led.T).max(axis=1)[1:]
     found = [name for name, own in zip(names, part, strict=True) if own >= LEAST_PART * part.max()]
     return (
         f"Gating by {', '.join(found)} separates components: for some rows a component is certain, or impossible, so "

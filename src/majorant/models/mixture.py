@@ -381,8 +381,9 @@ class MixtureEstimator(FittedMixture):
         self.degeneracy_ = self._degeneracy(contest, ends, order)
         self.regular_ = not self.degeneracy_
         directions = unbounded_directions(on, ends.theta)
-        n_gating = len(self.gating_center_) if directions.size else 0
-        self.separated_ = of_separated(directions, [f"column {j + 1}" for j in range(n_gating)])
+        names = [f"column {j + 1}" for j in range(len(self.gating_center_))] if directions.size else []
+        law: Any = mixture.law
+        self.separated_ = of_separated(directions, law.vector(ends.theta.law)[0], names) if names else ""
         self.n_iter_ = len(self.trace_)
         unit = on.total_weight / contest.total_weight
         self.log_likelihood_ = -float(ends.objective[0]) - unit * contest.constant

@@ -203,7 +203,15 @@ def limits_of(mixture: Mixture) -> dict[str, Limits]:
 
 
 def interval(estimate: Array, errors: Array, z: float, limits: Limits) -> tuple[Array, Array]:
-    """Return the ends z standard errors away: on the logit between 0 and 1, on the logarithm above 0, else plainly."""
+    """Return the ends z standard errors away: on the logit between 0 and 1, on the logarithm above 0, else plainly.
+
+    What has an error of zero is no parameter, and certain.
+    """
+    low, high = _ends(estimate, errors, z, limits)
+    return np.where(errors == 0, estimate, low), np.where(errors == 0, estimate, high)
+
+
+def _ends(estimate: Array, errors: Array, z: float, limits: Limits) -> tuple[Array, Array]:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         if limits == (0.0, 1.0):
             spread = estimate * (1 - estimate)

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.data.chunks import Block
 from majorant.densities import Predictors, Regression
 from majorant.engine.checkpoint import entered
 from majorant.engine.descent import Ends, Seen, descend
 from majorant.engine.mixture import Mixture, OnData, Parameters
 from majorant.engine.runs import split, stacked
 from majorant.engine.triangles import lower
-from majorant.laws.gated import Logits
+from majorant.laws.gated import Gated, Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.starts import Starts, Theta, plan_of
 from majorant.models.regression_mixture.units import AnyUnits, Units
@@ -150,9 +151,9 @@ class RegressionContest(MixtureContest):
         return np.asarray(dispersion.min(axis=1) <= floor)
 
     def _fewest_events(self, theta: Theta, seen: Seen) -> Array:
-        """The least information on the predictor of a component in any direction, of each run."""
+        """The least information on coefficients in any direction, of each run."""
         information = np.nan_to_num(self.density.information(seen.statistics.density, theta.density))
-        return np.asarray(np.linalg.eigvalsh(information).min(axis=(1, 2)))
+        return np.asarray(np.linalg.eigvalsh(information).min(axis=1))
 
     def held_back(self, run: Run[Theta]) -> str:
         """Why a solution that counts would leave for where it does not, if there was more room, or time."""
@@ -175,7 +176,7 @@ class RegressionContest(MixtureContest):
 
     def shares(self, theta: Theta) -> Array:
         """Share of each component among all units, (components,): where covariates decide, the mean prior."""
-        return mean_weights(self.units, theta)
+        return np.asarray(mean_weights(self.units, theta)[0])
 
     def features(self, thetas: Sequence[Theta]) -> Array:
         theta = stacked(thetas)
@@ -221,18 +222,13 @@ def with_one_dispersion(theta: Theta) -> Theta:
 
 
 def mean_weights(units: AnyUnits, theta: Theta) -> Array:
-    """Weights of one mixture; with covariates, the mean of the priors."""
+    """Weights of each mixture, (runs, components); with covariates, the mean of the priors."""
     if not isinstance(theta.law, Logits):
-        return np.asarray(theta.law.weights[0])
+        return np.asarray(theta.law.weights)
     assert isinstance(units, Units) and units.gating is not None
-    return np.asarray(np.einsum("u,uk->k", units.weights / units.total_weight, priors(units.gating, theta.law.coef[0])))
-
-
-def priors(gating: Array, coef: Array) -> Array:
-    """Prior probabilities of each unit, (units, components)."""
-    logits = np.einsum("ug,kg->uk", gating, coef)
-    q = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(q / q.sum(axis=1, keepdims=True))
+    block, share = Block(0, (units.gating,)), units.weights / units.total_weight
+    law = Gated(units.gating.shape[1])
+    return np.array([np.exp(law.log_prior(one.law, block)[0]) @ share for one in split(theta)])
 
 
 def sigma_ratio(theta: Theta) -> Array:

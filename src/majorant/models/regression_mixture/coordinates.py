@@ -89,10 +89,10 @@ class Coordinates:
         return self.sigma * matrix, np.asarray(np.einsum("ip,p->i", matrix, self.pooled))
 
     def coefficients(self, coef: Array) -> tuple[Array, Array]:
-        """Slopes (K, n_features) and levels at `origin` (K,) in the units of X and y."""
+        """Slopes (..., n_features) and levels at `origin` (...) in the units of X and y."""
         matrix, shift = self.to_user
-        values = np.einsum("ip,kp->ki", matrix, coef) + shift
-        return values[:, 1:], values[:, 0]
+        values = np.einsum("ip,...p->...i", matrix, coef) + shift
+        return values[..., 1:], values[..., 0]
 
     def of_coefficients(self, slopes: Array, levels: Array) -> Array:
         """The inverse of `coefficients`."""

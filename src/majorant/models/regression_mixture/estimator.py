@@ -135,6 +135,8 @@ class RegressionMixture(CertifiableLines):
         Whether the solution is a regular one; otherwise no regular one was found, and a warning says why.
     degeneracy_ : str
         That warning; empty where the solution is a regular one.
+    separated_ : str
+        Which gating columns separate the components, so that coefficients run to infinity; empty where none do.
     excluded_ : dict or None
         The best solution seen that is better but not regular: its ``log_likelihood``, ``sigma_ratio``,
         ``smallest_component`` (in rows, groups or `sample_weight`, regular from ``regular_from`` on; in words

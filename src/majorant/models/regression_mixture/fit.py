@@ -75,13 +75,23 @@ def fit(
         trim=settings.trim,
     )
     found, trace = _found(contest, settings)
-    attributes = fit_attributes(contest, found, trace, settings)
+    attributes = fit_attributes(contest, found, trace, settings, _gating_names(extras))
     said: list[Warned] = []
     if units.coordinates.dropped:
         said.append((of_dropped(units, settings.feature_names), LinAlgWarning))
+    if attributes["separated_"]:
+        said.append((attributes["separated_"], ConvergenceWarning))
     if not found.best.is_regular:
         said.append((attributes["degeneracy_"], ConvergenceWarning))
     return attributes, said
+
+
+def _gating_names(extras: Extras) -> list[str]:
+    if extras.gating is None:
+        return []
+    if extras.gating_names is not None:
+        return list(extras.gating_names)
+    return [f"column {j + 1}" for j in range(extras.gating.shape[1])]
 
 
 def _units(X: Any, y: Any, weights: Any, extras: Extras, settings: Settings) -> AnyUnits:

@@ -2,58 +2,89 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import block_diag
 
 from majorant.data.chunks import Block
+from majorant.densities import Regression
 from majorant.engine.mixture import Mixture, Parameters
 from majorant.engine.runs import mapped
 from majorant.engine.trace import Trace
 from majorant.engine.trimmed import Trimmed
 from majorant.laws.gated import Logits
-from majorant.models.regression_mixture.contest import RegressionContest, mean_weights, sigma_ratio
-from majorant.models.regression_mixture.information import standard_errors
+from majorant.laws.separation import of_separated, unbounded_directions
+from majorant.models.regression_mixture.contest import FEWEST_EVENTS, RegressionContest, mean_weights, sigma_ratio
 from majorant.models.regression_mixture.settings import Settings
 from majorant.models.regression_mixture.starts import Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import SEPARATED, of_degenerate, what_would_admit
+from majorant.models.regression_mixture.words import of_degenerate, what_would_admit
+from majorant.results.information import standard_errors
 from majorant.search.contestants import Found, Run
 from majorant.search.record import SearchReport, StartRecord
 
 Array = NDArray[np.float64]
+PARAMETERS = ("coef", "intercept", "scale", "weights", "gating_coef", "gating_intercept")
 
 
 def criteria(log_likelihood: float, n_parameters: int, n_rows: float, uncertainty: float) -> dict[str, float]:
     """AIC, BIC and ICL from the summed weight of the rows and the entropy of the responsibilities."""
     bic = n_parameters * float(np.log(n_rows)) - 2 * log_likelihood
-    return {"aic": 2 * n_parameters - 2 * log_likelihood, "bic": bic, "icl": bic + 2 * max(uncertainty, 0.0)}
+    aic, icl = 2 * n_parameters - 2 * log_likelihood, bic + 2 * max(uncertainty, 0.0)
+    return {"log_likelihood": log_likelihood, "aic": aic, "bic": bic, "icl": icl}
+
+
+def in_units(units: AnyUnits, theta: Theta) -> dict[str, Array]:
+    """Coefficients, intercepts, levels at the origin, scales, weights and gating of a batch of mixtures."""
+    c = units.coordinates
+    slopes, levels = c.coefficients(theta.density.coef)
+    weights = mean_weights(units, theta)
+    out = {
+        "coef": slopes,
+        "intercept": levels - np.einsum("skj,j->sk", slopes, c.origin) if c.fit_intercept else np.zeros_like(levels),
+        "level": levels,
+        "scale": np.sqrt(theta.density.dispersion) * c.sigma,
+        "weights": weights,
+    }
+    if isinstance(theta.law, Logits):
+        gates = np.einsum("ig,skg->ski", c.gating_to_user, theta.law.coef)
+        return {**out, "gating_coef": gates[..., 1:], "gating_intercept": gates[..., 0]}
+    logs = np.log(np.maximum(weights, 1e-300))
+    return {**out, "gating_coef": np.zeros((*weights.shape, 0)), "gating_intercept": logs - logs[:, :1]}
 
 
 def parameters_in_units(units: AnyUnits, theta: Theta) -> dict[str, Array]:
-    """Coefficients, intercepts, levels at the origin, scales, weights and gating."""
-    c = units.coordinates
-    slopes, levels = c.coefficients(theta.density.coef[0])
-    out = {
-        "coef": slopes,
-        "intercept": levels - np.einsum("kj,j->k", slopes, c.origin) if c.fit_intercept else np.zeros(len(slopes)),
-        "level": levels,
-        "scale": np.sqrt(theta.density.dispersion[0]) * c.sigma,
-        "weights": mean_weights(units, theta),
-    }
-    if isinstance(theta.law, Logits):
-        gates = np.einsum("ig,kg->ki", c.gating_to_user, theta.law.coef[0])
-        return {**out, "gating_coef": gates[:, 1:], "gating_intercept": gates[:, 0]}
-    logs = np.log(np.maximum(out["weights"], 1e-300))
-    return {**out, "gating_coef": np.zeros((len(slopes), 0)), "gating_intercept": logs - logs[0]}
+    """The same of one mixture."""
+    return {name: values[0] for name, values in in_units(units, theta).items()}
+
+
+def errors_in_units(units: AnyUnits, mixture: Mixture, theta: Theta) -> dict[str, Array]:
+    """Standard errors by the name of the parameter; NaN where the rows do not determine it.
+
+    Parameters whose maximum is at infinity are not determined: predictors of counts, and gating that separates.
+    """
+    assert isinstance(mixture.density, Regression)
+    on = units.on(replace(mixture, density=mixture.density.freed()))
+    lost = unbounded_directions(on, theta)
+    if not mixture.density.response.has_dispersion:
+        information = mixture.density.information(on.seen(theta).statistics.density, theta.density)[0]
+        events, own = np.linalg.eigh(information)
+        own = own[:, events < FEWEST_EVENTS]
+        n_law = mixture.law.vector(theta.law).shape[1]  # type: ignore[attr-defined]
+        lost = block_diag(own, lost if lost.size else np.zeros((n_law, 0)))
+    found = standard_errors(on, theta, unbounded=lost, told=partial(in_units, units)).errors
+    return {name: found[name] for name in PARAMETERS}
 
 
 def heaviest_first(units: AnyUnits, theta: Theta) -> Theta:
     """The components by falling weight; equal ones by their coefficients."""
     density = theta.density
-    keys = density.dispersion[0], *density.coef[0].T[::-1], -mean_weights(units, theta)
+    keys = density.dispersion[0], *density.coef[0].T[::-1], -mean_weights(units, theta)[0]
     order = np.lexsort(keys)
     law = theta.law
     if isinstance(law, Logits):
@@ -86,14 +117,15 @@ def scores(units: AnyUnits, mixture: Mixture, theta: Theta, trim: float) -> dict
     log_likelihood = units.log_likelihood(float(value), counted / units.row_weight)
     found = criteria(log_likelihood, mixture.n_parameters, counted * units.unit, float(uncertainty) * units.unit)
     return {
-        "log_likelihood_": log_likelihood,
         "n_parameters_": mixture.n_parameters,
         **{f"{name}_": figure for name, figure in found.items()},
         "trim_threshold": threshold,
     }
 
 
-def fit_attributes(contest: RegressionContest, found: Found[Theta], trace: Trace, settings: Settings) -> dict[str, Any]:
+def fit_attributes(
+    contest: RegressionContest, found: Found[Theta], trace: Trace, settings: Settings, gating_names: Sequence[str]
+) -> dict[str, Any]:
     """The fitted attributes, and ``trim_threshold``, the log density a row below which units were trimmed.
 
     In place of the standard errors of rows in memory there is what makes them; streamed rows may be gone by then.
@@ -114,20 +146,21 @@ def fit_attributes(contest: RegressionContest, found: Found[Theta], trace: Trace
         excluded = _excluded(contest, found.excluded, ordered(found.excluded.theta), height(found.excluded.objective))
         note = f"{note} {what_would_admit(excluded, settings.rule.max_sigma_ratio)}".strip()
     mixture = units.mixture(settings.response, settings.rule, settings.n_components, fused=False)
-    has_errors = not units.is_exact and contest.trim == 0 and best.degenerate != SEPARATED
     errors: dict[str, Any] = {"standard_errors_": None}
-    if has_errors:
-        made = partial(standard_errors, units, mixture, theta)
+    if not units.is_exact and contest.trim == 0:
+        made = partial(errors_in_units, units, mixture, theta)
         errors = {"_errors_of_the_fit": made} if isinstance(units, Units) else {"standard_errors_": made()}
-    names = ("coef", "intercept", "scale", "weights", "gating_coef", "gating_intercept")
+    directions = np.zeros((0, 0)) if units.gating is None else unbounded_directions(units.on(mixture), theta)
+    at = mixture.law.vector(theta.law)[0]  # type: ignore[attr-defined]
     records = tuple(StartRecord(r.source, height(r.objective), r.n_iter, r.converged) for r in found.records)
     return {
-        **{f"{name}_": values[name] for name in names},
+        **{f"{name}_": values[name] for name in PARAMETERS},
         "center_": units.coordinates.origin.copy(),
         "center_fits_": values["level"],
         **errors,
         "regular_": best.is_regular,
         "degeneracy_": of_degenerate(best.degenerate, settings.n_components, settings.response),
+        "separated_": of_separated(directions, at, gating_names, units.coordinates.gating_transform),
         "is_exact_": units.is_exact,
         "converged_": bool(best.converged),
         "n_iter_": int(best.n_iter),

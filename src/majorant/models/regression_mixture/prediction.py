@@ -315,6 +315,11 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         return self._densities(X, y, extras)[0]
 
     @through_formula
+    def log_likelihood(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
+        """Weighted log-likelihood of some rows. Groups and so on are given as to `log_density`."""
+        return self._scored(X, y, sample_weight, extras)["log_likelihood"]
+
+    @through_formula
     def aic(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
         """Akaike's criterion on some rows; lower is better. Groups and so on are given as to `log_density`."""
         return self._scored(X, y, sample_weight, extras)["aic"]

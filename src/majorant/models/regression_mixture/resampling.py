@@ -17,9 +17,9 @@ from majorant._numbers import counted
 from majorant.data.units import distinct_units
 from majorant.engine.draws import drawn
 from majorant.models.regression_mixture.extras import Extras
+from majorant.models.regression_mixture.outcome import PARAMETERS
 
 Array = NDArray[np.float64]
-PARAMETERS = ("coef", "intercept", "scale", "weights", "gating_coef", "gating_intercept")
 MOST_COMPARED = 2000
 """Rows at which components are compared."""
 

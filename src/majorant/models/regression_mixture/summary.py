@@ -57,7 +57,7 @@ def regression_summary(model: Any) -> Summary:
         *_gating(model),
         Block("INTERVALS", "95 %, from the observed information", _intervals(model, features)),
     ]
-    look_out = [] if model.regular_ else [model.degeneracy_]
+    look_out = [text for text in (model.degeneracy_, model.separated_) if text]
     look_out += [] if model.excluded_ is None else [what_would_admit(model.excluded_, model.max_sigma_ratio)]
     family = "" if model._response.has_normal_noise else f"{model._response.name}, "
     groups = "" if model.groups_ is None else f" in {counted(len(model.groups_), 'group')}"

@@ -79,10 +79,6 @@ class Student(Response):
     def weight(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         return np.asarray((self.df + 1) / (self.df * dispersion + (y - eta) ** 2))
 
-    def curvature(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        v, squares = self.df * dispersion, (y - eta) ** 2
-        return np.asarray((self.df + 1) * (v - squares) / (v + squares) ** 2)
-
     def working(self, y: Table, trials: Table) -> tuple[Table, Table]:
         return y, np.ones_like(y)
 
@@ -125,23 +121,6 @@ class Gamma(Response):
     def weight(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         return np.broadcast_to(1 / dispersion, eta.shape)
 
-    def curvature(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        return self._ratio(y, eta) / dispersion
-
-    def scale_derivatives(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> tuple[Table, Table, Table]:
-        shape, log_ratio = 1 / dispersion, np.log(y) - eta
-        lost = self._ratio(y, eta) - 1 - log_ratio
-        large = shape > 1e4
-        with np.errstate(all="ignore"):
-            first = np.where(large, 0.5 / shape + 1 / (12 * shape**2), np.log(shape) - digamma(shape))
-            second = np.where(large, -0.5 / shape**2 - 1 / (6 * shape**3), 1 / shape - polygamma(1, shape))
-        by_shape = first - lost
-        return (
-            -2 * shape * by_shape,
-            4 * shape * by_shape + 4 * shape**2 * second,
-            -2 * self.score(y, eta, dispersion, trials),
-        )
-
     def working(self, y: Table, trials: Table) -> tuple[Table, Table]:
         return np.log(y), np.ones_like(y)
 
@@ -153,6 +132,12 @@ class Gamma(Response):
 
     def spread(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         return self.deviance(y, eta, trials)
+
+    def scale_score(self, mean_spread: Table, dispersion: Table) -> Table:
+        shape = 1 / dispersion
+        with np.errstate(all="ignore"):
+            least = np.where(shape > 1e4, 0.5 / shape + 1 / (12 * shape**2), np.log(shape) - digamma(shape))
+        return np.asarray(2 * shape * (mean_spread / 2 - least))
 
     def dispersion(self, mean_spread: Table) -> Table:
         """Return ``1 / a`` with ``log a - digamma(a) = mean_spread / 2``."""

@@ -82,26 +82,6 @@ class Response(ABC):
     def draw(self, eta: Table, dispersion: Table, trials: Table, random: np.random.RandomState) -> Table:
         """Draw targets from the distribution."""
 
-    def curvature(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
-        """Return minus the second derivative of the log density in eta; for canonical links it is `weight`."""
-        return self.weight(y, eta, dispersion, trials)
-
-    def scale_derivatives(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> tuple[Table, Table, Table]:
-        """Return derivatives of the log density in the log scale (root of dispersion): first, second, mixed with eta.
-
-        By default by finite differences.
-        """
-        score = self.score(y, eta, dispersion, trials)
-        if self.is_location_scale:
-            away = y - eta
-            mixed = -self.curvature(y, eta, dispersion, trials) * away - score
-            return score * away - 1, mixed * away, mixed
-        step = 1e-4
-        wide, narrow = dispersion * np.exp(2 * step), dispersion * np.exp(-2 * step)
-        low, middle, high = (self.log_density(y, eta, d, trials) for d in (narrow, dispersion, wide))
-        mixed = (self.score(y, eta, wide, trials) - self.score(y, eta, narrow, trials)) / (2 * step)
-        return (high - low) / (2 * step), (high - 2 * middle + low) / step**2, mixed
-
     def spread(self, y: Table, eta: Table, dispersion: Table, trials: Table) -> Table:
         """Return the statistic whose mean over rows gives the dispersion."""
         raise NotImplementedError(f"{self.name} has no dispersion")
@@ -109,6 +89,13 @@ class Response(ABC):
     def dispersion(self, mean_spread: Table) -> Table:
         """Return the best dispersion where `spread` has this mean."""
         return mean_spread
+
+    def scale_score(self, mean_spread: Table, dispersion: Table) -> Table:
+        """Return the mean derivative of the log density by the log scale (root of dispersion), given the mean `spread`.
+
+        It is zero at the best `dispersion`; a family with one of its own has to have its own of this too.
+        """
+        return np.asarray(mean_spread / dispersion - 1)
 
     def check(self, y: NDArray[np.float64], trials: NDArray[np.float64]) -> None:
         """Raise ValueError for a target that cannot be from the distribution.
