@@ -135,7 +135,7 @@ class HiddenMarkovModel(FittedMarkovModel):
     >>> model.predict(counts)
     array([0, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1])
     >>> model.rates_.round(2).ravel()
-    array([0.89, 9.57])
+    array([0.89, 9.56])
     """
 
     def __init__(
