@@ -27,7 +27,9 @@ from majorant.cli.matrix import (
     check_column,
     check_there,
     choose_features,
+    choose_items,
     is_numeric,
+    item_matrix,
 )
 from majorant.cli.request import FitRequest
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
@@ -89,7 +91,7 @@ class FittedRun:
     @property
     def ignored(self) -> list[str]:
         """Columns left out because they are not numeric; empty if the features were named."""
-        if self.request.features or self.request.formula or self.request.views:
+        if self.request.features or self.request.formula or self.request.views or self.card.takes_text:
             return []
         formula = getattr(self.estimator, "formula_", None)
         used = self.columns.all if formula is None else (*formula.columns, self.request.weights)
@@ -201,6 +203,9 @@ def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estima
         estimator.set_params(views=views)
         columns = Columns(columns_of(views, table), request.target, request.weights)
         return columns, view_matrix(table, columns, views, request.drop_missing, has_labels)
+    if card.takes_text:
+        columns = Columns(choose_items(table, request.features, others), weights=request.weights)
+        return columns, item_matrix(table, columns, request.drop_missing)
     labels = (request.target if has_labels else None, request.bag)
     columns = Columns(
         choose_features(table, request.features, others, labels), request.target, request.weights, request.bag

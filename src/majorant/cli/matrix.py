@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -291,6 +291,27 @@ def build_matrix(
         int(incomplete.sum()),
         None if columns.bag is None else kept[columns.bag],
     )
+
+
+def choose_items(table: SourceTable, asked: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns asked for, or all but `others`; any of them may hold text."""
+    for name in asked:
+        check_there(table, name)
+    for name in others:
+        check_column(table, name)
+    numbers = row_number_columns(table, table.frame.columns)
+    return tuple(asked) or tuple(c for c in table.frame.columns if c not in others and c not in numbers)
+
+
+def item_matrix(table: SourceTable, columns: Columns, drop_missing: bool, is_new: bool = False) -> Matrix:
+    """Return the rows of columns that may hold text; the frame holds it, the values its numbers in sorted order."""
+    frame = table.frame
+    texts = {name: frame[name].cast(pl.String) for name in columns.features if not is_numeric(frame[name])}
+    codes = [text.cast(pl.Enum(text.drop_nulls().unique().sort())).to_physical() for text in texts.values()]
+    coded = replace(table, frame=frame.with_columns(codes))
+    matrix = build_matrix(coded, columns, not drop_missing, drop_missing, is_new=is_new)
+    kept = [text.gather(matrix.rows - 1) for text in texts.values()]
+    return replace(matrix, frame=feature_frame(columns.features, matrix.values).with_columns(kept))
 
 
 def incomplete_rows(

@@ -9,12 +9,13 @@ from typing import Any
 from majorant.cli.assignments import assigned
 from majorant.cli.errors import CommandError, NoRowsLeftError, listed
 from majorant.cli.formulas import complete_rows
-from majorant.cli.matrix import Columns, build_matrix
+from majorant.cli.matrix import Columns, build_matrix, item_matrix
 from majorant.cli.parts import read_parts, writing_parts
 from majorant.cli.runs import read_run
 from majorant.cli.settings import allows_missing
 from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file
 from majorant.cli.views import view_matrix, with_lost_views
+from majorant.registry import card_of
 from majorant.summary import counted
 
 
@@ -75,6 +76,8 @@ def _predicted(
     keeps_missing = allows_missing(estimator) and not drop_missing
     if views is not None:
         matrix = view_matrix(table, columns, views, drop_missing and not lost, is_new=True)
+    elif card_of(estimator).takes_text:
+        matrix = item_matrix(table, columns, drop_missing, is_new=True)
     else:
         matrix = build_matrix(table, columns, keeps_missing, drop_missing, is_new=True)
     frame = matrix.as_seen(columns, recipe.standardisation)

@@ -8,7 +8,7 @@ from typing import Any
 
 from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
-from majorant.cli.matrix import Matrix, build_matrix
+from majorant.cli.matrix import Matrix, build_matrix, item_matrix
 from majorant.cli.runs import REPORT, TABLES, Recipe, read_run
 from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import view_matrix
@@ -34,6 +34,8 @@ def rewrite_report(folder: Path) -> Path:
         views = getattr(estimator, "views", None)
         if views is not None:
             matrix = view_matrix(table, recipe.columns, views, recipe.drop_missing, has_labels)
+        elif card_of(estimator).takes_text:
+            matrix = item_matrix(table, recipe.columns, recipe.drop_missing)
         else:
             matrix = build_matrix(
                 table,

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from majorant._numbers import plural_of
 from majorant.registry import card_of
 from majorant.summary import Block as Section
 from majorant.summary import Column, Fact, Facts, Summary, Table, counted, search_block
@@ -60,7 +61,7 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
         columns = [Column(name.replace("_", " ")), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
         names = names_of(model, values.shape[1])
         tables.append(Table(name, columns, [(names[i], *map(float, values[:, i])) for i in range(values.shape[1])]))
-    return Section(f"{part.upper()}S", "", tuple(tables))
+    return Section(plural_of(part).upper(), "", tuple(tables))
 
 
 def names_of(model: Any, size: int) -> list[str]:

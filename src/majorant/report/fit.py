@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant._frames import data_frame
-from majorant._numbers import rounded_up
+from majorant._numbers import plural_of, rounded_up
 from majorant.engine.trace import Trace
 from majorant.models.harmonium.certificate import UNLESS_MISSED
 from majorant.registry import ModelCard
@@ -58,6 +58,11 @@ class Fit:
         """Reservation about a certificate and its bound, as the end of a sentence; "" where they are proved."""
         certificate = getattr(self.run.estimator, "certificate_", None)
         return f", {UNLESS_MISSED}" if certificate is not None and certificate.by_lanczos else ""
+
+    @property
+    def parts(self) -> str:
+        """The word for parts, in the plural."""
+        return plural_of(self.part)
 
     @property
     def part(self) -> str:

@@ -166,7 +166,7 @@ def _settings(est: Any, card: ModelCard, grid: Mapping[str, Any]) -> list[dict[s
     lists: dict[str, Sequence[Any]] = {}
     for name, values in grid.items():
         if name == card.size_parameter:
-            raise ValueError(f"give the numbers of {card.part}s as n_components, whatever the model calls them")
+            raise ValueError(f"give the numbers of {card.parts} as n_components, whatever the model calls them")
         if name not in known:
             raise ValueError(f"{type(est).__name__} has no parameter {name!r}; it has {', '.join(sorted(known))}")
         if values is None:

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 from majorant._frames import data_frame
-from majorant._numbers import counted, number_format, rounded
+from majorant._numbers import counted, number_format, plural_of, rounded
 from majorant.summary import Block, Column, Summary, Table, search_block
 
 CRITERIA = ("bic", "aic", "icl")
@@ -97,6 +97,11 @@ class Selection:
     estimators: tuple[Any, ...] = ()
 
     @property
+    def parts(self) -> str:
+        """The word for parts, in the plural."""
+        return plural_of(self.part)
+
+    @property
     def name(self) -> str:
         """The criterion as it is written: "BIC"."""
         return self.criterion.upper()
@@ -123,7 +128,7 @@ class Selection:
         """
         if not self.ranked:
             reasons = "; ".join(dict.fromkeys(c.excluded for c in self.excluded))
-            raise ValueError(f"no candidate can be chosen ({reasons}): try fewer {self.part}s or a simpler form")
+            raise ValueError(f"no candidate can be chosen ({reasons}): try fewer {self.parts} or a simpler form")
         return self.ranked[0]
 
     @property
@@ -171,11 +176,11 @@ class Selection:
     def look_out(self) -> tuple[str, ...]:
         """Warnings about the selection."""
         if not self.ranked:
-            return (f"No fit can be chosen: try fewer {self.part}s, a simpler form, or more rows.",)
+            return (f"No fit can be chosen: try fewer {self.parts}, a simpler form, or more rows.",)
         found = []
         sizes = {c.size for c in self.candidates}
         if len(sizes) > 1 and self.best.size == max(sizes):
-            found.append(f"The best is the largest number of {self.part}s tried: try more.")
+            found.append(f"The best is the largest number of {self.parts} tried: try more.")
         better = [c for c in self.excluded if c.value < self.best.value]
         if better:
             were = "fit has" if len(better) == 1 else "fits have"
@@ -195,7 +200,7 @@ class Selection:
         labels = list(dict.fromkeys(c.label for c in self.candidates))
         cells = {(c.size, c.label): None if c.excluded else c.value for c in self.candidates}
         decimals = number_format([v for v in cells.values() if v is not None], 2).decimals
-        columns = [Column(f"{self.part}s", key=self.size_parameter)]
+        columns = [Column(f"{self.parts}", key=self.size_parameter)]
         columns += [Column(label or self.name, decimals, empty="excluded") for label in labels]
         rows = [(size, *(cells[size, label] for label in labels)) for size in sizes]
         marked = (sizes.index(self.best.size), 1 + labels.index(self.best.label)) if self.ranked else None
@@ -217,7 +222,7 @@ class Selection:
         kept = self.ranked[:MOST_RANKED]
         names = list(kept[0].setting)
         columns = [
-            Column(f"{self.part}s", key=self.size_parameter),
+            Column(f"{self.parts}", key=self.size_parameter),
             *(Column(_short(name), key=name) for name in names),
             Column(self.name, 2, key=self.criterion),
             Column("difference", 2),

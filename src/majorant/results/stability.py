@@ -18,7 +18,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import has_fit_parameter
 
 from majorant._frames import data_frame
-from majorant._numbers import counted
+from majorant._numbers import counted, plural_of
 from majorant._validation import check_choice, check_integer, check_sample_weight
 from majorant.data.chunks import Block as Rows
 from majorant.data.chunks import Chunks
@@ -94,6 +94,11 @@ class Stability:
     resamples: Agreement | None
 
     @property
+    def parts(self) -> str:
+        """The word for parts, in the plural."""
+        return plural_of(self.part)
+
+    @property
     def best(self) -> float:
         """The best objective of the original fit and of all other seeds."""
         values = [self.objective, *self.seeds.objectives]
@@ -164,7 +169,7 @@ class Stability:
         ]
         how_to_read = [
             f"At best: reached the best {self.objective_name} seen; the worst seed ended {_percent(self.spread)} off.",
-            f"Shift: how far the {self.part}s moved, in standard deviations of the columns: median and largest.",
+            f"Shift: how far the {self.parts} moved, in standard deviations of the columns: median and largest.",
             "Rand: adjusted Rand index of the labels, median and worst; 1 for the same partition.",
             f"Kept: of {len(self.seeds.rows)} rows, those in the same {self.part} in every refit.",
         ]
@@ -196,16 +201,16 @@ class Stability:
         if self.resamples is not None:
             median, worst = np.median(self.resamples.rand), self.resamples.rand.min()
             if worst >= CLOSE:
-                said.append(f"The {self.part}s stayed nearly the same in every resample of the rows.")
+                said.append(f"The {self.parts} stayed nearly the same in every resample of the rows.")
             elif median >= CLOSE:
-                said.append(f"The {self.part}s stayed nearly the same in most resamples of the rows, but not in all.")
+                said.append(f"The {self.parts} stayed nearly the same in most resamples of the rows, but not in all.")
             elif median >= LOOSE:
                 same = f"{np.sum(self.resamples.rows == 1)} of {len(self.resamples.rows)} rows"
-                said.append(f"The {self.part}s changed when the rows were resampled; {same} kept theirs every time.")
+                said.append(f"The {self.parts} changed when the rows were resampled; {same} kept theirs every time.")
             else:
-                said.append(f"Resampling the rows gave other {self.part}s: another sample may well give others again.")
+                said.append(f"Resampling the rows gave other {self.parts}: another sample may well give others again.")
         elif self.seeds.rand.min() < CLOSE:
-            said.append(f"Some seeds gave other {self.part}s than the original fit.")
+            said.append(f"Some seeds gave other {self.parts} than the original fit.")
         return " ".join(said)
 
 

@@ -31,7 +31,7 @@ def profiles_section(partition: Partition) -> Section | None:
     shown = largest_parts(partition, MOST_PANELS)
     label = (
         f"Centre of each {partition.part} on {len(features)} features, in standard deviations from the mean, "
-        f"features ordered by how much of their variance the {partition.part}s explain"
+        f"features ordered by how much of their variance the {partition.parts} explain"
     )
 
     def draw(size: Size) -> Canvas:

@@ -21,7 +21,7 @@ def feature_name(partition: Partition, feature: int) -> str:
 def shown_of(partition: Partition, n_shown: int) -> str:
     """Return a sentence, after a space, on how many clusters are shown; "" if all are."""
     n = len(partition.used)
-    return f" The {in_prose(n_shown)} largest of {in_prose(n)} {partition.part}s are shown." if n_shown < n else ""
+    return f" The {in_prose(n_shown)} largest of {in_prose(n)} {partition.parts} are shown." if n_shown < n else ""
 
 
 def title(partition: Partition) -> str:

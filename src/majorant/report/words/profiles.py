@@ -17,7 +17,7 @@ def headline(partition: Partition, features: list[int]) -> str:
     share = partition.explained[best]
     if share < WEAKLY_EXPLAINED:
         return (
-            f"No feature tells the {partition.part}s apart well: of {feature_name(partition, best)}, "
+            f"No feature tells the {partition.parts} apart well: of {feature_name(partition, best)}, "
             f"the best, they explain {numbers.percent(float(share), 0)}."
         )
     if len(partition.used) == 2:
@@ -25,10 +25,10 @@ def headline(partition: Partition, features: list[int]) -> str:
         high, low = (first, second) if _above(partition, first, second, best) else (second, first)
         name = feature_name(partition, best)
         part = partition.part
-        return f"The {part}s differ most in {name}: high in {part} {high + 1}, low in {part} {low + 1}."
+        return f"The {partition.parts} differ most in {name}: high in {part} {high + 1}, low in {part} {low + 1}."
     traits = sorted((t for j in partition.used if (t := _trait(partition, j, features)) is not None), reverse=True)
     if not traits:
-        return f"The {partition.part}s differ most in {feature_name(partition, best)}."
+        return f"The {partition.parts} differ most in {feature_name(partition, best)}."
     if len(partition.used) > 3:
         _, j, side, feature = traits[0]
         by = f"by {side} {feature_name(partition, feature)}"
@@ -66,7 +66,7 @@ def notes(partition: Partition, n_shown: int, parts_shown: int) -> list[str]:
         reading += shown_of(partition, parts_shown)
     if n_varying > 1:
         reading += (
-            f" Features run from the one that the {partition.part}s explain best to the one that they explain least."
+            f" Features run from the one that the {partition.parts} explain best to the one that they explain least."
         )
     texts = [reading, _above_half(partition)]
     left_out = n_varying - n_shown
@@ -76,14 +76,14 @@ def notes(partition: Partition, n_shown: int, parts_shown: int) -> list[str]:
     constant = partition.n_features - n_varying
     if constant:
         columns = f"{opening(constant)} constant {verb(constant, 'column', 'columns')}"
-        texts.append(f"{columns} cannot tell {partition.part}s apart and {verb(constant, 'is', 'are')} left out.")
+        texts.append(f"{columns} cannot tell {partition.parts} apart and {verb(constant, 'is', 'are')} left out.")
     texts.append("<b>The copies</b> below the figure hold means and standard deviations in the table\u2019s own units.")
     return texts
 
 
 def _above_half(partition: Partition) -> str:
     ranked = partition.ranked_features
-    explained = f"<b>Explained</b> is the share of a feature\u2019s variance between {partition.part}s."
+    explained = f"<b>Explained</b> is the share of a feature\u2019s variance between {partition.parts}."
     n = sum(bool(partition.explained[j] > 0.5) for j in ranked)
     if len(ranked) == 1:
         return explained

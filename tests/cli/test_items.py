@@ -1,0 +1,69 @@
+"""Latent classes by the command line: text, numbers and empty cells of a table, from fit to predict and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import majorant as mj
+from majorant.cli.app import app
+
+
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> pl.DataFrame:
+    monkeypatch.chdir(tmp_path)
+    random = np.random.default_rng(0)
+    z = random.random(150) < 0.4
+    frame = pl.DataFrame(
+        {
+            "id": np.arange(150),
+            "visited": np.where(random.random(150) < np.where(z, 0.9, 0.2), "yes", "no"),
+            "asked": [None if i % 9 == 0 else "yes" if u < (0.8 if b else 0.1) else "no"
+                      for i, (u, b) in enumerate(zip(random.random(150), z, strict=True))],
+            "spent": random.normal(np.where(z, 50.0, 20.0), 8.0),
+            "times": random.integers(1, 3, 150),
+        }
+    )  # fmt: skip
+    frame.write_csv("items.csv")
+    return frame
+
+
+def run(*arguments: str) -> str:
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+def test_a_table_of_text_and_empty_cells_is_fitted_predicted_and_reported(table: pl.DataFrame) -> None:
+    said = run("fit", "latent-class-analysis", "items.csv", "--k", "1:3", "--weights", "times", "--out", "run")
+    assert "classes" in said and "classs" not in said and "left out, not numeric" not in said
+    model = mj.load("run/model.majorant")
+    items = table.select("visited", "asked", "spent")
+    direct = mj.LatentClassAnalysis(2, random_state=0).fit(items, sample_weight=table["times"].to_numpy())
+    assert model.items_.names == ("visited", "asked", "spent") and model.n_components == 2
+    assert model.log_likelihood_ == pytest.approx(direct.log_likelihood_, rel=1e-12)
+    run("predict", "run", "items.csv", "--out", "predicted.csv")
+    np.testing.assert_allclose(
+        pl.read_csv("predicted.csv")[:, -1].to_numpy(), direct.predict_proba(items)[:, -1], atol=1e-5
+    )
+    Path("run/report.html").unlink()
+    run("report", "run")
+    assert "<html" in Path("run/report.html").read_text()[:400].lower()
+
+
+def test_items_can_be_named_and_told_what_they_are(table: pl.DataFrame) -> None:
+    run("fit", "latent-class-analysis", "items.csv", "--k", "2", "--features", "visited,times", "--out", "run")
+    assert mj.load("run/model.majorant").items_.kinds == ("categorical", "categorical")
+    done = CliRunner().invoke(app, ["fit", "latent-class-analysis", "items.csv", "--features", "vsited", "--out", "no"])
+    assert done.exit_code != 0 and 'Did you mean "visited"' in str(done.exception)
+
+
+def test_a_new_level_is_named(table: pl.DataFrame) -> None:
+    run("fit", "latent-class-analysis", "items.csv", "--k", "2", "--features", "visited,asked", "--out", "run")
+    table.head(3).with_columns(visited=pl.Series(["yes", "maybe", "no"])).write_csv("new.csv")
+    done = CliRunner().invoke(app, ["predict", "run", "new.csv", "--out", "predicted.csv"])
+    assert done.exit_code != 0 and "maybe" in str(done.exception)
