@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import shutil
@@ -272,3 +273,34 @@ def test_what_is_no_checkpoint_stays_and_the_way_out_is_told(tmp_path: Path) -> 
     with pytest.raises(SavedModelError, match="Name another file, or delete this one"), mj.checkpoint(path):
         pytest.fail("the block must not begin")
     assert path.read_text() == "dear"
+
+
+def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, n_calls = tmp_path / "c", 0
+
+    def full_at_first(*arguments: Any) -> None:
+        nonlocal n_calls
+        n_calls += 1
+        if n_calls <= 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write_archive(*arguments)
+
+    monkeypatch.setattr("majorant.persistence.checkpoint.write_archive", full_at_first)
+    model = partial(mj.KMeans, 3, algorithm="lloyd", init="random", random_state=0)
+    full = r"could not be written \(No space left on device\): the fit goes on"
+    with pytest.warns(UserWarning, match=full) as told, mj.checkpoint(path, every=1):
+        fitted = model().fit(X)
+    assert len(told) == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["c"]
+    assert_same_fit(fitted, model().fit(X))
+    with mj.checkpoint(path):  # the last writing had room
+        assert_same_fit(model().fit(X), fitted)
+
+
+def test_another_fault_than_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*arguments: Any) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("majorant.persistence.checkpoint.write_archive", refused)
+    with pytest.raises(PermissionError), mj.checkpoint(tmp_path / "c"):
+        mj.KMeans(3, algorithm="lloyd", random_state=0).fit(X)

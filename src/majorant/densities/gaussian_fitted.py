@@ -13,7 +13,7 @@ from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine.mixture import Array, Limits, Table
 from majorant.solvers.covariance_types import Covariance
 
-LEAST_LOG_DENSITY = -1e300
+LEAST_LOG_DENSITY = -float(np.finfo(np.float64).max)
 """Of a row so far out that its squares overflow."""
 
 

@@ -27,6 +27,8 @@ LONGEST_STEP = 3.0
 """Largest change of a coefficient of an orthonormal column in one step, where a step is not exact."""
 IN_ONE_CALL = 1 << 15
 """Rows up to which a whole run of EM is one call of a kernel; more are passed over block by block, on threads."""
+LONGEST_RUN = 1 << 20
+"""Steps of such a run at most: its path has a place for each."""
 ONE = np.ones(1)
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
@@ -269,6 +271,7 @@ class GaussianRegression(Regression):
         weights = np.exp(log_weights)
         runs = len(coef)
         objective, n_iter, converged = np.empty(runs), np.empty(runs, dtype=np.intp), np.empty(runs, dtype=bool)
+        max_iter = min(max_iter, LONGEST_RUN)
         path, paths = np.empty((max_iter, 2)), []
         for i in range(runs):
             at = weights[i], coef[i], dispersion[i]

@@ -6,6 +6,7 @@ and skipping iterations of long loops that are in the journal. Loops are identif
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -22,6 +23,9 @@ from majorant._validation import levels_to_user
 
 JOURNAL: ContextVar[Journal | None] = ContextVar("majorant_journal", default=None)
 """The journal of the fits of this context; None: nothing is kept."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Faults of a disk that a fit outlives."""
 
 IMMATERIAL = ("copy_x", "n_jobs", "verbose", "verbose_interval")
 """Parameters that do not change results."""
@@ -122,10 +126,21 @@ class Journal:
             self.write()
 
     def write(self) -> None:
-        """Write entries that are not written yet."""
-        if not self._is_written:
-            self._iterations, self._is_written = 0, True
+        """Write entries that are not written yet; where the disk is full, warn and leave them for the next time."""
+        if self._is_written:
+            return
+        self._iterations = 0
+        try:
             self._write(self.entries)
+            self._is_written = True
+        except OSError as error:
+            if error.errno not in FULL:
+                raise
+            warnings.warn(
+                f"{self._name} could not be written ({error.strerror}): the fit goes on, and until there is room it "
+                "can be resumed only from what the file held before",
+                stacklevel=levels_to_user(),
+            )
 
     def has_kept_since(self, fit: Entry) -> bool:
         """Return whether the state of any loop since the beginning of a fit was kept."""

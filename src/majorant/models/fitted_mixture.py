@@ -247,7 +247,8 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         float
         """
         values = self._joint(X, None, gating)[0]
-        return float(np.average(values, weights=check_sample_weight(sample_weight, len(values))))
+        with np.errstate(over="ignore"):
+            return float(np.average(values, weights=check_sample_weight(sample_weight, len(values))))
 
     def sample(
         self, n_samples: int | None = None, *, groups: Any = None, gating: Any = None

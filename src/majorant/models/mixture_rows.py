@@ -176,6 +176,7 @@ def refuse_beside_stream(**given: Any) -> None:
             raise TypeError(f"{name} needs rows in memory: take a part of them, or leave it out")
 
 
+@np.errstate(divide="ignore", over="ignore")  # rows far out have the least of all log densities
 def density_and_responsibilities(mixture: Mixture, theta: Parameters[Any, Any], block: Block) -> Array:
     """Log density of each row of a block, and its responsibilities, (rows, 1 + components)."""
     rows, units = mixture.parts(Block(block.first, block.columns))
@@ -184,6 +185,5 @@ def density_and_responsibilities(mixture: Mixture, theta: Parameters[Any, Any], 
     found = mixture.law.posterior(theta.law, log_density, units, mixture.beta).responsibilities[0]
     top = joint.max(axis=0)
     finite = np.where(np.isfinite(top), top, 0.0)
-    with np.errstate(divide="ignore"):
-        density = finite + np.log(np.exp(joint - finite).sum(axis=0))
+    density = finite + np.log(np.exp(joint - finite).sum(axis=0))
     return np.concatenate([density[None], found]).T

@@ -1,0 +1,55 @@
+"""Rows far away, long fits and fits in parts: numbers at their limits keep their order and their meaning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import majorant as mj
+
+from .estimators import ESTIMATORS, ROWS, make, objective, target_of
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_log_densities_keep_their_order_as_long_as_they_are_numbers(covariance_type: str) -> None:
+    x = np.random.default_rng(0).normal(size=(200, 2))
+    fitted = mj.GaussianMixture(1, covariance_type=covariance_type, random_state=0).fit(x)
+    far = np.array([[s, 0.0] for s in (1e3, 1e100, 1e149, 3e150, 1e151, 1e152, 1e153, 5e153)])
+    found = fitted.score_samples(far)
+    assert (np.diff(found) < 0).all()
+    precision = np.linalg.inv(np.broadcast_to(1.0, (2, 2)) * as_matrix(fitted))[0, 0]
+    np.testing.assert_allclose(found[-1], -0.5 * precision * far[-1, 0] ** 2, rtol=1e-9)
+    assert np.isfinite(fitted.score_samples(np.full((1, 2), 1e250))).all()
+    assert not np.isnan(fitted.score(np.full((3, 2), 1e250)))
+    assert fitted.predict(np.full((1, 2), 1e250)) == [0]
+
+
+def as_matrix(fitted: Any) -> Any:
+    """The covariance of the first component."""
+    found = fitted.covariances_ if fitted.covariance_type == "tied" else fitted.covariances_[0]
+    return found if np.ndim(found) == 2 else np.diag(np.broadcast_to(found, 2))
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_a_warm_start_of_one_and_one_step_equals_two(covariance_type: str) -> None:
+    random = np.random.default_rng(0)
+    x = np.concatenate([random.normal(size=(100, 2)), random.normal(size=(100, 2)) + 2])
+
+    def model(max_iter: int, *, warm_start: bool = False) -> Any:
+        settings: dict[str, Any] = {"init_params": "random", "tol": 0.0, "max_iter": max_iter, "random_state": 0}
+        return mj.GaussianMixture(2, covariance_type=covariance_type, warm_start=warm_start, **settings)
+
+    with pytest.warns(UserWarning, match="converge"):
+        in_parts = model(1, warm_start=True).fit(x)
+        for n in (2, 3, 4):
+            in_parts.fit(x)
+            assert in_parts.log_likelihood_ == pytest.approx(model(n).fit(x).log_likelihood_, rel=1e-12)
+
+
+@pytest.mark.parametrize("cls", [cls for cls in ESTIMATORS if "max_iter" in cls().get_params()])
+def test_no_number_of_steps_is_too_large(cls: type[Any]) -> None:
+    y = target_of(cls, ROWS)
+    endless = make(cls, max_iter=10**30).fit(ROWS, y)
+    assert objective(endless) == objective(make(cls, max_iter=10**6).fit(ROWS, y))
