@@ -163,7 +163,7 @@ def test_separated_rows_are_told_with_what_to_do(majorant: Majorant, tmp_path: P
         ([*FIT, "--target", "y", "--groups", "sit"], "the table has no column 'sit'. Did you mean 'site'?"),
         ([*FIT, "--target", "y", "--family", "poison"], "refused: family must be one of"),
         ([*FIT, "--target", "y", "--trials", "days"], 'trials= goes with family="binomial"'),
-        ([*FIT, "--target", "y", "--offset", "kind"], "offset must be one number a row"),
+        ([*FIT, "--target", "y", "--offset", "kind"], "offset must be one number per row"),
         (
             ["fit", "kmeans", "t.csv", "--groups", "site"],
             "k-means takes no --groups. Models that do: regression-mixture.",

@@ -201,7 +201,7 @@ class TestFunctions:
             (np.array([["a"]]), r"must give arrays \(rows, columns\)"),
             ((), r"must give arrays \(rows, columns\)"),
             ((X, Y, W, W), r"must give arrays \(rows, columns\)"),
-            ((X, Y[1:]), "y must be 6000 numbers, one a row"),
+            ((X, Y[1:]), "y must be 6000 numbers, one per row"),
             ((X, Y, W.astype(str)), "weights must be 6000 numbers"),
         ],
         ids=["one dimension", "text", "nothing", "too much", "short y", "text for weights"],

@@ -275,7 +275,7 @@ class TestWithinABudget:
             ({"energies": [["a", "b"], ["c", "d"]]}, TypeError, "energies must be an array of numbers"),
             ({"energies": [[1j, 0], [0, 1]]}, TypeError, "got an array of complex128"),
             ({"energies": sparse.csr_array(np.eye(2))}, TypeError, "got a sparse matrix: call its toarray"),
-            ({"sample_weight": [1.0]}, ValueError, "one number a row"),
+            ({"sample_weight": [1.0]}, ValueError, "one number per row"),
             ({"sample_weight": [1.0, -1.0]}, ValueError, "must not be negative"),
         ],
     )

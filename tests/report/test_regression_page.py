@@ -109,7 +109,7 @@ def test_a_page_of_many_rows_stays_small_and_says_what_it_leaves_out(k: int, d: 
     found = re.search(r"(\d+) of 6000 rows are drawn", text)
     most = 1200 if k == 3 else 800
     assert found and 0.98 * most <= int(found[1]) <= most
-    assert "rows a component are drawn" in text
+    assert "rows per component are drawn" in text
     assert ("12 components are shown" in text) == (k == 12) and ("nine heaviest" in text) == (k == 12)
 
 

@@ -169,7 +169,7 @@ class StoredRows:
         self._apart = (*self._apart, np.asarray(column, dtype=np.float64))
 
     def all_beside(self, name: str) -> NDArray[np.float64]:
-        """Return one number a row, in memory."""
+        """Return one number per row, in memory."""
         at = 2 + self.beside_names.index(name)
         return Chunks(self).map_rows(lambda block: block.columns[at], ())
 
@@ -398,7 +398,7 @@ def _parts(given: Any) -> tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any] 
     for name, column in (("y", target), ("weights", weights)):
         if column is not None and (column.shape != x.shape[:1] or column.dtype.kind not in "fiub"):
             raise TypeError(
-                f"{name} must be {len(x)} numbers, one a row of X; got {column.dtype} of shape {column.shape}"
+                f"{name} must be {len(x)} numbers, one per row of X; got {column.dtype} of shape {column.shape}"
             )
     return x, target, weights
 

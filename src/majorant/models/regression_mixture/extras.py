@@ -82,12 +82,12 @@ def _column(name: str, value: Any, n: int) -> Array:
     if raw.dtype.kind not in "biufO":
         is_name = isinstance(value, str)
         told = f"{value!r}: names of columns go to fit_formula, here it is an array in memory" if is_name else ""
-        raise TypeError(f"{name} must hold numbers, one a row; got {told or f'an array of {raw.dtype}'}")
+        raise TypeError(f"{name} must hold numbers, one per row; got {told or f'an array of {raw.dtype}'}")
     column = np.asarray(check_array(raw, ensure_2d=False, dtype=np.float64, input_name=name))
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.shape != (n,):
-        raise ValueError(f"{name} must be one number a row, shape ({n},); got shape {column.shape}")
+        raise ValueError(f"{name} must be one number per row, shape ({n},); got shape {column.shape}")
     return column
 
 
@@ -139,7 +139,7 @@ def check_unit_weights(weights: Array | None, extras: Extras) -> None:
 def _labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
     raw = np.asarray(labels)
     if raw.shape != (n,):
-        raise ValueError(f"component_labels must be one number a row, shape ({n},); got shape {raw.shape}")
+        raise ValueError(f"component_labels must be one number per row, shape ({n},); got shape {raw.shape}")
     if raw.dtype.kind not in "biufO":
         raise TypeError(f"component_labels must hold whole numbers, -1 where unknown; got an array of {raw.dtype}")
     try:
