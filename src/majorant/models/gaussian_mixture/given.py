@@ -162,7 +162,7 @@ def chosen_starts(
     own, k, rows = contest.coordinates, contest.mixture.n_components, contest.rows
     means = None if given.means is None else own.of((given.means - rows.origin) * rows.scale)
     if means is not None and not (np.abs(means) < FARTHEST).all():
-        far = given.means[np.abs(given.means).argmax() // given.means.shape[1]]  # type: ignore[index,union-attr]
+        far = given.means[np.abs(given.means).argmax() // given.means.shape[1]]  # type: ignore[arg-type,index,union-attr]
         raise ValueError(
             f"means_init holds {far.tolist()}, so far from the rows that squares overflow: begin near them"
         )
