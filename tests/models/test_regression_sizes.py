@@ -104,3 +104,34 @@ def test_messages_count_groups_where_rows_have_them() -> None:
     model = mj.RegressionMixture(2, variance="common", min_component_size=5, init=START, random_state=0)
     with pytest.warns(ConvergenceWarning, match="smallest component has 4.0 groups .regular from 5.0 groups on"):
         model.fit(x, y, groups=np.arange(200) // 5)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_rows_on_one_line_exactly_are_said_to_be(seed: int) -> None:
+    """Not that the noise differs by the largest ratio, which is what held it back."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=(60, 1))
+    y = np.where(np.arange(60) < 30, 2 * x[:, 0], -3 * x[:, 0] + random.normal(size=60))
+    with pytest.warns(ConvergenceWarning, match="a component fits 30.0 rows exactly"):
+        model = mj.RegressionMixture(2, random_state=0).fit(x, y)
+    assert "regular below" not in model.degeneracy_
+    both = np.where(np.arange(60) < 30, 2 * x[:, 0], 5 - 3 * x[:, 0])
+    with pytest.warns(ConvergenceWarning, match="a component fits its rows exactly"):
+        mj.RegressionMixture(2, random_state=0).fit(x, both)
+
+
+@pytest.mark.parametrize("family", ["gaussian", "poisson"])
+def test_the_log_likelihood_of_rows_is_that_of_the_parameters(family: str) -> None:
+    random = np.random.default_rng(4)
+    x, y = two_lines(120, 40)
+    y = y if family == "gaussian" else random.poisson(np.exp(np.clip(y / 4, 0, 3))).astype(float)
+    groups, weights = np.arange(120) // 4, np.repeat(random.integers(1, 4, 30), 4).astype(float)
+    model = mj.RegressionMixture(2, family=family, random_state=0).fit(x, y, groups=groups, sample_weight=weights)
+    eta = model.intercept_ + x @ model.coef_.T
+    of_rows = stats.norm.logpdf(y[:, None], eta, model.scale_)
+    of_rows = of_rows if family == "gaussian" else stats.poisson.logpmf(y[:, None], np.exp(eta))
+    joint = np.log(model.weights_) + of_rows.reshape(30, 4, 2).sum(axis=1)
+    expected = weights[::4] @ np.log(np.exp(joint).sum(axis=1))
+    found = model.log_likelihood(x, y, groups=groups, sample_weight=weights)
+    assert found == pytest.approx(expected, rel=1e-10)
+    assert found == pytest.approx(model.log_likelihood_, rel=1e-10)

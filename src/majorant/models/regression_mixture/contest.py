@@ -21,7 +21,7 @@ from majorant.laws.gated import Gated, Logits
 from majorant.laws.independent import Weights
 from majorant.models.regression_mixture.starts import Starts, Theta, plan_of
 from majorant.models.regression_mixture.units import AnyUnits, Units
-from majorant.models.regression_mixture.words import EXACT_LINE, SEPARATED, TWINS, of_ratio
+from majorant.models.regression_mixture.words import EXACT_LINE, SEPARATED, TWINS, of_exact, of_ratio
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import NamedStart, Run
 from majorant.search.effort import Plan
@@ -166,6 +166,17 @@ class RegressionContest(MixtureContest):
         if self._fewest_events(run.theta, self.on(self.whole).seen(run.theta))[0] > FEW_EVENTS:
             return ""
         return self.run(self.whole, [run], 200, 0.0)[0].degenerate
+
+    def explained(self, run: Run[Theta]) -> Run[Theta]:
+        """The same run; one that the largest ratio of noises keeps from an exact fit of some rows says so."""
+        if run.is_regular or not self.has_rule or sigma_ratio(run.theta)[0] < 0.95 * self.density.rule.max_sigma_ratio:
+            return run
+        theta = self.run(self.whole, [run], 200, 0.0, free=True)[0].theta
+        dispersion = theta.density.dispersion
+        if not self._on_floor(dispersion)[0]:
+            return run
+        size = float(self.shares(theta)[dispersion[0].argmin()]) * self.units.total_weight
+        return replace(run, degenerate=of_exact(self.units.in_words(size)))
 
     def is_admissible(self, run: Run[Theta]) -> bool:
         if not self.density.response.has_dispersion:

@@ -181,6 +181,7 @@ def _found(contest: RegressionContest, settings: Settings) -> tuple[Found[Theta]
         if by_bounds and contest.units.is_plain and settings.response.has_normal_noise:
             return _by_bounds(contest, starts, settings, draws)
         found = _polished(contest, _best(contest, starts, settings.verbose))
+    found = replace(found, best=contest.explained(found.best))
     path = found.best.path or (found.best.objective,)
     return found, Trace([{"objective": f, "bound": f, "gap": 0.0, "exploring": 0.0} for f in path])
 

@@ -30,6 +30,11 @@ def of_ratio(max_sigma_ratio: float) -> str:
     return f"the noise of two components would differ by a factor of more than {max_sigma_ratio:g} if it could"
 
 
+def of_exact(size: str) -> str:
+    """Why a solution that would follow some rows exactly does not count."""
+    return f"a component fits {size} exactly, so that without max_sigma_ratio its noise would be zero"
+
+
 def of_degenerate(why: str, n_components: int, response: Response) -> str:
     """What to say where no solution counts, and what to change; nothing where one does."""
     if why in ("", EXACT_LINE):
