@@ -162,10 +162,8 @@ def chosen_starts(
     own, k, rows = contest.coordinates, contest.mixture.n_components, contest.rows
     means = None if given.means is None else own.of((given.means - rows.origin) * rows.scale)
     if means is not None and not (np.abs(means) < FARTHEST).all():
-        far = given.means[np.abs(given.means).argmax() // given.means.shape[1]]  # type: ignore[arg-type,index,union-attr]
-        raise ValueError(
-            f"means_init holds {far.tolist()}, so far from the rows that squares overflow: begin near them"
-        )
+        far = np.abs(np.asarray(given.means)).max()
+        raise ValueError(f"means_init holds {far:g}, so far from the rows that squares overflow: begin near them")
     weights, covariances = given.weights, given.covariances
     if covariances is not None:
         covariances = contest.kind.mapped(covariances * rows.scale**2, own.forward)
