@@ -286,3 +286,15 @@ def test_a_start_out_of_range_is_refused_in_words() -> None:
     x = np.random.default_rng(0).normal(size=(40, 2))
     with pytest.raises(ValueError, match="means_init"):
         mj.GaussianMixture(2, means_init=[[1e300, 0.0], [0.0, 0.0]]).fit(x)
+
+
+# Few rows
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_twenty_rows_are_searched_until_seeds_agree(seed: int) -> None:
+    """The highest regular solution that any of 48 searches of four kinds of effort met is -54.4475."""
+    draws = np.random.default_rng(3)
+    x = draws.normal(size=(20, 2)) + np.array([[0, 0], [2.5, 1]])[draws.integers(0, 2, 20)]
+    fitted = mj.GaussianMixture(3, random_state=seed).fit(x)
+    assert fitted.regular_ and fitted.log_likelihood_ >= -54.4476

@@ -41,6 +41,8 @@ LEAST_FLOOR = 1e-14
 SOON = 100
 """Steps of a search in which no solution can be regular."""
 
+FEW_ROWS = 50
+"""Rows up to which more starts are made where parameters are many beside them."""
 NEAR_FLOOR = 10.0
 """Variances within groups of less than so many times the floor that is relative to the total one are near it."""
 N_LOOKS = 2
@@ -57,6 +59,20 @@ Theta = Parameters[Normals, Any]
 def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
     """The numbers of a search: perturbations of the best until it has not been bettered for some rounds."""
     patience = max(2, min(k, 6)) if n_rows >= 5 * n_parameters else 2 * k
+    if k > 1 and n_rows <= FEW_ROWS and n_rows < 5 * n_parameters:  # many optima, and steps that cost nothing
+        return Plan(
+            n_starts=96,
+            n_perturbations=36,
+            race=((5, 48), (15, 16)),
+            perturbation_race=((3, 12), (8, 5), (15, 3)),
+            least_rounds=8,
+            most_rounds=30,
+            least_barren=6 * patience,
+            sure_rounds=8,
+            least_hits=1,
+            starts_every=2,
+            n_kept=1,
+        )
     return Plan(
         n_starts=24,
         n_perturbations=36,
