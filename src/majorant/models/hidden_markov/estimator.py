@@ -22,7 +22,7 @@ from majorant.models.hidden_markov.sequences import joined, sequence_codes, weig
 from majorant.models.hidden_markov.starts import Times
 from majorant.models.mixture import standardised
 from majorant.models.mixture_rows import Rows
-from majorant.registry import ModelCard, register
+from majorant.registry import mixture_card, register
 from majorant.search.contest import BATCH
 from majorant.search.effort import Effort, Plan
 
@@ -42,17 +42,12 @@ PLAN = Plan(
 
 
 @register(
-    ModelCard(
+    mixture_card(
         name="hmm",
         title="hidden Markov model",
         question="Which states does a series go through, and what comes next?",
-        kind="mixture",
-        size_parameter="n_components",
         part="state",
-        objective_name="log-likelihood",
-        objective_title="log-likelihood",
-        objective_attribute="log_likelihood_",
-        estimates=("weights_",),
+        sections=("majorant.report.sections.states:states_section",),
     )
 )
 class HiddenMarkovModel(FittedMarkovModel):
