@@ -25,7 +25,7 @@ PENALISED = {mj.LatentSVC, mj.ReconfigurableBagOfWords, mj.Harmonium, mj.Harmoni
 """Their objective is a mean loss and a penalty on weights: units and origin of X matter, the size of sample weights
 does not, and how many parts they have is no question of the rows."""
 
-IN_TIME = {mj.HiddenMarkovModel}
+IN_TIME = {cls for cls in ESTIMATORS if card_of(cls).in_order}
 """Their rows come one after the other: equal ones may be of different parts, and their order matters."""
 
 SETTINGS: dict[type[Any], dict[str, Any]] = {mj.ReconfigurableBagOfWords: {"n_parts": 3, "alpha": 10.0}}

@@ -51,6 +51,8 @@ class ModelCard:
         Sections of the report besides those of its kind, as "module:function"; see `majorant.report.section`.
     takes_text : bool
         Whether columns of a table may hold text.
+    in_order : bool
+        Whether rows follow each other in time, so that their order is part of the data.
     """
 
     name: str
@@ -68,6 +70,7 @@ class ModelCard:
     estimates: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
     takes_text: bool = False
+    in_order: bool = False
 
     @property
     def parts(self) -> str:

@@ -268,6 +268,30 @@ def test_samples_come_from_the_model() -> None:
     x, states = model.sample(lengths=[3] * 4000)
     assert x.shape == (12_000, 1)
     assert np.bincount(states[::3]) / 4000 == pytest.approx([0.5, 0.5], abs=0.03)
+    woven = model.sample(groups=np.arange(8000) % 2)[1]
+    assert np.mean(woven[2:] == woven[:-2]) > 0.8 > 0.7 > np.mean(woven[1:] == woven[:-1])
+
+
+def test_the_test_of_one_state_more_keeps_the_order_of_the_rows() -> None:
+    X = np.random.default_rng(0).poisson(np.repeat([2.0, 30.0, 2.0, 30.0], 10))[:, None].astype(float)
+    found = mj.likelihood_ratio_test(
+        mj.HiddenMarkovModel(1, emission="poisson", effort="fast", random_state=0), X, n_resamples=3, random_state=0
+    )
+    fits = [mj.HiddenMarkovModel(k, emission="poisson", effort="fast", random_state=0).fit(X) for k in (1, 2)]
+    assert found.statistic == pytest.approx(2 * (fits[1].log_likelihood_ - fits[0].log_likelihood_), rel=1e-6)
+    groups = np.repeat([0, 1], 20)
+    found = mj.likelihood_ratio_test(
+        mj.HiddenMarkovModel(1, emission="poisson", effort="fast"), X, n_resamples=2, groups=groups, random_state=0
+    )
+    assert found.p_value <= 1 / 3
+
+
+def test_rows_in_time_are_not_resampled() -> None:
+    X, _ = simulated(0, n=60)
+    with pytest.raises(TypeError, match="resamples of rows have no order"):
+        mj.stability(mj.HiddenMarkovModel(2, effort="fast"), X, n_runs=1)
+    found = mj.stability(mj.HiddenMarkovModel(2, effort="fast", random_state=0), X, n_runs=1, resample=None)
+    assert found.n_at_best == 1
 
 
 def test_forecasts_are_distributions() -> None:

@@ -199,6 +199,16 @@ class Chain:
         counts = np.einsum("rin,rjn->rij", q[:, :, at - 1], given[:, :, at])
         return given, np.concatenate([given[:, :, begins].sum(axis=2), counts.reshape(len(q), -1)], axis=1)
 
+    def drawn(self, phi: Steps, sequences: NDArray[np.intp], random: np.random.Generator) -> NDArray[np.intp]:
+        """Draw a state for every row of sequences that lie one after the other, of the first run."""
+        begins, uniforms = np.diff(sequences, prepend=-1) != 0, random.random(len(sequences))
+        first, steps = np.cumsum(phi.start[0]), np.cumsum(phi.steps[0], axis=1)
+        states, last = np.empty(len(sequences), dtype=np.intp), len(first) - 1
+        for t, u in enumerate(uniforms.tolist()):
+            ends = first if begins[t] else steps[states[t - 1]]
+            states[t] = min(int(np.searchsorted(ends, u * ends[-1], side="right")), last)
+        return states
+
     # The M-step
 
     def solve(self, statistics: Array, phi: Steps | None, share: Array) -> Steps:

@@ -192,7 +192,7 @@ Rows = Mapping[str, Any]
 
 
 def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: ModelCard) -> Rows:
-    """Return keywords of ``fit`` with rows sorted and repeated by weight, so that the given order does not matter."""
+    """Return keywords of ``fit`` with rows repeated by weight; sorted, where their order is no part of the data."""
     rows: dict[str, Any] = {"X": check_array(X, dtype=np.float64)}
     n = len(rows["X"])
     if card.needs_target:
@@ -212,6 +212,8 @@ def _rows(X: Any, y: Any, sample_weight: Any, given: Mapping[str, Any], card: Mo
                 "must be there as often as it weighs"
             )
         rows = {name: np.repeat(value, weights.astype(np.intp), axis=0) for name, value in rows.items()}
+    if card.in_order:
+        return rows
     order = np.lexsort(np.column_stack(list(rows.values())).T[::-1])
     return {name: value[order] for name, value in rows.items()}
 

@@ -262,7 +262,7 @@ def stability(
     Raises
     ------
     TypeError
-        If `est` is not one of majorant's models.
+        If `est` is not one of majorant's models, or rows that follow each other in time are to be resampled.
     ValueError
         If `n_runs` is less than 1, `resample` is unknown, or data and weights cannot be used.
 
@@ -284,6 +284,11 @@ def stability(
     check_integer("n_runs", n_runs, low=1)
     if resample is not None:
         check_choice("resample", resample, ["bootstrap"], or_else=" or None")
+        if card.in_order:
+            raise TypeError(
+                f"rows of a {card.title} follow each other in time, and resamples of rows have no order: give "
+                "resample=None to leave them out"
+            )
     random = check_random_state(random_state)
     own_seed = est.get_params(deep=False).get("random_state")
     seeds = random.randint(2**31 - 1, size=1 + 2 * n_runs).tolist()

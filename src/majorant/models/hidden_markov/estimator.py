@@ -48,6 +48,7 @@ PLAN = Plan(
         question="Which states does a series go through, and what comes next?",
         part="state",
         sections=("majorant.report.sections.states:states_section",),
+        in_order=True,
     )
 )
 class HiddenMarkovModel(FittedMarkovModel):

@@ -188,7 +188,7 @@ class FittedMarkovModel(MixtureEstimator):
         return float(np.average(values, weights=weights))
 
     def sample(  # type: ignore[override]
-        self, n_samples: int | None = None, *, lengths: Any = None
+        self, n_samples: int | None = None, *, lengths: Any = None, groups: Any = None
     ) -> tuple[Array, NDArray[np.intp]]:
         """Draw sequences.
 
@@ -198,6 +198,8 @@ class FittedMarkovModel(MixtureEstimator):
             Rows of one sequence; one by default.
         lengths : array-like of shape (n_sequences,), optional
             Rows of each of several sequences.
+        groups : array-like of shape (n_samples,), optional
+            The sequence of each row, instead of `lengths`.
 
         Returns
         -------
@@ -205,18 +207,13 @@ class FittedMarkovModel(MixtureEstimator):
         states : ndarray of shape (n_samples,)
         """
         check_is_fitted(self)
-        if lengths is None:
-            lengths = [check_integer("n_samples", 1 if n_samples is None else n_samples, low=1)]
-        sizes = np.asarray(lengths)
-        codes = sequence_codes(int(sizes.sum()) if n_samples is None else int(n_samples), lengths, None)
+        given = 1 if lengths is None and groups is None else len(groups) if lengths is None else int(np.sum(lengths))
+        n = given if n_samples is None else check_integer("n_samples", n_samples, low=1)
+        codes = sequence_codes(n, lengths, groups)
+        order = np.argsort(codes, kind="stable")
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
-        theta = self._theta()
-        begins, uniforms = np.diff(codes, prepend=-1) > 0, random.random(len(codes))
-        first, steps = np.cumsum(theta.law.start[0]), np.cumsum(theta.law.steps[0], axis=1)
-        states, k = np.empty(len(codes), dtype=np.intp), len(first)
-        for t, u in enumerate(uniforms.tolist()):
-            ends = first if begins[t] else steps[states[t - 1]]
-            states[t] = min(int(np.searchsorted(ends, u * ends[-1], side="right")), k - 1)
+        theta, states = self._theta(), np.empty(n, dtype=np.intp)
+        states[order] = self._chain().drawn(theta.law, codes[order], random)
         density = self._density()
         if not isinstance(density, Drawn):
             raise TypeError("a regression cannot be drawn from: the columns that it is on are not of the model")
