@@ -266,15 +266,8 @@ class Law(Protocol[Phi]):
 
 
 _OF_A_DENSITY = (
-    "n_columns",
-    "exact",
-    "width",
-    "log_density",
-    "statistics",
-    "solve",
-    "n_parameters",
-    "describe",
-    "recalled",
+    *("n_columns", "exact", "width", "log_density", "statistics", "solve"),
+    *("n_parameters", "describe", "recalled"),
 )
 
 
@@ -422,15 +415,15 @@ class OnData:
         if getattr(density, "statistics_are_free", False) and getattr(law, "statistics_are_free", False):
             sums = mapped(_further, *(s.statistics for s in seen))
             return self.mixture.solved(sums, path[2], one)
-        if isinstance(density, Coordinates) and getattr(law, "goes_on_in_sums", False):
-            there = _further(*(density.vector(p.density) for p in path), signed=True)
-            counts = law.solve(_further(*(s.statistics.law for s in seen)), path[2].law, one)
-            return Parameters(density.theta_of(there, path[2].density), counts)
-        if isinstance(density, Coordinates) and isinstance(law, Coordinates):
-            there = _further(*(density.vector(p.density) for p in path), signed=True)
-            own = _further(*(law.vector(p.law) for p in path), signed=True)
-            return Parameters(density.theta_of(there, path[2].density), law.theta_of(own, path[2].law))
-        return None
+        if not isinstance(density, Coordinates):
+            return None
+        there = density.theta_of(_further(*(density.vector(p.density) for p in path), signed=True), path[2].density)
+        if getattr(law, "goes_on_in_sums", False):
+            return Parameters(there, law.solve(_further(*(s.statistics.law for s in seen)), path[2].law, one))
+        if not isinstance(law, Coordinates):
+            return None
+        own = _further(*(law.vector(p.law) for p in path), signed=True)
+        return Parameters(there, law.theta_of(own, path[2].law))
 
 
 LEAST_SHARE = 0.1
