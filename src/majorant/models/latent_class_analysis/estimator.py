@@ -19,7 +19,7 @@ from majorant.densities import Categorical, Normal, Poisson, Product
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.threads import one_thread
-from majorant.models.latent_class_analysis.items import Items, column_of, learned, moments, orders_of
+from majorant.models.latent_class_analysis.items import Items, column_of, learned, levels_met, moments, orders_of
 from majorant.models.latent_class_analysis.measures import (
     Classification,
     FitStatistics,
@@ -27,10 +27,24 @@ from majorant.models.latent_class_analysis.measures import (
     classification,
     criteria,
     entropy_measures,
+    residual_parts,
     tests_of_fit,
+)
+from majorant.models.latent_class_analysis.steps import (
+    CovariateEffects,
+    DistalOutcome,
+    Method,
+    earlier_step,
+    effects,
+    later_step,
+    of_covariates,
+    of_outcome,
+    outcome,
+    outcome_table,
 )
 from majorant.models.mixture import MixtureEstimator, standardised
 from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
+from majorant.models.mixture_rows import covariates as check_covariates
 from majorant.registry import mixture_card, register
 from majorant.search.contest import MixtureContest
 from majorant.search.effort import Effort, Plan
@@ -221,14 +235,7 @@ class LatentClassAnalysis(MixtureEstimator):
         return X, weights
 
     def _look_at(self, source: StoredRows) -> None:
-        levels: list[set[float]] = [set() for _ in range(source.n_features)]
-        for block in source.blocks():
-            for own, column in zip(levels, block.columns[0].T.astype(np.float64), strict=True):
-                if len(own) <= 1000:
-                    own.update(np.unique(column[~np.isnan(column)]).tolist())
-        table = np.full((max(map(len, levels)), len(levels)), np.nan)
-        for j, own in enumerate(levels):
-            table[: len(own), j] = sorted(own)
+        table = levels_met((block.columns[0] for block in source.blocks()), source.n_features)
         self.items_ = learned(table, self._feature_names(), self.items)
 
     def _read_block(self, X: NDArray[Any]) -> Array:
@@ -348,23 +355,6 @@ class LatentClassAnalysis(MixtureEstimator):
         rows, _, q = self._seen(X, sample_weight, groups, gating, component_labels)
         return classification(q, rows.weights)
 
-    def _part(self, j: int, columns: tuple[Array, ...]) -> tuple[str, int, Any]:
-        """An item as its residuals are taken: levels one-hot and their probabilities, or numbers less class means."""
-        kind = self.items_.kinds[j]
-        at = self.items_.of_kind(kind).index(j)
-        blocks = [own for own in ("categorical", "normal", "count") if self.items_.of_kind(own)]
-        x = columns[blocks.index(kind)][:, [at]]
-        if kind == "categorical":
-            a = sum(self.items_.sizes[:at])
-            size = self.items_.sizes[at]
-            return (
-                kind,
-                size,
-                (np.asarray(x == np.arange(size), dtype=float), self.item_probabilities_[:, a : a + size]),
-            )
-        means = self.normal_means_ if kind == "normal" else self.count_rates_
-        return kind, 0, x - means[:, at]
-
     def bivariate_residuals(
         self,
         X: Any,
@@ -391,8 +381,90 @@ class LatentClassAnalysis(MixtureEstimator):
             A row for each pair: ``first``, ``second``, ``statistic``, ``df``, ``residual`` and ``p_value``.
         """
         rows, _, q = self._seen(X, sample_weight, groups, gating, component_labels)
-        parts = [self._part(j, rows.columns) for j in range(len(self.items_.names))]
+        parts = residual_parts(self, rows.columns)
         return bivariate_residuals(self.items_.names, parts, q, rows.weights / rows.row_weight, self.weights_)
+
+    # Covariates and outcomes, after the classes
+
+    def covariate_effects(
+        self,
+        X: Any,
+        covariates: Any,
+        sample_weight: Any = None,
+        *,
+        method: Method = "ml",
+        assignment: str = "proportional",
+    ) -> CovariateEffects:
+        """Relate the classes to covariates after they are found, with errors that know that the classes were estimated.
+
+        In one step, the classes may change with the covariates: that is ``fit(X, gating=covariates)``.
+
+        Parameters
+        ----------
+        X, sample_weight
+            The rows of the fit, which has no gating.
+        covariates : array-like of shape (n_samples, n_covariates), or data frame
+            Numbers, none missing.
+        method : {"ml", "bch", "two-step", "naive"}, default="ml"
+            Three steps with the errors of assignment accounted for, by maximum likelihood or by weights [1]_ [2]_; two
+            steps, with the densities of the items held fixed; or as if assignments were true, which is biased.
+        assignment : {"proportional", "modal"}, default="proportional"
+            Of rows to classes in three steps.
+
+        Returns
+        -------
+        CovariateEffects
+            ``coef``, ``standard_errors``; ``to_frame()`` with odds ratios and intervals.
+
+        Warns
+        -----
+        UserWarning
+            If the classes lie too near each other for estimates in steps.
+
+        References
+        ----------
+        .. [1] J. K. Vermunt, "Latent class modeling with covariates: two improved three-step approaches", Political
+           Analysis 18, 2010.
+        .. [2] A. Bolck, M. Croon, J. Hagenaars, "Estimating latent structure models with categorical variables:
+           one-step versus three-step estimators", Political Analysis 12, 2004.
+        """
+        items, on = earlier_step(self, X, sample_weight, method, assignment)
+        table = check_covariates(covariates, len(items.weights), None)
+        names = list(map(str, getattr(covariates, "columns", []))) or [f"z{j + 1}" for j in range(table.shape[1])]
+        later = of_covariates(np.column_stack([np.ones(len(table)), table]), items.weights, len(self.weights_))
+        return effects(["Intercept", *names], *later_step(items, on, later, method, assignment), method)
+
+    def distal_outcome(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        method: Method = "bch",
+        assignment: str = "modal",
+    ) -> DistalOutcome:
+        """Compare an outcome between the classes after they are found.
+
+        Parameters
+        ----------
+        X, sample_weight
+            The rows of the fit, which has no gating.
+        y : array-like of shape (n_samples,)
+            Numbers, whose means are compared, or text, whose shares are; none missing.
+        method : {"bch", "ml", "two-step", "naive"}, default="bch"
+            As for `covariate_effects`; "ml" and "two-step" take numbers for normal in each class.
+        assignment : {"modal", "proportional"}, default="modal"
+
+        Returns
+        -------
+        DistalOutcome
+            ``estimates``, ``standard_errors``, ``test()`` of equality between classes, ``to_frame()``.
+        """
+        items, on = earlier_step(self, X, sample_weight, method, assignment)
+        k = len(self.weights_)
+        values, levels = outcome_table(y, len(items.weights))
+        later = of_outcome(values, items.weights, self.weights_, is_categorical=bool(levels))
+        return outcome(levels, k, *later_step(items, on, later, method, assignment), method)
 
     def sample(
         self, n_samples: int | None = None, *, groups: Any = None, gating: Any = None

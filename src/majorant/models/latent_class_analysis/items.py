@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal
@@ -20,6 +20,9 @@ Kind = Literal["categorical", "normal", "count"]
 KINDS: tuple[Kind, ...] = ("categorical", "normal", "count")
 MOST_LEVELS = 10
 """Different whole numbers up to which a column is taken for categories where nothing is said."""
+
+MOST_TOLD = 1000
+"""Different values of a column of a stream beyond which no more are kept."""
 
 
 @value_class
@@ -269,3 +272,16 @@ def moments(x: Array, weights: Array) -> tuple[Array, Array]:
         size = "large" if (scale >= 1e152).any() else "small"
         raise ValueError(f"numbers of X are too {size} for their squares: give them in other units")
     return center, scale
+
+
+def levels_met(blocks: Iterable[NDArray[Any]], n_items: int) -> Array:
+    """Return the different values of each column of a stream, NaN below; of a column of many, the first thousand."""
+    levels: list[set[float]] = [set() for _ in range(n_items)]
+    for block in blocks:
+        for own, column in zip(levels, block.T.astype(np.float64), strict=True):
+            if len(own) <= MOST_TOLD:
+                own.update(np.unique(column[~np.isnan(column)]).tolist())
+    table = np.full((max(map(len, levels)), n_items), np.nan)
+    for j, own in enumerate(levels):
+        table[: len(own), j] = sorted(own)
+    return table

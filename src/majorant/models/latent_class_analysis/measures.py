@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from majorant._frames import data_frame
+from majorant.models.latent_class_analysis.items import KINDS
 
 Array = NDArray[np.float64]
 MOST_CELLS = 50_000
@@ -198,6 +199,23 @@ def _saturated(codes: Array, weights: Array, sizes: Sequence[int]) -> float:
             break
         share, last = share * (fits.T @ (weights / seen)) / weights.sum(), value
     return value
+
+
+def residual_parts(model: Any, columns: Sequence[Array]) -> list[tuple[str, int, Any]]:
+    """Return the items of a fit as `bivariate_residuals` takes them."""
+    items, parts = model.items_, []
+    blocks = [kind for kind in KINDS if items.of_kind(kind)]
+    for j, kind in enumerate(items.kinds):
+        at = items.of_kind(kind).index(j)
+        x = columns[blocks.index(kind)][:, [at]]
+        if kind == "categorical":
+            first, size = sum(items.sizes[:at]), items.sizes[at]
+            hot = np.asarray(x == np.arange(size), dtype=np.float64)
+            parts.append((kind, size, (hot, model.item_probabilities_[:, first : first + size])))
+        else:
+            means = model.normal_means_ if kind == "normal" else model.count_rates_
+            parts.append((kind, 0, x - means[:, at]))
+    return parts
 
 
 def bivariate_residuals(

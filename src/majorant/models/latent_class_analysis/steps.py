@@ -1,0 +1,374 @@
+r"""Classes first, then covariates or outcomes of theirs: three-step and two-step estimators with corrected errors.
+
+A later step sees the items only through a table of evidence: their densities (two-step), what an assignment says of the
+class (ML), or weights of the classes (naive, BCH). Both steps are one stacked set of estimating equations
+:math:`\sum_i \psi_1 = 0, \sum_i \psi_2 = 0`, so one sandwich corrects the errors of the later for the earlier [1]_:
+
+.. math:: V = A_{22}^{-1} \sum_i u_i u_i' A_{22}^{-T}, \qquad u_i = \psi_{2i} - A_{21} A_{11}^{-1} \psi_{1i}
+
+.. [1] Z. Bakk, D. L. Oberski, J. K. Vermunt, "Relating latent class assignments to external variables: standard errors
+   for correct inference", Political Analysis 22, 2014.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from scipy.stats import chi2, norm
+
+from majorant._frames import data_frame
+from majorant._validation import check_choice, check_sample_weight, is_missing, levels_to_user
+from majorant.data.chunks import Block
+from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.results.information import observed_information, packed, unpacked
+
+Array = NDArray[np.float64]
+Method = Literal["ml", "bch", "two-step", "naive"]
+METHODS: tuple[Method, ...] = ("ml", "bch", "two-step", "naive")
+ASSIGNMENTS = ("proportional", "modal")
+LEAST_SEPARATION = 0.5
+"""Entropy R2 below which estimates in several steps are biased."""
+STEP = 1e-4
+TINY = 1e-300
+
+
+@dataclass(frozen=True)
+class CovariateEffects:
+    """How covariates change the odds of the classes against the first.
+
+    Attributes
+    ----------
+    method : str
+    names : tuple of str
+        Of the columns: a constant, then the covariates.
+    coef : ndarray of shape (n_components, 1 + covariates)
+        Logits against the first class, in the units of the covariates.
+    standard_errors : ndarray of shape (n_components, 1 + covariates)
+        Corrected for the classes having been estimated; zero for the first class.
+    uncorrected_errors : ndarray of shape (n_components, 1 + covariates)
+        As if the earlier step were certain.
+    covariance : ndarray
+        Of the coefficients of all classes but the first.
+    """
+
+    method: str
+    names: tuple[str, ...]
+    coef: Array
+    standard_errors: Array
+    uncorrected_errors: Array
+    covariance: Array
+
+    @property
+    def odds_ratios(self) -> Array:
+        """Exponentials of the coefficients."""
+        return np.asarray(np.exp(self.coef))
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """Return a data frame with a row for each coefficient: odds ratio, interval, z and p-value."""
+        z = float(norm.ppf(0.5 + level / 2))
+        rows = [
+            (k + 1, name, b, e, np.exp(b), np.exp(b - z * e), np.exp(b + z * e), b / e, 2 * norm.sf(abs(b / e)))
+            for k in range(1, len(self.coef))
+            for name, b, e in zip(self.names, self.coef[k], self.standard_errors[k], strict=True)
+        ]
+        heads = ("class", "name", "coef", "standard_error", "odds_ratio", "low", "high", "z", "p_value")
+        return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
+
+
+@dataclass(frozen=True)
+class DistalOutcome:
+    """An outcome in each class.
+
+    Attributes
+    ----------
+    method : str
+    levels : tuple
+        Of an outcome of categories; empty for numbers.
+    estimates : ndarray of shape (n_components, 1 or levels)
+        Means, or shares of the levels.
+    standard_errors, uncorrected_errors : ndarray of the same shape
+    covariance : ndarray
+        Of the estimates, class by class.
+    """
+
+    method: str
+    levels: tuple[Any, ...]
+    estimates: Array
+    standard_errors: Array
+    uncorrected_errors: Array
+    covariance: Array
+
+    def test(self) -> tuple[float, int, float]:
+        """Return Wald's test that the outcome is the same in all classes: statistic, degrees of freedom, p-value."""
+        k, c = self.estimates.shape
+        free = max(c - 1, 1)
+        contrast = np.kron(np.column_stack([-np.ones(k - 1), np.eye(k - 1)]), np.eye(c)[:free])
+        apart = contrast @ self.estimates.ravel()
+        statistic = float(apart @ np.linalg.pinv(contrast @ self.covariance @ contrast.T) @ apart)
+        df = (k - 1) * free
+        return statistic, df, float(chi2.sf(statistic, df))
+
+    def to_frame(self, level: float = 0.95) -> Any:
+        """Return a data frame with a row for each class and level: estimate, error and interval."""
+        z = float(norm.ppf(0.5 + level / 2))
+        names = self.levels or ("mean",)
+        rows = [
+            (k + 1, name, x, e, x - z * e, x + z * e)
+            for k in range(len(self.estimates))
+            for name, x, e in zip(names, self.estimates[k], self.standard_errors[k], strict=True)
+        ]
+        heads = ("class", "level", "estimate", "standard_error", "low", "high")
+        return data_frame({head: [row[i] for row in rows] for i, head in enumerate(heads)})
+
+
+class Earlier(NamedTuple):
+    """The earlier step: the fitted mixture on rows, each with its weight."""
+
+    mixture: Mixture
+    theta: Parameters[Any, Any]
+    block: Block
+    weights: Array
+
+
+def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment: str) -> tuple[Earlier, OnData]:
+    """Return a fit as the earlier step of another one, row by row, and on its distinct rows.
+
+    Raises
+    ------
+    ValueError
+        If there is no such method, or the fit has covariates, groups or known classes.
+
+    Warns
+    -----
+    UserWarning
+        If the classes lie too near each other for estimates in steps.
+    """
+    check_choice("method", method, METHODS)
+    check_choice("assignment", assignment, ASSIGNMENTS)
+    on, unit = model._on(X, sample_weight, None, None, None)
+    codes = model._read(X, fitting=False)
+    codes, given = model._counted(codes, check_sample_weight(sample_weight, len(codes)), fitting=False)
+    w = np.ones(len(codes)) if given is None else given / unit
+    theta = model._theta()
+    mixture = replace(on.mixture, density=on.mixture.density.anchored(theta.density))
+    separation = model.fit_statistics(X, sample_weight).entropy_r2
+    if separation is not None and separation < LEAST_SEPARATION:
+        warnings.warn(
+            f"The classes hardly lie apart (entropy R2 {separation:.2f}): estimates in several steps are biased there; "
+            "fit covariates in one step, by gating.",
+            UserWarning,
+            stacklevel=levels_to_user(),
+        )
+    block = Block(0, model._columns(codes, fitting=False))
+    return Earlier(mixture, theta, block, w), replace(on, mixture=mixture)
+
+
+class Evidence(NamedTuple):
+    """What a later step sees: weights of the classes, or log evidence (rows, S, classes) with weights (rows, S)."""
+
+    weights: Array | None
+    log_tables: Array
+    shares: Array
+
+    def responsibilities(self, joint: Array) -> tuple[Array, Array]:
+        """Return the classes of rows given a log joint (rows, classes), and the log-likelihood of each row."""
+        if self.weights is not None:
+            return self.weights, (self.weights * joint).sum(axis=1)
+        table = joint[:, None, :] + self.log_tables
+        total = logsumexp(table, axis=2)
+        r = np.exp(table - total[:, :, None])
+        return np.einsum("ns,nsk->nk", self.shares, r), (self.shares * total).sum(axis=1)
+
+
+def _evidence(q: Array, log_density: Array, w: Array, method: str, modal: Array | None) -> Evidence:
+    """Return what a method makes of responsibilities and densities, (rows, classes)."""
+    given = q if modal is None else modal
+    if method == "two-step":
+        return Evidence(None, log_density[:, None, :], np.ones((len(q), 1)))
+    if method == "naive":
+        return Evidence(given, np.empty(0), np.empty(0))
+    table = q.T @ (given * w[:, None])
+    table = table / np.maximum(table.sum(axis=1, keepdims=True), TINY)  # of a class, the share assigned to each
+    if method == "bch":
+        return Evidence(given @ np.linalg.inv(table), np.empty(0), np.empty(0))
+    return Evidence(None, np.log(np.maximum(table.T, TINY))[None], given)
+
+
+def _seen(items: Earlier, vectors: Array) -> tuple[Array, Array, Array]:
+    """Return log-likelihoods of rows, responsibilities and log densities (runs, rows, classes) at moved parameters."""
+    theta = unpacked(items.mixture, vectors, items.theta)
+    rows, _ = items.mixture.parts(items.block)
+    log_density = items.mixture.density.log_density(theta.density, rows)
+    found = items.mixture.posterior(theta, items.block)
+    q = np.moveaxis(found.responsibilities, 1, 2)
+    return found.units, q, np.moveaxis(log_density, 1, 2)
+
+
+class Later(NamedTuple):
+    """The later step: its equations at parameters, and where they are solved.
+
+    Attributes
+    ----------
+    psi : callable
+        Rows of the equations (rows, m), with their weights, of evidence and parameters.
+    solve : callable
+        Parameters of evidence.
+    """
+
+    psi: Callable[[Evidence, Array], Array]
+    solve: Callable[[Evidence], Array]
+
+
+def later_step(items: Earlier, on: OnData, later: Later, method: str, assignment: str) -> tuple[Array, Array, Array]:
+    """Return parameters of the later step, their corrected covariance, and the one without correction."""
+    at, w = packed(items.mixture, items.theta)[0], items.weights
+    _, q, log_density = _seen(items, at[None])
+    modal = np.eye(q.shape[2])[q[0].argmax(axis=1)] if assignment == "modal" else None
+    evidence = _evidence(q[0], log_density[0], w, method, modal)
+    beta = later.solve(evidence)
+    psi2 = later.psi(evidence, beta)
+    a22 = np.stack([_slope(lambda b: later.psi(evidence, b).sum(axis=0), beta, j) for j in range(len(beta))], axis=1)
+    psi1, a21 = np.empty((len(w), len(at))), np.empty((len(beta), len(at)))
+    for j, h in enumerate(STEP * (1 + np.abs(at))):
+        units, moved, densities = _seen(items, at + h * np.array([[1.0], [-1.0]]) * (np.arange(len(at)) == j))
+        psi1[:, j] = w * (units[0] - units[1]) / (2 * h)
+        up, down = (later.psi(_evidence(moved[i], densities[i], w, method, modal), beta).sum(axis=0) for i in (0, 1))
+        a21[:, j] = -(up - down) / (2 * h)
+    inverse = np.linalg.pinv(-a22)
+    corrected = psi2 - psi1 @ np.linalg.pinv(observed_information(on, items.theta)) @ a21.T
+    counted = np.where(w > 0, w, 1.0)[:, None]
+    first, second = (np.asarray(inverse @ (u.T @ (u / counted)) @ inverse.T) for u in (corrected, psi2))
+    return beta, first, second
+
+
+def _slope(f: Callable[[Array], Array], at: Array, j: int) -> Array:
+    step = np.zeros_like(at)
+    step[j] = 1e-5 * (1 + abs(at[j]))
+    return np.asarray((f(at + step) - f(at - step)) / (2 * step[j]))
+
+
+def of_covariates(z: Array, w: Array, k: int) -> Later:
+    """Return the equations of a multinomial logit of the class, parameters (classes but the first, columns)."""
+    m = z.shape[1]
+
+    def logs(beta: Array) -> Array:
+        logits = np.column_stack([np.zeros(len(z)), z @ beta.reshape(k - 1, m).T])
+        return np.asarray(logits - logsumexp(logits, axis=1, keepdims=True))
+
+    def psi(evidence: Evidence, beta: Array) -> Array:
+        log_p = logs(beta)
+        r = evidence.responsibilities(log_p)[0]
+        left = w[:, None] * (r - r.sum(axis=1, keepdims=True) * np.exp(log_p))[:, 1:]
+        return np.asarray((left[:, :, None] * z[:, None, :]).reshape(len(z), -1))
+
+    def solve(evidence: Evidence) -> Array:
+        beta = np.zeros((k - 1) * m)
+        value = float(w @ evidence.responsibilities(logs(beta))[1])
+        for _ in range(200):
+            log_p = logs(beta)
+            p = np.exp(log_p)
+            total = w * evidence.responsibilities(log_p)[0].sum(axis=1)
+            full = np.empty((k - 1, m, k - 1, m))
+            for a in range(1, k):
+                for b in range(1, k):
+                    full[a - 1, :, b - 1] = (z * (total * p[:, a] * ((a == b) - p[:, b]))[:, None]).T @ z
+            step = np.linalg.lstsq(full.reshape(len(beta), -1), psi(evidence, beta).sum(axis=0), rcond=1e-12)[0]
+            share = 1.0
+            while (new := float(w @ evidence.responsibilities(logs(beta + share * step))[1])) < value and share > 1e-9:
+                share /= 2
+            beta = beta + share * step
+            if new - value < 1e-12 * (1 + abs(value)):
+                break
+            value = new
+        return beta
+
+    return Later(psi, solve)
+
+
+def of_outcome(y: Array, w: Array, shares: Array, *, is_categorical: bool) -> Later:
+    """Return the equations of means of columns of y in each class; of numbers, of log variances too."""
+    k, c = len(shares), y.shape[1]
+
+    def split(beta: Array) -> tuple[Array, Array]:
+        return beta[: k * c].reshape(k, c), np.exp(beta[k * c :])
+
+    def joint(beta: Array) -> Array:
+        means, v = split(beta)
+        prior = np.log(np.maximum(shares, TINY))
+        if is_categorical:
+            return np.asarray(prior + y @ np.log(np.maximum(means, TINY)).T)
+        return np.asarray(prior - 0.5 * (np.log(v) + (y - means.T) ** 2 / v))
+
+    def psi(evidence: Evidence, beta: Array) -> Array:
+        means, v = split(beta)
+        r = w[:, None] * evidence.responsibilities(joint(beta))[0]
+        of_means = (r[:, :, None] * (y[:, None, :] - means)).reshape(len(y), -1)
+        if is_categorical:
+            return np.asarray(of_means)
+        return np.concatenate([of_means, r * ((y - means.T) ** 2 - v)], axis=1)
+
+    def solve(evidence: Evidence) -> Array:
+        start = np.tile(w @ y / w.sum(), (k, 1))
+        v = np.full(k, float(np.average((y[:, 0] - start[0, 0]) ** 2, weights=w)))
+        beta = np.concatenate([start.ravel(), *([] if is_categorical else [np.log(v)])])
+        for _ in range(5000):
+            r = w[:, None] * evidence.responsibilities(joint(beta))[0]
+            mass = r.sum(axis=0)
+            means = (r.T @ y) / mass[:, None]
+            new = [means.ravel()]
+            if not is_categorical:
+                spread = (r * (y - means.T) ** 2).sum(axis=0) / mass
+                new.append(np.log(np.maximum(spread, 1e-8 * v)))
+            after = np.concatenate(new)
+            done = np.abs(after - beta).max() < 1e-10 * (1 + np.abs(after).max())
+            beta = after
+            if done:
+                break
+        return beta
+
+    return Later(psi, solve)
+
+
+def effects(names: Sequence[str], beta: Array, corrected: Array, plain: Array, method: str) -> CovariateEffects:
+    """Return coefficients of all classes, zero for the first."""
+    m = len(names)
+
+    def table(values: Array) -> Array:
+        return np.concatenate([np.zeros((1, m)), values.reshape(-1, m)])
+
+    errors, uncorrected = (table(np.sqrt(np.maximum(np.diag(v), 0.0))) for v in (corrected, plain))
+    return CovariateEffects(method, tuple(names), table(beta), errors, uncorrected, corrected)
+
+
+def outcome(levels: tuple[Any, ...], k: int, beta: Array, corrected: Array, plain: Array, method: str) -> DistalOutcome:
+    """Return estimates of the classes."""
+    c = max(len(levels), 1)
+    size = k * c
+    errors, uncorrected = (np.sqrt(np.maximum(np.diag(v)[:size], 0.0)).reshape(k, c) for v in (corrected, plain))
+    return DistalOutcome(method, levels, beta[:size].reshape(k, c), errors, uncorrected, corrected[:size, :size])
+
+
+def outcome_table(y: Any, n: int) -> tuple[Array, tuple[Any, ...]]:
+    """Return numbers as one column, or a column for each level of text, and the levels.
+
+    Raises
+    ------
+    ValueError
+        If there is not one value a row, or one is missing.
+    """
+    values = np.asarray(y)
+    if values.shape != (n,):
+        raise ValueError(f"y must be one value a row, shape ({n},); got shape {values.shape}")
+    missing = is_missing(values)
+    if missing.any():
+        raise ValueError(f"y has no value in row {int(missing.argmax())}: leave the row out of X and y")
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)[:, None], ()
+    levels = tuple(sorted(set(values.tolist())))
+    return np.asarray([[value == level for level in levels] for value in values.tolist()], dtype=np.float64), levels

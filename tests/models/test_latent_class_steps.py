@@ -1,0 +1,138 @@
+"""Covariates and outcomes of classes in one step, two and three: what the estimators are equal to, and their errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import majorant as mj
+
+METHODS = [("ml", "proportional"), ("ml", "modal"), ("bch", "modal"), ("bch", "proportional"), ("two-step", "modal")]
+
+
+def drawn(n: int, seed: int, separation: float = 0.85) -> tuple[Any, Any, Any, Any]:
+    """Six yes-or-no items of two classes, a covariate of slope one, the class, and an outcome one apart."""
+    random = np.random.default_rng(seed)
+    x = random.normal(size=n)
+    z = (random.random(n) < 1 / (1 + np.exp(0.3 - x))).astype(int)
+    p = np.where(z[:, None], 1 - separation, separation)
+    items = (random.random((n, 6)) < p).astype(int)
+    return items, x, z, random.normal(z * 1.0, 1.0)
+
+
+def fitted(items: Any, **parameters: Any) -> tuple[Any, int]:
+    """Two classes, and which of them answers no."""
+    model = mj.LatentClassAnalysis(2, random_state=0, **parameters).fit(items)
+    return model, int(model.item_probabilities_[1, 1] < model.item_probabilities_[0, 1])
+
+
+def slope(model: Any, found: Any, no: int) -> float:
+    return float(found.coef[no, 1] - found.coef[1 - no, 1])
+
+
+@pytest.mark.parametrize(("method", "assignment"), METHODS)
+def test_slopes_and_means_of_many_samples_are_the_true_ones_and_intervals_cover_them(
+    method: str, assignment: str
+) -> None:
+    slopes, means = [], []
+    for seed in range(24):
+        items, x, _, y = drawn(400, seed)
+        model, no = fitted(items)
+        found = model.covariate_effects(items, x, method=method, assignment=assignment)
+        slopes.append((slope(model, found, no), found.standard_errors[1, 1]))
+        outcome = model.distal_outcome(items, y, method=method, assignment=assignment)
+        means.append((outcome.estimates[no, 0], outcome.standard_errors[no, 0]))
+    for values in (np.array(slopes), np.array(means)):
+        assert abs(values[:, 0].mean() - 1) < 3 * values[:, 0].std() / np.sqrt(24) + 0.03
+        assert 0.6 < values[:, 1].mean() / values[:, 0].std() < 1.7
+        assert (np.abs(values[:, 0] - 1) < 2.6 * values[:, 1]).mean() > 0.87
+
+
+def test_naive_slopes_are_those_of_a_regression_on_assignments_and_too_small() -> None:
+    items, x, _, _ = drawn(2000, 0, 0.8)
+    model, no = fitted(items)
+    found = model.covariate_effects(items, x, method="naive", assignment="modal")
+    label = model.predict(items)
+    table = np.column_stack([np.ones(2000), x])
+    beta = np.zeros(2)
+    for _ in range(30):
+        p = 1 / (1 + np.exp(-table @ beta))
+        beta = beta + np.linalg.solve((table * (p * (1 - p))[:, None]).T @ table, table.T @ (label - p))
+    np.testing.assert_allclose(found.coef[1], beta, rtol=1e-6)
+    corrected = model.covariate_effects(items, x, method="ml")
+    assert abs(slope(model, found, no)) < abs(slope(model, corrected, no)) - 0.05
+
+
+def test_two_steps_are_near_one_step() -> None:
+    items, x, _, _ = drawn(3000, 1)
+    model, no = fitted(items)
+    two = model.covariate_effects(items, pd.DataFrame({"age": x}), method="two-step")
+    one = mj.LatentClassAnalysis(2, random_state=0).fit(items, gating=x)
+    first = int(one.item_probabilities_[1, 1] < one.item_probabilities_[0, 1])
+    expected = (one.gating_coef_[first, 1] - one.gating_coef_[1 - first, 1]) / one.gating_scale_[0]
+    assert slope(model, two, no) == pytest.approx(expected, abs=0.05)
+    assert two.names == ("Intercept", "age") and two.to_frame().shape == (2, 9)
+    np.testing.assert_allclose(two.odds_ratios, np.exp(two.coef))
+
+
+def test_without_doubt_all_methods_agree_and_have_the_errors_of_known_classes() -> None:
+    random = np.random.default_rng(0)
+    z = np.repeat([0, 1], [220, 180])
+    items = np.repeat(z[:, None], 12, axis=1).astype(float)
+    items[:4] = 1 - items[:4]  # no item is constant in a class
+    items[:, 0] = np.where(random.random(400) < 0.05, 1 - items[:, 0], items[:, 0])
+    y = random.normal(2.0 * z, 1.0)
+    model, _ = fitted(items)
+    label = model.predict(items)
+    means = [y[label == k].mean() for k in (0, 1)]
+    errors = [y[label == k].std() / np.sqrt((label == k).sum()) for k in (0, 1)]
+    for method, assignment in [*METHODS, ("naive", "modal")]:
+        found = model.distal_outcome(items, y, method=method, assignment=assignment)
+        np.testing.assert_allclose(found.estimates[:, 0], means, atol=1e-3)
+        np.testing.assert_allclose(found.standard_errors[:, 0], errors, rtol=1e-2)
+        statistic, df, p = found.test()
+        assert (
+            df == 1
+            and p < 1e-6
+            and statistic == pytest.approx((means[1] - means[0]) ** 2 / np.sum(np.square(errors)), rel=2e-2)
+        )
+
+
+def test_an_outcome_of_text_has_shares() -> None:
+    items, _, z, _ = drawn(1500, 2)
+    random = np.random.default_rng(1)
+    y = np.where(random.random(1500) < np.where(z, 0.7, 0.2), "yes", "no")
+    model, no = fitted(items)
+    for method, assignment in METHODS:
+        found = model.distal_outcome(items, y, method=method, assignment=assignment)
+        np.testing.assert_allclose(found.estimates.sum(axis=1), 1.0, atol=1e-9)
+        assert found.levels == ("no", "yes") and found.estimates[no, 1] == pytest.approx(0.7, abs=0.06)
+        assert found.test()[1:] == (1, pytest.approx(0.0, abs=1e-6))
+
+
+def test_weights_are_repeats() -> None:
+    items, x, _, _ = drawn(200, 3)
+    times = np.random.default_rng(0).integers(1, 4, 200)
+    again = np.repeat(np.arange(200), times)
+    model = mj.LatentClassAnalysis(2, random_state=0).fit(items, sample_weight=times)
+    weighted = model.covariate_effects(items, x, times)
+    repeated = model.covariate_effects(items[again], x[again])
+    np.testing.assert_allclose(weighted.coef, repeated.coef, atol=1e-7)
+    np.testing.assert_allclose(weighted.standard_errors, repeated.standard_errors, rtol=1e-5)
+
+
+def test_classes_that_hardly_lie_apart_are_warned_of_and_wrong_calls_refused() -> None:
+    items, x, _, y = drawn(300, 4, 0.65)
+    model, _ = fitted(items)
+    with pytest.warns(UserWarning, match="hardly lie apart"):
+        model.covariate_effects(items, x)
+    with pytest.raises(ValueError, match="method"):
+        model.covariate_effects(items, x, method="three-step")
+    with pytest.warns(UserWarning), pytest.raises(ValueError, match="no value in row 0"):
+        model.distal_outcome(items, np.where(np.arange(300) == 0, np.nan, y))
+    gated = mj.LatentClassAnalysis(2, random_state=0).fit(items, gating=x)
+    with pytest.raises(ValueError, match="gating"):
+        gated.covariate_effects(items, x)
