@@ -9,8 +9,6 @@ from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from typing import Any, Literal, TypeVar
 
-from majorant._numbers import plural_of
-
 Estimator = TypeVar("Estimator", bound=type)
 Value = TypeVar("Value", bound=type)
 
@@ -71,11 +69,6 @@ class ModelCard:
     sections: tuple[str, ...] = ()
     takes_text: bool = False
     in_order: bool = False
-
-    @property
-    def parts(self) -> str:
-        """The word for parts, in the plural."""
-        return plural_of(self.part)
 
     def size_of(self, estimator: Any) -> Any:
         """Return the number of parts that an estimator has or was asked for."""

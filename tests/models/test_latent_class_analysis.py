@@ -239,3 +239,47 @@ def test_small_tables_have_the_maximum_of_a_fine_search() -> None:
     saturated = 1000 * float(exact @ np.log(exact))
     assert model.log_likelihood_ == pytest.approx(saturated, abs=1e-5)
     np.testing.assert_allclose(model.weights_, [0.6, 0.4], atol=1e-3)
+
+
+def test_a_formula_takes_items_and_covariates_from_a_table(tmp_path: Path) -> None:
+    table, z = mixed()
+    table["age"] = z + np.random.default_rng(1).normal(size=len(z))
+    table["sex"] = np.where(np.arange(len(z)) % 3, "f", "m")
+    model = mj.LatentClassAnalysis.from_formula(
+        "cbind(colour, agrees, size) ~ age + sex", table, n_components=2, random_state=0
+    )
+    gating = np.column_stack([table["age"], table["sex"] == "m"])
+    direct = mj.LatentClassAnalysis(2, random_state=0).fit(table[["colour", "agrees", "size"]], gating=gating)
+    assert model.log_likelihood_ == pytest.approx(direct.log_likelihood_, rel=1e-12)
+    assert model.items_.names == ("colour", "agrees", "size")
+    rows = model.rows_of(table.iloc[:20])
+    np.testing.assert_array_equal(model.predict(**rows), model.predict(**model.rows_of(table))[:20])
+    model.save(tmp_path / "model.majorant")
+    again = mj.load(tmp_path / "model.majorant")
+    np.testing.assert_array_equal(
+        again.predict_proba(**again.rows_of(table)), model.predict_proba(**model.rows_of(table))
+    )
+    plain = mj.LatentClassAnalysis.from_formula("cbind(colour, agrees) ~ 1", table, n_components=2, random_state=0)
+    assert set(plain.rows_of(table)) == {"X"} and plain.n_parameters_ == 7
+
+
+@pytest.mark.parametrize(
+    ("formula", "words"),
+    [("~ age", "names no items"), ("cbind(a, zz) ~ 1", "zz"), ("cbind(a, b) ~ age | b", "leave out")],
+)
+def test_formulas_that_cannot_be_fitted_are_refused_in_words(formula: str, words: str) -> None:
+    table = pd.DataFrame({"a": [0, 1, 0, 1], "b": [1, 1, 0, 0], "age": [1.0, 2.0, 3.0, 4.0]})
+    with pytest.raises(ValueError, match=words):
+        mj.LatentClassAnalysis.from_formula(formula, table, n_components=1)
+    with pytest.raises(ValueError, match="by no formula"):
+        mj.LatentClassAnalysis(1).fit(table[["a", "b"]]).rows_of(table)
+
+
+def test_covariates_of_cheating_have_the_published_coefficients(shared_data: Path) -> None:
+    table = pd.read_csv(shared_data / "latentclass" / "poLCA_cheating.csv", na_values=["NA"]).dropna()
+    model = mj.LatentClassAnalysis.from_formula(
+        "cbind(LIEEXAM, LIEPAPER, FRAUD, COPYEXAM) ~ GPA", table, n_components=2, random_state=0
+    )
+    assert model.log_likelihood_ == pytest.approx(-429.6384, abs=1.5e-4)
+    errors = model.standard_errors(**model.rows_of(table))["gating_coef"]
+    assert errors[1, 1] / model.gating_scale_[0] == pytest.approx(0.2686, abs=2e-3)

@@ -101,6 +101,10 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """Rows as numbers, NaN where a cell is missing, and their weights: zero for those that say nothing."""
         return X, weights
 
+    def _shown(self, X: Array) -> NDArray[Any]:
+        """Drawn rows as a user knows them."""
+        return X
+
     def _rows_in_memory(
         self, X: Any, sample_weight: Any, groups: Any, gating: Any, component_labels: Any, *, fitting: bool = True
     ) -> tuple[Rows, Any]:
@@ -291,7 +295,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         table = None if gating is None else self._gating(gating, n, fitting=False)
         components = drawn_states(law, theta.law, codes, table, random)
         components = np.sort(components) if groups is None and gating is None else components
-        return density.drawn(theta.density, components, random), components
+        return self._shown(density.drawn(theta.density, components, random)), components
 
     # Criteria and errors
 

@@ -16,6 +16,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from majorant._frames import check_row_names
+from majorant._numbers import plural_of
 from majorant._validation import check_choice, check_integer
 from majorant.registry import ESTIMATORS, ModelCard, card_of, discover
 from majorant.results.selection import CRITERIA, UNDETERMINED, UNFITTED, Candidate, Selection
@@ -166,7 +167,8 @@ def _settings(est: Any, card: ModelCard, grid: Mapping[str, Any]) -> list[dict[s
     lists: dict[str, Sequence[Any]] = {}
     for name, values in grid.items():
         if name == card.size_parameter:
-            raise ValueError(f"give the numbers of {card.parts} as n_components, whatever the model calls them")
+            parts = plural_of(card.part)
+            raise ValueError(f"give the numbers of {parts} as n_components, whatever the model calls them")
         if name not in known:
             raise ValueError(f"{type(est).__name__} has no parameter {name!r}; it has {', '.join(sorted(known))}")
         if values is None:

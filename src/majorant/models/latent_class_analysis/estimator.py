@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,14 @@ from majorant._validation import check_choice, check_sample_weight, is_missing, 
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import blocks_of
-from majorant.densities import Categorical, Normal, Poisson, Product
+from majorant.densities import Product
 from majorant.engine.mixture import Array, Mixture
 from majorant.engine.policies import BoundPolicy
 from majorant.engine.threads import one_thread
-from majorant.models.latent_class_analysis.items import Items, column_of, learned, levels_met, moments, orders_of
+from majorant.formulas import Formula
+from majorant.models.latent_class_analysis.density import density_of, points_of
+from majorant.models.latent_class_analysis.formulas import learned_formula, rows_of_formula
+from majorant.models.latent_class_analysis.items import KINDS, Items, column_of, learned, levels_met, moments, orders_of
 from majorant.models.latent_class_analysis.measures import (
     Classification,
     FitStatistics,
@@ -42,7 +45,7 @@ from majorant.models.latent_class_analysis.steps import (
     outcome,
     outcome_table,
 )
-from majorant.models.mixture import MixtureEstimator, standardised
+from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
 from majorant.models.mixture_rows import covariates as check_covariates
 from majorant.registry import mixture_card, register
@@ -127,8 +130,7 @@ class LatentClassAnalysis(MixtureEstimator):
 
     References
     ----------
-    .. [1] P. F. Lazarsfeld, N. W. Henry, "Latent Structure Analysis", 1968.
-    .. [2] L. A. Goodman, "Exploratory latent structure analysis using both identifiable and unidentifiable models",
+    .. [1] L. A. Goodman, "Exploratory latent structure analysis using both identifiable and unidentifiable models",
        Biometrika 61, 1974.
 
     Examples
@@ -147,6 +149,7 @@ class LatentClassAnalysis(MixtureEstimator):
     """
 
     items_: Items
+    formula_of_fit_: Formula
     item_probabilities_: Array
     normal_means_: Array
     count_rates_: Array
@@ -242,39 +245,22 @@ class LatentClassAnalysis(MixtureEstimator):
         return self.items_.coded(X.astype(np.float64), self.unseen)
 
     def _columns(self, X: NDArray[Any], *, fitting: bool) -> tuple[NDArray[Any], ...]:
-        return tuple(X[:, own] for kind in ("categorical", "normal", "count") if (own := self.items_.of_kind(kind)))
+        return tuple(X[:, own] for kind in KINDS if (own := self.items_.of_kind(kind)))
 
     def _prepare(self, rows: Rows) -> None:
         if self.items_.of_kind("normal"):
             x = rows.columns[1 if self.items_.sizes else 0]
             self.normal_center_, self.normal_scale_ = moments(x, rows.weights)
-        n_distinct = len(rows.weights)
-        if n_distinct < self.n_components:
-            warnings.warn(
-                f"X has {n_distinct} distinct rows, too few to tell {self.n_components} classes apart: ask for at most "
-                f"{n_distinct}.",
-                ConvergenceWarning,
-                stacklevel=levels_to_user(),
-            )
+        n, k = len(rows.weights), self.n_components
+        if n < k:
+            said = f"X has {n} distinct rows, too few to tell {k} classes apart: ask for at most {n}."
+            warnings.warn(said, ConvergenceWarning, stacklevel=levels_to_user())
 
     def _points(self, rows: Rows) -> Array:
-        parts = [standardised(x, rows.weights) for x in rows.columns[: self._density().n_columns]]
-        if self.items_.sizes:
-            codes = rows.columns[0]
-            hot = [codes[:, [j]] == np.arange(size) for j, size in enumerate(self.items_.sizes)]
-            parts[0] = np.concatenate(hot, axis=1).astype(np.float64)
-        return np.concatenate(parts, axis=1)
+        return points_of(self.items_, rows)
 
     def _density(self) -> Product:
-        parts: list[tuple[str, Any]] = []
-        if self.items_.sizes:
-            parts.append(("item", Categorical(self.items_.sizes)))
-        if self.items_.of_kind("normal"):
-            own = Normal(self.normal_center_, self.normal_scale_, shared=self.variances == "shared")
-            parts.append(("normal", own))
-        if self.items_.of_kind("count"):
-            parts.append(("count", Poisson(len(self.items_.of_kind("count")))))
-        return Product(parts)
+        return density_of(self)
 
     def _criterion(
         self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any
@@ -466,27 +452,48 @@ class LatentClassAnalysis(MixtureEstimator):
         later = of_outcome(values, items.weights, self.weights_, is_categorical=bool(levels))
         return outcome(levels, k, *later_step(items, on, later, method, assignment), method)
 
-    def sample(
-        self, n_samples: int | None = None, *, groups: Any = None, gating: Any = None
-    ) -> tuple[NDArray[Any], NDArray[np.intp]]:
-        """Draw rows from the fit.
+    def _shown(self, X: Array) -> NDArray[Any]:
+        codes = np.empty_like(X)
+        codes[:, [j for kind in KINDS for j in self.items_.of_kind(kind)]] = X
+        return self.items_.decoded(codes)
+
+    @classmethod
+    def from_formula(cls, formula: str, data: Any, *, sample_weight: Any = None, **parameters: Any) -> Self:
+        """A model of the given parameters, fitted to a formula and a table, as poLCA's users write.
 
         Parameters
         ----------
-        n_samples : int, optional
-            By default as many as `groups` and `gating` have, or one.
-        groups : array-like of shape (n_samples,), optional
-            Rows of one group have one class.
-        gating : array-like of shape (n_samples, n_covariates), optional
-            Covariates on which the shares depend, as for `fit`.
+        formula : str
+            ``"cbind(A, B, C) ~ 1"``, or right of the ``~`` covariates on which the shares depend: ``~ age + sex``.
+        data : data frame
+            Cells of items may be missing; covariates may not.
+        sample_weight : array-like of shape (n_samples,), optional
+        **parameters
+            Those of the constructor.
 
         Returns
         -------
-        X : ndarray of shape (n_samples, n_features)
-            Levels as they were in the fit; of objects where some are text.
-        components : ndarray of shape (n_samples,)
+        LatentClassAnalysis
+            ``rows_of(table)`` has what its methods take: ``model.predict(**model.rows_of(table))``.
+
         """
-        drawn, components = super().sample(n_samples, groups=groups, gating=gating)
-        codes = np.empty_like(drawn)
-        codes[:, [j for kind in ("categorical", "normal", "count") for j in self.items_.of_kind(kind)]] = drawn
-        return self.items_.decoded(codes), components
+        learned, rows = learned_formula(formula, data)
+        model = cls(**parameters).fit(**rows, sample_weight=sample_weight)
+        model.formula_of_fit_ = learned
+        return model
+
+    def rows_of(self, data: Any) -> dict[str, Any]:
+        """Items and covariates of a table, by the formula of the fit: what `fit`, `predict` and others take.
+
+        Parameters
+        ----------
+        data : data frame
+
+        Returns
+        -------
+        dict
+            ``X`` and, where the formula has covariates, ``gating``.
+        """
+        if not hasattr(self, "formula_of_fit_"):
+            raise ValueError("this fit is by no formula: give the methods X, and gating if it had some")
+        return rows_of_formula(self.formula_of_fit_, data)
