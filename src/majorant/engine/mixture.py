@@ -265,10 +265,7 @@ class Law(Protocol[Phi]):
         ...
 
 
-_OF_A_DENSITY = (
-    *("n_columns", "exact", "width", "log_density", "statistics", "solve"),
-    *("n_parameters", "describe", "recalled"),
-)
+_NEEDED = ["n_columns", "exact", "width", "log_density", "statistics", "solve", "n_parameters", "describe", "recalled"]
 
 
 @value_class
@@ -312,7 +309,7 @@ class Mixture:
     beta: float = 1.0
 
     def __post_init__(self) -> None:
-        missing = [name for name in _OF_A_DENSITY if not hasattr(self.density, name)]
+        missing = [name for name in _NEEDED if not hasattr(self.density, name)]
         if missing:
             raise TypeError(
                 f"{type(self.density).__name__} is no density: it lacks {', '.join(missing)} (majorant.engine.mixture."
