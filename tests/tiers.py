@@ -23,6 +23,7 @@ SAMPLED = {
     "test_bad_input.py::test_weights_of_one_are_no_weights",
     "test_bad_input.py::test_wrong_rows_are_refused_by_predict",
     "test_estimator_checks.py::test_estimator_contract",
+    "test_latent_class_analysis.py::test_the_reference_log_likelihood_is_reached",
     "test_loop.py::test_bounds_never_rise_and_stay_within_their_budget",
 }
 """Many cases, seconds altogether: of these every third is quick, which meets each estimator and each kind of input."""
@@ -67,6 +68,8 @@ SLOW = {
     "test_kmeans.py::test_a_quick_bound_is_none_where_none_was_found_as_the_page_says",
     "test_kmeans_streams.py::test_fits_at_the_same_time_do_not_share_weights",
     "test_kmeans_streams.py::test_threads_change_no_bit_of_a_streamed_fit",
+    "test_latent_class_analysis.py::test_a_file_has_the_levels_of_all_its_rows",
+    "test_latent_class_steps.py::test_slopes_and_means_of_many_samples_are_the_true_ones_and_intervals_cover_them",
     "test_loss_weight.py::test_the_weight_of_the_loss_is_the_one_that_is_worth_it_on_held_out_rows",
     "test_mistakes.py::test_mistake_in_a_real_process",
     "test_mistakes.py::test_output_without_room",
