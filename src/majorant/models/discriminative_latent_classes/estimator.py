@@ -295,8 +295,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
                         f"rows without label count only with beta=1; got beta={self.beta:g} and "
                         f"unlabelled_weight={self.unlabelled_weight:g}: set unlabelled_weight=0 to leave them out"
                     )
-                init = self.init
-                if not isinstance(init, str):
+                if not isinstance(init := self.init, str):
                     given = given_assignments(init, n, self.n_classes, "class", normalised=True)[targets.rows]
                     init = pooled(given, targets.weights_under(weights), rows.design.entry, len(rows.design.weights))
                 bounds = None if self.bounds is None else self.bounds.renumbered(unit_of_each(rows.design, targets))

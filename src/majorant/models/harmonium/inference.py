@@ -484,3 +484,13 @@ def _components(model: Any) -> list[SummaryTable | str]:
     if model.rank_ > shown:
         content.append(f"{model.rank_ - shown} more components.")
     return content
+
+
+def has_probabilities(model: Any) -> bool:
+    """Tell whether a supervised harmonium gives probabilities of labels, or raise an AttributeError."""
+    fitted = getattr(model, "supervision_", None)
+    if fitted is not None and not fitted.n_labels:
+        raise AttributeError("the loss of the fit gives no probabilities: fit with loss='log'")
+    if fitted is None and model.loss != "log":
+        raise AttributeError(f"loss={model.loss!r} gives no probabilities: fit with loss='log'")
+    return True

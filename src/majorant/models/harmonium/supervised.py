@@ -25,6 +25,7 @@ from majorant._validation import (
     refuse_mixed,
 )
 from majorant.models.harmonium.base import HarmoniumBase
+from majorant.models.harmonium.inference import has_probabilities
 from majorant.models.harmonium.layout import (
     EpsilonInsensitive,
     Hinge,
@@ -45,15 +46,6 @@ Array = NDArray[np.float64]
 
 LOSS_WEIGHTS = (1000.0, 100.0, 10.0, 1.0)
 """Weights of the loss that ``loss_weight="auto"`` compares."""
-
-
-def _has_probabilities(model: Any) -> bool:
-    fitted = getattr(model, "supervision_", None)
-    if fitted is not None and not fitted.n_labels:
-        raise AttributeError("the loss of the fit gives no probabilities: fit with loss='log'")
-    if fitted is None and model.loss != "log":
-        raise AttributeError(f"loss={model.loss!r} gives no probabilities: fit with loss='log'")
-    return True
 
 
 class _SupervisedHarmonium(HarmoniumBase):
@@ -325,7 +317,7 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedHarmonium):  # type: ignor
         check_is_fitted(self)
         return np.asarray(self.classes_[self._scores(X).argmax(axis=1)])
 
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    @available_if(has_probabilities)  # type: ignore[untyped-decorator]
     @of_the_same_rows
     def predict_proba(self, X: Any) -> Array:
         """Compute the probabilities of labels given the views, exact if no discrete view is missing (``loss="log"``).
