@@ -31,7 +31,7 @@ from majorant.models.harmonium.layout import Layout, Parameters, Supervision
 from majorant.models.harmonium.objective import Penalised, contrastive
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.search import FOLDS, Annotation, Found, Search
-from majorant.models.harmonium.tables import Distinct, Table, distinct_rows, n_rows, read_tables
+from majorant.models.harmonium.tables import Distinct, Table, distinct_rows, n_rows, read_tables, unlinked_views
 from majorant.models.harmonium.variables import (
     FittedView,
     centre_of,
@@ -124,6 +124,7 @@ class HarmoniumBase(
             for name in ("label_shares_", "label_components_", "label_intercept_", "readouts_", "readout_l2_"):
                 self.__dict__.pop(name, None)  # of the fit before
             self.views_, self.supervision_ = fit_views(views, rows), supervision
+            unlinked = unlinked_views(rows.tables) if y is None else ()
             if supervision.n_labels:
                 assert rows.y is not None
                 counts = np.bincount(rows.y, weights=rows.weights, minlength=supervision.n_labels)
@@ -155,7 +156,7 @@ class HarmoniumBase(
             self.views_ = tuple(replace(view, penalty=factors.get(view.name, 1.0)) for view in self.views_)
         if found.loss_weight is not None:
             self.supervision_ = replace(supervision, weight=found.loss_weight)
-        self._keep(found, layout, search.n_components)
+        self._keep(found, layout, search.n_components, unlinked)
         self.n_samples_ = n if weights is None else int(np.sum(weights > 0))
 
     @property
@@ -166,7 +167,7 @@ class HarmoniumBase(
     def _problem(self, rows: Distinct, *, reuse: bool) -> tuple[PseudoLikelihood, tuple[NDArray[np.intp], ...]]:
         return problem_of(rows, self.views_, self.supervision_, self._label_shares, n_jobs=self.n_jobs, reuse=reuse)
 
-    def _keep(self, found: Found, layout: Layout, n_components: int) -> None:
+    def _keep(self, found: Found, layout: Layout, n_components: int, unlinked: tuple[str, ...]) -> None:
         """Set the fitted attributes from what the search found."""
         at = found.parameters
         n = layout.n_variables - self.supervision_.n_labels
@@ -186,7 +187,7 @@ class HarmoniumBase(
         optimal = found.optimality
         eigenvalue, stationarity = (None, None) if optimal is None else (optimal.eigenvalue, optimal.stationarity)
         self.certificate_ = GlobalCertificate(
-            eigenvalue, stationarity, self.rank_, self.n_allowed_, self.method_, is_large(layout.n_rows)
+            eigenvalue, stationarity, self.rank_, self.n_allowed_, self.method_, is_large(layout.n_rows), unlinked
         )
         self.search_ = SearchReport(
             found.records,
@@ -221,8 +222,7 @@ class HarmoniumBase(
     def _view(self, name: str) -> FittedView:
         check_is_fitted(self)
         found = {view.name: view for view in self.views_}
-        check_choice("view", name, list(found))
-        return found[name]
+        return found[check_choice("view", name, list(found))]
 
     def _summary(self) -> Summary:
         return harmonium_summary(self)

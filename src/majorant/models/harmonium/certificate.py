@@ -50,6 +50,14 @@ def tolerance_of(stationarity: float) -> float:
     return TOLERANCE + 2 * stationarity
 
 
+def unlinked_sentence(groups: tuple[str, ...]) -> str:
+    """Say that the rows do not determine how groups of views depend on each other."""
+    return (
+        f"No row has views of two of these groups: {'; '.join(groups)}. How views of different groups depend on each "
+        "other is not determined by the rows: what is predicted of one from another means nothing."
+    )
+
+
 @value_class
 @dataclass(frozen=True)
 class GlobalCertificate:
@@ -70,6 +78,9 @@ class GlobalCertificate:
     by_lanczos : bool
         Whether there are more than 2000 variables: the eigenvalue is then found by Lanczos' method from a random start,
         which might miss the smallest one.
+    unlinked : tuple of str
+        Groups of views, named, that no row links, not even by other views: the rows say nothing of how these depend on
+        each other. Empty where all views are linked.
     """
 
     eigenvalue: float | None
@@ -78,6 +89,7 @@ class GlobalCertificate:
     n_components: int
     method: str = "pseudo-likelihood"
     by_lanczos: bool = False
+    unlinked: tuple[str, ...] = ()
 
     @property
     def tolerance(self) -> float | None:
@@ -106,6 +118,10 @@ class GlobalCertificate:
     @property
     def sentence(self) -> str:
         """The conclusion in words, and what to change."""
+        return self._conclusion + (f" {unlinked_sentence(self.unlinked)}" if self.unlinked else "")
+
+    @property
+    def _conclusion(self) -> str:
         if self.method == "cd":
             return (
                 "No certificate: contrastive divergence is not convex, and other starts may end elsewhere. "

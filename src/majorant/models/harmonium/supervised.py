@@ -90,8 +90,8 @@ class _SupervisedHarmonium(HarmoniumBase):
         """Check y, keep its labels or its units as fitted attributes, and encode it."""
         raise NotImplementedError(f"{type(self).__name__} must say what its target is")
 
-    def _keep(self, found: Found, layout: Layout, n_components: int) -> None:
-        super()._keep(found, layout, n_components)
+    def _keep(self, found: Found, layout: Layout, n_components: int, unlinked: tuple[str, ...]) -> None:
+        super()._keep(found, layout, n_components, unlinked)
         self.loss_weight_ = self.supervision_.weight
         self.loss_weight_path_ = np.array(found.weight_path).reshape(-1, 2)
 

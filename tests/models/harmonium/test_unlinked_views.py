@@ -1,0 +1,75 @@
+"""Views that no row links: the rows do not say how they depend on each other, and the fit says so."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import majorant as mj
+
+VIEWS = {name: mj.Gaussian() for name in ("a", "b", "c")}
+
+
+def three_views(*there: str, n: int = 120) -> dict[str, Any]:
+    """Views of one latent number; block i of the rows has the views that the letters of there[i] name."""
+    random = np.random.default_rng(0)
+    z = random.normal(size=(n, 1))
+    x = {name: z @ random.normal(size=(1, 3)) + 0.3 * random.normal(size=(n, 3)) for name in VIEWS}
+    for rows, names in zip(np.array_split(np.arange(n), len(there)), there, strict=True):
+        for name in set(VIEWS) - set(names):
+            x[name][rows] = np.nan
+    return x
+
+
+def fit(x: dict[str, Any], **settings: Any) -> Any:
+    return mj.Harmonium(n_components=1, l2=0.01, views=VIEWS, random_state=0, **settings).fit(x)
+
+
+@pytest.mark.parametrize(
+    ("there", "groups"),
+    [
+        (("a", "b", "c"), ("'a'", "'b'", "'c'")),
+        (("ab", "c"), ("'a', 'b'", "'c'")),
+        (("a", "bc"), ("'a'", "'b', 'c'")),
+    ],
+)
+def test_views_that_never_occur_together_are_named(
+    there: tuple[str, ...], groups: tuple[str, ...], tmp_path: Path
+) -> None:
+    with pytest.warns(UserWarning, match="No row has views of two of these groups"):
+        fitted = fit(three_views(*there))
+    assert fitted.certificate_.unlinked == groups
+    said = f"No row has views of two of these groups: {'; '.join(groups)}. "
+    assert said in fitted.certificate_.sentence
+    assert said.split(":")[0] in " ".join(str(fitted.summary()).split())
+    fitted.save(tmp_path / "m")
+    assert mj.load(tmp_path / "m").certificate_ == fitted.certificate_
+
+
+@pytest.mark.parametrize("there", [("abc",), ("ab", "bc"), ("a", "ab", "ac"), ("abc", "a", "b", "c")])
+def test_views_that_rows_link_are_not(there: tuple[str, ...]) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "No row has views")
+        assert fit(three_views(*there)).certificate_.unlinked == ()
+
+
+def test_rows_without_weight_link_nothing() -> None:
+    x = three_views("ab", "a", "bc")
+    weights = np.repeat([0.0, 1.0, 1.0], 40)
+    with pytest.warns(UserWarning, match="'a'; 'b', 'c'"):
+        mj.Harmonium(n_components=1, l2=0.01, views=VIEWS, random_state=0).fit(x, sample_weight=weights)
+
+
+def test_what_is_not_determined_is_predicted_no_better_than_by_chance() -> None:
+    """Turning one of two unlinked views round changes nothing that rows tell: a prediction across them has no sign."""
+    x = three_views("a", "b")
+    x.pop("c")
+    views = {name: mj.Gaussian() for name in x}
+    turned = {"a": x["a"], "b": -x["b"]}
+    with pytest.warns(UserWarning, match="No row has views"):
+        one, other = (mj.Harmonium(1, l2=0.01, views=views, random_state=0).fit(part) for part in (x, turned))
+    assert one.objective_ == pytest.approx(other.objective_, rel=1e-6)
