@@ -244,7 +244,7 @@ class TestMistakes:
         ("lost", "message"),
         [
             (lambda cluster: cluster.close(), "the client lost its scheduler"),
-            # Dask waits for ever; a fit waits for a while, and ends as if the scheduler were lost
+            # Dask waits forever; a fit waits for a while, and ends as if the scheduler were lost
             (lambda cluster: cluster.scale(0), "no worker has been there for 0 s"),
         ],
         ids=["scheduler", "all workers"],
