@@ -1,4 +1,4 @@
-"""How likely is a row in each state?"""
+"""Densities: the distributions of a row given its state."""
 
 from majorant.densities.categorical import Categorical
 from majorant.densities.natural import Bernoulli, Natural, Poisson

@@ -1,4 +1,4 @@
-"""Columns of categories that are independent within a state: the items of latent class analysis."""
+"""Independent categorical columns, as in latent class analysis."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AT_EDGE = 1e-3
 class Categorical(Natural):
     r"""Columns of codes 0, 1, ..., each with a probability for every code, :math:`f(x; p) = p_x`.
 
-    Parameters are an array (runs, components, codes of all columns). A missing cell (NaN) says nothing.
+    Parameters are an array (runs, components, codes of all columns). Missing cells (NaN) are ignored.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Categorical(Natural):
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), theta)
 
     def _one_hot(self, rows: Block) -> Array:
-        """Return rows with a column for every code, zero where a cell is missing; kept beside the rows."""
+        """Return rows with a column for every code, zero where a cell is missing; cached with the block."""
         x = rows.columns[0]
         known = rows.memory.get("codes")
         if known is None or known[0] is not x:

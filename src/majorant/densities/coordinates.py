@@ -1,4 +1,4 @@
-"""Coordinates in which units and correlations of the columns cannot matter, and the way back."""
+"""Coordinates that make a fit independent of units and correlations of the columns, and their inverse."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STILL = 1e-12
 """Variance that a direction is given in which the rows do not vary, as a share of the columns' own variances."""
 
 ROUNDING = 1e-14
-"""Smallest share of the largest eigenvalue of the correlations that is told from rounding, times the columns."""
+"""Smallest eigenvalue of the correlations that is above rounding, as a share of the largest, per column."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Coordinates:
         return int(self.forward.shape[1])
 
     def of(self, x: NDArray[np.floating]) -> Array:
-        """Rows in these coordinates."""
+        """Return the rows in these coordinates."""
         return times(x.astype(np.float64, copy=False) - self.centre, self.forward)
 
     def in_units(self, scale: float, origin: Array) -> Coordinates:
-        """The same coordinates for rows ``x / scale + origin``."""
+        """Return the same coordinates for rows ``x / scale + origin``."""
         lost = (self.rank + self.still.shape[0]) * float(np.log(scale))
         return Coordinates(
             self.centre / scale + origin,
@@ -69,7 +69,7 @@ class Coordinates:
         )
 
     def rescaled(self, covariance: Array) -> Coordinates:
-        """Coordinates in which a covariance of these is the identity.
+        """Return the coordinates in which a covariance of these is the identity.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ class Frames:
     dependent: tuple[int, ...]
 
     def of_type(self, covariance_type: str) -> Coordinates:
-        """Those in which the EM of a covariance type runs."""
+        """Return the coordinates in which EM for a covariance type runs."""
         chosen: Coordinates = getattr(self, COVARIANCES[covariance_type].frame)
         return chosen
 
@@ -126,7 +126,7 @@ def frames(
     *,
     has_matrices: bool = True,
 ) -> Frames:
-    """The coordinates of weighted rows.
+    """Return the coordinates of weighted rows.
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def frames(
     precision : float
         Relative rounding of the numbers that the rows were given in.
     total : pair of ndarray, optional
-        Mean and covariance of the rows, where they are known to be others than those of `points`.
+        Mean and covariance of the rows, where they differ from those of `points`.
     has_matrices : bool, default=True
         Whether they are for covariance matrices; for variances alone wide rows need no table of columns by columns.
     """
@@ -177,14 +177,14 @@ def frames(
 
 
 def _deviations(share: Array, x: Array) -> Array:
-    """Standard deviations of columns about zero; beside a wide column the squares of a narrow one may be no numbers."""
+    """Return standard deviations of columns about zero, scaled so that squares of narrow columns do not underflow."""
     size = np.ldexp(1.0, np.frexp(np.abs(x).max(axis=0))[1])
     y = x / size
     return np.asarray(np.sqrt(np.einsum("i,ij,ij->j", share, y, y)) * size)
 
 
 def _frame(centre: Array, forward: Array, back: Array, idle: Array, sd: Array) -> Coordinates:
-    """Coordinates with the directions `idle`, orthonormal in standard deviations, left out."""
+    """Return the coordinates without the directions `idle` (orthonormal in standard deviations)."""
     thin = np.sqrt(STILL)
     still, still_forward = (idle * thin).T * sd, idle / thin / sd[:, None]
     whole = np.hstack([forward, still_forward])
@@ -193,7 +193,7 @@ def _frame(centre: Array, forward: Array, back: Array, idle: Array, sd: Array) -
 
 
 def _columnwise(centre: Array, factor: Array, varies: NDArray[np.bool_] | None, sd: Array) -> Coordinates:
-    """Coordinates that divide each column by its factor, those that do not vary left out."""
+    """Return the coordinates that divide each column by its factor, without constant columns."""
     every = np.arange(len(sd))
     kept, idle = (every, every[:0]) if varies is None else (np.flatnonzero(varies), np.flatnonzero(~varies))
     thin = np.sqrt(STILL)
@@ -211,12 +211,12 @@ def _columnwise(centre: Array, factor: Array, varies: NDArray[np.bool_] | None, 
 
 
 def _picked(factor: Array, kept: NDArray[np.intp]) -> sparse.csr_array:
-    """The map to some of the columns, each times its factor."""
+    """Return the map to some of the columns, each times its factor."""
     return sparse.csr_array((factor[kept], (kept, np.arange(len(kept)))), shape=(len(factor), len(kept)))
 
 
 def _thin(centre: Array, share: Array, x: Array, sd: Array, varies: NDArray[np.bool_], limit: float) -> Coordinates:
-    """Whitened coordinates of fewer rows than columns, from the products of rows."""
+    """Return the whitened coordinates of fewer rows than columns, from the products of rows."""
     y = np.where(varies, x / sd, 0.0) * np.sqrt(share)[:, None]
     values, vectors = np.linalg.eigh(np.einsum("ij,kj->ik", y, y))
     kept = values > limit * values.max(initial=0.0)
@@ -227,7 +227,7 @@ def _thin(centre: Array, share: Array, x: Array, sd: Array, varies: NDArray[np.b
 
 
 def upper_factor(factor: Array) -> Array:
-    """The upper triangular P with a positive diagonal and ``P P' = factor factor'``."""
+    """Return the upper triangular P with a positive diagonal and ``P P' = factor factor'``."""
     upper = rq(factor, mode="r", check_finite=False)[:, -len(factor) :]
     signs = np.where(np.diag(upper) < 0, -1.0, 1.0)
     return np.asarray(upper * signs)

@@ -2,8 +2,8 @@ r"""Normal distributions of rows, with covariances of any type: the density of a
 
 .. math:: \log f(x; \mu_k, \Sigma_k) = \log N(x; \mu_k, \Sigma_k)
 
-Moments are taken about the means of the parameters that they are seen at, so that a tight component far from the origin
-loses no digits.
+Moments are taken about the means of the current parameters, so that a tight component far from the origin loses no
+digits.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Normals:
     floored : ndarray of bool, shape (runs, components)
         Whether the floor decided about a covariance.
     reference : ndarray of shape (runs, components, d)
-        The means about which the moments were taken of which these components were made.
+        The means about which the moments behind these components were taken.
     factors : ndarray of shape (runs, ...), optional
-        Of the precisions, where they are known better than rounded covariances tell.
+        Factors of the precisions, where known to more digits than rounded covariances give.
     """
 
     means: Array
@@ -51,7 +51,7 @@ class Normals:
 
 
 def normals(mixtures: Sequence[Mixture]) -> Normals:
-    """A batch of the components of mixtures."""
+    """Return a batch of the components of mixtures."""
     means = np.stack([mixture.means for mixture in mixtures])
     return Normals(
         means,
@@ -94,7 +94,7 @@ class Gaussian:
         return 1 + self.d + self.kind.n_second(self.d)
 
     def mixture(self, theta: Normals, run: int, weights: Array | None = None) -> Mixture:
-        """The mixture of one run; where no weights are given, they are one each."""
+        """Return the mixture of one run; where no weights are given, they are one each."""
         means = theta.means[run]
         shares = np.ones(len(means)) if weights is None else weights
         factors = None if theta.factors is None else theta.factors[run]
@@ -103,12 +103,12 @@ class Gaussian:
     # Passes
 
     def log_density(self, theta: Normals, rows: Block) -> Table:
-        """Log density of each row in each component."""
+        """Return the log density of each row in each component."""
         x = rows.columns[0]
         return np.stack([self.mixture(theta, run).log_densities(x).T for run in range(len(theta.means))])
 
     def statistics(self, theta: Normals | None, rows: Block, q: Table) -> Array:
-        """Moments about the means; about zero for a start."""
+        """Return the moments about the means; about zero for a start."""
         x, out = rows.columns[0], np.empty((*q.shape[:2], self.width))
         about = np.zeros((*q.shape[:2], self.d)) if theta is None else theta.means
         for run, own in enumerate(q):
@@ -118,7 +118,7 @@ class Gaussian:
     def fused_pass(
         self, theta: Normals, log_weights: Array, rows: Block, beta: float
     ) -> tuple[Array, Array, Array, Array] | None:
-        """Free energies, entropies, masses and moments of each run."""
+        """Return the free energies, entropies, masses and moments of each run."""
         weights, x = np.exp(log_weights), rows.columns[0]
         seen = [
             self.mixture(theta, run, weights[run]).tight_moments(x, rows.weights, beta) for run in range(len(weights))
@@ -129,7 +129,7 @@ class Gaussian:
     def fused_runs(
         self, mixture: engine.Mixture, data: Chunks, theta: Parameters[Any, Any], *, tol: float, max_iter: int
     ) -> Ends[Any]:
-        """EM in compiled code where rows are one block; of the statistics only the masses are known at the end."""
+        """Run EM in compiled code where rows are one block; of the statistics only masses are returned."""
         if mixture.beta != 1.0 or data.n_blocks > 1 or self.added is not None:
             return descend(OnData(mixture, data), theta, tol=tol, max_iter=max_iter)
         block = next(iter(data.source.blocks()))
@@ -158,7 +158,7 @@ class Gaussian:
     # The M-step
 
     def solve(self, statistics: Array, theta: Normals | None, share: Array) -> Normals:
-        """Means and covariances of the moments; a component without mass keeps its own."""
+        """Return the means and covariances of the moments; a component without mass keeps its own."""
         runs, k = statistics.shape[:2]
         reference = np.zeros((runs, k, self.d)) if theta is None else theta.means
         if theta is None:
@@ -179,11 +179,11 @@ class Gaussian:
         return Normals(means, covariances, floored, reference)
 
     def expected_log_density(self, statistics: Array, theta: Normals) -> Array:
-        """Of moments about the reference means of `theta`."""
+        """Return the expected log density of moments about the reference means of `theta`."""
         return np.array([self._expected(sums, theta, run)[0] for run, sums in enumerate(statistics)])
 
     def _expected(self, sums: Array, theta: Normals, run: int) -> tuple[float, float]:
-        """The expected log density, and the weighted squares of the moves of the means, in units of covariances."""
+        """Return the expected log density, and the weighted squared shifts of the means in units of covariances."""
         k, d, kind = len(sums), self.d, self.kind
         there = self.mixture(theta, run)
         factors, log_determinants = there.precision_factors()
@@ -197,7 +197,7 @@ class Gaussian:
         return -energy, float(travel.sum())
 
     def rounding(self, statistics: Array, theta: Normals) -> Array:
-        """Moments about means that have moved lose digits, by how far they moved."""
+        """Return the rounding error, which grows with how far means have moved from the centres of the moments."""
         digits = float(np.finfo(np.float32 if self.single else np.float64).eps)
         return np.array(
             [
@@ -209,26 +209,26 @@ class Gaussian:
     # Parameters as numbers
 
     def n_parameters(self, n_components: int) -> int:
-        """Means and free entries of the covariances."""
+        """Return the means and free entries of the covariances."""
         return n_components * self.d + self.kind.n_parameters(n_components, self.d)
 
     def describe(self, theta: Normals) -> dict[str, Array]:
-        """Means and covariances."""
+        """Return the means and covariances."""
         return {"means": theta.means, "covariances": theta.covariances}
 
     def recalled(self, estimates: Mapping[str, Array]) -> Normals:
-        """The components of one mixture."""
+        """Return the components of one mixture."""
         means, covariances = (np.asarray(estimates[name], dtype=np.float64)[None] for name in ("means", "covariances"))
         return Normals(means, covariances, np.zeros(means.shape[:2], dtype=bool), means)
 
     def vector(self, theta: Normals) -> Array:
-        """Means, and unconstrained numbers of the covariances."""
+        """Return the means, and unconstrained numbers of the covariances."""
         runs = len(theta.means)
         free = np.stack([self.kind.vector(own).ravel() for own in theta.covariances])
         return np.concatenate([theta.means.reshape(runs, -1), free], axis=1)
 
     def theta_of(self, vector: Array, like: Normals) -> Normals:
-        """The inverse of `vector`, with covariances lifted to the floor."""
+        """Rebuild parameters from `vector`, with covariances lifted to the floor."""
         k = like.means.shape[1]
         means = vector[:, : k * self.d].reshape(-1, k, self.d)
         if self.single:

@@ -1,4 +1,4 @@
-"""Normal distributions in the units of the rows: what a fitted Gaussian mixture says of them."""
+"""Normal distributions in the units of the rows: densities of a fitted Gaussian mixture."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from majorant.engine.mixture import Array, Limits, Table
 from majorant.solvers.covariance_types import Covariance
 
 LEAST_LOG_DENSITY = -float(np.finfo(np.float64).max)
-"""Of a row so far out that its squares overflow."""
+"""The log density given to a row so far out that its squares overflow."""
 
 
 class FittedGaussian(GaussianGaps):
@@ -24,11 +24,11 @@ class FittedGaussian(GaussianGaps):
     ----------
     kind : Covariance
     centre, unit : ndarray of shape (d,)
-        Where the columns are and how wide, so that unconstrained numbers are of the size of one.
+        Location and scale of the columns, by which unconstrained parameters are of order one.
     """
 
     has_edges = False
-    """No maximum lies at an edge of the range of a variance, however small its unit."""
+    """Variances have no edges in this sense: no maximum is at one, however small the unit."""
 
     def __init__(self, kind: Covariance, centre: Array, unit: Array) -> None:
         super().__init__(Gaussian(kind, len(centre)))
@@ -41,23 +41,23 @@ class FittedGaussian(GaussianGaps):
         return {} if self.kind.has_matrices else {"covariances": (0.0, np.inf)}
 
     def log_density(self, theta: Normals, rows: Block) -> Table:
-        """Log density of the observed entries, zero for a row without any."""
+        """Return the log density of the observed entries, zero for a row without any."""
         with np.errstate(over="ignore"):
             return np.maximum(super().log_density(theta, rows), LEAST_LOG_DENSITY)
 
     def recalled(self, estimates: Mapping[str, Array]) -> Normals:
-        """The components of one mixture, by the factors of their precisions where these are known."""
+        """Return the components of one mixture, by the factors of their precisions where these are known."""
         means, covariances = (np.asarray(estimates[name], dtype=np.float64)[None] for name in ("means", "covariances"))
         factors = estimates.get("precisions_cholesky")
         own = None if factors is None else np.asarray(factors, dtype=np.float64)[None]
         return Normals(means, covariances, np.zeros(means.shape[:2], dtype=bool), means, own)
 
     def vector(self, theta: Normals) -> Array:
-        """Means, and unconstrained numbers of the covariances, both in units of the columns."""
+        """Return the means, and unconstrained numbers of the covariances, both in units of the columns."""
         return self.model.vector(self._in_units(theta, -self.centre, 1 / self.unit))
 
     def theta_of(self, vector: Array, like: Normals) -> Normals:
-        """The inverse of `vector`."""
+        """Rebuild parameters from `vector`."""
         return self._in_units(self.model.theta_of(vector, like), self.centre / self.unit, self.unit)
 
     def _in_units(self, theta: Normals, shift: Array, factor: Array) -> Normals:
@@ -67,7 +67,7 @@ class FittedGaussian(GaussianGaps):
         return Normals(means, covariances, theta.floored, means)
 
     def drawn(self, theta: Normals, components: NDArray[np.intp], random: np.random.Generator) -> Array:
-        """A row of each of these components."""
+        """Draw a row of each of these components."""
         mixture = self.model.mixture(theta, 0)
         factors = np.broadcast_to(
             mixture.precision_factors()[0], (mixture.n_components, *self.kind.identity(self.d).shape)

@@ -1,4 +1,4 @@
-r"""Normal distributions of rows with missing entries: the density of what is observed.
+r"""Normal distributions of rows with missing entries: the density of the observed entries.
 
 The latent values of a row are its component and its missing entries, (z, x_m); entries are taken to be missing at
 random. For any densities :math:`q(z)` and :math:`p_z(x_m)`, up to weights and temperature,
@@ -7,8 +7,8 @@ random. For any densities :math:`q(z)` and :math:`p_z(x_m)`, up to weights and t
    -\log p(x_o) \le \sum_z q(z) \Big[ E_{p_z} E(z, x_o, x_m) - h(p_z) \Big] - H(q),
 
 where E is the energy of whole rows and h differential entropy. With :math:`p_z = p(x_m \mid x_o, z)` at the current
-parameters the bracket is the energy of the observed entries there, so the bound touches; and it is linear in moments of
-whole rows that are expected at these parameters. That is what statistics need them for.
+parameters the bracket is the energy of the observed entries there, so the bound is tight; and it is linear in moments
+of completed rows expected at these parameters. Statistics therefore depend on the parameters.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class GaussianGaps:
     model : Gaussian
         Of whole rows, in `coordinates`; its M-step is the one used.
     coordinates : Coordinates, optional
-        Those in which `model` lives and parameters are; by default those of the rows. The rows themselves cannot be
-        brought there, as columns mix. Each log density has their ``log_volume`` taken off: those of complete rows are
-        in units of the coordinates then, as those of `model` are.
+        The coordinates of `model` and of the parameters; by default the rows' own. Rows with missing entries cannot be
+        transformed, as columns mix, so each log density has ``log_volume`` subtracted instead: it is then in units of
+        the coordinates, as that of `model` is.
     """
 
     n_columns = 1
@@ -59,11 +59,11 @@ class GaussianGaps:
 
     @property
     def width(self) -> int:
-        """Moments of whole rows in their own units, and minus the entropies of what is missing."""
+        """Moments of completed rows in their own units, and minus the entropies of missing entries."""
         return 2 + self.d + self.kind.n_second(self.d)
 
     def in_rows(self, theta: Normals | None, run: int, k: int) -> Mixture:
-        """One run in the units of the rows, by default the standard normal of the coordinates; weights are one."""
+        """Return one run in the units of the rows (by default a standard normal in the coordinates), weights one."""
         if theta is None:
             d = self.model.d
             covariances = np.array(np.broadcast_to(self.kind.identity(d), self.kind.shape(k, d)))
@@ -75,7 +75,7 @@ class GaussianGaps:
     # Passes
 
     def log_density(self, theta: Normals, rows: Block) -> Table:
-        """Log density of the observed entries, zero (less the volume) for a row without any."""
+        """Return the log density of the observed entries, zero (less the volume) for a row without any."""
         runs, k = theta.means.shape[:2]
         out = np.zeros((len(rows), runs * k))
         for group, part, own in self._parts(theta, (runs, k), rows):
@@ -84,7 +84,7 @@ class GaussianGaps:
         return np.ascontiguousarray(out.T).reshape(runs, k, -1) - self.volume
 
     def statistics(self, theta: Normals | None, rows: Block, q: Table) -> Array:
-        """Moments of whole rows expected at `theta`; for a start, at the standard normal of the coordinates."""
+        """Return the moments of completed rows expected at `theta` (for a start, at a standard normal)."""
         runs, k = q.shape[:2]
         total, flat = np.zeros((runs * k, self.width)), q.reshape(runs * k, -1)
         for group, part, own in self._parts(theta, (runs, k), rows):
@@ -94,7 +94,7 @@ class GaussianGaps:
     def fused_pass(
         self, theta: Normals, log_weights: Array, rows: Block, beta: float
     ) -> tuple[Array, Array, Array, Array] | None:
-        """One run by the kernel, pattern by pattern; of more, tables are cheaper."""
+        """Compute one run in the kernel, pattern by pattern; for several runs, tables are cheaper."""
         groups = _groups(rows)
         if len(theta.means) > 1 or not all(group.observed.any() for group in groups):
             return None
@@ -113,7 +113,7 @@ class GaussianGaps:
     def _parts(
         self, theta: Normals | None, shape: tuple[int, int], rows: Block
     ) -> list[tuple[Pattern, Completion, NDArray[Any]]]:
-        """The rows of each pattern, what completes them, and their entries; a pass needs them twice."""
+        """Return the rows of each pattern, their regression on observed cells, and their entries; cached in a pass."""
         known = rows.memory.pop("parts", None)
         if theta is not None and known is not None and known[0] is theta:
             found: list[tuple[Pattern, Completion, NDArray[Any]]] = known[1]
@@ -126,18 +126,18 @@ class GaussianGaps:
         return parts
 
     def _entries(self, group: Pattern, rows: Block) -> NDArray[Any]:
-        """Observed entries of a pattern; in double precision unless the means are known to be of single."""
+        """Return the observed entries of a pattern; in double precision unless the means are known to be of single."""
         own = group.of(rows.columns[0])
         return own if self.coordinates is None and group.is_complete else own.astype(np.float64, copy=False)
 
     # The M-step
 
     def solve(self, statistics: Array, theta: Normals | None, share: Array) -> Normals:
-        """That of the model, by the moments of completed rows in its coordinates."""
+        """Solve the M-step of the inner model from the moments of completed rows in its coordinates."""
         return self.model.solve(np.stack([self.in_model(sums)[0] for sums in statistics]), theta, share)
 
     def in_model(self, sums: Array) -> tuple[Array, float]:
-        """Moments of whole rows in the model's coordinates, and what their expected energy is beyond the model's."""
+        """Return the moments of completed rows in the model's coordinates, and the excess of their expected energy."""
         constant, moments_of_rows = float(sums[:, -1].sum()), sums[:, :-1]
         if self.coordinates is None:
             return np.ascontiguousarray(moments_of_rows), constant
@@ -148,13 +148,13 @@ class GaussianGaps:
         return np.hstack([mass, *moved]), constant
 
     def expected_log_density(self, statistics: Array, theta: Normals) -> Array:
-        """That of the model, less what is paid in still directions and gained by the entropies of what is missing."""
+        """Return the expected log density: the inner model's, less that of constant directions, plus entropies."""
         moved = [self.in_model(sums) for sums in statistics]
         inside = self.model.expected_log_density(np.stack([sums for sums, _ in moved]), theta)
         return np.asarray(inside - [constant for _, constant in moved])
 
     def rounding(self, statistics: Array, theta: Normals) -> Array:
-        """Conditional covariances are differences: narrow directions lose digits to wide ones."""
+        """Return the rounding error: conditional covariances are differences, inexact along narrow directions."""
         inside = self.model.rounding(np.stack([self.in_model(sums)[0] for sums in statistics]), theta)
         k = theta.means.shape[1]
         return inside * [condition(self.in_rows(theta, run, k)) for run in range(len(inside))]
@@ -162,28 +162,28 @@ class GaussianGaps:
     # Parameters as numbers: those of the model
 
     def n_parameters(self, n_components: int) -> int:
-        """Means and free entries of the covariances."""
+        """Return the means and free entries of the covariances."""
         return self.model.n_parameters(n_components)
 
     def describe(self, theta: Normals) -> dict[str, Array]:
-        """Means and covariances, in the coordinates."""
+        """Return the means and covariances, in the coordinates."""
         return self.model.describe(theta)
 
     def recalled(self, estimates: Mapping[str, Array]) -> Normals:
-        """The components of one mixture."""
+        """Return the components of one mixture."""
         return self.model.recalled(estimates)
 
     def vector(self, theta: Normals) -> Array:
-        """Means, and unconstrained numbers of the covariances."""
+        """Return the means, and unconstrained numbers of the covariances."""
         return self.model.vector(theta)
 
     def theta_of(self, vector: Array, like: Normals) -> Normals:
-        """The inverse of `vector`."""
+        """Rebuild parameters from `vector`."""
         return self.model.theta_of(vector, like)
 
 
 def _groups(rows: Block) -> tuple[Pattern, ...]:
-    """Patterns of a block, kept beside it."""
+    """Return the patterns of a block, cached with it."""
     x = rows.columns[0]
     known = rows.memory.get("patterns")
     if known is None or known[0] is not x:
@@ -193,7 +193,7 @@ def _groups(rows: Block) -> tuple[Pattern, ...]:
 
 
 def _moments_of(part: Completion, own: NDArray[Any], q: Array) -> Array:
-    """Moments of observed columns about their means, by weighted responsibilities (rows, components)."""
+    """Return the moments of observed columns about their means, by weighted responsibilities (rows, components)."""
     if part.observed.any():
         return moments(own, None, q, part.marginal.means, part.mixture.covariance_type)
     out = np.zeros((q.shape[1], 1 + part.mixture.covariance.n_second(0)))
@@ -202,13 +202,13 @@ def _moments_of(part: Completion, own: NDArray[Any], q: Array) -> Array:
 
 
 def whole_moments(part: Completion, moments: Array) -> Array:
-    """Moments of whole rows, and what the entropies of their missing entries take from the bound."""
+    """Return the moments of whole rows, and what the entropies of their missing entries take from the bound."""
     constant = np.zeros(len(moments)) if part.n_missing == 0 else -moments[:, 0] * part.entropies
     return np.column_stack([part.complete(moments), constant])
 
 
 def joined_components(mixtures: list[Mixture]) -> Mixture:
-    """The components of all mixtures as those of one; tied ones have covariances of their own there."""
+    """Return the components of all mixtures as one mixture, in which tied components have separate covariances."""
     if len(mixtures) == 1:
         return mixtures[0]
     kind = mixtures[0].covariance
@@ -223,7 +223,7 @@ def joined_components(mixtures: list[Mixture]) -> Mixture:
 
 
 def mixture_in_rows(mixture: Mixture, coordinates: Coordinates) -> Mixture:
-    """A mixture in coordinates as one of the rows, with the little variance that still directions are given."""
+    """Return a mixture in coordinates as one of the rows, with the little variance that still directions are given."""
     back, kind = coordinates.back, mixture.covariance
     means = coordinates.centre + times(mixture.means, back)
     covariances = kind.mapped(mixture.covariances, back) + kind.beside(coordinates.still)
@@ -231,7 +231,7 @@ def mixture_in_rows(mixture: Mixture, coordinates: Coordinates) -> Mixture:
 
 
 def condition(mixture: Mixture) -> float:
-    """The largest ratio of variances among the directions of a component, in standard deviations of its columns."""
+    """Return the largest ratio of a component's variances over directions, each column in standard deviations."""
     if not mixture.covariance.has_matrices:
         return 1.0
     sd = np.sqrt(np.diagonal(mixture.covariances, axis1=-2, axis2=-1))
@@ -240,7 +240,7 @@ def condition(mixture: Mixture) -> float:
 
 
 def in_columns(deviations: Array, kind: Covariance) -> Coordinates:
-    """Coordinates of a covariance type in which columns are in given standard deviations."""
+    """Return the coordinates of a covariance type in which columns are in given standard deviations."""
     d = len(deviations)
     none = np.zeros((0, d))
     diagonal = np.diag if kind.has_matrices else partial(sparse.diags_array, format="csr")

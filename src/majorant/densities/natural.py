@@ -1,9 +1,9 @@
-r"""Columns that are independent within a state, each of a one-parameter exponential family.
+r"""Independent columns, each of a one-parameter exponential family.
 
 .. math:: \log f(x; \mu) = a(\mu)\, x + b(\mu) + c(x)
 
-The M-step sets each mean :math:`\mu` to the weighted mean of the cells that are there; a missing cell (NaN) says
-nothing.
+The M-step sets each mean :math:`\mu` to the weighted mean of the cells that are observed; missing cells (NaN) are
+ignored.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from majorant.data.chunks import Block
 from majorant.engine.mixture import Array, Limits, Table
 
 TINY = 1e-300
-"""What a probability or a rate of zero is taken for: its logarithm times zero is zero."""
+"""Stand-in for a probability or a rate of zero, so that zero times its logarithm is zero."""
 
 
 class Natural(ABC):
-    """A density of independent columns, told by the mean of each; parameters are an array (runs, components, columns).
+    """A density of independent columns, parametrised by their means: an array (runs, components, columns).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class Natural(ABC):
         Whether means are at most one: the sums are then counts of ones and of zeros, so that what is extrapolated from
         positive sums is a share.
     limits : mapping
-        Between which numbers the means lie, as ``{name: (0.0, np.inf)}``; any numbers where nothing is said.
+        Range of the means, as ``{name: (0.0, np.inf)}``; unbounded where empty.
     """
 
     n_columns = 1
@@ -73,7 +73,7 @@ class Natural(ABC):
         """Return a cell for every mean."""
 
     def drawn(self, theta: Array, components: NDArray[np.intp], random: np.random.Generator) -> Array:
-        """Return a row of each of these components, of the first run."""
+        """Draw a row of each of these components, of the first run."""
         return self.draw(theta[0][components], random)
 
     def log_density(self, theta: Array, rows: Block) -> Table:
@@ -190,7 +190,7 @@ class Poisson(Natural):
 def cells(rows: Block) -> tuple[Array, NDArray[np.float64] | None]:
     """Return cells with zeros for missing ones, and one where a cell is there; None where none is missing.
 
-    They are kept beside the rows: every pass needs them.
+    They are cached with the block: every pass needs them.
     """
     x = rows.columns[0]
     known = rows.memory.get("cells")

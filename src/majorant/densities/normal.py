@@ -1,9 +1,9 @@
-r"""Columns that are independent and normal within a state, cells missing: the items of latent profile analysis.
+r"""Independent normal columns with missing cells, as in latent profile analysis.
 
 .. math:: \log f(x; \mu, v) = -\tfrac12 \sum_j \log 2 \pi v_j + (x_j - \mu_j)^2 / v_j
 
-summed over the cells that are there. Parameters are those of standardised columns, so that sums of squares lose no
-digits and units cannot matter; estimates are told in the units of the rows.
+summed over the cells that are there. Parameters refer to standardised columns, so that sums of squares lose no
+digits and units cannot matter; estimates are returned in the units of the rows.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class Normal:
         return np.concatenate([of_mean.reshape(len(theta), -1), of_log.reshape(len(theta), -1)], axis=1)
 
     def degeneracy(self, theta: Array, sizes: Array, mixture: Any) -> str:
-        """Say which state has collapsed on few values of a column."""
+        """Name the state that has collapsed on few values of a column."""
         if mixture.n_components == 1:
             return ""
         v = self._halves(theta)[1][0]
@@ -139,12 +139,12 @@ class Normal:
         return np.concatenate([mean, np.maximum(np.broadcast_to(v, mean.shape), FLOOR)], axis=2)
 
     def drawn(self, theta: Array, components: NDArray[np.intp], random: np.random.Generator) -> Array:
-        """Return a row of each of these components, of the first run."""
+        """Draw a row of each of these components, of the first run."""
         mean, v = self._halves(theta[0][components])
         return np.asarray(self.center + self.scale * (mean + np.sqrt(v) * random.standard_normal(mean.shape)))
 
     def _standardised(self, rows: Block) -> tuple[Array, Array]:
-        """Return standardised cells, zero where missing, and one where a cell is there; kept beside the rows."""
+        """Return standardised cells, zero where missing, and indicators of observed cells; cached with the block."""
         x = rows.columns[0]
         known = rows.memory.get("standardised")
         if known is None or known[0] is not x:

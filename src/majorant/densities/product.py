@@ -1,4 +1,4 @@
-"""Densities of blocks of columns that are independent within a state: items of several kinds in one table."""
+"""Products of densities: blocks of columns that are independent within a state."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Product:
 
     @property
     def limits(self) -> Mapping[str, Limits]:
-        """Those of every block, each name led by the block's."""
+        """The limits of every block, each name prefixed by the block's."""
         return {f"{n}_{key}": ends for n, d in self.parts if isinstance(d, Limited) for key, ends in d.limits.items()}
 
     def degeneracy(self, theta: tuple[Any, ...], sizes: Array, mixture: Any) -> str:
-        """Say what is degenerate in the first block that is."""
+        """Return what is degenerate in the first block that is."""
         for (_, density), part in zip(self.parts, theta, strict=True):
             if hasattr(density, "degeneracy") and (reason := density.degeneracy(part, sizes, mixture)):
                 return str(reason)
@@ -56,7 +56,7 @@ class Product:
         return found
 
     def drawn(self, theta: tuple[Any, ...], components: NDArray[np.intp], random: np.random.Generator) -> Array:
-        """Return a row of each of these components, the columns of all blocks side by side."""
+        """Draw a row of each of these components, the columns of all blocks side by side."""
         parts = zip(self.parts, theta, strict=True)
         return np.column_stack([density.drawn(t, components, random) for (_, density), t in parts])
 

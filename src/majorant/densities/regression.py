@@ -1,4 +1,4 @@
-r"""Regressions of a target on columns, by any distribution of the target: the density of a mixture of regressions.
+r"""Regressions of a target on columns: the density of a mixture of regressions, for any distribution of the target.
 
 .. math:: \log f(y; o + z' c_k, \phi_k)
 
@@ -26,9 +26,9 @@ from majorant.solvers.responses import Gaussian, Response
 LONGEST_STEP = 3.0
 """Largest change of a coefficient of an orthonormal column in one step, where a step is not exact."""
 IN_ONE_CALL = 1 << 15
-"""Rows up to which a whole run of EM is one call of a kernel; more are passed over block by block, on threads."""
+"""Rows up to which a whole run of EM is one call of a kernel; more are processed block by block, on threads."""
 LONGEST_RUN = 1 << 20
-"""Steps of such a run at most: its path has a place for each."""
+"""Most steps of such a run, whose path is preallocated."""
 ONE = np.ones(1)
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
@@ -260,7 +260,7 @@ class GaussianRegression(Regression):
         return free, entropy, mass.copy(), statistics
 
     def fused_runs(self, mixture: Mixture, data: Chunks, theta: Any, *, tol: float, max_iter: int) -> Ends[Any]:
-        """Run EM in one call a run where rows are one block; of the statistics only masses are known then."""
+        """Run EM in one call per run where rows are one block; of the statistics only masses are known then."""
         if self.n_shared or mixture.beta != 1.0 or data.n_blocks > 1 or data.n_units > IN_ONE_CALL:
             return descend(OnData(mixture, data), theta, tol=tol, max_iter=max_iter)
         block = next(iter(data.source.blocks()))
@@ -286,7 +286,7 @@ class GaussianRegression(Regression):
         return Ends(Parameters(Predictors(coef, dispersion), law), seen, n_iter, converged, paths)
 
     def expected_log_density(self, statistics: Array, theta: Predictors) -> Array:
-        """Of the best coefficients for these statistics, which `solve` finds, with the dispersions of `theta`."""
+        """Return the expected log density at the coefficients that `solve` finds, with the dispersions of `theta`."""
         score, information = self._score_and_information(statistics)
         step = self._towards(score, information, np.ones(statistics.shape[:2]))
         squares = np.maximum(statistics[:, :, 1] - _gain(step, score, information), 0.0)
@@ -300,7 +300,7 @@ class GaussianRegression(Regression):
 
 
 def _columns(rows: Block) -> tuple[Array, Array]:
-    """Return columns of the design (p, rows) and their products (lower triangle), kept beside the rows."""
+    """Return columns of the design (p, rows) and their products (lower triangle), cached with the block."""
     z = rows.columns[0]
     known = rows.memory.get("columns")
     if known is None or known[0] is not z:
@@ -317,7 +317,7 @@ def _sums(table: Table, columns: Array) -> Array:
 
 
 def _gain(change: Array, score: Array, information: Array) -> Array:
-    """By how much a change of coefficients lowers a sum of squares, (runs, components)."""
+    """Return how much a change of coefficients lowers the sum of squares, (runs, components)."""
     gain = 2 * np.einsum("skp,skp->sk", change, score)
     return np.asarray(gain - np.einsum("skp,skpq,skq->sk", change, information, change))
 

@@ -1,4 +1,4 @@
-"""Which dispersions the components of a mixture may have."""
+"""The constraint on the dispersions of a mixture's components."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class VarianceRule:
-    r"""All equal, or within a ratio; never below a floor.
+    r"""The constraint on variances: all equal, or within a ratio; never below a floor.
 
     The M-step is the exact minimiser under the rule: with :math:`d_k` the mean squared residual of component k,
     :math:`v_k = \min(\max(d_k, m), c^2 m)` for the best m.
@@ -33,17 +33,17 @@ class VarianceRule:
 
     @property
     def arguments(self) -> tuple[float, float, bool]:
-        """As the kernels take it."""
+        """The rule as arguments of the kernels."""
         return self.max_sigma_ratio**2, self.floor, self.common
 
     def is_active(self, variances: Array) -> NDArray[np.bool_]:
-        """Tell whether a bound of the rule holds variances back, those along the last axis."""
+        """Return whether a bound of the rule holds variances back, those along the last axis."""
         low, high = variances.min(axis=-1), variances.max(axis=-1)
         apart = np.inf if self.common else self.max_sigma_ratio**2 * (1 - 1e-6)
         return np.asarray((low <= self.floor * (1 + 1e-6)) | (high >= low * apart))
 
     def best(self, own: Array, mass: Array) -> Array:
-        """Return the best variances under the rule (runs, components), given those of each component alone."""
+        """Return the best variances under the rule, (runs, components), given the unconstrained ones."""
         d = np.maximum(own, self.floor)
         c = self.max_sigma_ratio**2
         if not np.isfinite(c):

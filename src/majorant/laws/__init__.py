@@ -1,4 +1,4 @@
-"""How do the states of rows hang together?"""
+"""Laws: the joint distributions of the states of rows."""
 
 from majorant.laws.chain import Chain
 from majorant.laws.gated import Gated

@@ -1,4 +1,4 @@
-"""A law around another: it changes who has a state, and leaves the rest to the law within."""
+"""The base of laws that restrict which states rows may have, and delegate the rest to an inner law."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from majorant.laws.independent import Independent
 
 
 class Around:
-    """A law that hands parameters and M-step to the law within.
+    """A law that delegates parameters and M-step to an inner law.
 
     Parameters
     ----------
@@ -27,22 +27,22 @@ class Around:
 
     @property
     def statistics_are_free(self) -> bool:
-        """As of the law within."""
+        """The value of the inner law."""
         return bool(self.law.statistics_are_free)
 
     @property
     def goes_on_in_sums(self) -> bool:
-        """As of the law within."""
+        """The value of the inner law."""
         return bool(getattr(self.law, "goes_on_in_sums", False))
 
     @property
     def numbers_states(self) -> bool:
-        """As of the law within."""
+        """The value of the inner law."""
         return bool(self.law.numbers_states)
 
     @property
     def limits(self) -> Mapping[str, Limits]:
-        """As of the law within."""
+        """The value of the inner law."""
         found: Mapping[str, Limits] = self.law.limits
         return found
 
@@ -50,46 +50,46 @@ class Around:
         """Return None: more than the weights decides over states."""
 
     def solve(self, statistics: Array, phi: Any, share: Array) -> Any:
-        """As the law within."""
+        """Delegate to the inner law."""
         return self.law.solve(statistics, phi, share)
 
     def expected_log_prior(self, statistics: Array, phi: Any) -> Array:
-        """As the law within."""
+        """Delegate to the inner law."""
         found: Array = self.law.expected_log_prior(statistics, phi)
         return found
 
     def score(self, statistics: Array, phi: Any) -> Array:
-        """As the law within."""
+        """Delegate to the inner law."""
         found: Array = self.law.score(statistics, phi)
         return found
 
     def n_parameters(self, n_components: int) -> int:
-        """As the law within."""
+        """Delegate to the inner law."""
         return int(self.law.n_parameters(n_components))
 
     def shares(self, phi: Any, statistics: Array) -> Array:
-        """As the law within."""
+        """Delegate to the inner law."""
         found: Array = self.law.shares(phi, statistics)
         return found
 
     def relabelled(self, phi: Any, order: NDArray[np.intp]) -> Any:
-        """As the law within."""
+        """Delegate to the inner law."""
         return self.law.relabelled(phi, order)
 
     def describe(self, phi: Any) -> dict[str, Array]:
-        """As the law within."""
+        """Delegate to the inner law."""
         found: dict[str, Array] = self.law.describe(phi)
         return found
 
     def recalled(self, estimates: Mapping[str, Array]) -> Any:
-        """As the law within."""
+        """Delegate to the inner law."""
         return self.law.recalled(estimates)
 
     def vector(self, phi: Any) -> Array:
-        """As the law within."""
+        """Delegate to the inner law."""
         found: Array = self.law.vector(phi)
         return found
 
     def theta_of(self, vector: Array, like: Any) -> Any:
-        """As the law within."""
+        """Delegate to the inner law."""
         return self.law.theta_of(vector, like)

@@ -1,4 +1,4 @@
-"""States of consecutive rows form a Markov chain: hidden Markov models, Markov switching."""
+"""Markov chains: states of consecutive rows, for hidden Markov models and Markov switching."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from majorant.laws.stationary import law_slopes, stationary_law, stationary_step
 from majorant.registry import value_class
 
 FLOOR = 1e-10
-"""Smallest probability of an allowed step: one of zero would never come back, and its slope could not be told."""
+"""Smallest probability of an allowed step: zero is absorbing in EM, and has no finite slope on the logit scale."""
 CLOSED = 1e-4
-"""A step that is less probable may have been closed too early."""
+"""Probability below which a step may have been set to zero too early."""
 TOLD = 1e-6
-"""A step that is less probable is taken for impossible where errors are asked for."""
+"""Probability below which a step counts as impossible in standard errors."""
 
 
 @value_class
@@ -61,8 +61,8 @@ class Chain:
     Attributes
     ----------
     goes_on_in_sums : bool
-        Whether extrapolation is by the sums also beside a density that is by coordinates: a step that closes goes to
-        zero there, not to minus infinity as in logits.
+        Whether extrapolation is in the statistics even if the density's is in coordinates: there a vanishing step
+        probability goes to zero, not to minus infinity as a logit does.
 
     References
     ----------
@@ -81,7 +81,7 @@ class Chain:
 
     @property
     def numbers_states(self) -> bool:
-        """Whether a given start or forbidden steps say which state is which."""
+        """Whether a given start or forbidden steps distinguish the states."""
         return not isinstance(self.start, str) or self.allowed is not None
 
     # Passes
@@ -297,14 +297,14 @@ class Chain:
     def vector(self, phi: Steps) -> Array:
         """Return logits against the likeliest first state and the likeliest step of each state, of the first run.
 
-        Those that are hardly possible are left out: they are none of the model's freedoms.
+        Probabilities that are practically zero are excluded: they are not counted as parameters.
         """
         logs = np.log(np.maximum(np.concatenate([phi.start[:, None], phi.steps], axis=1), 1e-300))
         rows, columns, best = self._free(phi)
         return np.asarray(logs[:, rows, columns] - logs[:, rows, best])
 
     def theta_of(self, vector: Array, like: Steps) -> Steps:
-        """Return the inverse of `vector`."""
+        """Rebuild parameters from `vector`."""
         rows, columns, best = self._free(like)
         table = np.concatenate([like.start[:, None], like.steps], axis=1)
         table = np.array(np.broadcast_to(table, (len(vector), *table.shape[1:])))
@@ -316,7 +316,7 @@ class Chain:
         )
 
     def _free(self, phi: Steps) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]:
-        """Say which entries of first states (row 0) and steps (rows from 1) are free, and against which."""
+        """Return which entries of first states (row 0) and steps (rows from 1) are free, and their reference states."""
         table = np.concatenate([phi.start[:1], phi.steps[0]])
         best = table.argmax(axis=1)
         free = (table > TOLD) & (np.arange(table.shape[1]) != best[:, None])
@@ -326,13 +326,13 @@ class Chain:
 
 
 def _floored(probabilities: Array, allowed: NDArray[np.bool_]) -> Array:
-    """Lift allowed probabilities, those along the last axis, to the floor."""
+    """Lift allowed probabilities (last axis) to the floor."""
     out = np.maximum(np.where(allowed, probabilities, 0.0), FLOOR * allowed)
     return np.asarray(out / out.sum(axis=-1, keepdims=True))
 
 
 def _n_states(size: int) -> int:
-    """Say how many states k sums are of: ``size = k + k * k``."""
+    """Return the number of states k that sums belong to: ``size = k + k * k``."""
     return int((np.sqrt(1 + 4 * size) - 1) / 2 + 0.5)
 
 

@@ -1,4 +1,4 @@
-"""Weights that depend on covariates: a multinomial logit."""
+"""Gating: weights that depend on covariates by a multinomial logit."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Gated:
     .. math:: p(z_i = k) \propto \exp(g_i' \gamma_k), \qquad \gamma_1 = 0
 
     The law reads one column, the covariates, (rows, g) with a constant among them. Its M-step is one step of Newton's.
-    Its statistics are the score and the information at the present coefficients, which are those of all weights equal
-    for a start.
+    Its statistics are the score and the information at the present coefficients; those of a start are zero, so that all
+    weights are equal.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class Gated:
         return given, self._sums(given, np.full_like(q, 1 / q.shape[1]), w, units)
 
     def _sums(self, q: Table, prior: Table, w: Array, units: Block) -> Array:
-        """Return masses, then score and information of the logits but the first, one row of numbers a run."""
+        """Return one row per run: masses, then score and information of all logits but the first."""
         g = np.ascontiguousarray(units.columns[0].T)
         runs, k, _ = q.shape
         rows, columns = lower(len(g))
@@ -106,7 +106,7 @@ class Gated:
         return Logits(coef + share[:, None, None] * step)
 
     def _n_components(self, size: int) -> int:
-        """Say how many states the sums are of: ``size = k + m + m_lower`` with ``m = (k - 1) g``."""
+        """Return the number of states of the sums: ``size = k + m + m_lower`` with ``m = (k - 1) g``."""
         g = self.n_covariates
         k = 1
         while k + (k - 1) * g + (k * (k - 1) // 2) * (g * (g + 1) // 2) < size:
@@ -125,7 +125,7 @@ class Gated:
         return out.reshape(runs, (k - 1) * g, (k - 1) * g)
 
     def expected_log_prior(self, statistics: Array, phi: Logits) -> Array:
-        """Refuse: it is not a function of the statistics.
+        """Raise TypeError: it is not a function of the statistics.
 
         Raises
         ------

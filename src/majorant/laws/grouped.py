@@ -1,4 +1,4 @@
-"""One state for all rows of a group: repeated measures, trajectories, panels."""
+"""Groups: one state for all rows of a group, as in repeated measures, trajectories and panels."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Grouped(Around):
 
 
 def boundaries(units: Block) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return first row of each group of a block, and the number of each row's group; kept beside the rows."""
+    """Return the first row of each group of a block, and each row's group number; cached with the block."""
     groups = units.columns[0]
     known = units.memory.get("boundaries")
     if known is None or known[0] is not groups:

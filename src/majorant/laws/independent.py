@@ -1,4 +1,4 @@
-"""A state for every row, drawn by weights."""
+"""Independent states: one for every row, drawn by weights."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def normalised(joint: Table, beta: float) -> tuple[NDArray[np.float64], Table]:
 
 
 def entropy_of(q: Table, weights: Array | None, beta: float) -> Array:
-    """Entropy of responsibilities (times weights) over beta, summed over the units of each run."""
+    """Return the entropy of responsibilities (times weights) over beta, summed over the units of each run."""
     own = q if weights is None else np.divide(q, weights, out=np.zeros_like(q), where=weights > 0)
     return np.asarray(-np.sum(q * np.log(np.where(own > 0, own, 1.0)), axis=(1, 2)) / beta)
 
@@ -69,7 +69,7 @@ class Independent:
     limits: Mapping[str, Limits] = {"weights": (0.0, 1.0)}
 
     def posterior(self, phi: Weights, log_density: Table, units: Block, beta: float) -> Posterior:
-        """Responsibilities of each row, and their sums."""
+        """Return the responsibilities of each row, and their sums."""
         log_sum, q = normalised(log_density + self.log_weights(phi)[:, :, None], beta)
         w = units.weights
         if w is not None:
@@ -78,7 +78,7 @@ class Independent:
         return Posterior(value, q, q.sum(axis=2), partial(entropy_of, q, w, beta), log_sum)
 
     def log_weights(self, phi: Weights) -> Array:
-        """Return log weights; -inf where a state is absent."""
+        """Return the log weights; -inf where a state is absent."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(phi.weights))
 
@@ -138,9 +138,9 @@ class Independent:
 
 
 def weighted(values: Array, weights: Array) -> Array:
-    """Return sum each run's values by weight; -inf where a unit with weight has -inf, whatever the others have.
+    """Return each run's weighted sum; -inf if any unit of positive weight has -inf.
 
-    Weights are those of the units, or (runs, 1, units) where each run has its own.
+    Weights have shape (units,), or (runs, 1, units) where each run has its own.
     """
     weights = weights if weights.ndim == 1 else weights[:, 0]
     with np.errstate(invalid="ignore"):

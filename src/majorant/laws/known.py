@@ -1,4 +1,4 @@
-"""States that are known of some rows."""
+"""Laws in which the states of some rows are known."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Known(Around):
 
     @property
     def numbers_states(self) -> bool:
-        """Labels do."""
+        """Known labels number the states."""
         return True
 
     @property
     def rows_are_units(self) -> bool:  # type: ignore[override]
-        """As of the law within."""
+        """The value of the inner law."""
         return bool(self.law.rows_are_units)
 
     def posterior(self, phi: Any, log_density: Table, units: Block, beta: float) -> Posterior:
@@ -37,12 +37,12 @@ class Known(Around):
         return found
 
     def log_prior(self, phi: Any, units: Block) -> Table:
-        """Return log prior, -inf for the other states of a row whose state is known."""
+        """Return the log prior; -inf for all other states of a row whose state is known."""
         prior = self.law.log_prior(phi, _rest(units))
         return _masked(np.broadcast_to(prior, (*prior.shape[:2], len(units))), units)
 
     def first(self, q: Table, units: Block) -> tuple[Table, Array]:
-        """Given responsibilities, but for the rows whose state is known."""
+        """Return the given responsibilities, set to one for known states."""
         labels = units.columns[0]
         known = labels >= 0
         q = q.copy()

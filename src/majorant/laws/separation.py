@@ -1,4 +1,4 @@
-"""Do covariates separate the states? Coefficients of the weights then run to infinity."""
+"""Detection of covariates that separate the states, so that coefficients of the weights diverge."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from majorant.laws.around import Around
 from majorant.laws.gated import Gated, Logits
 
 STEEP = 1e-3
-"""Share of the information at equal weights below which weights are steep enough to ask whether they have an end."""
+"""Share of the information at equal weights below which weights are so steep that they are tested for divergence."""
 ROUNDING = 1e-11
 """What rounding may add to an objective, relative to its size."""
 LEAST_PART = 0.1
-"""Part of a covariate in what has been gone, relative to the largest, from which on it is named."""
+"""Share of a covariate in the divergence, relative to the largest, above which it is named."""
 
 
 def unbounded_directions(on: OnData, theta: Parameters[Any, Any]) -> Array:
@@ -73,7 +73,7 @@ def of_separated(directions: Array, at: Array, names: Sequence[str], transform: 
     names : sequence of str
         Of the covariates, without the constant.
     transform : ndarray of shape (1 + covariates, g), optional
-        From coefficients of the law to those of a constant and the covariates, in standard units.
+        Maps coefficients of the law to coefficients of a constant and standardised covariates.
     """
     if directions.size == 0:
         return ""

@@ -1,4 +1,4 @@
-r"""Chains that have gone on for ever: the law of their states at any time, and the M-step that minds it.
+r"""Stationary Markov chains: the law of states at any time, and the M-step that accounts for it.
 
 The stationary law :math:`\delta = \delta A` moves with the steps A by :math:`d\delta = \delta\, dA\, Z`, with
 :math:`Z = (I - A + 1 \delta)^{-1}`.
@@ -12,7 +12,7 @@ from majorant.engine.mixture import Array
 
 ROUNDS = 3
 LEAST_FACTOR = 0.1
-"""No step falls below this share of itself in one round: one that dies out must not hold the others back."""
+"""Smallest factor of a step probability in one round: one that vanishes must not slow the others."""
 SHORTEST = 1e-6
 
 
