@@ -100,7 +100,7 @@ MISTAKES = {
         "majorant: --k and --set n_clusters=... say the same.",
     ),
     "target": ([*HEIGHT, "--k", "2", "--target", "width"], "majorant: k-means has no target: leave --target out"),
-    "feature twice": ([*FIT, "--features", "height,height"], 'majorant: "height" is asked for twice.'),
+    "feature twice": ([*FIT, "--features", "height,height"], 'majorant: "height" is named twice.'),
     "weights as feature": ([*HEIGHT, "--weights", "height"], 'majorant: "height" cannot be a feature and '),
     "text weights": ([*HEIGHT, "--weights", "name"], 'majorant: column "name" of plants.csv is not numeric'),
     "unknown option": ([*HEIGHT, "--colour", "x"], "majorant: no such option: --colour"),

@@ -245,7 +245,7 @@ class TestMistakes:
         [
             (lambda cluster: cluster.close(), "the client lost its scheduler"),
             # Dask waits forever; a fit waits for a while, and ends as if the scheduler were lost
-            (lambda cluster: cluster.scale(0), "no worker has been there for 0 s"),
+            (lambda cluster: cluster.scale(0), "no worker was available for 0 s"),
         ],
         ids=["scheduler", "all workers"],
     )

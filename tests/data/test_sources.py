@@ -116,7 +116,7 @@ class TestFits:
         model = FITS["regression"](mj.open_rows(counted))
         followed = sum(start.converged for start in model.search_.starts)
         assert followed >= 2 and passes < 20 + model.n_iter_ + 40 * len(model.optima_)
-        assert "on a sample of 2500 of 6000 rows, told in the weight of all" in model.search_.note
+        assert "on a sample of 2500 of 6000 rows, scaled to the weight of all" in model.search_.note
         plain = mj.RegressionMixture(2, random_state=0).fit(X, Y, sample_weight=W)
         np.testing.assert_allclose(model.log_likelihood_, plain.log_likelihood_, rtol=1e-9)
         np.testing.assert_allclose(model.search_.best, plain.log_likelihood_, rtol=0.1)
@@ -136,7 +136,7 @@ class TestColumns:
         (tmp_path / "notes.txt").touch()
         assert mj.open_rows(tmp_path).n_units == 2
         (tmp_path / "2.csv").write_text("a\n3\n")
-        with pytest.raises(ValueError, match=r"holds 2.csv beside Parquet files, whose rows would be left out"):
+        with pytest.raises(ValueError, match=r"holds 2.csv besides Parquet files, whose rows would be ignored"):
             mj.open_rows(tmp_path)
 
     def test_all_but_those_with_a_role(self, folder: Path) -> None:
@@ -147,7 +147,7 @@ class TestColumns:
         np.testing.assert_allclose(source.total_weight, W.sum(), rtol=1e-12)
 
     def test_a_column_with_two_roles(self, folder: Path) -> None:
-        with pytest.raises(ValueError, match="column 'y' is asked for twice"):
+        with pytest.raises(ValueError, match="column 'y' is named twice"):
             opened(folder, columns=["a", "y"])
 
     def test_files_of_other_columns(self, folder: Path) -> None:

@@ -282,7 +282,7 @@ class TestTables:
             read(data)
 
     def test_a_column_asked_for_twice(self, write: Callable[..., Path]) -> None:
-        with pytest.raises(ValueError, match="column 'flag' is asked for twice"):
+        with pytest.raises(ValueError, match="column 'flag' is named twice"):
             open_rows(write(self.COLUMNS), ["flag", "real", "flag"])
 
     def test_a_name_alone_is_no_sequence_of_names(self, write: Callable[..., Path]) -> None:

@@ -141,7 +141,7 @@ def choose_features(
             check_column(table, name, is_optional=name in asked)
     repeated = sorted({name for name in asked if asked.count(name) > 1})
     if repeated:
-        raise CommandError(f'"{repeated[0]}" is asked for twice.', "Name every feature once.")
+        raise CommandError(f'"{repeated[0]}" is named twice.', "Name every feature once.")
     shared = [name for name in asked if name in others]
     if shared:
         raise CommandError(f'"{shared[0]}" cannot be a feature and the target or the weights at once.')
@@ -294,7 +294,7 @@ def build_matrix(
 
 
 def choose_items(table: SourceTable, asked: Sequence[str], others: Sequence[str]) -> tuple[str, ...]:
-    """Return the columns asked for, or all but `others`; any of them may hold text."""
+    """Return the requested columns, or all but `others`; any of them may hold text."""
     for name in asked:
         check_there(table, name)
     for name in others:

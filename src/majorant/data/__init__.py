@@ -1,4 +1,4 @@
-"""Where are the rows?"""
+"""Data: rows in memory, in files, or in a cluster."""
 
 from majorant.data.chunks import Block, Chunks
 

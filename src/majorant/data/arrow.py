@@ -14,10 +14,10 @@ from majorant.data.chunks import block_rows
 from majorant.data.storage import Piece, StoredRows, unreadable
 
 TURNED = 2048
-"""Columns become rows by so many rows at a time, which the cache holds."""
+"""Rows at a time that are converted from columns to rows, so that they stay in cache."""
 
 MOST_ROWS = 65536
-"""A row group is read in pieces of about so many rows at most."""
+"""Most rows, about, of a piece in which a row group is read."""
 
 _OTHER_COLUMNS = "name others in columns"
 _LABELS_APART = (
@@ -114,7 +114,7 @@ def _number_type(pa: Any, path: Path, schema: Any, name: str, wanted: Sequence[s
     if schema.names.count(name) > 1:
         raise ValueError(f"{path.name} has two columns {name!r}: rename one of them, or name others in columns")
     if list(wanted).count(name) > 1:
-        raise ValueError(f"column {name!r} is asked for twice: name every column once")
+        raise ValueError(f"column {name!r} is named twice: name every column once")
     kind = schema.field(name).type
     if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_boolean(kind)):
         raise TypeError(f"column {name!r} of {path.name} holds {kind}, not numbers: {advice}")

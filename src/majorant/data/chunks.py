@@ -1,4 +1,4 @@
-"""Where the data is. A fit touches samples through `Chunks.map_sum` and in no other way.
+"""Samples in blocks, which a fit reads only through `Chunks.map_sum`.
 
 Data are cut into consecutive blocks of rows, once and for all: sums run over the same blocks in the same order whatever
 the number of threads, so a result is the same to the last bit for any ``n_jobs``. Data that come in chunks (row groups
@@ -28,11 +28,11 @@ from majorant._progress import report_pass, watched
 from majorant._validation import check_integer
 
 BLOCK_BYTES = 1 << 22
-"""A block of wide rows takes about this much; one of narrow rows has the largest number of rows."""
+"""Approximate size of a block of wide rows in bytes; blocks of narrow rows have the largest number of rows."""
 
 
 class Additive(Protocol):
-    """What a pass over the data may return: something whose sum over blocks means something."""
+    """Result of a pass over the data: a value that is summed over blocks."""
 
     def __add__(self, other: Any, /) -> Self: ...
 
@@ -54,7 +54,7 @@ class Block:
     weights : ndarray of shape (n_units,), or None
         Weight of each unit in every sum; None: one each.
     memory : dict
-        Whatever a policy or a family keeps beside these units from one pass to the next.
+        A cache of policies and families for these units, kept from one pass to the next.
     chunk : int
         Number of the chunk that the units are in; blocks of one chunk follow each other.
     """
@@ -70,7 +70,7 @@ class Block:
 
     @property
     def at(self) -> slice:
-        """Where these units are among all."""
+        """Slice of these units among all."""
         return slice(self.first, self.first + len(self))
 
     @property
@@ -79,7 +79,7 @@ class Block:
         return float(len(self)) if self.weights is None else float(self.weights.sum())
 
     def total(self, values: NDArray[Any]) -> float:
-        """Return the weighted sum of one number a unit."""
+        """Return the weighted sum of one number per unit."""
         if self.weights is None:
             return float(values.sum(dtype=np.float64))
         return float(self.weights @ values.astype(np.float64, copy=False))
@@ -87,17 +87,17 @@ class Block:
     def take(self, rows: NDArray[Any]) -> Block:
         """Return some of these units (a mask, or positions in ascending order), with a memory of their own.
 
-        They are no longer consecutive: `first` and `at` say nothing of them.
+        They are no longer consecutive: `first` and `at` do not apply to them.
         """
         weights = None if self.weights is None else self.weights[rows]
         return Block(self.first, tuple(column[rows] for column in self.columns), weights, chunk=self.chunk)
 
     def seen(self, columns: tuple[Any, ...]) -> Block:
-        """These units, weights and memory with other columns."""
+        """Return these units, weights and memory with other columns."""
         return Block(self.first, columns, self.weights, self.memory, self.chunk)
 
     def noise(self, seed: int, draw: int, width: int) -> NDArray[np.float64]:
-        """Return uniforms in (0, 1), one row a unit.
+        """Return uniforms in (0, 1), one row per unit.
 
         A function of (seed, draw, unit) alone: how the units are cut into blocks cannot matter.
         """
@@ -120,7 +120,7 @@ class Source(Protocol):
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks, if only roughly: one, or more."""
+        """Number of blocks, possibly approximate."""
         ...
 
     def blocks(self) -> Iterator[Block]:
@@ -137,7 +137,7 @@ class RemoteSource(Source, Protocol):
 
 
 class OfSource:
-    """What has the rows of a source: their number and weight are the source's."""
+    """Base of views of a source: number and weight of rows are the source's."""
 
     source: Source
 
@@ -153,7 +153,7 @@ class OfSource:
 
     @property
     def n_blocks(self) -> int:
-        """Number of blocks, if only roughly: one, or more."""
+        """Number of blocks, possibly approximate."""
         return self.source.n_blocks
 
 
@@ -219,7 +219,7 @@ class InMemory:
 
 @dataclass(frozen=True)
 class _Part(OfSource):
-    """Those units of a source that a mask names; `total_weight` is found by a pass."""
+    """The units of a source in a mask; `total_weight` is found by a pass."""
 
     source: Source
     mask: NDArray[np.bool_]

@@ -2,8 +2,8 @@
 
 A partition is a chunk. Sums over partitions are added as the binary tree of `added`, some levels in one task, so they
 are the same to the last bit for any number of workers and whatever the order in which these finish, and those of the
-same chunks in memory or in a file. What a task leaves beside a partition for the next pass is a value of that task, not
-a change made to something: when a worker dies Dask makes its partitions and what lay beside them again, and the answer
+same chunks in memory or in a file. What a task caches with a partition for the next pass is a value of that task, not
+a mutation of shared state: when a worker dies Dask recomputes its partitions and their caches, and the answer
 stays the same.
 """
 
@@ -23,17 +23,17 @@ from majorant.data.chunks import Block, S, added, block_rows
 from majorant.data.storage import Piece, StoredRows, is_dask
 
 FAN = 8
-"""Sums that one task adds: a power of two, so that the tree stays the binary one."""
+"""Number of sums that one task adds: a power of two, so that the binary tree of sums does not change."""
 
 LOOK = 10.0
-"""Seconds after which one looks whether there are workers that could do what one waits for."""
+"""Seconds between checks for workers that can run pending tasks."""
 
 PATIENCE = 300.0
-"""Seconds without any worker after which a fit ends: Dask itself would wait for ever."""
+"""Seconds without any worker after which a fit ends: Dask itself would wait forever."""
 
 
 class ClusterError(RuntimeError):
-    """A partition cannot be made, or a cluster lost what cannot be made again."""
+    """Error of a partition that cannot be computed, or of a cluster that lost data."""
 
 
 @contextmanager
@@ -184,7 +184,7 @@ class ClusterRows(DaskRows):
 
     @_alive()
     def map_sum(self, f: Callable[[Block], S]) -> S:
-        """`Chunks.map_sum` where the rows are."""
+        """Run `Chunks.map_sum` on the workers that hold the rows."""
         client, sent = self._client, self._sent(f)
         parts, chunks, firsts = map(list, zip(*self._whole, strict=True))
         beside = self._beside or [None] * len(parts)
@@ -203,7 +203,7 @@ class ClusterRows(DaskRows):
 
     @_alive()
     def map_rows(self, f: Callable[[Block], NDArray[Any]], out: NDArray[Any]) -> None:
-        """`Chunks.map_rows` where the rows are, partition by partition."""
+        """Run `Chunks.map_rows` where the rows are, partition by partition."""
         sent, whole = self._sent(f), self._whole
         beside = self._beside or [None] * len(whole)
         made = [
@@ -239,7 +239,7 @@ class ClusterRows(DaskRows):
             if self._client.scheduler_info()["workers"]:
                 last_seen = time.monotonic()
             elif time.monotonic() - last_seen > PATIENCE:
-                _lost(f"no worker has been there for {PATIENCE:.0f} s", TimeoutError())
+                _lost(f"no worker was available for {PATIENCE:.0f} s", TimeoutError())
 
     def _sent(self, f: Callable[[Block], Any]) -> Any:
         """Return a function as a task of its own, so that it goes to a worker once, and again if that dies."""
@@ -250,7 +250,7 @@ class ClusterRows(DaskRows):
 
 @dataclass(frozen=True)
 class _Sent:
-    """A function on its way."""
+    """A function that is sent to workers."""
 
     pickled: bytes
 
@@ -263,7 +263,7 @@ class _Sent:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a visit of a partition gave, and what it left beside it."""
+    """The result of a visit of a partition, and what it cached with it."""
 
     value: Any
     memories: list[dict[str, Any]] | None
@@ -308,7 +308,7 @@ def _block(part: Piece, chunk: int, first: int, at: int, unit: float) -> Block |
 
 
 def _elsewhere() -> None:
-    """Stand in for rows in a function that was sent to them."""
+    """Raise an error: a placeholder for rows in a function sent to workers."""
 
 
 def _join(part: Piece, name: str, column: Any) -> Piece:

@@ -1,4 +1,4 @@
-"""The weighted empirical measure of some rows: what a fit may depend on, and nothing else.
+"""The weighted empirical measure of rows, the only thing that a fit may depend on.
 
 Rows in canonical order, equal rows merged, rows of weight zero dropped, centred and scaled: so that neither the order
 of the rows, nor writing a row twice instead of weighting it, nor units, nor rows without weight can change an answer.
@@ -26,7 +26,7 @@ class Measure:
     ----------
     points : ndarray or CSR matrix of shape (n_points, n_features)
         Distinct rows in canonical order, ``(row - origin) * scale``. Where entries are missing (NaN), rows with the
-        same ones missing lie together, complete rows first.
+        same ones missing are consecutive, complete rows first.
     weights : ndarray of shape (n_points,)
         Summed weight of the rows that are equal to each point.
     positions : ndarray of shape (n_rows,)
@@ -107,7 +107,7 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
 
 
 def _informative(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.intp]:
-    """Return the rows with weight and with an entry that is not missing: the others say nothing."""
+    """Return the rows with positive weight and at least one observed entry."""
     says = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
     if not sparse.issparse(X):
         says &= ~np.isnan(X).all(axis=1)
@@ -158,8 +158,10 @@ def standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[np
 
 
 def amid(rows: NDArray[Any], order: NDArray[np.int64]) -> NDArray[np.float64]:
-    """A point amid the rows: medians of some of them. A mean would be pulled away by one row far out, and with it would
-    go the digits in which the others differ."""
+    """Return medians of some rows.
+
+    One row far out would pull a mean away, and the digits in which the others differ would be lost.
+    """
     some = np.sort(rows[order[:: max(len(order) // 1000, 1)]].astype(np.float64), axis=0)  # missing entries are last
     middle = (~np.isnan(some)).sum(axis=0) // 2
     origin = some[middle, np.arange(some.shape[1])]

@@ -1,4 +1,4 @@
-"""Which rows does a path or a function name? Opened as a stream, to be read block by block."""
+"""The opening of a path or a function as a stream of rows, read block by block."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def _rows_of(
             raise FileNotFoundError(f"no file in {path} ends in .parquet: of a folder, Parquet files are read")
         if others:
             raise ValueError(
-                f"{path} holds {others[0]} beside Parquet files, whose rows would be left out: move it, or write it as "
+                f"{path} holds {others[0]} besides Parquet files, whose rows would be ignored: move it, or write it as "
                 "Parquet"
             )
         return ArrowRows(files, columns, target, sample_weight)

@@ -1,4 +1,4 @@
-"""Which entries of the rows are there: rows with missing entries (NaN), grouped by their observed columns."""
+"""Patterns of missing entries (NaN): rows grouped by their observed columns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Pattern:
     ----------
     observed : ndarray of bool, shape (n_features,)
     rows : slice or ndarray
-        Where they are; a slice if they lie together.
+        Row numbers; a slice if consecutive.
     """
 
     observed: NDArray[np.bool_]

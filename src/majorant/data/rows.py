@@ -21,7 +21,7 @@ SAMPLE_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class Rows:
-    """What a family is fitted to.
+    """The rows that a family is fitted to.
 
     Attributes
     ----------
@@ -51,12 +51,12 @@ class Rows:
 
     @property
     def n_rows(self) -> int:
-        """Rows that were given."""
+        """Number of rows given."""
         return self.data.n_units if self.is_stream else len(self.measure.positions)
 
     @property
     def entry_weight(self) -> float:
-        """Weight of the entries that are there."""
+        """Weight of the observed entries."""
         return self.data.total_weight * len(self.variances) - self.missing_weight
 
     @property

@@ -1,4 +1,4 @@
-"""Blocks that cost something to make, kept in a file for all passes but the first: from there they cost no copy."""
+"""A cache of costly blocks in a memory-mapped file, for all passes after the first."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import numpy as np
 from majorant.data.chunks import Block, OfSource, Source
 
 ALIGNED = 64
-"""Arrays begin at multiples of so many bytes."""
+"""Alignment of arrays in bytes."""
 
 WINDOW = 1 << 25
-"""Pages that a pass has left behind are given back to the system after so many bytes."""
+"""Bytes after which pages that a pass no longer needs are returned to the system."""
 
 
 class Scratch(OfSource):
-    """Another source's blocks, written to a file while the first pass that is not broken off makes them.
+    """Another source's blocks, written to a file by the first complete pass.
 
     Later passes give the same numbers out, as views of the file's pages. The file has no name, or loses it when it is
     closed: the system deletes it with the last block, whatever becomes of the process.
@@ -88,7 +88,7 @@ class Scratch(OfSource):
 
 
 class _Place:
-    """Where an array is in a file, written there at its end."""
+    """The place of an array that is appended to a file."""
 
     def __init__(self, file: BinaryIO, array: Any) -> None:
         self._at = -(-file.tell() // ALIGNED) * ALIGNED

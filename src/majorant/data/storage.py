@@ -1,4 +1,4 @@
-"""Rows that stay where they are, read block by block: memory-mapped arrays, files, what a function gives."""
+"""Stored rows, read block by block: memory-mapped arrays, files, blocks that a function returns."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class StoredRows:
     cache : Path, or None
         The folder in which a fit may keep what it makes of the rows, for its passes.
     beside_names : tuple of str
-        What blocks have as columns after the target, see `put_beside`.
+        Names of columns that follow the target in blocks; see `put_beside`.
     """
 
     def __init__(self, n_units: int, n_features: int, dtype: Any, names: Sequence[str] | None = None) -> None:
@@ -128,7 +128,7 @@ class StoredRows:
         return apart
 
     def weigh(self, sample_weight: Any) -> None:
-        """Take the weights of a fit, if it has any, or see that those that come with the rows can be used.
+        """Set the weights of a fit, or check the weights stored with the rows.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class StoredRows:
         self.weights = check_sample_weight(sample_weight, self.n_units)
 
     def aim(self, y: Any) -> None:
-        """Take the target of a fit, if it is not a column of the rows.
+        """Set the target of a fit, if it is not a column of the rows.
 
         Raises
         ------
@@ -160,7 +160,7 @@ class StoredRows:
         self.target = y
 
     def put_beside(self, name: str, column: Any) -> None:
-        """Take one more number a row, which blocks have as a column after the target.
+        """Add one number per row, which blocks hold as a column after the target.
 
         Rows of a group, where `name` is "groups", come in one block: of those next to each other in two chunks the
         second one has them all.
@@ -242,7 +242,7 @@ class StoredRows:
             yield rest
 
     def _chunk_by_chunk(self) -> Iterator[Piece]:
-        """Return pieces of a chunk each, and of a group that goes on in the next chunk all rows in that one."""
+        """Return one piece per chunk; a group that continues in the next chunk is moved there whole."""
         first, rest = 0, None
         for piece in self.pieces():
             if rest is not None and rest.chunk != piece.chunk:
@@ -279,7 +279,7 @@ class StoredRows:
 
 @dataclass(frozen=True)
 class _Weighed:
-    """The sum of weights that were looked at."""
+    """The sum of checked weights."""
 
     total: float
 
@@ -323,7 +323,7 @@ class NpyRows(StoredRows):
 
 
 class IteratedRows(StoredRows):
-    """What a function gives anew for every pass: X of (rows, n_features), or tuples (X, y) and (X, y, weights).
+    """Arrays that a function returns for every pass: X (rows, n_features), or tuples (X, y) and (X, y, weights).
 
     X is an array or a data frame, each a chunk.
     """
@@ -415,7 +415,7 @@ def mapped(source: Source, f: Callable[[Any], Any]) -> Source:
 
 
 def is_dask(value: Any) -> bool:
-    """Tell whether it is a Dask collection, found out without importing Dask."""
+    """Return whether it is a Dask collection, found out without importing Dask."""
     return type(value).__module__.partition(".")[0] in ("dask", "dask_expr") and hasattr(value, "__dask_graph__")
 
 

@@ -1,4 +1,4 @@
-"""Distinct units of a table in canonical order: what a fit may depend on, where rows carry several columns or groups.
+"""Distinct units of a table in canonical order, where rows carry several columns or groups.
 
 Equal units are merged and their weights summed, units without weight are dropped, so that neither the order of the rows
 nor writing a unit twice instead of weighting it can change an answer.
@@ -33,7 +33,7 @@ class Units:
         What the weight of one row is: one where weights are whole numbers (they count rows), otherwise their mean over
         the rows that have any.
     n_rows : float
-        How many rows the weights stand for.
+        Number of rows that the weights represent.
     """
 
     columns: tuple[NDArray[Any], ...]
@@ -80,7 +80,7 @@ def distinct_units(
 
 
 def row_weight(weights: NDArray[np.float64] | None) -> float:
-    """Say what the weight of one row is: see `Units`."""
+    """Return the weight of one row; see `Units`."""
     if weights is None:
         return 1.0
     positive = weights[weights > 0]
