@@ -246,7 +246,7 @@ def test_rows_in_a_file_are_fitted_as_in_memory(tmp_path: Path) -> None:
     np.save(tmp_path / "rows.npy", X)
     streamed = fit(mj.open_rows(tmp_path / "rows.npy"), 2)
     whole = fit(X, 2)
-    assert "last climb over all" in whole.search_.note
+    assert "last EM run over all" in whole.search_.note
     assert streamed.log_likelihood_ == pytest.approx(whole.log_likelihood_, rel=1e-9)
     np.testing.assert_allclose(streamed.means_, whole.means_, atol=1e-4)
     np.testing.assert_array_equal(streamed.predict(mj.open_rows(tmp_path / "rows.npy")), whole.predict(X))

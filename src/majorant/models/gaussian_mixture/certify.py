@@ -1,4 +1,4 @@
-"""How far can the likelihood of a Gaussian mixture be from the best possible?"""
+"""Certificates of Gaussian mixtures: how far the likelihood can be from the best possible."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from majorant.solvers.gaussian import Array, Mixture
 from majorant.solvers.mixture_bounds import Effort, mixture_upper_bound
 
 FITTED_SHARE = 0.5
-"""Of what all fitted covariances are at least: the floor where none is given."""
+"""Default floor, as a share of the largest lower bound on all fitted covariances."""
 ROUNDING = 1e-9
 
 
@@ -24,7 +24,7 @@ def certificate(
     covariance_at_least: Any = "fitted",
     effort: Effort = "default",
 ) -> Certificate:
-    """The certificate of a mixture on rows in memory, both in the units of the rows.
+    """Return the certificate of a mixture on rows in memory, both in the units of the rows.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def certificate(
     share = min(_largest_share(floor, one) for one in covariances)
     if share < 1 - ROUNDING:
         raise ValueError(
-            "covariance_at_least is above a covariance of this fit, so that the bound would not speak of it; "
+            "covariance_at_least is above a covariance of this fit, so that the bound would not cover it; "
             f"{share:.2g} times as much is not"
         )
     logs = mixture.log_densities(x)[:, present] + np.log(mixture.weights[present])
@@ -72,7 +72,7 @@ def certificate(
 
 
 def floor_of(covariance_at_least: Any, covariances: Array, x: Array, weights: Array | None) -> tuple[Array, str]:
-    """The least covariance as a matrix, and in words.
+    """Return the least covariance as a matrix, and in words.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def floor_of(covariance_at_least: Any, covariances: Array, x: Array, weights: Ar
 
 
 def common_part(covariances: Array) -> Array:
-    """A matrix below all covariances, in the order of symmetric matrices; of two, one that no larger matrix is above.
+    """Return a matrix below all covariances in the Loewner order; of two covariances, a maximal one.
 
     Two matrices are made diagonal by one change of coordinates, in which the smaller entries are taken; more of them
     in the order of their determinants. The result moves with the coordinates.
@@ -133,12 +133,12 @@ def common_part(covariances: Array) -> Array:
 
 
 def _relative(root: NDArray[Any], covariance: Array) -> Array:
-    """A covariance in coordinates in which ``root root'`` is the identity."""
+    """Return a covariance in coordinates in which ``root root'`` is the identity."""
     half = solve_triangular(root, covariance, lower=True)
     out = solve_triangular(root, half.T, lower=True)
     return np.asarray((out + out.T) / 2)
 
 
 def _largest_share(floor: Array, covariance: Array) -> float:
-    """By what number the floor may be multiplied and still be below the covariance."""
+    """Return the largest multiple of the floor that is still below the covariance."""
     return float(np.linalg.eigvalsh(_relative(np.linalg.cholesky(floor), covariance)).min())

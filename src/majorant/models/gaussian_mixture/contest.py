@@ -1,4 +1,4 @@
-"""The race of Gaussian mixtures: where they begin, which solutions count, in which coordinates."""
+"""The search for Gaussian mixtures: starts, rules of regularity, coordinates."""
 
 from __future__ import annotations
 
@@ -37,27 +37,27 @@ from majorant.solvers.gaussian import Array, Mixture, log_likelihood, moments
 from majorant.solvers.gaussian_missing import impute
 
 LEAST_FLOOR = 1e-14
-"""Floor under eigenvalues where none is asked for: what rounding leaves of the total variance."""
+"""Default floor under eigenvalues: the rounding error of the total variance."""
 SOON = 100
 """Steps of a search in which no solution can be regular."""
 
 FEW_ROWS = 50
 """Rows up to which more starts are made where parameters are many beside them."""
 NEAR_FLOOR = 10.0
-"""Variances within groups of less than so many times the floor that is relative to the total one are near it."""
+"""Multiple of the floor on the total covariance below which variances within groups are near it."""
 N_LOOKS = 2
-"""Partitions that are looked at for groups far apart."""
+"""Number of partitions that are tested for groups far apart."""
 MOST_PATTERNS = 64
 """The search goes over the observed entries themselves if they have no more patterns; over rows that were filled in
 otherwise, as each pattern costs its own pass."""
 STILL_PRECISION = float(np.sqrt(10 * TOTAL_FLOOR))
-"""Beside missing entries, directions in which rows vary less than the total covariance can tell count as still."""
+"""With missing entries, directions of variance below the rounding of the total covariance count as constant."""
 
 Theta = Parameters[Normals, Any]
 
 
 def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
-    """The numbers of a search: perturbations of the best until it has not been bettered for some rounds."""
+    """Return the search settings: perturb the best until some rounds bring no improvement."""
     patience = max(2, min(k, 6)) if n_rows >= 5 * n_parameters else 2 * k
     if k > 1 and n_rows <= FEW_ROWS and n_rows < 5 * n_parameters:  # many optima, and steps that cost nothing
         return Plan(
@@ -90,7 +90,7 @@ def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
 
 @dataclass
 class GaussianContest(MixtureContest):
-    """What a race needs of a Gaussian mixture on points in memory.
+    """The interface of a race to a Gaussian mixture on points in memory.
 
     Attributes
     ----------
@@ -103,11 +103,11 @@ class GaussianContest(MixtureContest):
     frames : Frames
         In which starts are made, and what does not vary.
     views : Views
-        The points as starts see them.
+        The points that starts use.
     noise : float
         Share of the total variance below which variance is rounding.
     floor_tells : bool
-        Whether the floor is relative to the total covariance, and only tells collapsing components from others.
+        Whether the floor is relative to the total covariance, and only identifies collapsing components.
     kinds : tuple
         Of starts.
     first_starts : sequence of (source, parameters)
@@ -120,7 +120,7 @@ class GaussianContest(MixtureContest):
     is_filled : bool
         Whether the points were filled in, rather than the density of what is there taken.
     best_degenerate : Run or None
-        The solution of highest likelihood, among all that were seen, that does not count.
+        The excluded solution of highest likelihood among all that were visited.
     """
 
     rows: StandardRows = field(kw_only=True)
@@ -155,7 +155,7 @@ class GaussianContest(MixtureContest):
         return k * self.kind.least_size(k, self.model.d, self.total_weight) > self.total_weight * (1 + 1e-9)
 
     def mixture_of(self, theta: Theta) -> Mixture:
-        """The mixture of one run, in the coordinates, with the shares of the components among the rows."""
+        """Return the mixture of one run, in the coordinates, with the shares of the components among the rows."""
         return self.model.mixture(theta.density, 0, self._shares(theta))
 
     def _shares(self, theta: Theta) -> Array:
@@ -165,7 +165,7 @@ class GaussianContest(MixtureContest):
         return np.asarray(self.mixture.law.shares(theta.law, sums)[0])
 
     def is_of(self, data: Chunks) -> bool:
-        """Whether the contest is on all rows of some data as they are."""
+        """Return whether the contest is on all rows of some data as they are."""
         return super().is_of(data) and not self.is_filled
 
     # Starts
@@ -178,14 +178,14 @@ class GaussianContest(MixtureContest):
     def perturbed(
         self, rows: Any, bases: Sequence[Theta], size: int, draws: np.random.Generator
     ) -> list[NamedStart[Theta]]:
-        """Perturbations of the best solution alone."""
+        """Return the perturbations of the best solution alone."""
         on, out = self.on(rows), []
         for q in perturbed(self.mixture_of(bases[0]), self.points, self.weights, size, draws):
             out += self._begun(on, [PERTURBATION] * len(q), list(np.swapaxes(q, 1, 2)))
         return out
 
     def _begun(self, on: Any, names: list[str], responsibilities: list[Array]) -> list[NamedStart[Theta]]:
-        """Parameters of responsibilities as they are: a component without rows stays absent."""
+        """Return the parameters of responsibilities, in which a component without rows stays empty."""
         size = self._batch_size(len(self.weights))
         out: list[NamedStart[Theta]] = []
         for a in range(0, len(names), size):
@@ -198,7 +198,7 @@ class GaussianContest(MixtureContest):
     def run(
         self, rows: Any, runs: list[Run[Theta]], max_iter: int, tol: float, *, free: bool = False
     ) -> list[Run[Theta]]:
-        """EM on from where the runs are; there is no rule to be free of, so that nothing is found beyond it."""
+        """Continue EM from where the runs are; mixtures without a floor have no constraint to lift."""
         if free:
             return []
         ends = super().run(rows, runs, max_iter, tol)
@@ -209,14 +209,14 @@ class GaussianContest(MixtureContest):
         return ends
 
     def features(self, thetas: Sequence[Theta]) -> Array:
-        """Shares, where they are parameters, and means, each sorted over components."""
+        """Return the shares, where they are parameters, and means, each sorted over components."""
         means = np.sort(np.concatenate([one.density.means for one in thetas]), axis=1).reshape(len(thetas), -1)
         if not isinstance(thetas[0].law, Weights):
             return means
         return np.hstack([np.sort(np.concatenate([one.law.weights for one in thetas]), axis=1), means])
 
     def _degeneracies(self, theta: Theta, seen: Seen) -> list[str]:
-        """On a floor relative to the total covariance a least ratio to the one within components is implied."""
+        """Return the degeneracies; a floor on the total covariance implies a least ratio within components."""
         n_rows, shares = self.total_weight, self.mixture.law.shares(theta.law, seen.statistics.law)
         least = self.kind.least_size(self.mixture.n_components, self.model.d, n_rows)
         floored = theta.density.floored.any(axis=1)
@@ -232,11 +232,11 @@ class GaussianContest(MixtureContest):
         ]
 
     def judged(self, ends: Ends[Theta]) -> str:
-        """Say why where one run came to on all rows does not count; empty where it does."""
+        """Return why a run's end on all rows does not count; empty if it counts."""
         return self.regularity(ends).fault.word
 
     def regularity(self, ends: Ends[Theta]) -> Regularity:
-        """How near to collapse the components of one run are, on all rows."""
+        """Return how near to collapse the components of one run are, on all rows."""
         shares = self.mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
         if self.coordinates.rank == 0:
             return Regularity(Fault.FLOORED, np.zeros(len(shares)), shares * self.rows.n_rows, 0.0)
@@ -248,7 +248,7 @@ class GaussianContest(MixtureContest):
     # Other coordinates
 
     def released(self, best: Run[Theta]) -> GaussianContest | None:
-        """The contest in coordinates of the pooled within-component covariance, where a floor relative to it matters.
+        """Return the search in coordinates of the pooled within-component covariance, if a floor on it matters.
 
         Groups that lie far apart are narrow beside the total covariance without being degenerate: a solution on the
         floor of that is regular once the floor is relative to the variance within components.
@@ -277,10 +277,9 @@ class GaussianContest(MixtureContest):
         return replace(other, first_starts=[("released", end.theta)])
 
     def far_apart(self) -> GaussianContest:
-        """The contest beside the covariance within groups, where these lie so far apart that a floor would be met.
+        """Return the search with a floor relative to the covariance within groups, where these are far apart.
 
-        Groups are those of the tightest of some partitions, which are functions of the rows alone: the same ones
-        whatever way the fit begins.
+        Groups are the tightest of some partitions that depend on the rows alone, not on the starts.
         """
         k, draws = self.mixture.n_components, np.random.default_rng(0)
         if k == 1 or not self.floor_tells or self.is_hopeless or self.coordinates.rank == 0:
@@ -297,13 +296,13 @@ class GaussianContest(MixtureContest):
         return np.asarray(np.atleast_1d(within) if within.ndim < 2 else np.linalg.eigvalsh(within), dtype=np.float64)
 
     def _is_told(self, within: Array) -> bool:
-        """Whether a covariance can be told from rounding along every direction."""
+        """Return whether a covariance is above rounding along every direction."""
         variances = self._variances(within)
         rounding = 0.0 if within.ndim < 2 else 1e-13 * variances.max()
         return bool(variances.min() > max(self.noise, rounding))
 
     def beside(self, within: Array) -> GaussianContest:
-        """The same contest in coordinates in which a covariance of its own ones is the identity."""
+        """Return the same search in coordinates in which a given covariance is the identity."""
         coordinates, scale = self.coordinates.rescaled(within), rescaling(within)
         points = self.points * scale if scale.ndim < 2 else np.einsum("ij,jk->ik", self.points, scale)
         model = Gaussian(self.kind, self.model.d, self.model.floor)
@@ -324,7 +323,7 @@ class GaussianContest(MixtureContest):
         )
 
     def one_point(self) -> Ends[Theta]:
-        """Rows that are all equal: components that cannot be told apart, of a width that is made up."""
+        """Return the mixture for rows that are all equal: identical components of a nominal width."""
         k, law = self.mixture.n_components, self.mixture.law
         mixture = Mixture(np.full(k, 1.0 / k), np.zeros((k, 0)), np.zeros(self.kind.shape(k, 0)), self.kind.name)
 
@@ -337,11 +336,11 @@ class GaussianContest(MixtureContest):
         return Ends(theta, seen, np.ones(1, dtype=np.intp), np.ones(1, dtype=np.bool_), [[0.0]])
 
     def theta_of(self, mixture: Mixture, law: Any = None) -> Theta:
-        """A mixture in the coordinates as a batch of one, with its weights where no other parameters of the law are."""
+        """Return a mixture in the coordinates as a batch of one, with its weights unless `law` is given."""
         return Parameters(normals([mixture]), Weights(mixture.weights[None]) if law is None else law)
 
     def _within(self, q: Array) -> Array:
-        """The pooled covariance within components, from the points and their responsibilities."""
+        """Return the pooled covariance within components, from the points and their responsibilities."""
         u, weights = self.points, self.weights
         mass = np.einsum("i,ik->k", weights, q)
         means = np.einsum("i,ik,ij->kj", weights, q, u) / np.maximum(mass, 1e-300)[:, None]
@@ -362,7 +361,7 @@ def contest_of(
     max_iter: int,
     n_jobs: int | None,
 ) -> GaussianContest:
-    """The contest of the rows that are searched, in the coordinates of a type, in which EM does not depend on units.
+    """Return the search of some rows, in coordinates in which EM for the type does not depend on units.
 
     Parameters
     ----------
@@ -431,7 +430,7 @@ def contest_of(
 def on_all_rows(
     contest: GaussianContest, rows: StandardRows, reg_covar: float, floor_is_chosen: bool, n_jobs: int | None
 ) -> OnData:
-    """The mixture of a contest on all rows; with `reg_covar` by scikit-learn's M-step."""
+    """Return the mixture of a contest on all rows; with `reg_covar` by scikit-learn's M-step."""
     own, kind, dtype = contest.coordinates, contest.kind, rows.points.dtype
 
     def to_u(x: NDArray[Any]) -> NDArray[Any]:
@@ -457,7 +456,7 @@ def on_all_rows(
 def search(
     contest: GaussianContest, draws: np.random.Generator, verbose: int
 ) -> list[tuple[GaussianContest, Found[Theta]]]:
-    """One search; where a floor relative to the total covariance would decide, another beside a floor within."""
+    """Run a search; if a floor on the total covariance decides it, another with a floor within components."""
     found = Race(contest, verbose).find(draws)
     out = [(contest, found)]
     released = contest.released(found.best)
@@ -467,7 +466,7 @@ def search(
 
 
 def winner(raced: Sequence[tuple[GaussianContest, Found[Theta]]]) -> tuple[GaussianContest, Found[Theta]]:
-    """The contest of the best solution, with the records of all in its coordinates."""
+    """Return the contest of the best solution, with the records of all in its coordinates."""
     where, _ = min(raced, key=lambda one: (not one[1].best.is_regular, -one[0].shown(one[1].best.objective)))
     moved = []
     for contest, found in raced:
@@ -481,7 +480,7 @@ def winner(raced: Sequence[tuple[GaussianContest, Found[Theta]]]) -> tuple[Gauss
 
 
 def rescaling(covariance: Array) -> Array:
-    """The map to coordinates in which a covariance is the identity."""
+    """Return the map to coordinates in which a covariance is the identity."""
     if covariance.ndim < 2:
         return np.asarray(1.0 / np.sqrt(covariance))
     values, vectors = np.linalg.eigh(covariance)
@@ -489,5 +488,5 @@ def rescaling(covariance: Array) -> Array:
 
 
 def one_hot(labels: NDArray[np.integer], k: int) -> Array:
-    """Responsibilities of a hard partition."""
+    """Return the responsibilities of a hard partition."""
     return np.asarray(labels[:, None] == np.arange(k), dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Gaussian mixtures as scikit-learn's users meet them."""
+"""The Gaussian mixture estimator."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ SMALL_TABLE = 1 << 24
     )
 )
 class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
-    r"""A Gaussian mixture whose fit does not depend on a lucky start.
+    r"""A Gaussian mixture, fitted by a search for the best regular optimum.
 
     Maximises the weighted log-likelihood
 
@@ -78,7 +78,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     it, or `n_jobs`.
 
     Entries may be missing (NaN), at random: what decides which are may depend on the others of their row, but not on
-    themselves. Rows then count by the density of their observed entries, and a row without any says nothing.
+    themselves. Rows then count by the density of their observed entries; rows without any are ignored.
 
     Parameters
     ----------
@@ -87,17 +87,17 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         A covariance matrix for each component, one for all, a diagonal or a single variance for each.
     tol : float, default=1e-3
-        About how far parameters may still be from a flat maximum, in standard deviations: a climb has converged when
-        it can gain no more than ``(tol / 100)**2`` of log-likelihood a row, as its last steps predict it.
+        About how far parameters may still be from a flat maximum, in standard deviations: EM has converged when its
+        last steps predict a gain of no more than ``(tol / 100)**2`` in log-likelihood per row.
     covariance_floor : "auto" or float, default="auto"
         Smallest variance of a component along any direction, as a share of the total variance along it. "auto": the
-        floor only tells collapsing components from others; a solution that it decides is no answer while there is a
+        floor only identifies collapsing components; a solution that it decides is not returned while there is a
         regular one.
     reg_covar : float, default=0.0
-        Added to the diagonal of every covariance in the last climb, as scikit-learn does, in squared units of X. Not
+        Added to the diagonal of every covariance in the last EM run, as scikit-learn does, in squared units of X. Not
         needed, and it makes the answer depend on the units.
     max_iter : int, default=200
-        Largest number of steps of EM of the last climb, or of each from a start that was chosen. 0 leaves the start as
+        Largest number of steps of the last EM run, or of each from a start that was chosen. 0 leaves the start as
         it is.
     n_init : "auto" or int, default="auto"
         Number of searches, one by default. Where starts are not left to the search, the number of these: one by
@@ -137,13 +137,13 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         Weighted log-likelihood of the rows of the fit; where `beta` is not 1, what was maximised in its place,
         :math:`\sum_i w_i \beta^{-1} \log \sum_k (\pi_k N(x_i; \mu_k, \Sigma_k))^\beta`, which ``score`` is not.
     converged_ : bool
-        Whether the last climb ended at its maximum, within `tol`.
+        Whether the last EM run converged, within `tol`.
     n_iter_ : int
-        Steps of EM of the last climb.
+        Steps of the last EM run.
     lower_bound_ : float
         Log-likelihood per row of the fit.
     lower_bounds_ : list of float
-        The same after every step of the last climb.
+        The same after every step of the last EM run.
     regular_ : bool
         Whether the solution is regular. If none was found, a ConvergenceWarning says why, and ``aic``, ``bic`` and
         ``icl`` are infinite where the floor set the likelihood: no criterion may choose such a fit.
@@ -153,7 +153,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         Smallest variance of each component along any direction, as a share of the pooled within-component one there;
         0 where it lies on the floor.
     best_degenerate_ : float or None
-        The highest log-likelihood of a degenerate solution that was seen on the way.
+        The highest log-likelihood of a degenerate solution met in the search.
     rank_ : int
         Number of directions in which the rows vary (of columns, where "diag"). Other directions get a variance of
         1e-12 of the columns' own.
@@ -161,7 +161,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     feature_names_in_ : ndarray of shape (n_features,)
         Where X had column names.
     search_ : SearchReport
-        The runs that were followed to their end; the degenerate ones only if there are no others, else counted in
+        The runs that converged; the degenerate ones only if there are no others, else counted in
         its ``note``.
     trace_ : Trace
         Minus the log-likelihood, iteration by iteration.
@@ -255,7 +255,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         check_bounds(self.bounds)
 
     def _given(self) -> Given:
-        """Parts of a start that the user gave, checked."""
+        """Return the parts of a start that the user gave, checked."""
         k, d, kind = int(self.n_components), self.n_features_in_, COVARIANCES[self.covariance_type]
         if self.warm_start and self._has_fit_of(kind.shape(k, d)):
             known = self._mixture()
@@ -267,7 +267,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         )
 
     def _has_fit_of(self, shape: tuple[int, ...]) -> bool:
-        """Whether there is a fit with covariances of this shape and of the present type."""
+        """Return whether there is a fit with covariances of this shape and of the present type."""
         return (
             hasattr(self, "covariances_")
             and self.covariances_.shape == shape
@@ -332,7 +332,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         return on_all_rows(contest, rows, float(self.reg_covar), self.covariance_floor == "auto", self.n_jobs)
 
     def _ends(self, contest: Any, found: Found[Theta], on: OnData) -> Ends[Theta]:
-        """With `reg_covar` by scikit-learn's M-step, which is no step of a bound."""
+        """Return the ends of the runs; `reg_covar` uses scikit-learn's M-step, which minimises no bound."""
         if contest.coordinates.rank == 0:
             ends: Ends[Theta] = contest.one_point()
         elif self.reg_covar:
@@ -360,7 +360,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             self.search_ = replace(self.search_, certain="")
 
     def _keep_estimates(self, contest: Any, theta: Any, shares: Array, order: NDArray[np.intp]) -> None:
-        """In the units of X."""
+        """Set the estimates, in the units of X."""
         rows, kind = contest.rows, contest.kind
         with np.errstate(over="ignore", under="ignore", invalid="ignore", divide="ignore"):  # refused below
             mixture = contest.model.mixture(theta.density, 0, shares)
@@ -387,7 +387,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     def _note(self, contest: Any, found: Found[Theta], on: OnData, rows: Any) -> str:
         note = super()._note(contest, found, on, rows)
         if len(contest.weights) < on.data.n_units:
-            note += f" The search went over {len(contest.weights)} of {on.data.n_units} rows, the last climb over all."
+            note += f" The search went over {len(contest.weights)} of {on.data.n_units} rows, the last EM run over all."
         if rows.n_missing:
             note += f" {missing_sentence(rows, contest.is_filled)}"
         if self.best_degenerate_ is not None and self.regular_ and self.best_degenerate_ > self.log_likelihood_:

@@ -1,4 +1,4 @@
-"""What Gaussian mixtures with parameters say of rows, wherever the parameters come from."""
+"""Gaussian mixtures with fitted or given parameters: densities, predictions and draws of rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from majorant.solvers.gaussian_missing import impute
 
 
 class FittedGaussianMixture(FittedMixture):
-    """A Gaussian mixture that has its parameters, as scikit-learn names them."""
+    """A Gaussian mixture with parameters, under scikit-learn's names."""
 
     covariance_type: CovarianceType
     means_: NDArray[np.floating]
@@ -37,7 +37,7 @@ class FittedGaussianMixture(FittedMixture):
     variance_ratios_: NDArray[np.floating]
 
     def _set(self, found: Lifted, number: Any) -> None:
-        """The parameters as scikit-learn has them, in a type of numbers."""
+        """Set the parameters under scikit-learn's names, in a dtype."""
         self.covariance_type_ = found.kind.name
         self.weights_ = found.weights.astype(number)
         self.means_ = found.means.astype(number)
@@ -55,7 +55,7 @@ class FittedGaussianMixture(FittedMixture):
         covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         random_state: Any = None,
     ) -> Self:
-        """A mixture that is known rather than fitted: for densities, predictions and draws.
+        """Return a mixture with given parameters, for densities, predictions and draws.
 
         Parameters
         ----------
@@ -92,7 +92,7 @@ class FittedGaussianMixture(FittedMixture):
         return model
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether there are parameters: those of a fit, or that were set by hand, which are completed."""
+        """Return whether there are parameters, of a fit or set by hand; the latter are completed."""
         if not {"weights_", "means_"} <= vars(self).keys() or "n_parameters_" in vars(self):
             return "n_parameters_" in vars(self)
         if "covariances_" in vars(self):
@@ -102,7 +102,7 @@ class FittedGaussianMixture(FittedMixture):
         return "covariances_" in vars(self)
 
     def _complete(self) -> None:
-        """What a fit says of parameters that come from none."""
+        """Set the remaining fitted attributes for given parameters."""
         self.n_features_in_ = self.means_.shape[1]
         self.estimate_names_ = ["weights", "means", "covariances"]
         self.is_grouped_ = self.is_labelled_ = False
@@ -122,7 +122,7 @@ class FittedGaussianMixture(FittedMixture):
         return Mixture(weights, means, covariances, self._kind.name)
 
     def _steadied(self) -> Mixture:
-        """The mixture as rows with missing entries need it."""
+        """Return the mixture as rows with missing entries need it."""
         return steadied(self._mixture(), 8 * self.means_.shape[1] * float(np.finfo(self.means_.dtype).eps))
 
     def _density(self) -> FittedGaussian:
@@ -142,7 +142,7 @@ class FittedGaussianMixture(FittedMixture):
         return Parameters(density, self._law_of_fit().recalled(law))
 
     def impute(self, X: Any) -> NDArray[np.floating]:
-        r"""Rows with their missing entries replaced by what is expected of them given the observed ones.
+        r"""Return the rows with their missing entries replaced by what is expected of them given the observed ones.
 
         .. math:: E(x_m \mid x_o) = \sum_k P(k \mid x_o)
                   \big(\mu_{k,m} + \Sigma_{k,mo} \Sigma_{k,oo}^{-1} (x_o - \mu_{k,o})\big).
@@ -175,7 +175,7 @@ class FittedGaussianMixture(FittedMixture):
         return data.map_rows(lambda block: impute(mixture, block.columns[0]), (mixture.n_features,), X.dtype)
 
     def _criterion(self, *rows: Any) -> tuple[float, float, float]:
-        """Infinite where the floor set the likelihood: no criterion may choose such a fit."""
+        """Return the criteria; infinite where the floor set the likelihood, so that none chooses such a fit."""
         deviance, n, entropy = super()._criterion(*rows)
         return (np.inf if (self.variance_ratios_ < LEAST_RATIO).any() else deviance), n, entropy
 
@@ -187,7 +187,7 @@ class FittedGaussianMixture(FittedMixture):
         sample_weight: Any = None,
         effort: Literal["fast", "default", "tight"] = "default",
     ) -> Certificate:
-        r"""How far this log-likelihood can be from the best possible on X: a proved bound.
+        r"""Return how far this log-likelihood can be from the best possible on X: a proved bound.
 
         No mixture whose covariances are all at least :math:`S`, whatever its number of components, has a log-likelihood
         above the bound. So it also counts what more components would gain, and is closer the larger :math:`S` is. It is

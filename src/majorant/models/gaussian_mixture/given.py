@@ -36,7 +36,7 @@ SOURCES = {
 
 
 def checked_init(name: str, value: Any, shape: tuple[int, ...]) -> Array | None:
-    """An array of a start as float64, None if none was given.
+    """Return an array of a start as float64, None if none was given.
 
     Raises
     ------
@@ -55,7 +55,7 @@ def checked_init(name: str, value: Any, shape: tuple[int, ...]) -> Array | None:
 
 
 def checked_weights(value: Any, k: int) -> Array | None:
-    """`weights_init`: shares that sum to one."""
+    """Check `weights_init`: shares that sum to one."""
     weights = checked_init("weights", value, (k,))
     if weights is not None:
         if (weights < 0).any() or (weights > 1).any():
@@ -69,7 +69,7 @@ def checked_weights(value: Any, k: int) -> Array | None:
 
 
 def checked_precisions(value: Any, kind: Covariance, k: int, d: int) -> Array | None:
-    """The covariances of `precisions_init`."""
+    """Check `precisions_init`, and return its covariances."""
     precisions = checked_init(f"{kind.name} precision", value, kind.shape(k, d))
     if precisions is None:
         return None
@@ -109,7 +109,7 @@ class Given:
 
     @classmethod
     def checked(cls, weights: Any, means: Any, covariances: Any, kind: Covariance) -> Given:
-        """A whole mixture.
+        """Complete the parameters of a mixture.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class Given:
         return all(part is not None for part in self._parts)
 
     def lifted(self, kind: Covariance) -> Lifted:
-        """A whole mixture with its precisions."""
+        """Complete a mixture, with its precisions."""
         assert self.weights is not None and self.means is not None and self.covariances is not None
         mixture = Mixture(self.weights, self.means, self.covariances, kind.name)
         factors = mixture.precision_factors()[0]
@@ -149,7 +149,7 @@ class Given:
 def chosen_starts(
     contest: GaussianContest, init_params: str, given: Given, seeds: Sequence[int]
 ) -> Iterator[NamedStart[Theta]]:
-    """What each start is, and where it begins.
+    """Yield the name and the parameters of each start.
 
     Parameters
     ----------

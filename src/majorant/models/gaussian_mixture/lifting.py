@@ -1,4 +1,4 @@
-"""A mixture from its coordinates into the units of X, in scikit-learn's parameters."""
+"""The map of a mixture from its coordinates to the units of X and scikit-learn's parameters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Lifted:
     kind: Covariance
 
     def fits(self, dtype: Any) -> bool:
-        """Whether variances and precisions are ordinary numbers of a type."""
+        """Return whether variances and precisions are ordinary numbers of a type."""
         limits = np.finfo(dtype)
         variances = self.kind.variances(self.covariances, *self.means.shape)
         # Not numpy's comparison of numbers of two types, which would bring the limits of one into the other.
@@ -40,8 +40,10 @@ class Lifted:
 
 
 def lifted(mixture: Mixture, coordinates: Coordinates, order: NDArray[np.intp]) -> Lifted:
-    """The parameters in the units of the coordinates' rows; precisions are not found by inverting covariances, which
-    may be near to singular there."""
+    """Return the parameters in the units of the rows.
+
+    Precisions are not found by inverting covariances, which may be near to singular there.
+    """
     means = coordinates.centre + times(mixture.means, coordinates.back)
     kind = mixture.covariance
     whole = kind.mapped(mixture.covariances, coordinates.back) + kind.beside(coordinates.still)
@@ -63,13 +65,13 @@ def _with_still(factor: Array, coordinates: Coordinates) -> Array:
 
 
 def steadied(mixture: Mixture, rounding: float) -> Mixture:
-    """The mixture with covariances that can be factored, whatever columns are left out, though they were rounded.
+    """Return the mixture with covariances lifted until any block of them can be factored despite rounding.
 
     Parameters
     ----------
     mixture : Mixture
     rounding : float
-        Smallest eigenvalue of the correlations of a component that is told from rounding.
+        Smallest eigenvalue of a component's correlations that is above rounding.
     """
     if not mixture.covariance.has_matrices:
         return mixture

@@ -1,4 +1,4 @@
-"""The normal distribution that observed entries come from: what coordinates are made of where entries are missing."""
+"""The normal distribution of observed entries, which defines coordinates where entries are missing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SETTLED = 1e-11
 
 
 def total_gaussian(data: Chunks, variances: Array, kind: Covariance = FULL, *, max_iter: int = 2000) -> Mixture:
-    """The normal distribution that is most likely to have given the observed entries: a mixture of one.
+    """Return the maximum-likelihood normal distribution of the observed entries: a mixture of one.
 
     Parameters
     ----------

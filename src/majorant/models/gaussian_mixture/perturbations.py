@@ -11,7 +11,7 @@ from majorant.solvers.covariance_types import triangle_to_matrix
 from majorant.solvers.gaussian import Array, Mixture
 
 MERGE_SHARE = 0.35
-"""How often two components are merged and cut anew, rather than one removed and another cut."""
+"""Probability that two components are merged and cut anew, rather than one removed and another cut."""
 
 N_DIRECTIONS = 20
 """Directions of which half of the perturbations cut along the one that looks most like two groups."""
@@ -20,13 +20,13 @@ SHARPNESS = 4.0
 """Slope of the soft cut, per standard deviation."""
 
 BATCH = 1 << 21
-"""Numbers that are worked on at a time, if only roughly."""
+"""Approximate size of a batch in numbers."""
 
 
 def perturbed(
     mixture: Mixture, points: Array, weights: Array, n_perturbations: int, random: np.random.Generator
 ) -> Iterator[Array]:
-    """Responsibilities of so many perturbations in batches, each (n_batch, n_points, n_components).
+    """Yield responsibilities of this many perturbations, in batches (n_batch, n_points, n_components).
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ def _batch(
 
 
 def _drawn(mass: Array, uniforms: Array) -> NDArray[np.intp]:
-    """Points drawn by each row of masses, by inverse CDF along one line for all rows."""
+    """Draw points by each row of masses, by inverse CDF over one grid for all rows."""
     cumulative = np.cumsum(mass, axis=1)
     line = cumulative / np.maximum(cumulative[:, -1:], 1e-300)
     offsets = np.arange(len(mass))[:, None]

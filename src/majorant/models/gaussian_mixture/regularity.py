@@ -1,4 +1,4 @@
-"""Is a likelihood set by the data, or by the floor under the covariances?
+"""Regularity: whether the data or the floor under the covariances sets a likelihood.
 
 The likelihood of a Gaussian mixture has no maximum: a component that collapses on a few rows, or on rows that lie in a
 plane, makes it as large as one likes. What a fit looks for is the highest *regular* maximum.
@@ -19,17 +19,17 @@ LEAST_RATIO = 5e-4
 
 
 class Fault(IntEnum):
-    """What is wrong with a solution, the least first."""
+    """Faults of a solution, the least serious first."""
 
     NONE = 0
     SMALL = 1
-    """A component has fewer rows than tell its shape."""
+    """A component has too few rows to determine its covariance."""
     FLOORED = 2
     """A covariance is, or would be without the floor, nearly singular."""
 
     @property
     def word(self) -> str:
-        """Empty where nothing is wrong."""
+        """The fault in a word; empty if there is none."""
         return ("", "too few rows", "on the floor")[self]
 
 
@@ -54,7 +54,7 @@ class Regularity:
     least_size: float
 
     def ordered(self, order: NDArray[np.intp]) -> Regularity:
-        """The same for components in another order."""
+        """Return the regularity for reordered components."""
         return replace(self, ratios=self.ratios[order], sizes=self.sizes[order])
 
     @property
@@ -67,12 +67,12 @@ class Regularity:
 
 
 def are_small(sizes: Array, least: float) -> NDArray[np.bool_]:
-    """Which components have too few rows; a little is left to rounding."""
+    """Return which components have too few rows; a little is left to rounding."""
     return np.asarray(sizes < least - 1e-6)
 
 
 def judge(mixture: Mixture, floored: NDArray[np.bool_], n_rows: float) -> Regularity:
-    """Regularity of a mixture.
+    """Return the regularity of a mixture.
 
     Parameters
     ----------

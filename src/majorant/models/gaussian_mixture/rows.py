@@ -1,4 +1,4 @@
-"""The rows of a Gaussian mixture in standard units, in which squares are safe, and the part that is searched."""
+"""The rows of a Gaussian mixture in standard units, whose squares do not overflow, and the part that is searched."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from majorant.laws import Independent
 from majorant.models.mixture_rows import Array, Rows
 
 MOST_POINTS = 10_000
-"""The search goes over so many distinct rows at most; of more it takes a sample."""
+"""Most distinct rows of a search; of more it takes a sample."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +52,13 @@ class StandardRows(Rows):
 
     @property
     def points(self) -> NDArray[Any]:
-        """What a density of whole rows reads."""
+        """The points that a density of complete rows reads."""
         points: NDArray[Any] = self.columns[0]
         return points
 
     @property
     def precision(self) -> float:
-        """Rounding of the given numbers, as a share of their columns' spread: the worst column's."""
+        """Rounding of the given numbers as a share of their column's spread; the largest over columns."""
         spread = np.sqrt(self.variances)
         size = np.fmax.reduce(np.abs(self.points + self.origin * self.scale), axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -66,7 +66,7 @@ class StandardRows(Rows):
         return float(min(np.finfo(self.dtype).eps * worst, 1e-3))
 
     def searched(self, draws: np.random.Generator) -> StandardRows:
-        """The rows that are searched: these, or where they are many a sample of them."""
+        """Return the rows that are searched: all, or a sample of many."""
         if len(self.weights) <= MOST_POINTS or self.groups is not None:
             return self
         met, times = thinned(self.weights, MOST_POINTS, draws)
@@ -74,7 +74,7 @@ class StandardRows(Rows):
 
 
 def in_memory(rows: Rows, law: Any, n_jobs: int | None) -> StandardRows:
-    """Distinct rows in standard units; a row without any entry says nothing where its state is independent."""
+    """Return distinct standardised rows; rows without entries are dropped where states are independent."""
     x, positions = rows.columns[0], rows.positions
     if isinstance(law, Independent) and not (says := ~np.isnan(x).all(axis=1)).all():
         positions = np.where((positions >= 0) & says[positions], (np.cumsum(says) - 1)[positions], -1)
@@ -105,7 +105,7 @@ def in_memory(rows: Rows, law: Any, n_jobs: int | None) -> StandardRows:
 
 
 def streamed(source: StoredRows, seed: int, n_jobs: int | None) -> StandardRows:
-    """All rows of a stream, and the distinct ones of a sample in memory: one pass."""
+    """Return all rows of a stream, and the distinct ones of a sample in memory: one pass."""
     rows = rows_streamed(source, seed, n_jobs, allow_missing=True)
     measure, total = rows.measure, rows.data.total_weight
     is_whole = (measure.weights == np.rint(measure.weights)).all()

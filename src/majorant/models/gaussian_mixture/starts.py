@@ -1,4 +1,4 @@
-"""Where a Gaussian mixture may begin: hard partitions of six kinds, as functions of the weighted empirical measure.
+"""Starts of Gaussian mixtures: hard partitions of six kinds, as functions of the weighted empirical measure.
 
 No single kind finds the best optimum of all data, and each finds some that the others miss. Draws go by inverse CDF
 along the canonical order, and directions are differences of rows, so that neither weights in place of repeats nor
@@ -43,12 +43,12 @@ class Views:
 
 
 def squared_distances(x: Array, centres: Array) -> Array:
-    """Shape (n_points, n_centres), by differences."""
+    """Return squared distances, (n_points, n_centres), by differences."""
     return np.stack([np.einsum("ij,ij->i", x - c, x - c) for c in centres], axis=1)
 
 
 def seeded(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
-    """k-means++ seeds and some steps of Lloyd's."""
+    """Return labels of k-means++ seeds after some steps of Lloyd's algorithm."""
     centres = np.empty((k, x.shape[1]))
     mass = weights
     nearest = np.full(len(x), np.inf)
@@ -67,7 +67,7 @@ def seeded(x: Array, weights: Array, k: int, random: np.random.Generator) -> Lab
 
 
 def bisected(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
-    """Parts, drawn by weight, cut in two along the direction of lowest kurtosis of some random ones."""
+    """Cut parts, drawn by weight, in two along the random direction of lowest kurtosis."""
     labels = np.zeros(len(x), dtype=np.int64)
     for j in range(1, k):
         sizes = np.bincount(labels, weights, minlength=j).astype(np.float64)
@@ -84,7 +84,7 @@ def bisected(x: Array, weights: Array, k: int, random: np.random.Generator) -> L
 
 
 def projections(z: Array, weights: Array, directions: Array) -> Array:
-    """Centred rows along directions in which their own covariance is whitened, each with variance one."""
+    """Return the centred rows along directions in which their own covariance is whitened, each with variance one."""
     covariance = np.einsum("ij,ik->jk", weights[:, None] * z, z) / weights.sum()
     ridge = 1e-9 * float(np.trace(covariance)) / len(covariance) + 1e-300
     axes = np.linalg.solve(covariance + ridge * np.eye(len(covariance)), directions.T)
@@ -94,14 +94,14 @@ def projections(z: Array, weights: Array, directions: Array) -> Array:
 
 
 def kurtosis(t: Array, weights: Array) -> Array:
-    """Weighted fourth moments of columns of variance one; infinite where there is no variance."""
+    """Return the weighted fourth moments of columns of variance one; infinite where there is no variance."""
     squares = t * t
     fourth = np.einsum("i,ij,ij->j", weights, squares, squares) / weights.sum()
     return np.where(np.einsum("i,ij->j", weights, squares) > 0, fourth, np.inf)
 
 
 def cut(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
-    """Slices along one random direction, at random quantiles."""
+    """Return the slices along one random direction, at random quantiles."""
     a, b = drawn(weights, random.random(2))
     t = np.einsum("ij,j->i", x, x[a] - x[b])
     order = np.argsort(t, kind="stable")
@@ -113,7 +113,7 @@ def cut(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels
 
 
 def scattered(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
-    """A part for every point, uniformly at random."""
+    """Draw a part for every point uniformly."""
     return random.integers(0, k, len(x))
 
 
@@ -135,7 +135,7 @@ KINDS: tuple[Kind, ...] = (
 def partitions(
     views: Views, k: int, n_starts: int, random: np.random.Generator, kinds: tuple[Kind, ...] = KINDS
 ) -> Iterator[tuple[str, Labels]]:
-    """So many partitions, of every kind in turn: what kind, and the part of each point."""
+    """Yield the kind and the labels of this many partitions, of every kind in turn."""
     for i in range(n_starts):
         source, make, view = kinds[i % len(kinds)]
         yield source, make(getattr(views, view), views.weights, k, random)

@@ -1,4 +1,4 @@
-"""What is said of a fitted mixture: its components in tables, and what is wrong with it."""
+"""Texts on a fitted mixture: its components in tables, and warnings."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ MOST_SHOWN = 20
 
 
 def rank_sentences(frames: Frames, kind: Covariance, names: Sequence[str] | None) -> list[str]:
-    """Which columns are constant, and which are functions of each other; the first only where it matters."""
+    """Return which columns are constant, and which are functions of each other; the first only where it matters."""
 
     def named(columns: Sequence[int]) -> str:
         return ", ".join(str(j) if names is None else f"{names[j]!r}" for j in columns)
 
     said = []
     if frames.constant and kind is not SPHERICAL:
-        said.append(f"Constant columns: {named(frames.constant)}. They tell no components apart.")
+        said.append(f"Constant columns: {named(frames.constant)}. They do not distinguish components.")
     if frames.dependent and kind.has_matrices:
         said.append(
             f"Columns {named(frames.dependent)} are linear functions of each other, so that every covariance is "
@@ -34,29 +34,29 @@ def rank_sentences(frames: Frames, kind: Covariance, names: Sequence[str] | None
 
 
 def degeneracy(regularity: Regularity) -> str:
-    """Why a solution is not regular; empty if it is."""
+    """Return why a solution is not regular; empty if it is."""
     k = len(regularity.sizes)
     parts = ", ".join(str(j + 1) for j in regularity.suspects[:MOST_SHOWN])
     if regularity.fault is Fault.NONE:
         return ""
     if regularity.fault is Fault.FLOORED:
-        return f"the covariance of component {parts} (of {k}) collapses, and the likelihood is what the floor makes it"
+        return f"the covariance of component {parts} (of {k}) collapses, and the floor determines the likelihood"
     if np.isinf(regularity.least_size):
         return "there are too few rows for so many components and the covariance that they share"
     return f"component {parts} (of {k}) has fewer than {max(regularity.least_size, 1):g} rows"
 
 
 def missing_sentence(rows: StandardRows, is_filled: bool) -> str:
-    """How much is missing, and how the search took it."""
+    """Return how much is missing, and how the search handled it."""
     share = f"{rows.n_missing} of {rows.n_entries} entries ({rows.n_missing / rows.n_entries:.1%})"
     said = f"{share} are missing, taken to be so at random."
     if is_filled:
-        return f"{said} The search had them filled in by a normal distribution, the last climb did not."
+        return f"{said} The search filled them in by a normal distribution, the last EM run did not."
     return said
 
 
 def components_block(mixture: Mixture, features: Sequence[str]) -> Block:
-    """Shares, means and standard deviations of the components, numbered from 1."""
+    """Return the shares, means and standard deviations of the components, numbered from 1."""
     k, d = mixture.means.shape
     if k > MOST_SHOWN or d > MOST_SHOWN:
         size = f"{counted(k, 'component')} on {counted(d, 'feature')}"
