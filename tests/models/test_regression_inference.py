@@ -206,7 +206,7 @@ def test_what_is_refused_and_warned_of() -> None:
     with pytest.warns(RuntimeWarning, match="not a regular one"):
         errors = separated.standard_errors()
     assert np.isnan(errors["coef"]).all() and np.isnan(errors["intercept"]).all()
-    assert "Errors from the information then mean little" in " ".join(str(separated.summary()).split())
+    assert "Standard errors from the information are then unreliable" in " ".join(str(separated.summary()).split())
 
 
 def test_errors_are_computed_when_they_are_asked_for_and_go_with_a_copy(tmp_path: Path) -> None:

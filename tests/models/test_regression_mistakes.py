@@ -247,7 +247,7 @@ def test_targets_too_far_to_tell_components_apart(family: str) -> None:
     y[7] = 1e200
     assert model.log_density(X, y)[7] == -np.inf
     for method in (model.predict_proba, model.classify):
-        with pytest.raises(ValueError, match="no component comes near row 7, whose target is 1e\\+200"):
+        with pytest.raises(ValueError, match="no component is near row 7, whose target is 1e\\+200"):
             method(X, y)
 
 

@@ -1,4 +1,4 @@
-"""From rows as they were given to the units of a fit: canonical order, standard coordinates."""
+"""The construction of units from rows in memory: canonical order, standard coordinates."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def units_of(
     coordinates: Coordinates | None = None,
     n_jobs: int | None = None,
 ) -> Units:
-    """The units of a fit, in coordinates of their own, or in given ones: the single model is not taken out then.
+    """Return the units of a fit, in coordinates of their own, or in given ones: the single model is not taken out then.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def _coordinates(
 
 
 def _standardised(units: Units, response: Response) -> Units:
-    """The single model's fit goes into the offset; a location-scale target becomes its standardised residual."""
+    """Move the single model into the offset; a location-scale target becomes its standardised residual."""
     coordinates = units.coordinates
     if not response.is_location_scale:
         pooled = weighted_fits(units, response, np.ones((units.n_rows, 1)), n_steps=30)[0]
@@ -122,7 +122,7 @@ def _standardised(units: Units, response: Response) -> Units:
 
 
 def about_single(units: Units, response: Response) -> Units:
-    """The single model of the coordinates goes into the offset; a location-scale target becomes its residual."""
+    """Move the single model into the offset; a location-scale target becomes its residual."""
     assert units.offset is not None
     fit = units.offset + np.einsum("ij,j->i", units.z, units.coordinates.pooled)
     if not response.is_location_scale:

@@ -1,4 +1,4 @@
-"""How far can the likelihood of a mixture of regressions be from the best possible?"""
+"""Certificates of mixtures of regressions: how far the likelihood can be from the best possible."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from majorant.solvers.responses import Gaussian
 Array = NDArray[np.float64]
 
 FITTED_SHARE = 0.5
-"""Of the smallest fitted variance: the floor where none is given, as for Gaussian mixtures."""
+"""Default floor, as a share of the smallest fitted variance, as for Gaussian mixtures."""
 MOST_COEFFICIENTS = 4
 ROUNDING = 1e-9
 
 
 class CertifiableLines(UncertainLines):
-    """A fitted mixture of regressions that can say how far it is from the best possible."""
+    """A fitted mixture of regressions with a proved bound on its distance from the best likelihood."""
 
     @through_formula
     def certify(
@@ -42,7 +42,7 @@ class CertifiableLines(UncertainLines):
         sample_weight: Any = None,
         effort: Literal["fast", "default", "tight"] = "default",
     ) -> Certificate:
-        r"""How far this log-likelihood can be from the best possible on these rows: a proved bound.
+        r"""Return how far this log-likelihood can be from the best possible on these rows: a proved bound.
 
         No mixture of lines whose noise has standard deviations of at least s, whatever its number of components, has a
         log-likelihood above the bound. Lines have intercepts there even where this fit has none, and may be as steep as
@@ -113,17 +113,17 @@ class CertifiableLines(UncertainLines):
         )
 
     def _check_kind(self) -> None:
-        """Refuse models of which no bound is known."""
+        """Refuse models for which no bound is known."""
         got = [] if self._response.has_normal_noise else [f"family={self._response.name!r}"]
         got += ["groups"] * (self.groups_ is not None) + ["gating"] * (self.gating_coef_.shape[1] > 0)
         if got:
             raise ValueError(
-                f"certify speaks of mixtures of lines with Gaussian noise, one component a row; this fit has "
+                f"certify covers mixtures of lines with Gaussian noise, one component per row; this fit has "
                 f"{' and '.join(got)}, for which no bound is known"
             )
 
     def _noise_floor(self, scale_at_least: float | Literal["fitted"]) -> tuple[float, str]:
-        """The least standard deviation, in units of y, and in words."""
+        """Return the least standard deviation, in units of y, and in words."""
         smallest = float(self.scale_[self.weights_ > 0].min())
         if isinstance(scale_at_least, str):
             check_choice("scale_at_least", scale_at_least, ["fitted"], or_else=", or a number")
@@ -140,7 +140,7 @@ class CertifiableLines(UncertainLines):
 def upper_bound(
     X: Array, y: Array, weights: Array | None, noise: float, reached: float = -np.inf, effort: Effort = "default"
 ) -> UpperBound:
-    """The bound for rows in memory, beside what some fit reached; all in the units of the rows."""
+    """Return the bound for rows in memory, compared with a fit's objective; all in the units of the rows."""
     w = np.ones(len(y)) if weights is None else weights
     units = units_of(X, y, w, Extras(), Gaussian(), fit_intercept=True, shared=())
     if units.is_exact:
@@ -164,6 +164,6 @@ def upper_bound(
 
 
 def _features(units: Units, X: Array, y: Array, weights: Array) -> Array:
-    """X of the units: distinct ones of positive weight, in their order."""
+    """Return X of the units: distinct ones of positive weight, in their order."""
     features = np.unique(np.column_stack((X, y))[weights > 0], axis=0)[:, :-1]
     return features if len(features) == units.n_rows else np.empty((units.n_rows, 0))

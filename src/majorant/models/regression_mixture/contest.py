@@ -1,4 +1,4 @@
-"""The race of mixtures of regressions: where they begin, which solutions count."""
+"""The search for mixtures of regressions: starts, and rules of regularity."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Array = NDArray[np.float64]
 FEWEST_EVENTS = 1e-3
 """Information in some direction, in events, below which a component's predictor runs to infinity there."""
 FEW_EVENTS = 1.0
-"""Below it one looks where the predictor is heading."""
+"""Information below which the direction of the predictor is tested."""
 CACHED = 1 << 16
 """Entries of a table that stays in the cache."""
 
 
 @dataclass
 class RegressionContest(MixtureContest):
-    """What a race needs of a mixture of regressions, on units in memory or read block by block.
+    """The interface of a race to a mixture of regressions, on units in memory or read block by block.
 
     Attributes
     ----------
@@ -46,7 +46,7 @@ class RegressionContest(MixtureContest):
     trim : float
         Share of the rows that does not count.
     first_starts : sequence of (source, parameters)
-        Starts of a first round beside those that are drawn.
+        Starts of a first round besides random ones.
     """
 
     units: AnyUnits = field(kw_only=True)
@@ -143,7 +143,7 @@ class RegressionContest(MixtureContest):
         return reasons
 
     def smallest(self, shares: Array) -> Array:
-        """Rows (or groups) of the smallest component of each run."""
+        """Return the rows (or groups) of the smallest component of each run."""
         return np.asarray(shares.min(axis=-1) * (self.units.total_weight * (1 - self.trim)))
 
     def _on_floor(self, dispersion: Array) -> Array:
@@ -151,12 +151,12 @@ class RegressionContest(MixtureContest):
         return np.asarray(dispersion.min(axis=1) <= floor)
 
     def _fewest_events(self, theta: Theta, seen: Seen) -> Array:
-        """The least information on coefficients in any direction, of each run."""
+        """Return the least information on coefficients in any direction, for each run."""
         information = np.nan_to_num(self.density.information(seen.statistics.density, theta.density))
         return np.asarray(np.linalg.eigvalsh(information).min(axis=1))
 
     def held_back(self, run: Run[Theta]) -> str:
-        """Why a solution that counts would leave for where it does not, if there was more room, or time."""
+        """Return why a solution that counts would, with more iterations, move to one that does not."""
         most = self.density.rule.max_sigma_ratio
         if self.density.response.has_dispersion:
             if not self.has_rule or sigma_ratio(run.theta)[0] < 0.95 * most:
@@ -186,7 +186,7 @@ class RegressionContest(MixtureContest):
         return not bool(on_floor) and bool(self.smallest(self.shares(run.theta)) >= least)
 
     def shares(self, theta: Theta) -> Array:
-        """Share of each component among all units, (components,): where covariates decide, the mean prior."""
+        """Return the share of each component among all units, (components,); with gating, the mean prior."""
         return np.asarray(mean_weights(self.units, theta)[0])
 
     def features(self, thetas: Sequence[Theta]) -> Array:
@@ -199,7 +199,7 @@ class RegressionContest(MixtureContest):
 def contest_of(
     units: AnyUnits, mixture: Mixture, *, least_size: float, tol: float, max_iter: int, trim: float
 ) -> RegressionContest:
-    """The contest of a mixture on some units; components of fewer rows than `least_size` do not count."""
+    """Return the search for a mixture on some units, where components need `least_size` rows."""
     density = mixture.density
     assert isinstance(density, Regression)
     contest = RegressionContest(
@@ -221,19 +221,19 @@ def contest_of(
 
 
 def named(source: str, theta: Theta) -> list[NamedStart[Theta]]:
-    """Each run of a batch, by the kind of start that it is."""
+    """Return each run of a batch, by the kind of start that it is."""
     return [(source, one) for one in split(theta)]
 
 
 def with_one_dispersion(theta: Theta) -> Theta:
-    """Parameters with the mean dispersion of the components for all of them."""
+    """Return the parameters with the mean dispersion of the components for all of them."""
     density = theta.density
     mean = np.repeat(density.dispersion.mean(axis=1, keepdims=True), density.dispersion.shape[1], axis=1)
     return Parameters(Predictors(density.coef, mean), theta.law)
 
 
 def mean_weights(units: AnyUnits, theta: Theta) -> Array:
-    """Weights of each mixture, (runs, components); with covariates, the mean of the priors."""
+    """Return the weights of each mixture, (runs, components); with covariates, the mean of the priors."""
     if not isinstance(theta.law, Logits):
         return np.asarray(theta.law.weights)
     assert isinstance(units, Units) and units.gating is not None
@@ -243,13 +243,13 @@ def mean_weights(units: AnyUnits, theta: Theta) -> Array:
 
 
 def sigma_ratio(theta: Theta) -> Array:
-    """Largest over smallest standard deviation of the noise of each mixture."""
+    """Return the largest over smallest standard deviation of the noise of each mixture."""
     dispersion = theta.density.dispersion
     return np.asarray(np.sqrt(dispersion.max(axis=1) / dispersion.min(axis=1)))
 
 
 def has_twins(density: Predictors) -> NDArray[np.bool_]:
-    """Whether two components of a mixture have the same coefficients and noise: EM then sits on a saddle."""
+    """Return whether two components of a mixture have the same coefficients and noise: EM then sits on a saddle."""
     a, b = lower(density.coef.shape[1], -1)
     noise = np.log(density.dispersion)
     apart = _norms(density.coef[:, a] - density.coef[:, b]) / np.exp((noise[:, a] + noise[:, b]) / 4)

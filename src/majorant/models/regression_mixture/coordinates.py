@@ -1,4 +1,4 @@
-"""The coordinates of a general fit: units, collinear columns and constants do not matter, shared columns stay so."""
+"""Coordinates that make a fit independent of units, collinear columns and constants; shared columns stay shared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Gram = Callable[[Array | None], Array]
 
 @dataclass(frozen=True)
 class Coordinates:
-    r"""From predictors ``offset + a_k + x' b_k`` to ``offset' + z' c_k``.
+    r"""The map from predictors ``offset + a_k + x' b_k`` to ``offset' + z' c_k``.
 
     :math:`z = T^T v`, where v holds the constant and the standardised columns, those with coefficients of their own
     first; T is upper triangular, so that coefficients which all components share are the last entries of c.
@@ -62,17 +62,17 @@ class Coordinates:
         return int(self.transform.shape[1])
 
     def raw(self, X: Array) -> Array:
-        """v of rows, (n, p_raw)."""
+        """Return v of the rows, (n, p_raw)."""
         x = (X - self.origin) / self.scales
         v = np.column_stack([np.ones(len(x)), x]) if self.fit_intercept else x
         return np.asarray(v[:, self.order])
 
     def design(self, X: Array) -> Array:
-        """z of rows, (n, p)."""
+        """Return z of the rows, (n, p)."""
         return np.ascontiguousarray(np.einsum("ij,jp->ip", self.raw(X), self.transform))
 
     def gating(self, gates: Array) -> Array:
-        """The gating columns of a fit, a constant among them, (n, g)."""
+        """Return the gating columns of a fit, a constant among them, (n, g)."""
         v = np.column_stack([np.ones(len(gates)), (gates - self.gating_origin) / self.gating_scales])
         return np.asarray(np.einsum("ij,jg->ig", v, self.gating_transform))
 
@@ -89,13 +89,13 @@ class Coordinates:
         return self.sigma * matrix, np.asarray(np.einsum("ip,p->i", matrix, self.pooled))
 
     def coefficients(self, coef: Array) -> tuple[Array, Array]:
-        """Slopes (..., n_features) and levels at `origin` (...) in the units of X and y."""
+        """Return the slopes (..., n_features) and levels at `origin` (...) in the units of X and y."""
         matrix, shift = self.to_user
         values = np.einsum("ip,...p->...i", matrix, coef) + shift
         return values[..., 1:], values[..., 0]
 
     def of_coefficients(self, slopes: Array, levels: Array) -> Array:
-        """The inverse of `coefficients`."""
+        """Return the inverse of `coefficients`."""
         full = np.column_stack([levels, slopes * self.scales]) if self.fit_intercept else slopes * self.scales
         inverse = np.linalg.pinv(self.transform)  # where columns are dropped any line that agrees on the rows will do
         return np.asarray((np.einsum("kj,pj->kp", full[:, self.order], inverse) - self.pooled) / self.sigma)
@@ -112,7 +112,7 @@ class Coordinates:
 def coordinates_of(
     origin: Array, scales: Array, gram: Callable[[Coordinates], Gram], fit_intercept: bool, shared: tuple[int, ...]
 ) -> Coordinates:
-    """The coordinates in which the columns are orthonormal, the single model at zero; without gating.
+    """Return the coordinates in which the columns are orthonormal, the single model at zero; without gating.
 
     `gram` gives the Gram matrix of v of coordinates without a transform; of `shared` columns -1 is the intercept.
 
@@ -157,7 +157,7 @@ def coordinates_of(
 
 
 def movable(n_features: int, fit_intercept: bool, shared: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Columns whose origin may be any: a constant moved out of a slope of its own would be a constant of its own."""
+    """Return the columns whose origin may move: where slopes are shared, so must be the constant that absorbs it."""
     free = np.full(n_features, fit_intercept)
     if -1 in shared:
         free[[j for j in range(n_features) if j not in shared]] = False
@@ -165,20 +165,20 @@ def movable(n_features: int, fit_intercept: bool, shared: tuple[int, ...]) -> ND
 
 
 def location(columns: Array, weights: Array) -> Array:
-    """Weighted mean of each column, about its first row so that no digits are lost."""
+    """Return the weighted mean of each column, about its first row so that no digits are lost."""
     first = columns[len(columns) // 2]
     return np.asarray(first + np.einsum("i,ij->j", weights / weights.sum(), columns - first))
 
 
 def spread(columns: Array, weights: Array) -> Array:
-    """Weighted root mean square of each column, one where it is zero."""
+    """Return the weighted root mean square of each column, one where it is zero."""
     size = np.abs(columns).max(axis=0, initial=0.0)
     size = np.where(size > 0, size, 1.0)
     return np.asarray(np.sqrt(np.einsum("i,ij->j", weights / weights.sum(), (columns / size) ** 2)) * size).clip(1e-300)
 
 
 def gram_of(v: Array, weights: Array) -> Gram:
-    """Weighted means of the products of two columns of ``v T``, for any T; None is the identity."""
+    """Return the weighted means of the products of two columns of ``v T``, for any T; None is the identity."""
     share = weights / weights.sum()
 
     def gram(transform: Array | None) -> Array:
@@ -189,14 +189,14 @@ def gram_of(v: Array, weights: Array) -> Gram:
 
 
 def triangular(gram: Gram) -> tuple[Array, Array, tuple[int, ...]]:
-    """T with orthonormal ``v T``, the projection onto the rows' space, and the columns of no use."""
+    """Return T with orthonormal ``v T``, the projection onto the rows' space, and the columns of no use."""
     transform, smallest, dropped = orthonormal_transform(gram(None))
     lower = np.linalg.cholesky(gram(transform))  # whitening squares the condition: once more
     return np.asarray(np.linalg.solve(lower, transform.T).T), smallest, dropped
 
 
 def orthonormal_transform(gram: Array) -> tuple[Array, Array, tuple[int, ...]]:
-    """A matrix T with ``T' gram T = I``, the projection onto the rows' space, and the columns of no use.
+    """Return a matrix T with ``T' gram T = I``, the projection onto the rows' space, and the columns of no use.
 
     T follows the order of the columns, unlike eigenvectors, which rounding may turn where eigenvalues are close.
     """
@@ -214,7 +214,7 @@ def orthonormal_transform(gram: Array) -> tuple[Array, Array, tuple[int, ...]]:
 
 
 def _redundant(gram: Array) -> tuple[int, ...]:
-    """Columns that are combinations of those before them: a Cholesky factorisation meets no pivot."""
+    """Return the columns that are combinations of earlier ones: Cholesky finds no pivot there."""
     rest = gram.copy()
     found: list[int] = []
     for j in range(len(gram)):

@@ -1,4 +1,4 @@
-"""Mixtures of linear regressions as scikit-learn's users meet them."""
+"""The estimator of mixtures of linear regressions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ KEPT_BYTES = 1 << 25
     )
 )
 class RegressionMixture(CertifiableLines):
-    r"""Mixture of linear or generalised linear regressions whose starts are on record.
+    r"""A mixture of linear or generalised linear regressions, fitted by a search for the best regular optimum.
 
     Maximises the weighted log-likelihood
 
@@ -61,7 +61,7 @@ class RegressionMixture(CertifiableLines):
     With variances of their own the likelihood has no maximum: a component on few rows of one line may rise to any
     height. A solution counts (is *regular*) when no two standard deviations are further apart than
     `max_sigma_ratio` and no component is smaller than `min_component_size`; the answer is the best regular solution
-    that a race of mixed starts keeps coming back to, and a better one that was left out is named (`excluded_`).
+    that a search from mixed starts keeps returning to, and a better one that was excluded is named (`excluded_`).
 
     The fit is a function of the weighted empirical measure and of `random_state`: the order of the rows, and writing a
     row twice instead of weighting it, do not change it, nor does `n_jobs`, to the last bit.
@@ -78,7 +78,7 @@ class RegressionMixture(CertifiableLines):
     shared : sequence of str or int, optional
         Columns whose coefficients are the same in all components, by name or number; "intercept" for the intercept.
     trim : float, default=0.0
-        Share of the rows, those of least density, that does not count: the trimmed log-likelihood is maximised.
+        Share of rows, of least density, that is ignored: the trimmed log-likelihood is maximised.
     max_sigma_ratio : float, default=15.0
         Largest ratio of two components' noise standard deviations (roots of dispersions).
     min_component_size : "auto" or float, default="auto"
@@ -138,7 +138,7 @@ class RegressionMixture(CertifiableLines):
     separated_ : str
         Which gating columns separate the components, so that coefficients run to infinity; empty where none do.
     excluded_ : dict or None
-        The best solution seen that is better but not regular: its ``log_likelihood``, ``sigma_ratio``,
+        The best solution found that is better but not regular: its ``log_likelihood``, ``sigma_ratio``,
         ``smallest_component`` (in rows, groups or `sample_weight`, regular from ``regular_from`` on; in words
         ``size``), ``reason`` and its parameters.
     optima_ : list of dict
@@ -149,7 +149,7 @@ class RegressionMixture(CertifiableLines):
     n_iter_ : int
         EM steps of the run that was kept.
     standard_errors_ : dict or None
-        By the name of the parameter, from the observed information; None where there are none, see
+        Standard errors by parameter name, from the observed information; None where there are none, see
         `standard_errors`. Of rows in memory they are computed when they are asked for.
     n_parameters_ : int
         Free parameters, as the criteria count them: columns that are combinations of others have no coefficients.
@@ -356,13 +356,13 @@ class RegressionMixture(CertifiableLines):
         return self
 
     def _refuse_on_streams(self, **given: Any) -> None:
-        """What needs all rows at once."""
+        """Raise an error for options that need all rows at once."""
         names = [name for name, value in given.items() if value is not None]
         names += ["trim"] if self.trim else []
         if names:
             raise ValueError(
-                f"{' and '.join(names)} cannot be had for rows that are read block by block: read them into memory, or "
-                "fit a sample of them"
+                f"{' and '.join(names)} are not available for rows that are read block by block: read them into "
+                "memory, or fit a sample of them"
             )
 
     def _beside(self, source: StoredRows, named: Mapping[str, Any]) -> Extras:
@@ -373,7 +373,7 @@ class RegressionMixture(CertifiableLines):
         return Extras()
 
     def _settings(self, seed: int, n_gating: int) -> Settings:
-        """The parameters, checked, as a fit takes them."""
+        """Return the parameters, checked, as a fit takes them."""
         init: Any = self.init
         if isinstance(init, Mapping):
             init = check_init(init, self.n_components, self.n_features_in_, n_gating)
@@ -401,7 +401,7 @@ class RegressionMixture(CertifiableLines):
         )
 
     def _keep_responsibilities(self, X: Any, y: NDArray[Any], extras: Extras, threshold: float) -> None:
-        """Of every row, and of every group; which rows were trimmed."""
+        """Set the responsibilities of rows and groups, and which rows were trimmed."""
         densities, q = self._densities(X, y, extras)
         self.groups_, self.group_responsibilities_ = extras.group_names, None
         self.responsibilities_ = q
@@ -412,7 +412,7 @@ class RegressionMixture(CertifiableLines):
         self.trimmed_ = densities < threshold
 
     def _target(self, y: NDArray[Any], dtype: Any) -> NDArray[Any]:
-        """y in single precision only where it and X are."""
+        """Return y, in single precision only where both it and X are."""
         single = y.dtype == np.float32 and dtype == np.float32
         return np.ascontiguousarray(y, dtype=np.float32 if single else np.float64)
 

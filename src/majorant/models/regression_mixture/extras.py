@@ -1,4 +1,4 @@
-"""What may be given besides X and y: groups, gating columns, offset, trials, labels. Checked, as arrays."""
+"""Inputs besides X and y, checked: groups, gating columns, offset, trials, labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Extras:
-    """Of each row; None where not given: the number of its group among `group_names`, its label, -1 where unknown."""
+    """Inputs per row, None where not given: group as an index of `group_names`, label (-1 where unknown), and so on."""
 
     groups: NDArray[np.intp] | None = None
     group_names: NDArray[Any] | None = None
@@ -44,7 +44,7 @@ def check_extras(
     n_components: int = 1,
     response: Response,
 ) -> Extras:
-    """Arrays of `n` rows.
+    """Return `n` drawn rows.
 
     Raises
     ------
@@ -69,13 +69,13 @@ def check_extras(
 
 
 def _names(gating: Any) -> NDArray[np.object_] | None:
-    """Names of a data frame's columns, where all are text, as scikit-learn takes those of X."""
+    """Return the names of a data frame's columns, where all are text, as scikit-learn takes those of X."""
     names = list(getattr(gating, "columns", []))
     return np.array(names, dtype=object) if names and all(isinstance(name, str) for name in names) else None
 
 
 def _column(name: str, value: Any, n: int) -> Array:
-    """One finite number a row; a single number stands for all rows."""
+    """Return one finite number per row; a scalar applies to all rows."""
     raw = np.asarray(value)
     if raw.ndim == 0:
         raw = np.full(n, raw)
@@ -107,7 +107,7 @@ def _gating(gating: Any, n: int) -> Array:
 
 
 def first_rows(codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The first row of each group."""
+    """Return the first row of each group."""
     return np.unique(codes, return_index=True)[1]
 
 
@@ -159,7 +159,7 @@ def _labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
 def _labels_of_groups(
     labels: NDArray[np.intp], codes: NDArray[np.intp], names: NDArray[Any] | None
 ) -> NDArray[np.intp]:
-    """One label known in a group is the label of all its rows."""
+    """Give all rows of a group its one known label."""
     known = labels >= 0
     of_group = np.full(int(codes.max()) + 1, -1, dtype=np.intp)
     of_group[codes[known]] = labels[known]
@@ -171,7 +171,7 @@ def _labels_of_groups(
 
 
 def shared_columns(shared: Any, names: Sequence[str], *, fit_intercept: bool) -> tuple[int, ...]:
-    """Numbers of the columns that the parameter `shared` names; -1 for the intercept.
+    """Return the numbers of the columns that the parameter `shared` names; -1 for the intercept.
 
     Raises
     ------
@@ -201,7 +201,7 @@ def shared_columns(shared: Any, names: Sequence[str], *, fit_intercept: bool) ->
 
 
 def check_gating(extras: Extras, fitted: int, names: NDArray[np.object_] | None) -> None:
-    """Refuse gating columns other than those of the fit.
+    """Raise an error if gating columns differ from those of the fit.
 
     Raises
     ------

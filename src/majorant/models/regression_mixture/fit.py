@@ -1,4 +1,4 @@
-"""From rows to units, from the user's choice of starts to the mixture that is kept."""
+"""The fit: from rows to units, from starts to the mixture that is kept."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from majorant.solvers.responses import Response
 Warned = tuple[str, type[Warning]]
 
 POLISH = 1e-5
-"""Share of the tolerance to which the solution that is kept is followed."""
+"""Tolerance of the solution that is kept, as a share of `tol`."""
 
 
 def fit(
@@ -48,7 +48,7 @@ def fit(
     extras: Extras,
     settings: Settings,
 ) -> tuple[dict[str, Any], list[Warned]]:
-    """The attributes of a fit, and what to warn of; stored rows bring what is beside them.
+    """Return the fitted attributes and the warnings; stored rows bring their own target and weights.
 
     Raises
     ------
@@ -107,7 +107,7 @@ def _units(X: Any, y: Any, weights: Any, extras: Extras, settings: Settings) -> 
 
 
 def _check_response(response: Response, y: NDArray[np.float64], trials: NDArray[np.float64]) -> None:
-    """Refuse a family whose functions give no number for each row, here at a predictor of zero."""
+    """Raise an error if a family's functions do not return a number per row at a predictor of zero."""
     eta, one = np.zeros_like(y), np.ones(1)
     for name in ("log_density", "score", "weight"):
         with np.errstate(all="ignore"):  # far from the targets of a fit, a density may be too small to write
@@ -132,7 +132,7 @@ def _refuse_plain_settings(settings: Settings) -> None:
 
 
 def _least_size(units: AnyUnits, settings: Settings) -> float:
-    """Smallest number of rows (or groups) of a regular component."""
+    """Return the smallest number of rows (or groups) of a regular component."""
     if settings.min_component_size is not None:
         return settings.min_component_size / units.unit
     p, rows_a_unit = units.n_coefficients, units.n_rows / units.n_units
@@ -143,7 +143,7 @@ def _least_size(units: AnyUnits, settings: Settings) -> float:
 
 
 def _given(units: AnyUnits, init: Given) -> Theta:
-    """The start that the user gave, in the coordinates of the units."""
+    """Return the start that the user gave, in the coordinates of the units."""
     c, coef = units.coordinates, init["coef"]
     assert coef is not None
     k = len(coef)
@@ -166,7 +166,7 @@ def _given(units: AnyUnits, init: Given) -> Theta:
 
 
 def _found(contest: RegressionContest, settings: Settings) -> tuple[Found[Theta], Trace]:
-    """By the race, or from starts of one kind where the user chose one, a policy or a temperature."""
+    """Fit by the race, or from starts of one kind where the user chose one, a policy or a temperature."""
     draws, units = np.random.default_rng(settings.seed), contest.units
     by_bounds = (settings.bounds is not None or settings.beta != 1.0) and contest.mixture.n_components > 1
     if units.is_exact:
@@ -189,7 +189,7 @@ def _found(contest: RegressionContest, settings: Settings) -> tuple[Found[Theta]
 def _by_bounds(
     contest: RegressionContest, starts: list[NamedStart[Theta]], settings: Settings, draws: np.random.Generator
 ) -> tuple[Found[Theta], Trace]:
-    """Descents of the engine's loop."""
+    """Run the descents of the engine's loop."""
     units, policy = contest.units, settings.bounds
     if policy is not None:  # a copy either way: a bias keeps what it prepared
         policy = deepcopy(policy) if units.positions is None else policy.renumbered(units.positions)
@@ -210,7 +210,7 @@ def _by_bounds(
 
 
 def _raced(contest: RegressionContest, draws: np.random.Generator, verbose: int) -> Found[Theta]:
-    """By the race; of a stream on its sample, told in the weight of all."""
+    """Fit by the race, of a stream on its sample; records are scaled to the weight of all rows."""
     units = contest.units
     if isinstance(units, Units):
         return Race(contest, verbose).find(draws)
@@ -232,7 +232,7 @@ def _raced(contest: RegressionContest, draws: np.random.Generator, verbose: int)
 
 
 def _exact(contest: RegressionContest) -> Found[Theta]:
-    """The single model, which fits every row, is every component."""
+    """Make every component the single model, which fits every row."""
     units, k = contest.units, contest.mixture.n_components
     law: Any = Weights(np.full((1, k), 1 / k))
     if units.gating is not None:
@@ -244,7 +244,7 @@ def _exact(contest: RegressionContest) -> Found[Theta]:
 
 
 def _polished(contest: RegressionContest, found: Found[Theta]) -> Found[Theta]:
-    """The best of its optima followed to the end: in memory until one counts, of streams all."""
+    """Run the optima to convergence, in memory until one counts, and return the best."""
     ends: list[Run[Theta]] = []
     in_memory = isinstance(contest.units, Units)
     for run in found.optima:
@@ -274,7 +274,7 @@ def _starts(
 
 
 def _best(contest: RegressionContest, starts: list[NamedStart[Theta]], verbose: int) -> Found[Theta]:
-    """The best end of some starts, whether it counts or not."""
+    """Return the best end of some starts, whether it counts or not."""
     ends: list[Run[Theta]] = contest.run(contest.whole, entrants(starts), contest.max_iter, contest.tol)
     for number, end in enumerate(ends):
         result = "tolerance reached" if end.converged else "iteration limit reached"

@@ -1,4 +1,4 @@
-"""How sure are the numbers of a fitted mixture of regressions? By information, or by resampling."""
+"""Uncertainty of a fitted mixture of regressions: by information, or by resampling."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class UncertainLines(FittedLines):
 
     @cached_property
     def standard_errors_(self) -> Errors:
-        """By the name of the parameter, from the observed information of the rows of the fit; None if there are none.
+        """Standard errors by parameter name, from the observed information of the fit's rows; None if there are none.
 
         Of rows in memory they are computed when they are first asked for, or when the model is copied or saved: neither
         a copy nor a file has the rows.
@@ -55,7 +55,7 @@ class UncertainLines(FittedLines):
     def standard_errors(
         self, method: Method = "observed", X: Any = None, y: Any = None, **resampling: Any
     ) -> dict[str, Array]:
-        """Standard errors of the parameters.
+        """Return the standard errors of the parameters.
 
         Parameters
         ----------
@@ -95,7 +95,7 @@ class UncertainLines(FittedLines):
     def confidence_intervals(
         self, level: float = 0.95, method: Method = "observed", X: Any = None, y: Any = None, **resampling: Any
     ) -> dict[str, tuple[Array, Array]]:
-        """Confidence intervals of the parameters.
+        """Return the confidence intervals of the parameters.
 
         Parameters
         ----------
@@ -154,7 +154,7 @@ class UncertainLines(FittedLines):
 
         Every refit starts at this fit (so it says nothing about other optima: for those see `search_` and
         ``mj.stability``), and its components are matched to those of the fit. Refits that fail, or end at a solution
-        that is not regular, are counted and left out.
+        that is not regular, are counted but not used.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class UncertainLines(FittedLines):
             groups as a whole; this does not take the model for true.
         n_resamples : int, default=200
         sample_weight : array-like of shape (n_samples,), optional
-            Numbers of times that rows (groups) were met; for "parametric" whole numbers.
+            Numbers of times that rows (groups) were drawn; for "parametric" whole numbers.
         groups, gating, offset, trials : array-like, optional
             As for ``fit``.
         random_state : int, RandomState instance or None, default=None
@@ -205,12 +205,12 @@ class UncertainLines(FittedLines):
         return bootstrap(self, rows, shared or None, kind, n_resamples, random, n_jobs)
 
     def _resampled(self, method: str, X: Any, y: Any, resampling: dict[str, Any]) -> Bootstrap | None:
-        """The refits that a method asks for; None where it needs none."""
+        """Return the refits that a method needs, or None."""
         check_is_fitted(self)
         check_choice("method", method, METHODS)
         if method == "observed":
             if X is not None or resampling:
-                raise ValueError('method="observed" is of the fit as it stands and takes no rows: leave them out')
+                raise ValueError('method="observed" uses the fit alone and takes no rows: leave them out')
             return None
         if X is None:
             raise ValueError(f"method={method!r} refits and needs the rows of the fit: give X and y")

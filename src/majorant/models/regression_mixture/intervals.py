@@ -1,4 +1,4 @@
-"""Intervals of the parameters from their standard errors, and what is to be said of these."""
+"""Intervals of the parameters from their standard errors, and notes on these."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ def intervals(model: Any, level: float = 0.95) -> dict[str, tuple[Array, Array]]
 
 
 def why_no_errors(model: Any) -> str:
-    """Why a fit has no standard errors from the observed information."""
+    """Return why a fit has no standard errors from the observed information."""
     if model.is_exact_:
-        return "one line fits every row exactly: there is no noise to take errors from"
+        return "one line fits every row exactly: there is no noise to estimate standard errors from"
     return "the information of the rows that are left knows nothing of those that were trimmed: resample the rows"
 
 
 def reservations(model: Any) -> list[str]:
-    """What is to be said of the standard errors of a fit that has them."""
+    """Return the note on the standard errors of a fit that has them."""
     if model.regular_:
         return []
     return [
         "The solution is not a regular one: a component's noise is on its bound, it is too small, or its predictor "
-        "runs to infinity. Errors from the information then mean little."
+        "runs to infinity. Standard errors from the information are then unreliable."
     ]

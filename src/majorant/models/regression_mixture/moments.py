@@ -1,4 +1,4 @@
-"""Starts from the moments of the data, where there are rows enough for them."""
+"""Starts from the moments of the data, where there are enough rows."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from majorant.starts.spectral import SpectralFit, spectral_experts
 MOMENTS, SPECTRAL = "moment least squares", "spectral experts"
 
 MOST_THIRD_MOMENTS, ROWS_A_MOMENT = 300, 20
-"""Moments of third order up to which they are taken, and rows from which on they tell anything."""
+"""Most third-order moments that are used, and fewest rows with which they are informative."""
 
 FEWEST_ROWS = 10_000
-"""Rows below which a race without them finds as much in a third of the time."""
+"""Rows below which a race without moments finds as much in a third of the time."""
 
 MOST_OTHERS = 2
 """Further local minima of moment least squares that are tried."""
 
 N_STEPS, MOST_ROWS = 50, 1 << 15
-"""Steps of EM, on so many rows at most, by which one of several starts is chosen."""
+"""Steps of EM, and most rows, by which one of several starts is chosen."""
 
 
 def moment_start(contest: RegressionContest, seed: int, *, by_tensors: bool) -> NamedStart[Theta]:
-    """The start that a user asked for by name: of those that moments leave open, the one that EM makes most of.
+    """Return the start that a user asked for by name: of those that moments leave open, the one best after EM.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def moment_start(contest: RegressionContest, seed: int, *, by_tensors: bool) -> 
 
 
 def moment_starts(units: AnyUnits, k: int, seed: int) -> list[NamedStart[Theta]]:
-    """Starts of the race: none where moments are many or rows few."""
+    """Return the starts of the race: none where moments are many or rows few."""
     third = comb(units.n_coefficients + 2, 3)
     if third > MOST_THIRD_MOMENTS or units.n_rows < max(ROWS_A_MOMENT * third, FEWEST_ROWS):
         return []
@@ -68,7 +68,7 @@ def moment_starts(units: AnyUnits, k: int, seed: int) -> list[NamedStart[Theta]]
 
 
 def _found(units: AnyUnits, k: int, seed: int, methods: tuple[str, ...]) -> list[NamedStart[Theta]]:
-    """What the moments of one pass leave open, each method's best first, in the coordinates of the units."""
+    """Return the starts that moments of one pass leave open, each method's best first, in unit coordinates."""
     data, back, pooled = in_features(units)
     moments = regression_moments(data)
     starts: list[NamedStart[Theta]] = []
@@ -91,7 +91,7 @@ def _found(units: AnyUnits, k: int, seed: int, methods: tuple[str, ...]) -> list
 
 
 def in_features(units: AnyUnits) -> tuple[Chunks, NDArray[np.float64], NDArray[np.float64]]:
-    r"""The rows (x, y) as moment methods take them, and how their lines are those of the units.
+    r"""Return the rows (x, y) for moment methods, and how their lines are those of the units.
 
     Residuals about one line would not do: the lines of a mixture add up to nothing then, so that K of them span less
     than K dimensions.

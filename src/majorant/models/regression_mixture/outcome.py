@@ -1,4 +1,4 @@
-"""What a fit leaves, in the units of X and y, by the names of its attributes."""
+"""The results of a fit, in the units of X and y, by attribute name."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ PARAMETERS = ("coef", "intercept", "scale", "weights", "gating_coef", "gating_in
 
 
 def criteria(log_likelihood: float, n_parameters: int, n_rows: float, uncertainty: float) -> dict[str, float]:
-    """AIC, BIC and ICL from the summed weight of the rows and the entropy of the responsibilities."""
+    """Return the AIC, BIC and ICL from the summed weight of the rows and the entropy of the responsibilities."""
     bic = n_parameters * float(np.log(n_rows)) - 2 * log_likelihood
     aic, icl = 2 * n_parameters - 2 * log_likelihood, bic + 2 * max(uncertainty, 0.0)
     return {"log_likelihood": log_likelihood, "aic": aic, "bic": bic, "icl": icl}
 
 
 def in_units(units: AnyUnits, theta: Theta) -> dict[str, Array]:
-    """Coefficients, intercepts, levels at the origin, scales, weights and gating of a batch of mixtures."""
+    """Return the coefficients, intercepts, levels at the origin, scales, weights and gating of a batch of mixtures."""
     c = units.coordinates
     slopes, levels = c.coefficients(theta.density.coef)
     weights = mean_weights(units, theta)
@@ -59,12 +59,12 @@ def in_units(units: AnyUnits, theta: Theta) -> dict[str, Array]:
 
 
 def parameters_in_units(units: AnyUnits, theta: Theta) -> dict[str, Array]:
-    """The same of one mixture."""
+    """Return `in_units` of one mixture."""
     return {name: values[0] for name, values in in_units(units, theta).items()}
 
 
 def errors_in_units(units: AnyUnits, mixture: Mixture, theta: Theta) -> dict[str, Array]:
-    """Standard errors by the name of the parameter; NaN where the rows do not determine it.
+    """Return the standard errors by parameter name; NaN where the rows do not determine it.
 
     Parameters whose maximum is at infinity are not determined: predictors of counts, and gating that separates.
     """
@@ -82,7 +82,7 @@ def errors_in_units(units: AnyUnits, mixture: Mixture, theta: Theta) -> dict[str
 
 
 def heaviest_first(units: AnyUnits, theta: Theta) -> Theta:
-    """The components by falling weight; equal ones by their coefficients."""
+    """Return the order of the components: by falling weight, ties by coefficients."""
     density = theta.density
     keys = density.dispersion[0], *density.coef[0].T[::-1], -mean_weights(units, theta)[0]
     order = np.lexsort(keys)
@@ -93,7 +93,7 @@ def heaviest_first(units: AnyUnits, theta: Theta) -> Theta:
 
 
 def scores(units: AnyUnits, mixture: Mixture, theta: Theta, trim: float) -> dict[str, Any]:
-    """Log-likelihood and criteria; and the log density a row, in the units of y, below which rows were trimmed."""
+    """Return the log-likelihood, the criteria, and the log density, in units of y, below which rows were trimmed."""
 
     def visit(block: Block) -> Array:
         found = mixture.posterior(theta, block)
@@ -126,7 +126,7 @@ def scores(units: AnyUnits, mixture: Mixture, theta: Theta, trim: float) -> dict
 def fit_attributes(
     contest: RegressionContest, found: Found[Theta], trace: Trace, settings: Settings, gating_names: Sequence[str]
 ) -> dict[str, Any]:
-    """The fitted attributes, and ``trim_threshold``, the log density a row below which units were trimmed.
+    """Return the fitted attributes, and ``trim_threshold``, the log density a row below which units were trimmed.
 
     In place of the standard errors of rows in memory there is what makes them; streamed rows may be gone by then.
     """
@@ -176,7 +176,7 @@ def fit_attributes(
 
 
 def _excluded(contest: RegressionContest, run: Run[Theta], theta: Theta, log_likelihood: float) -> dict[str, Any]:
-    """A solution that the rule leaves out, and why; weights are those of the user."""
+    """Describe a solution that the rule excludes, in the user's weights."""
     units, size = contest.units, float(contest.smallest(contest.shares(theta)))
     return {
         "log_likelihood": log_likelihood,

@@ -1,4 +1,4 @@
-"""What a fitted mixture of regressions says of rows: fits, responsibilities, densities, draws."""
+"""Predictions of a fitted mixture of regressions: fits, responsibilities, densities, draws."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 def _tells_rows_apart(model: FittedLines) -> bool:
-    """Whether there are components, and they differ at all."""
+    """Return whether there are components, and they differ at all."""
     check_is_fitted(model)
     return not model.is_exact_
 
@@ -55,7 +55,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     trimmed_: NDArray[np.bool_] | None
 
     def _rows(self, X: Any, y: Any = None) -> tuple[Any, Any]:
-        """Rows to predict, and their target: validated in memory, or X a stream."""
+        """Return the rows to predict, and their target: validated in memory, or X a stream."""
         check_is_fitted(self)
         source = stored_rows(X)
         if source is None:
@@ -74,22 +74,22 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         return response_of(self.family)
 
     def _extras(self, n: int, **given: Any) -> Extras:
-        """What is given besides X and y, checked against the fit."""
+        """Return the inputs besides X and y, checked against the fit."""
         extras = check_extras(n, n_components=len(self.weights_), response=self._response, **given)
         check_gating(extras, self.gating_coef_.shape[1], self.gating_names_in_)
         return extras
 
     def _fits(self, block: Block) -> Array:
-        """Every component's line at the rows of a block, (rows, K); a row's answer does not depend on the others."""
+        """Return every component's prediction at rows of a block, (rows, K), each independent of other rows."""
         slopes = np.einsum("ij,kj->ik", block.columns[0].astype(np.float64) - self.center_, self.coef_)
         return np.asarray(slopes + self.center_fits_)
 
     def _predictors(self, block: Block, extras: Extras) -> Array:
-        """Linear predictors, offsets included, (rows, K)."""
+        """Return the linear predictors, offsets included, (rows, K)."""
         return self._fits(block) if extras.offset is None else self._fits(block) + extras.offset[block.at, None]
 
     def _log_priors(self, gating: Array | None, n: int) -> Array:
-        """Logarithms of the priors of units with these gating columns, (n, K)."""
+        """Return the logarithms of the priors of units with these gating columns, (n, K)."""
         with np.errstate(divide="ignore"):
             if gating is None:
                 return np.broadcast_to(np.log(self.weights_), (n, len(self.weights_)))
@@ -97,7 +97,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         return np.asarray(logits - logsumexp(logits, axis=1, keepdims=True))
 
     def _densities(self, X: Any, y: NDArray[Any], extras: Extras) -> tuple[Array, Array]:
-        """Log density of every unit (a group, or a row), and its responsibilities."""
+        """Return the log density of every unit (a group, or a row), and its responsibilities."""
         k, response = len(self.weights_), self._response
         target = np.asarray(y, dtype=np.float64)[:, None]
         trials = np.ones((len(target), 1)) if extras.trials is None else extras.trials[:, None]
@@ -128,16 +128,16 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         return -free_energy(energies, axis=1), posterior(energies, axis=1)
 
     def _responsibilities(self, X: Any, y: NDArray[Any], extras: Extras) -> Array:
-        """Those of every row; one so far from all components that its densities are no floats is refused."""
+        """Return the responsibilities of each row; raise ValueError where all densities underflow."""
         q = self._densities(X, y, extras)[1]
         q = q if extras.groups is None else q[extras.groups]
         far = np.flatnonzero(q.sum(axis=1) == 0)
         if len(far):
-            raise ValueError(f"no component comes near row {far[0]}, whose target is {y[far[0]]:g}: look at its units")
+            raise ValueError(f"no component is near row {far[0]}, whose target is {y[far[0]]:g}: look at its units")
         return q
 
     def _priors(self, extras: Extras, n: int) -> Array:
-        """Probabilities of the components before the target is seen: the posterior of groups that the fit has seen."""
+        """Return the component probabilities before the target is seen; the posterior for groups of the fit."""
         priors = np.exp(self._log_priors(extras.gating, n))
         if extras.groups is None or extras.group_names is None:
             return priors
@@ -158,7 +158,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     def predict(
         self, X: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
     ) -> Array:
-        """The mixture's mean at each row, ``sum_k p_k E_k(y | x)``.
+        """Return the mixture's mean at each row, ``sum_k p_k E_k(y | x)``.
 
         The probabilities p_k are the priors (by the gating columns, where there are any). With `groups`, those of a
         group that the fit has seen are its posterior, and those of a new group the priors.
@@ -196,7 +196,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         offset: Any = None,
         trials: Any = None,
     ) -> float:
-        """Share of the target's variance that `predict` explains, R squared.
+        """Return the share of the target's variance that `predict` explains, R squared.
 
         Parameters
         ----------
@@ -217,13 +217,13 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         return float(r2_score(target, fits, sample_weight=check_sample_weight(sample_weight, len(fits))))
 
     def _means(self, block: Block, extras: Extras) -> Array:
-        """Expected target under every component, (rows, K)."""
+        """Return the expected target under every component, (rows, K)."""
         trials = np.ones((len(block), 1)) if extras.trials is None else extras.trials[block.at, None]
         return self._response.mean(self._predictors(block, extras), trials)
 
     @through_formula
     def predict_components(self, X: Any, *, offset: Any = None, trials: Any = None) -> Array:
-        """Every component's mean at each row.
+        """Return every component's mean at each row.
 
         Parameters
         ----------
@@ -245,7 +245,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     def predict_proba(
         self, X: Any, y: Any = None, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
     ) -> Array:
-        """The probability of each component for each row: its responsibilities where the target is known.
+        """Return the probability of each component for each row: its responsibilities where the target is known.
 
         Not there (``hasattr`` is False) before the fit, and where one line fitted every row exactly: all components are
         then that line.
@@ -276,7 +276,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     def classify(
         self, X: Any, y: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
     ) -> NDArray[np.intp]:
-        """The most probable component of rows whose target is known.
+        """Return the most probable component of rows whose target is known.
 
         Parameters
         ----------
@@ -297,7 +297,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     def log_density(
         self, X: Any, y: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
     ) -> Array:
-        """Log density of each row's target given its features; with groups, of the targets of each group.
+        """Return the log density of each row's target given its features; with groups, of the targets of each group.
 
         Parameters
         ----------
@@ -316,26 +316,26 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
 
     @through_formula
     def log_likelihood(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
-        """Weighted log-likelihood of some rows. Groups and so on are given as to `log_density`."""
+        """Return the weighted log-likelihood of some rows. Groups and so on are given as to `log_density`."""
         return self._scored(X, y, sample_weight, extras)["log_likelihood"]
 
     @through_formula
     def aic(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
-        """Akaike's criterion on some rows; lower is better. Groups and so on are given as to `log_density`."""
+        """Return Akaike's information criterion on rows; lower is better. Extra inputs are those of `log_density`."""
         return self._scored(X, y, sample_weight, extras)["aic"]
 
     @through_formula
     def bic(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
-        """The Bayesian information criterion on some rows; lower is better. It counts their weights, not groups."""
+        """Return the Bayesian information criterion on rows; lower is better. It counts row weights, not groups."""
         return self._scored(X, y, sample_weight, extras)["bic"]
 
     @through_formula
     def icl(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
-        """The integrated completed likelihood: BIC and twice the entropy of the responsibilities; lower is better."""
+        """Return the integrated completed likelihood: BIC plus twice the responsibilities' entropy; lower is better."""
         return self._scored(X, y, sample_weight, extras)["icl"]
 
     def _scored(self, X: Any, y: Any, sample_weight: Any, given: dict[str, Any]) -> dict[str, float]:
-        """The criteria on some rows."""
+        """Return the criteria on some rows."""
         rows, target = self._rows(X, y)
         extras = self._extras(len(target), **given)
         weights = check_sample_weight(sample_weight, len(target))
@@ -359,7 +359,7 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         offset: Any = None,
         trials: Any = None,
     ) -> tuple[Array, NDArray[np.intp]]:
-        """Targets drawn from the model at some rows, and the component of each.
+        """Draw targets from the model at some rows, and the component of each.
 
         Parameters
         ----------
@@ -396,5 +396,5 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
 
 
 def _kind(names: NDArray[Any]) -> str:
-    """What groups are named by."""
+    """Return the word for a group's name."""
     return {"U": "text", "S": "bytes", "M": "dates", "m": "durations", "O": "objects"}.get(names.dtype.kind, "numbers")

@@ -1,4 +1,4 @@
-"""From rows that are read block by block to the units of a fit."""
+"""The construction of units from rows that are read block by block."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAMPLE_BYTES = 1 << 24
 
 @dataclass(frozen=True)
 class _Given:
-    """What a block holds, the rows of a unit together; `first` and `groups` are of units."""
+    """The contents of a block, rows of a unit together; `first` and `groups` refer to units."""
 
     x: Array
     y: Array
@@ -62,7 +62,7 @@ def unit_stream(
     seed: int,
     n_jobs: int | None,
 ) -> UnitStream:
-    """The units of rows with their target, and with what else is beside them: groups, offset, trials.
+    """Return the units of rows with their target, groups, offset and trials.
 
     Raises
     ------
@@ -212,7 +212,7 @@ class _Sample:
 
 
 def _sample(rows: Chunks, beside: tuple[str, ...], found: list[_Look], n_units: int, seed: int) -> _Sample:
-    """Units drawn uniformly, of about `SAMPLE_BYTES`."""
+    """Draw units uniformly, up to about `SAMPLE_BYTES`."""
     width = next(rows.source.blocks()).columns[0].shape[1]
     n_rows = min(rows.n_units, max(SAMPLE_BYTES // (8 * (width + 1)), 1000))
     size = min(n_units, -(-n_rows * n_units // rows.n_units))
@@ -268,7 +268,7 @@ def _coordinates(
 
 
 def refuse_non_finite(block: Block) -> None:
-    """Refuse a row of columns x and y that holds NaN or infinity, by its number.
+    """Raise an error for a row of x and y that holds NaN or infinity, naming its number.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How much would the numbers change on other data? Refits on resampled or simulated rows."""
+"""Refits on resampled or simulated rows: the variation of estimates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_COMPARED = 2000
 
 @dataclass(frozen=True)
 class Bootstrap:
-    """Parameters of refits, each with its components matched to those of the fit.
+    """Parameters of refits, their components matched to the fit's.
 
     Attributes
     ----------
@@ -51,21 +51,21 @@ class Bootstrap:
 
     @property
     def n_used(self) -> int:
-        """Refits that count."""
+        """Number of refits that are used."""
         return self.n_resamples - self.n_failed - self.n_degenerate
 
     def standard_errors(self) -> dict[str, Array]:
-        """Standard deviations of the refits' parameters, by name."""
+        """Return the standard deviations of the refits' parameters, by name."""
         return {name: np.asarray(values.std(axis=0, ddof=1)) for name, values in self.samples.items()}
 
     def intervals(self, level: float = 0.95) -> dict[str, tuple[Array, Array]]:
-        """Percentile intervals (low, high), by name."""
+        """Return the percentile intervals (low, high), by name."""
         ends = (0.5 - level / 2, 0.5 + level / 2)
         return {name: tuple(np.quantile(values, ends, axis=0)) for name, values in self.samples.items()}
 
     @property
     def sentence(self) -> str:
-        """What was done, and how many refits do not count."""
+        """The method, and the number of refits that are not used."""
         how = "targets drawn from the fit" if self.kind == "parametric" else "rows (or groups) drawn with replacement"
         text = f"{counted(self.n_used, 'refit')} on {how}, each from the fit itself as its start"
         if self.n_failed:
@@ -77,7 +77,7 @@ class Bootstrap:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a fit in an order of their own: neither theirs, nor repeats written as weights, matter.
+    """Rows of a fit in canonical order, independent of their given order and of repeats written as weights.
 
     `extras` are keywords of ``fit``; `unit` is what is drawn as one, the group or the row, and `weights` are of units.
     """
@@ -89,7 +89,7 @@ class Rows:
     weights: Array
 
     def repeated(self) -> Rows:
-        """Every unit as often as its weight says.
+        """Repeat every unit as often as its weight says.
 
         Raises
         ------
@@ -115,7 +115,7 @@ class Rows:
 
 
 def rows_of(X: NDArray[Any], y: NDArray[Any], weights: Array | None, extras: Extras) -> Rows:
-    """Distinct units of positive weight, in canonical order."""
+    """Return distinct units of positive weight, in canonical order."""
     given = {"gating": extras.gating, "offset": extras.offset, "trials": extras.trials}
     beside = {name: np.asarray(v) for name, v in given.items() if v is not None}
     columns = [np.asarray(c, dtype=np.float64) for c in (X, y, *beside.values())]
@@ -137,7 +137,7 @@ def bootstrap(
     random: np.random.RandomState,
     n_jobs: int | None,
 ) -> Bootstrap:
-    """Refits of a fitted mixture of regressions."""
+    """Return the refits of a fitted mixture of regressions."""
     if kind == "parametric":
         rows = rows.repeated()
     start = {name: getattr(model, f"{name}_") for name in PARAMETERS}
@@ -152,7 +152,7 @@ def bootstrap(
     if len(found) < 2:
         raise ValueError(
             f"only {len(found)} of {n_resamples} refits ended at a regular solution"
-            f"{f' ({failures[0]})' if failures else ''}: there is nothing to take errors from"
+            f"{f' ({failures[0]})' if failures else ''}: no standard errors can be estimated"
         )
     samples = {name: np.array([end[name] for end in found]) for name in PARAMETERS}
     n_degenerate = len(ends) - len(found) - len(failures)
@@ -163,7 +163,7 @@ Draw = Callable[[np.random.RandomState], tuple[Array, "Array | None"]]
 
 
 def _simulated(model: Any, rows: Rows) -> Draw:
-    """Targets drawn from the fit."""
+    """Draw targets from the fit."""
 
     def draw(random: np.random.RandomState) -> tuple[Array, Array | None]:
         return model.sample(rows.X, random, **rows.extras)[0], None
@@ -172,7 +172,7 @@ def _simulated(model: Any, rows: Rows) -> Draw:
 
 
 def _drawn(rows: Rows) -> Draw:
-    """Units drawn with replacement, as many as they weigh: how often each was, for each of its rows."""
+    """Draw units with replacement, as many as they weigh; return how often each was drawn, per row."""
     size = max(round(float(rows.weights.sum())), 1)
 
     def draw(random: np.random.RandomState) -> tuple[Array, Array | None]:
@@ -183,7 +183,7 @@ def _drawn(rows: Rows) -> Draw:
 
 
 def _refitted(model: Any, refit: Any, rows: Rows, draw: Draw, seed: int) -> dict[str, Array] | str:
-    """The parameters of one refit in the order of the model's; the error, or nothing where it is not regular."""
+    """Return one refit's parameters in the model's component order, its error, or None where not regular."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         y, weights = draw(np.random.RandomState(seed))
@@ -201,7 +201,7 @@ def _refitted(model: Any, refit: Any, rows: Rows, draw: Draw, seed: int) -> dict
 
 
 def _matched(model: Any, other: Any, X: Array) -> NDArray[np.intp]:
-    """For every component of a model the one of another that is most like it."""
+    """Return, for every component of one model, the most similar one of another."""
     x = X[:: max(len(X) // MOST_COMPARED, 1)]
     lines = [np.einsum("ij,kj->ik", x - m.center_, m.coef_) + m.center_fits_ for m in (model, other)]
     noise = model.scale_[:, None] * other.scale_ if model._response.is_location_scale else 1.0

@@ -1,4 +1,4 @@
-"""What a user asked of a fit, checked."""
+"""The checked settings of a fit."""
 
 from __future__ import annotations
 
@@ -24,8 +24,10 @@ Given = Mapping[str, NDArray[np.float64] | None]
 
 @dataclass(frozen=True)
 class Settings:
-    """Parameters of an estimator; `init` is a name, or given coefficients, intercepts, scales and weights, where what
-    was not given is None."""
+    """Parameters of an estimator.
+
+    `init` is a name, or coefficients, intercepts, scales and weights, None where not given.
+    """
 
     n_components: int
     response: Response
@@ -47,12 +49,12 @@ class Settings:
 
 
 def response_of(family: str | Response) -> Response:
-    """The response that the parameter `family` names, or is."""
+    """Return the response that the parameter `family` names, or is."""
     return family if isinstance(family, Response) else RESPONSES[family]
 
 
 def check_parameters(model: Any) -> None:
-    """Refuse parameters of a mixture of regressions that cannot be.
+    """Refuse invalid parameters of a mixture of regressions.
 
     Raises
     ------
@@ -83,7 +85,7 @@ def check_parameters(model: Any) -> None:
 
 
 def check_init(init: Mapping[str, Any], k: int, d: int, n_gating: int) -> Given:
-    """The arrays of a start that a user gives.
+    """Return the arrays of a start that a user gives.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What one regression makes of the rows: the unit of the noise, and whether one line fits every row."""
+"""The single regression of all rows: the unit of the noise, and whether one line fits every row."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Array = NDArray[np.float64]
 EXACT = 1e-10
 """A single line whose noise is below this share of the target's size is taken to fit exactly."""
 ROUNDING = 8 * float(np.finfo(np.float64).eps)
-"""What of a target is nothing but rounding, as a share of its height."""
+"""Rounding error of a target, as a share of its size."""
 
 
 def unit_of_noise(noise: float, spread: float, height: float) -> tuple[float, bool]:
-    """The unit of residuals, and whether one line fits every row: its noise is nothing but rounding.
+    """Return the unit of residuals, and whether one line fits every row up to rounding.
 
     The unit is then a floor, `EXACT` of the target's standard deviation; of its height where it is constant; of one
     where it is zero.
@@ -35,7 +35,7 @@ def unit_of_noise(noise: float, spread: float, height: float) -> tuple[float, bo
 def single_line(
     rows: Chunks, design: Callable[[Block], Array], target: Callable[[Block], Array], p: int, *, fit_intercept: bool
 ) -> tuple[Array, float, bool]:
-    """The least-squares line, the unit of its residuals, and whether it fits every row.
+    """Return the least-squares line, the unit of its residuals, and whether it fits every row.
 
     `design` and `target` are functions of a block; the design is orthonormal, of `p` columns.
     """
@@ -58,7 +58,7 @@ def single_line(
 
 
 def moments(rows: Chunks, columns: Callable[[Block], tuple[Any, Any]]) -> tuple[Array, Array, float]:
-    """Weighted means of ``z z'``, of ``z r`` and of ``r r``, where `columns` gives z and r of a block."""
+    """Return the weighted means of ``z z'``, of ``z r`` and of ``r r``, where `columns` gives z and r of a block."""
 
     def visit(block: Block) -> Array:
         z, r = (np.ascontiguousarray(c, dtype=np.float64) for c in columns(block))

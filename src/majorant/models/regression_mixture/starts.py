@@ -1,4 +1,4 @@
-"""Where does a fit of several regressions begin? Through few units, trimmed greedily, pooled, or with one replaced.
+"""Starts of regression mixtures: through few units, trimmed greedily, pooled, or with one component replaced.
 
 All draws are by inverse CDF on the weighted units in canonical order. Loss is the deviance; of Gaussian targets squared
 residuals, for which kernels make trimmed starts.
@@ -37,7 +37,7 @@ MOST_STARTS, STARTS_ON_A_SAMPLE = 64, 32
 
 
 def plan_of(n_components: int, is_sampled: bool) -> Plan:
-    """The search for a mixture of so many regressions."""
+    """Return the search for a mixture of `n_components` regressions."""
     size = STARTS_ON_A_SAMPLE if is_sampled else min(4 * n_components * (n_components + 1), MOST_STARTS)
     return Plan(
         n_starts=size,
@@ -48,7 +48,7 @@ def plan_of(n_components: int, is_sampled: bool) -> Plan:
 
 
 def weighted_fits(units: Units, response: Response, shares: Array, *, n_steps: int = 3, ridge: float = 1e-4) -> Array:
-    """Independent fits of one model each, (M, p), to rows with weights, (n_rows, M)."""
+    """Fit M models independently to weighted rows, weights (n_rows, M); return coefficients (M, p)."""
     z, y = units.z, units.y[:, None]
     offset, trials = _beside(units)
     p = z.shape[1]
@@ -75,21 +75,21 @@ def weighted_fits(units: Units, response: Response, shares: Array, *, n_steps: i
 
 
 def deviances(units: Units, response: Response, coef: Array) -> Array:
-    """Of each unit under each of M models, (n_units, M)."""
+    """Return the deviance of each unit under each of M models, (n_units, M)."""
     offset, trials = _beside(units)
     eta = offset + np.einsum("ij,mj->im", units.z, coef)
     return units.per_unit(np.maximum(response.deviance(units.y[:, None], eta, trials), 0.0))  # rounding may be below
 
 
 def _beside(units: Units) -> tuple[Array, Array]:
-    """Offset and trials of each row, (n_rows, 1) or (1, 1)."""
+    """Return the offset and trials of each row, (n_rows, 1) or (1, 1)."""
     if units.offset is None or units.trials is None:
         return np.zeros((1, 1)), np.ones((1, 1))
     return units.offset[:, None], units.trials[:, None]
 
 
 class Starts:
-    """Draws starts on some units.
+    """A generator of starts on some units.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class Starts:
         self.by_kernel = response.has_normal_noise and not units.is_grouped
 
     def named(self, size: int, draws: np.random.Generator) -> list[tuple[str, Theta]]:
-        """Make so many starts of all kinds: no single kind finds every optimum."""
+        """Make starts of all kinds: no single kind finds every optimum."""
         n_trimmed, n_elemental = round(0.55 * size), round(0.35 * size)
         made = [(TRIMMED, self.trimmed, n_trimmed), (ELEMENTAL, self.elemental, n_elemental)]
         made.append((POOLED, self.pooled, size - n_trimmed - n_elemental))
@@ -118,7 +118,7 @@ class Starts:
         return out
 
     def of_coefficients(self, coef: Array, draws: np.random.Generator | None = None) -> Theta:
-        """Mixtures of these coefficients (S, K, p), with equal weights and a noise by which every row lies near one.
+        """Return mixtures of coefficients (S, K, p), with equal weights and noise so wide that every row is near one.
 
         Where all coefficients are shared components can only differ in their noise: it is drawn.
         """
@@ -141,13 +141,13 @@ class Starts:
         return Parameters(Predictors(coef, dispersion), self.even_law(s))
 
     def even_law(self, size: int) -> Weights | Logits:
-        """Equal weights, whatever the covariates."""
+        """Return equal weights, whatever the covariates."""
         if self.units.gating is None:
             return Weights(np.full((size, self.k), 1 / self.k))
         return Logits(np.zeros((size, self.k, self.units.gating.shape[1])))
 
     def _relabelled(self, coef: Array, dispersion: Array) -> tuple[Array, Array]:
-        """Components in the order that suits the known labels best."""
+        """Return the order of the components that matches the known labels best."""
         units, k, s = self.units, self.k, len(coef)
         assert units.labels is not None
         lost = deviances(units, self.response, coef.reshape(s * k, -1)).reshape(-1, s, k)
@@ -160,7 +160,7 @@ class Starts:
         return coef[at, order], dispersion[at, order]
 
     def _drawn(self, draws: np.random.Generator, size: int, density: Array | None = None) -> Array:
-        """Indicators (n_rows, size) of few units, drawn with their weights (times a density, (n_units, size))."""
+        """Draw few units by weight (times a density, (n_units, size)); return indicators (n_rows, size)."""
         units = self.units
         uniforms = draws.random((self.n_drawn, size))
         if density is None:
@@ -173,7 +173,7 @@ class Starts:
         return units.per_row(chosen)
 
     def elemental(self, draws: np.random.Generator, size: int) -> Theta:
-        """Models through few units each."""
+        """Return the models through few units each."""
         if self.by_kernel:
             n = size * self.k
             lines = self._lines(draws, np.full(n, self.units.total_weight), np.zeros(n, dtype=bool))[0]
@@ -184,7 +184,7 @@ class Starts:
         return self.of_coefficients(coef, draws)
 
     def _lines(self, draws: np.random.Generator, mass: Array, near: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Lines through few rows, where `near` concentrated on those nearest; the largest squared residual of these."""
+        """Return lines through few rows (`near`: refitted to the nearest), and their largest squared residual."""
         units, size = self.units, len(mass)
         lines, largest = np.empty((size, units.n_coefficients)), np.empty(size)
         rows = drawn(units.weights, draws.random((size, units.n_coefficients + 1)))
@@ -194,12 +194,12 @@ class Starts:
         return lines, largest
 
     def pooled(self, draws: np.random.Generator, size: int) -> Theta:
-        """The single model, which is zero here, and noise."""
+        """Return the single model, which is zero here, and noise."""
         noise = draws.standard_normal((size, self.k, self.units.n_coefficients))
         return self.of_coefficients(noise * draws.uniform(0.2, 1.5, (size, 1, 1)), draws)
 
     def trimmed(self, draws: np.random.Generator, size: int) -> Theta:
-        """One model after the other, each among the units that those before it leave unexplained."""
+        """Return models fitted in turn, each to units that earlier ones leave unexplained."""
         units = self.units
         if not self.by_kernel:
             return self.of_coefficients(self._greedy(draws, size), draws)
@@ -237,7 +237,7 @@ class Starts:
         return np.stack(found, axis=1)
 
     def _concentrated(self, lost: Array, mass: Array) -> Array:
-        """Fits to the units of smallest loss that make up a mass, (M,)."""
+        """Fit to the units of smallest loss that make up a mass, (M,)."""
         units = self.units
         order = np.argsort(lost, axis=0, kind="stable")
         before = np.cumsum(units.weights[order], axis=0) - units.weights[order]
@@ -247,7 +247,7 @@ class Starts:
         return weighted_fits(units, self.response, shares, n_steps=2, ridge=1e-6)
 
     def replaced(self, draws: np.random.Generator, bases: Sequence[Theta], size: int, least: float) -> Theta:
-        """Solutions with one component, drawn at random, replaced by a model through few units or concentrated."""
+        """Return solutions with one random component replaced by a model through few units, or `near` ones."""
         units, at = self.units, np.arange(size)
         theta = stacked([bases[int(i)] for i in draws.integers(len(bases), size=size)])
         which = draws.integers(self.k, size=size)
@@ -266,7 +266,7 @@ class Starts:
         return Parameters(Predictors(coefs, dispersion), law)
 
     def _models(self, draws: np.random.Generator, mass: Array, near: NDArray[np.bool_]) -> tuple[Array, Array]:
-        """Models through few units, where `near` concentrated on a mass, and the largest deviance a row within it."""
+        """Return models through few units (`near`: refitted to a mass), and the largest deviance per row within it."""
         units, size = self.units, len(mass)
         coef = weighted_fits(units, self.response, self._drawn(draws, size))
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""What a fitted mixture of regressions says on one page."""
+"""The summary of a fitted mixture of regressions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_FEATURES = 20
 
 
 def regression_summary(model: Any) -> Summary:
-    """Search report, criteria, the lines; what was left out."""
+    """Search report, criteria, the lines, excluded solutions."""
     k, d = model.coef_.shape
     q = model.responsibilities_
     n = model.n_samples_fit_ if q is None else len(q)
@@ -46,7 +46,7 @@ def regression_summary(model: Any) -> Summary:
         ],
     )
     if q is None:
-        note = "The rows were streamed: predict_proba says how surely each belongs to a component."
+        note = "The rows were streamed: predict_proba gives each row's component probabilities."
     else:
         certain = counted(int(np.count_nonzero(q.max(axis=1) > 0.9)), "row")
         note = f"{certain} of {n} belong to one component with probability above 0.9."
@@ -71,7 +71,7 @@ def regression_summary(model: Any) -> Summary:
 
 
 def _gating(model: Any) -> list[Block]:
-    """On what the weights depend, where they do."""
+    """Return the block on gating covariates, if the weights depend on any."""
     names = _gating_names(model)
     if not names:
         return []
@@ -82,7 +82,7 @@ def _gating(model: Any) -> list[Block]:
 
 
 def _gating_names(model: Any) -> list[str]:
-    """Of the gating columns."""
+    """Return the names of the gating columns."""
     names = model.gating_names_in_
     return [str(i + 1) for i in range(model.gating_coef_.shape[1])] if names is None else list(names)
 

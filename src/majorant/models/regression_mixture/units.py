@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 
 class InCoordinates:
-    """What follows from the coordinates of units, wherever these are: see `Units`."""
+    """Methods of units that depend on their coordinates only; see `Units`."""
 
     coordinates: Coordinates
     unit: float
@@ -48,24 +48,24 @@ class InCoordinates:
         return self.n_units < self.n_rows
 
     def in_words(self, size: float) -> str:
-        """So many rows or groups; a weight where weights are no whole numbers."""
+        """Return the number of rows or groups in words, or the weight where weights are not integers."""
         if self.is_grouped:
             return f"{size:.1f} groups"
         return f"{size:.1f} rows" if self.unit == 1.0 else f"a weight of {size * self.unit:.4g}"
 
     @property
     def constant(self) -> float:
-        """What is added to the log-likelihood of targets in units of the fit to have that of targets in their own."""
+        """Difference of the log-likelihood of targets in their own units from that in units of the fit."""
         return -self.row_weight * float(np.log(self.coordinates.sigma))
 
     def log_likelihood(self, value: float, share: float = 1.0) -> float:
-        """In the units of y and of the weights; `share` of the rows count."""
+        """Return the log-likelihood in the units of y and of the weights; `share` of the rows count."""
         return (value + share * self.constant) * self.unit
 
     def mixture(
         self, response: Response, rule: VarianceRule, n_components: int, *, beta: float = 1.0, fused: bool = True
     ) -> Mixture:
-        """The mixture of such units; `fused` where a kernel may pass over lines with Gaussian noise."""
+        """Return the mixture of such units; `fused` where a kernel may pass over lines with Gaussian noise."""
         law: Any = Independent() if self.gating is None else Gated(self.gating.shape[1])
         law = law if self.labels is None else Known(law)
         law = Grouped(law) if self.is_grouped else law
@@ -85,7 +85,8 @@ class Units(InCoordinates):
     offset, trials : ndarray of shape (n_rows,), or None
         `offset` holds the single model's fit; None where the target is of location and scale.
     first, weights : ndarray of shape (n_units,)
-        First row of each unit, and how many units (rows, or groups) it stands for; `unit` is what one weighs.
+        First row of each unit, and the number of equal units (rows, or groups) it represents; `unit` is the weight of
+        one.
     gating, labels : ndarray of shape (n_units, g) and (n_units,), or None
         Labels are -1 where unknown.
     positions : ndarray of shape (n_given,), or None
@@ -118,7 +119,7 @@ class Units(InCoordinates):
 
     @cached_property
     def sizes(self) -> NDArray[np.intp]:
-        """Rows of each unit."""
+        """Number of rows of each unit."""
         return np.diff(np.append(self.first, self.n_rows))
 
     @cached_property
@@ -135,15 +136,15 @@ class Units(InCoordinates):
 
     @cached_property
     def kernel_weights(self) -> Array | None:
-        """Of the rows; None where all are one."""
+        """Weights of the rows; None where all are one."""
         return None if (self.weights == 1.0).all() else self.row_weights
 
     def per_unit(self, table: Array) -> Array:
-        """Sums of a table (n_rows, m) over the rows of each unit."""
+        """Return the sums of a table (n_rows, m) over the rows of each unit."""
         return np.add.reduceat(table, self.first, axis=0) if self.is_grouped else table
 
     def per_row(self, table: NDArray[Any]) -> NDArray[Any]:
-        """A unit's entry for each of its rows."""
+        """Return a unit's entry for each of its rows."""
         return np.repeat(table, self.sizes, axis=0) if self.is_grouped else table
 
     @property
@@ -171,13 +172,13 @@ class Units(InCoordinates):
         return self.offset is None and self.gating is None and self.labels is None and not self.is_grouped
 
     def on(self, mixture: Mixture, trim: float = 0.0) -> OnData:
-        """A mixture on these units."""
+        """Return a mixture on these units."""
         if trim:
             return Trimmed(mixture, self.data, self.first, self.weights, trim)
         return OnData(mixture, self.data)
 
     def chosen(self, units: NDArray[np.intp], weights: Array) -> Units:
-        """Some of the units, with weights."""
+        """Return some of the units, with weights."""
         sizes = self.sizes[units]
         first = np.cumsum(sizes) - sizes
         rows = np.repeat(self.first[units] - first, sizes) + np.arange(int(sizes.sum()))
@@ -195,7 +196,7 @@ class Units(InCoordinates):
         )
 
     def subsample(self, draws: np.random.Generator, size: int) -> Units:
-        """Units at equal steps of weight from a random one on, each with the number of times that it was met."""
+        """Return a systematic sample of units by weight, with the number of times that each was drawn."""
         units, times = thinned(self.weights, size, draws)
         return self.chosen(units, np.asarray(times * (self.total_weight / size), dtype=np.float64))
 
@@ -228,7 +229,7 @@ class UnitStream(InCoordinates):
         return self.sample.total_weight / self.total_weight
 
     def on(self, mixture: Mixture, trim: float = 0.0) -> OnData:
-        """A mixture on all units: every pass reads them."""
+        """Return a mixture on all units: every pass reads them."""
         return OnData(mixture, self.data)
 
 

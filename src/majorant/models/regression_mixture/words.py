@@ -1,4 +1,4 @@
-"""What is said of a fit in words: columns of no use, solutions left out."""
+"""Texts on a fit: columns of no use, excluded solutions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEPARATED = "the predictor of a component runs to infinity: its rows are separat
 
 
 def of_ratio(max_sigma_ratio: float) -> str:
-    """Why a solution that the largest ratio of noises holds back does not count."""
+    """Return why a solution that the largest ratio of noises holds back does not count."""
     return f"the noise of two components would differ by a factor of more than {max_sigma_ratio:g} if it could"
 
 
@@ -36,7 +36,7 @@ def of_exact(size: str) -> str:
 
 
 def of_degenerate(why: str, n_components: int, response: Response) -> str:
-    """What to say where no solution counts, and what to change; nothing where one does."""
+    """Return the message where no solution counts, with what to change; empty where one does."""
     if why in ("", EXACT_LINE):
         return why
     found = f"no regular solution with {counted(n_components, 'component')} was found: here {why}"
@@ -49,7 +49,7 @@ def of_degenerate(why: str, n_components: int, response: Response) -> str:
 
 
 def of_dropped(units: AnyUnits, names: Sequence[str]) -> str:
-    """Which columns are combinations of others, and what is done about it."""
+    """Return which columns are combinations of others, and what is done about it."""
     coordinates, n_rows = units.coordinates, units.n_rows
     done = "of the coefficients that fit equally well the smallest, in standard units, are returned"
     if units.n_shared:
@@ -65,7 +65,7 @@ def of_dropped(units: AnyUnits, names: Sequence[str]) -> str:
 
 
 def changes_that_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> list[str]:
-    """Settings with which a solution left out would count."""
+    """Return the settings with which an excluded solution would count."""
     changes = []
     if excluded["sigma_ratio"] >= max_sigma_ratio * (1 - 1e-3):
         changes.append(f"max_sigma_ratio={np.ceil(excluded['sigma_ratio'] * 1.05):g}")
@@ -75,7 +75,7 @@ def changes_that_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> l
 
 
 def what_would_admit(excluded: Mapping[str, Any], max_sigma_ratio: float) -> str:
-    """What was left out as degenerate, and the parameters with which it would count."""
+    """Return what was excluded as degenerate, and the parameters with which it would count."""
     changes = changes_that_admit(excluded, max_sigma_ratio)
     found = f"A solution of log-likelihood {excluded['log_likelihood']:.3f} was left out"
     if not changes:
