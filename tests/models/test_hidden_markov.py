@@ -337,9 +337,9 @@ def test_a_saved_model_says_the_same(tmp_path: Path) -> None:
         ({}, {"lengths": [10, 10]}, "lengths add up to 20; X has 300 rows"),
         ({}, {"lengths": [300], "groups": np.zeros(300)}, "give one of them"),
         ({}, {"lengths": [0, 300]}, "positive whole numbers"),
-        ({}, {"sequence_weight": np.arange(300.0)}, "one number a sequence"),
+        ({}, {"sequence_weight": np.arange(300.0)}, "one number per sequence"),
         ({}, {"component_labels": np.full(300, 2)}, "must be from -1 to 1; got 2"),
-        ({}, {"component_labels": np.zeros(3, dtype=int)}, "one whole number a row"),
+        ({}, {"component_labels": np.zeros(3, dtype=int)}, "one whole number per row"),
     ],
 )
 def test_what_cannot_be_is_refused_in_words(settings: dict[str, Any], fit: dict[str, Any], message: str) -> None:

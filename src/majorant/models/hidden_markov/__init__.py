@@ -1,4 +1,4 @@
-"""Sequences whose rows come from hidden states that follow each other as a Markov chain."""
+"""Hidden Markov models: sequences whose rows depend on the states of a Markov chain."""
 
 from majorant.models.hidden_markov.estimator import HiddenMarkovModel
 

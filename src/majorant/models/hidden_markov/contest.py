@@ -1,4 +1,4 @@
-"""The race of hidden Markov models: starts and perturbations in time, and steps that EM closed too early."""
+"""The search for hidden Markov models: starts and perturbations in time, and reopening of closed transitions."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SequenceContest(MixtureContest):
     chain: Chain = field(kw_only=True)
 
     def starts(self, rows: Any, is_first: bool, draws: np.random.Generator) -> list[NamedStart[Parameters[Any, Any]]]:
-        """Starts of all kinds in turn."""
+        """Return the starts of all kinds in turn."""
         k, on = self.mixture.n_components, self.on(rows)
         times, kinds = self.times, [KINDS[i % len(KINDS)] for i in range(self.plan.n_starts)]
         makers = dict(zip(KINDS, (times.seeds, times.windows, times.blocks, times.levels, times.rows), strict=True))
@@ -52,13 +52,13 @@ class SequenceContest(MixtureContest):
         return self._begun(on, kinds, tables)
 
     def _complete(self, on: OnData, tables: list[Array], at: list[int], steps: int) -> None:
-        """Put in the place of tables that say little what densities make of them, after some steps without time."""
+        """Replace incomplete tables by responsibilities of an independent mixture after some EM steps."""
         if at:
             for i, table in zip(at, self._by_density(on, np.stack([tables[i] for i in at]), steps), strict=True):
                 tables[i] = table
 
     def _by_density(self, on: OnData, q: Array, steps: int) -> list[Array]:
-        """Responsibilities of a mixture without a chain, some steps of EM from a few rows of each state."""
+        """Return responsibilities of an independent mixture after some EM steps from a few rows of each state."""
         density, k = self.mixture.density, self.mixture.n_components
         alone = OnData(Mixture(density, Independent(), k), on.data)
 
@@ -78,7 +78,7 @@ class SequenceContest(MixtureContest):
     def perturbed(
         self, rows: Any, bases: Sequence[Parameters[Any, Any]], size: int, draws: np.random.Generator
     ) -> list[NamedStart[Parameters[Any, Any]]]:
-        """Perturbations of rows and, in turn, of stretches of time."""
+        """Return the perturbations of rows and, in turn, of stretches of time."""
         on = self.on(rows)
         seen = [self._table(on, theta) for theta in bases]
         tables = []
@@ -89,12 +89,12 @@ class SequenceContest(MixtureContest):
         return self._begun(on, [PERTURBATION] * size, tables)
 
     def _descended(self, on: OnData, theta: Any, max_iter: int, tol: float) -> Ends[Any]:
-        """Descend, and open steps of the chain that were closed too early where that helps."""
+        """Descend, and reopen transitions that were set to zero too early where that helps."""
         return climbed(on, theta, self.chain, tol=tol, max_iter=max_iter)
 
 
 def climbed(on: OnData, theta: Any, chain: Chain, *, tol: float, max_iter: int) -> Ends[Any]:
-    """As `descend`; a run that has converged goes on where a closed step would raise its likelihood."""
+    """Descend as `descend` does; continue a converged run where an exact M-step would raise its likelihood."""
     ends = descend(on, theta, tol=tol, max_iter=max_iter)
     for _ in range(MOST_OPENINGS):
         opened, changed = chain.reopened(ends.theta.law, ends.seen.statistics.law)
@@ -111,7 +111,7 @@ def climbed(on: OnData, theta: Any, chain: Chain, *, tol: float, max_iter: int) 
 
 
 def _replaced(ends: Ends[Any], runs: Any, new: Ends[Any], taken_runs: Any) -> Ends[Any]:
-    """Some runs with where they went on to."""
+    """Return runs, updated with where they continued to."""
     paths = [list(path) for path in ends.paths]
     n_iter, converged = ends.n_iter.copy(), ends.converged.copy()
     for run, i in zip(runs.tolist(), taken_runs.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""How rows come from a state: which density, in which units, and what it says of single columns."""
+"""Emissions of hidden Markov models: the density of rows in a state, its units, and distributions of single columns."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from majorant.solvers.gaussian import Mixture as Components
 FLOOR = 1e-7
 """Smallest variance of a state along any direction, as a share of that of all rows."""
 RANGE = (-16.0, 7.0)
-"""Of the logarithms of variances, or of the entries of the factors of covariances, in standard units."""
+"""Range of log variances, or of the entries of the factors of covariances, in standard units."""
 SMALLEST = 1e-153
 """Smallest standard deviation whose square is a number."""
 EMISSIONS = ("gaussian", "poisson", "bernoulli", "categorical", "regression")
 
 
 class GaussianInUnits:
-    """Normal distributions, fitted in standard units of the columns and told in the units of the rows.
+    """Normal distributions, fitted on standardised columns and reported in the units of the rows.
 
     Parameters
     ----------
@@ -54,31 +54,31 @@ class GaussianInUnits:
 
     @property
     def width(self) -> int:
-        """As in standard units."""
+        """Width of the statistics, as in standard units."""
         return int(self.inner.width)
 
     def log_density(self, theta: Normals, rows: Block) -> Table:
-        """Log density of each row in its units; of the cells that are there."""
+        """Return the log density of each row in its units; of the cells that are there."""
         volume = np.log(self.scale)
         found = self.inner.log_density(theta, rows)
         found -= volume.sum() if self.inner is self.whole else ~np.isnan(rows.columns[0]) @ volume
         return np.asarray(found)
 
     def statistics(self, theta: Normals | None, rows: Block, q: Table) -> Array:
-        """Moments in standard units."""
+        """Return the moments in standard units."""
         return np.asarray(self.inner.statistics(theta, rows, q))
 
     def solve(self, statistics: Array, theta: Normals | None, share: Array) -> Normals:
-        """Means and covariances of the moments."""
+        """Return the means and covariances of the moments."""
         found: Normals = self.inner.solve(statistics, theta, share)
         return found
 
     def n_parameters(self, n_components: int) -> int:
-        """Means and free entries of the covariances."""
+        """Return the means and free entries of the covariances."""
         return self.whole.n_parameters(n_components)
 
     def degeneracy(self, theta: Normals, sizes: Array, mixture: Mixture) -> str:
-        """By the rule of Gaussian mixtures."""
+        """Return the degeneracy of a solution by the rule of Gaussian mixtures."""
         n, parts = sizes.sum(), (theta.means[0], theta.covariances[0])
         found = judge(Components(sizes / n, *parts, self.kind.name), theta.floored[0], float(n))
         return degeneracy(found).replace("component", "state")
@@ -88,32 +88,32 @@ class GaussianInUnits:
         return self.kind.scaled(covariances, np.asarray(factor))
 
     def describe(self, theta: Normals) -> dict[str, Array]:
-        """Means and covariances; one that all states share is told for each."""
+        """Return the means and covariances; a shared covariance is repeated for each state."""
         covariances = self._scaled(theta.covariances, self.scale)
         if self.kind.name == "tied":
             covariances = np.repeat(covariances[:, None], theta.means.shape[1], axis=1)
         return {"means": self.centre + self.scale * theta.means, "covariances": covariances}
 
     def recalled(self, estimates: Mapping[str, Array]) -> Normals:
-        """The components of one mixture."""
+        """Return the components of one mixture."""
         covariances = np.asarray(estimates["covariances"], dtype=np.float64)
         covariances = self._scaled(covariances[0] if self.kind.name == "tied" else covariances, 1 / self.scale)
         means = (np.asarray(estimates["means"], dtype=np.float64) - self.centre) / self.scale
         return self.whole.recalled({"means": means, "covariances": covariances})
 
     def vector(self, theta: Normals) -> Array:
-        """Means, and unconstrained numbers of the covariances."""
+        """Return the means, and unconstrained numbers of the covariances."""
         return self.whole.vector(theta)
 
     def theta_of(self, vector: Array, like: Normals) -> Normals:
-        """The inverse of `vector`, within what the rows could have: extrapolation may go far."""
+        """Return the inverse of `vector`, within what the rows could have: extrapolation may go far."""
         numbers = vector.copy()
         size = like.means.shape[1] * self.d
         numbers[:, size:] = np.clip(numbers[:, size:], *RANGE)
         return self.whole.theta_of(numbers, like)
 
     def drawn(self, theta: Normals, components: NDArray[np.intp], random: np.random.Generator) -> Array:
-        """A row of each of these components."""
+        """Draw a row of each of these components."""
         factors = np.linalg.cholesky(self.kind.matrices(theta.covariances[0], theta.means.shape[1], self.d))
         noise = np.einsum("nij,nj->ni", factors[components], random.standard_normal((len(components), self.d)))
         return np.asarray(self.centre + self.scale * (theta.means[0][components] + noise))
@@ -149,11 +149,11 @@ class Emission:
 
     @property
     def columns(self) -> slice:
-        """Of X."""
+        """The columns of X."""
         return slice(self.first, self.first + self.n_features)
 
     def learned(self, X: Array, weights: Array) -> Emission:
-        """The same with the units or the levels of rows."""
+        """Return the same with the units or the levels of rows."""
         x = X[:, self.columns]
         there = ~np.isnan(x)
         if self.name == "categorical":
@@ -176,7 +176,7 @@ class Emission:
         return replace(self, centre=centre, scale=scale, has_gaps=not bool(there.all()))
 
     def read(self, X: Array) -> tuple[Array, ...]:
-        """The columns as the density reads them.
+        """Return the columns as the density reads them.
 
         Raises
         ------
@@ -217,7 +217,7 @@ class Emission:
             )
 
     def density(self, has_gaps: bool) -> Any:
-        """The density of the columns."""
+        """Return the density of the columns."""
         if self.name == "gaussian":
             assert self.centre is not None and self.scale is not None
             return GaussianInUnits(
@@ -236,7 +236,7 @@ class Emission:
         return self.name not in ("gaussian", "regression")
 
     def marginals(self, estimates: Mapping[str, Array], column: int, X: Array | None = None) -> Any:
-        """The distribution of one column in each state, (components, 1 or rows), as scipy has it.
+        """Return the distribution of one column in each state, (components, 1 or rows), as scipy has it.
 
         Raises
         ------
@@ -273,20 +273,20 @@ class Levels:
     p: Array
 
     def pmf(self, x: Array) -> Array:
-        """Probability of each value, (components, values)."""
+        """Return the probability of each value, (components, values)."""
         return np.asarray(self.p @ (self.levels[:, None] == np.asarray(x)))
 
     def cdf(self, x: Array) -> Array:
-        """Probability of at most each value, (components, values)."""
+        """Return the probability of at most each value, (components, values)."""
         return np.asarray(self.p @ (self.levels[:, None] <= np.asarray(x)))
 
     def mean(self) -> Array:
-        """(components, 1)."""
+        """Return the exponential family's scale of each component, (components, 1)."""
         return np.asarray((self.p * self.levels).sum(axis=1, keepdims=True))
 
 
 def emissions(emission: str | Sequence[str], covariance_type: str, n_features: int) -> tuple[Emission, ...]:
-    """The emission of all columns, or one for each column.
+    """Return the emission of all columns, or one for each column.
 
     Raises
     ------
@@ -299,7 +299,7 @@ def emissions(emission: str | Sequence[str], covariance_type: str, n_features: i
         return (Emission(emission, 0, n_features, covariance_type),)
     if not isinstance(emission, list | tuple) or not emission:
         raise TypeError(
-            f"emission must be one of {', '.join(EMISSIONS)}, or a list of these, one a column; got {emission!r}"
+            f"emission must be one of {', '.join(EMISSIONS)}, or a list of these, one per column; got {emission!r}"
         )
     if len(emission) != n_features:
         raise ValueError(f"emission names {len(emission)} columns; X has {n_features}")
@@ -309,7 +309,7 @@ def emissions(emission: str | Sequence[str], covariance_type: str, n_features: i
 
 
 def product_of(parts: Sequence[Emission], names: Sequence[str], has_gaps: bool) -> Any:
-    """The density of all columns; parts of several are named by their columns."""
+    """Return the density of all columns; parts of several are named by their columns."""
     if len(parts) == 1:
         return parts[0].density(has_gaps)
     return Product([(names[part.first], part.density(has_gaps)) for part in parts])

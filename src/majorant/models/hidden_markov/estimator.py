@@ -1,4 +1,4 @@
-"""The estimator."""
+"""The hidden Markov model estimator."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PLAN = Plan(
     starts_every=0,
     n_kept=1,
 )
-"""Perturbations go on until five rounds in a row have found nothing better."""
+"""Number of rounds of perturbations without improvement after which a search ends."""
 
 
 @register(
@@ -52,13 +52,13 @@ PLAN = Plan(
     )
 )
 class HiddenMarkovModel(FittedMarkovModel):
-    r"""Rows come from hidden states that follow each other as a Markov chain; the best fit is searched for.
+    r"""A hidden Markov model, fitted by a search for the best optimum.
 
     .. math::
        \ell = \sum_u w_u \log \sum_s p_{s_1} f(x_1; \theta_{s_1}) \prod_{t > 1} A_{s_{t-1} s_t} f(x_t; \theta_{s_t})
 
-    over sequences u, with rows in the order of time. A missing cell says nothing of its row, a missing row nothing but
-    that time went on.
+    over sequences u, with rows in the order of time. Missing cells are ignored; a row without any
+    cell only advances time.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class HiddenMarkovModel(FittedMarkovModel):
     allowed : array-like of shape (n_components, n_components) of bool, optional
         Which transitions may happen (from row to column); by default all.
     tol : float, default=1e-8
-        A descent has converged when it can gain no more than this in log-likelihood a row, as its last steps predict.
+        A descent has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
     max_iter : int, default=2000
         Largest number of steps of EM of each run.
     n_init : "auto" or int, default="auto"
@@ -221,7 +221,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         self._chain()
 
     def _learn(self, X: Any, sequence_weight: Any, lengths: Any, groups: Any) -> None:
-        """Learn which columns there are, and in which units or levels they are read."""
+        """Learn the columns, and their units or levels."""
         X, lengths = joined(X, lengths)
         X = self._read(X, fitting=True)
         weights = weights_of_rows(sequence_weight, sequence_codes(len(X), lengths, groups))
@@ -237,7 +237,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         return PLAN
 
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> SequenceContest:
-        """The race of hidden Markov models on rows in memory."""
+        """Return the race of hidden Markov models on rows in memory."""
         mixture = Mixture(self._density(), law, int(self.n_components), 1.0)
         groups = rows.groups
         assert groups is not None
@@ -261,7 +261,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         )
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.intp]:
-        """`fit`, and the most probable path.
+        """Fit, and return the most probable path.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What a fitted hidden Markov model says of sequences: paths, probabilities, forecasts, residuals, criteria, errors."""
+"""A fitted hidden Markov model: paths, probabilities, forecasts, residuals, criteria, standard errors."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class FittedMarkovModel(MixtureEstimator):
     # What the base asks for
 
     def _chain(self) -> Chain:
-        """The law of the states."""
+        """Return the law of the states."""
         return chain_of(self.n_components, self.start, self.allowed)
 
     def _density(self, has_gaps: bool = False) -> Any:
@@ -60,7 +60,7 @@ class FittedMarkovModel(MixtureEstimator):
         return np.asarray(X, dtype=np.float64)
 
     def _sequences(self, X: Any, sequence_weight: Any, lengths: Any, groups: Any, labels: Any) -> tuple[Rows, Any]:
-        """Distinct sequences, as the emissions read them, and the law."""
+        """Return distinct sequences, as the emissions read them, and the law."""
         X, lengths = joined(X, lengths)
         X = self._read(X, fitting=False)
         codes = sequence_codes(len(X), lengths, groups)
@@ -79,7 +79,7 @@ class FittedMarkovModel(MixtureEstimator):
     def _over_sequences(
         self, X: Any, lengths: Any, groups: Any, visit: Callable[[Any, Any, Block, Array], Array], width: int
     ) -> Array:
-        """What a function of law, its parameters, sequences and log densities says of each row, in the order given."""
+        """Apply a function of law, parameters, sequences and log densities; return its values in row order."""
         check_is_fitted(self)
         X, lengths = joined(X, lengths)
         X = self._read(X, fitting=False)
@@ -99,7 +99,7 @@ class FittedMarkovModel(MixtureEstimator):
         return out
 
     def predict(self, X: Any, *, lengths: Any = None, groups: Any = None) -> NDArray[np.intp]:  # type: ignore[override]
-        """The most probable path of every sequence (Viterbi): the state of each row, from 0.
+        """Return the most probable path of every sequence (Viterbi): the state of each row, from 0.
 
         Parameters
         ----------
@@ -121,7 +121,7 @@ class FittedMarkovModel(MixtureEstimator):
     def predict_proba(  # type: ignore[override]
         self, X: Any, *, given: str = "all", lengths: Any = None, groups: Any = None
     ) -> Array:
-        """Probabilities of the states of each row.
+        """Return the probabilities of the states of each row.
 
         Parameters
         ----------
@@ -148,7 +148,7 @@ class FittedMarkovModel(MixtureEstimator):
         return np.asarray(q / q.sum(axis=1, keepdims=True))
 
     def score_samples(self, X: Any, *, lengths: Any = None, groups: Any = None) -> Array:  # type: ignore[override]
-        """Log density of each row given the rows before it; they add up to the log-likelihood of the sequence.
+        """Return the log density of each row given the rows before it; they sum to the sequence's log-likelihood.
 
         Parameters
         ----------
@@ -169,7 +169,7 @@ class FittedMarkovModel(MixtureEstimator):
     def score(  # type: ignore[override]
         self, X: Any, y: Any = None, *, sequence_weight: Any = None, lengths: Any = None, groups: Any = None
     ) -> float:
-        """Log-likelihood of sequences a row.
+        """Return the log-likelihood of sequences per row.
 
         Parameters
         ----------
@@ -224,7 +224,7 @@ class FittedMarkovModel(MixtureEstimator):
         return rows, states
 
     def forecast(self, X: Any, n_steps: int = 1, *, lengths: Any = None, groups: Any = None) -> Forecast:
-        """Distributions of the rows that follow each sequence.
+        """Return the distributions of the rows that follow each sequence.
 
         Parameters
         ----------
@@ -260,7 +260,7 @@ class FittedMarkovModel(MixtureEstimator):
     def pseudo_residuals(
         self, X: Any, *, given: str = "before", scale: str = "normal", lengths: Any = None, groups: Any = None
     ) -> Array:
-        """How far each cell lies out in its distribution given other rows; normal, if the model is right.
+        """Return how far each cell lies out in its distribution given other rows; normal, if the model is right.
 
         Parameters
         ----------
@@ -302,7 +302,7 @@ class FittedMarkovModel(MixtureEstimator):
         return out if scale == "uniform" else as_normal(out)
 
     def durations(self, X: Any, *, lengths: Any = None, groups: Any = None) -> tuple[Array, Array]:
-        """How long states last: by the transitions, and as expected in sequences.
+        """Return how long states last: by the transitions, and as expected in sequences.
 
         Parameters
         ----------
@@ -333,7 +333,7 @@ class FittedMarkovModel(MixtureEstimator):
     def _on_sequences(
         self, X: Any, sequence_weight: Any, lengths: Any, groups: Any, labels: Any
     ) -> tuple[OnData, Rows]:
-        """The fitted model on sequences; weights that are no whole numbers count average ones."""
+        """Return the fitted model on sequences; weights that are no whole numbers count average ones."""
         check_is_fitted(self)
         rows, law = self._sequences(X, sequence_weight, lengths, groups, labels)
         if self.is_labelled_ and isinstance(self.start, str) and self.allowed is None and labels is None:
@@ -348,7 +348,7 @@ class FittedMarkovModel(MixtureEstimator):
     def _criteria(
         self, X: Any, sequence_weight: Any, lengths: Any, groups: Any, labels: Any
     ) -> tuple[float, float, float]:
-        """Minus twice the log-likelihood, the weight of rows with any cell, and the entropy of the paths."""
+        """Return minus twice the log-likelihood, the weight of rows with any cell, and the entropy of the paths."""
         on, rows = self._on_sequences(X, sequence_weight, lengths, groups, labels)
         theta, n = self._theta(), on.mixture.density.n_columns
 
@@ -370,7 +370,7 @@ class FittedMarkovModel(MixtureEstimator):
         groups: Any = None,
         component_labels: Any = None,
     ) -> float:
-        """Akaike's information criterion on sequences: smaller is better.
+        """Return Akaike's information criterion on sequences: smaller is better.
 
         Parameters
         ----------
@@ -392,7 +392,7 @@ class FittedMarkovModel(MixtureEstimator):
         groups: Any = None,
         component_labels: Any = None,
     ) -> float:
-        """Bayesian information criterion on sequences, by the number of rows with any cell: smaller is better.
+        """Return the Bayesian information criterion on sequences (n: rows with any observed cell); lower is better.
 
         Parameters
         ----------
@@ -415,7 +415,7 @@ class FittedMarkovModel(MixtureEstimator):
         groups: Any = None,
         component_labels: Any = None,
     ) -> float:
-        """Integrated completed likelihood: the BIC plus twice the entropy of the paths.
+        """Return the integrated completed likelihood: the BIC plus twice the entropy of the paths.
 
         Parameters
         ----------
@@ -438,7 +438,7 @@ class FittedMarkovModel(MixtureEstimator):
         groups: Any = None,
         component_labels: Any = None,
     ) -> dict[str, Array]:
-        """Standard errors of all estimates from the observed information of the sequences of the fit.
+        """Return the standard errors of all estimates from the observed information of the sequences of the fit.
 
         Parameters
         ----------
@@ -465,7 +465,7 @@ class FittedMarkovModel(MixtureEstimator):
         groups: Any = None,
         component_labels: Any = None,
     ) -> dict[str, tuple[Array, Array]]:
-        """Intervals of all estimates, from standard errors: on the logit for probabilities, on the logarithm for rates.
+        """Return Wald intervals of all estimates: on the logit scale for probabilities, on the log scale for rates.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What comes next, and how surprising rows were: distributions of single columns, mixed over states."""
+"""Forecasts and residuals: distributions of single columns, mixed over states."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from majorant.models.hidden_markov.emissions import Emission
 def marginal_of(
     parts: Sequence[Emission], names: Sequence[str], estimates: Mapping[str, Array], column: int, X: Array | None = None
 ) -> Any:
-    """The distribution of one column of X in each state; of a regression in each row."""
+    """Return the distribution of one column of X in each state; of a regression in each row."""
     part = next(one for one in parts if one.columns.start <= column < one.columns.stop)
     if len(parts) > 1:
         head = f"{names[part.first]}_"
@@ -44,7 +44,7 @@ class Forecast:
     _ranges: tuple[tuple[Array, bool], ...]
 
     def density(self, values: Any, column: int = 0) -> Array:
-        """Densities of values of a column, or probabilities of counts and codes.
+        """Return the densities of values of a column, or probabilities of counts and codes.
 
         Parameters
         ----------
@@ -60,7 +60,7 @@ class Forecast:
         return np.asarray(self.states @ (own.pmf(x) if hasattr(own, "pmf") else own.pdf(x)))
 
     def interval(self, level: float = 0.9) -> tuple[Array, Array]:
-        """Quantiles of every column with the same probability beyond them on both sides.
+        """Return the quantiles of every column with the same probability beyond them on both sides.
 
         Parameters
         ----------
@@ -75,7 +75,7 @@ class Forecast:
         return ends[0], ends[1]
 
     def quantile(self, p: float) -> Array:
-        """Smallest values of every column that are not exceeded with a probability.
+        """Return the quantile of every column: the smallest value not exceeded with a given probability.
 
         Parameters
         ----------
@@ -113,7 +113,7 @@ def forecast_of(
     steps: Array,
     n_steps: int,
 ) -> Forecast:
-    """The forecast from the probabilities of the last states, (sequences, components)."""
+    """Return the forecast from the probabilities of the last states, (sequences, components)."""
     states, ahead = [], last
     for _ in range(n_steps):
         ahead = ahead @ steps
@@ -131,7 +131,7 @@ def forecast_of(
 
 
 def residuals_of(own: Any, x: Array, states: Array, is_discrete: bool) -> tuple[Array, Array]:
-    """Probabilities of at most, and of less than, each cell, by probabilities of its state; NaN where it is missing."""
+    """Return the probabilities of values at most, and less than, each cell; NaN where it is missing."""
     there = ~np.isnan(x)
     filled = np.where(there, x, 0.0)
     high = np.einsum("nk,kn->n", states, own.cdf(filled))
@@ -140,5 +140,5 @@ def residuals_of(own: Any, x: Array, states: Array, is_discrete: bool) -> tuple[
 
 
 def as_normal(u: NDArray[np.float64]) -> Array:
-    """Uniform residuals as normal ones, within what a double can tell."""
+    """Map uniform residuals to normal ones, within double precision."""
     return np.asarray(norm.ppf(np.clip(u, 1e-300, 1 - 1e-16)))

@@ -1,4 +1,4 @@
-"""The chain that settings ask for, and the states that are known."""
+"""The law of the states of a hidden Markov model: the chain of the settings, and known states."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from majorant.laws import Chain
 
 
 def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None) -> Chain:
-    """The law of the states.
+    """Return the law of the states.
 
     Raises
     ------
     ValueError, TypeError
-        If the start or the allowed transitions are none of so many states.
+        If the start or the allowed transitions do not fit `k` states.
     """
     if allowed is None:
         may = None
@@ -40,17 +40,17 @@ def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None) -> Chain
 
 
 def checked_labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
-    """The known state of each row, -1 where it is not known.
+    """Return the known state of each row, -1 where it is not known.
 
     Raises
     ------
     ValueError
-        If there is not one whole number a row, from -1 to k - 1.
+        If there is not one whole number per row, from -1 to k - 1.
     """
     found = np.asarray(labels)
     if found.shape != (n,) or found.dtype.kind not in "iu":
         raise ValueError(
-            f"component_labels must be one whole number a row, shape ({n},), -1 where it is unknown; got "
+            f"component_labels must be one whole number per row, shape ({n},), -1 where it is unknown; got "
             f"{found.dtype} of shape {found.shape}"
         )
     if found.max() >= k or found.min() < -1:

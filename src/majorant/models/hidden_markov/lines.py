@@ -40,11 +40,11 @@ class SwitchingLines:
 
     @property
     def width(self) -> int:
-        """As of the lines."""
+        """Width of the statistics of the lines."""
         return self.inner.width
 
     def _complete(self, rows: Block) -> tuple[Block, NDArray[np.bool_]]:
-        """Rows with zeros for what is missing, and which are complete; kept beside the rows."""
+        """Return the rows with zeros for what is missing, and which are complete; kept beside the rows."""
         z, y = rows.columns
         known = rows.memory.get("complete")
         if known is None or known[0] is not z:
@@ -54,12 +54,12 @@ class SwitchingLines:
         return known[1], known[2]
 
     def log_density(self, theta: Predictors, rows: Block) -> Table:
-        """Log density of each target."""
+        """Return the log density of each target."""
         complete, there = self._complete(rows)
         return np.asarray((self.inner.log_density(theta, complete) - np.log(self.scale[0])) * there)
 
     def statistics(self, theta: Predictors | None, rows: Block, q: Table) -> Array:
-        """Sums over complete rows."""
+        """Return the sums over complete rows."""
         complete, there = self._complete(rows)
         return self.inner.statistics(theta, complete, q * there)
 
@@ -68,7 +68,7 @@ class SwitchingLines:
         return self.inner.solve(statistics, theta, share)
 
     def n_parameters(self, n_components: int) -> int:
-        """Coefficients and variances."""
+        """Return the coefficients and variances."""
         return self.inner.n_parameters(n_components)
 
     def degeneracy(self, theta: Predictors, sizes: Array, mixture: Mixture) -> str:
@@ -81,13 +81,13 @@ class SwitchingLines:
         return ""
 
     def describe(self, theta: Predictors) -> dict[str, Array]:
-        """Constants, coefficients and variances."""
+        """Return the constants, coefficients and variances."""
         coef = theta.coef[:, :, 1:] * self.scale[0] / self.scale[1:]
         intercept = self.centre[0] + self.scale[0] * theta.coef[:, :, 0] - coef @ self.centre[1:]
         return {"intercept": intercept, "coef": coef, "variances": theta.dispersion * self.scale[0] ** 2}
 
     def recalled(self, estimates: Mapping[str, Array]) -> Predictors:
-        """The lines of one model."""
+        """Return the lines of one model."""
         coef = np.asarray(estimates["coef"], dtype=np.float64)
         slopes = coef * self.scale[1:] / self.scale[0]
         first = (np.asarray(estimates["intercept"]) + coef @ self.centre[1:] - self.centre[0]) / self.scale[0]
@@ -95,9 +95,9 @@ class SwitchingLines:
         return Predictors(np.concatenate([first[:, None], slopes], axis=1)[None], dispersion[None])
 
     def vector(self, theta: Predictors) -> Array:
-        """Coefficients, and logarithms of the variances."""
+        """Return the coefficients, and logarithms of the variances."""
         return self.inner.vector(theta)
 
     def theta_of(self, vector: Array, like: Predictors) -> Predictors:
-        """The inverse of `vector`."""
+        """Rebuild parameters from `vector`."""
         return self.inner.theta_of(vector, like)

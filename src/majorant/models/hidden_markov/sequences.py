@@ -1,4 +1,4 @@
-"""Which rows are one sequence: rows of several sequences in one table, or a table for each."""
+"""Sequences: rows of several sequences in one table, or a table for each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ Array = NDArray[np.float64]
 
 
 def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
-    """One table, and the lengths of its sequences, where X is a list of tables."""
+    """Return one table, and the lengths of its sequences, where X is a list of tables."""
     if not isinstance(X, list | tuple) or not len(X) or np.ndim(X[0]) != 2:
         return X, lengths
     if lengths is not None:
-        raise ValueError("lengths say how one table is cut; X is a list of tables, one a sequence: leave lengths out")
+        raise ValueError("lengths cut one table; X is a list of tables, one per sequence: leave lengths out")
     sizes = [len(one) for one in X]
     if all(hasattr(one, "columns") for one in X):
         import pandas as pd
@@ -27,7 +27,7 @@ def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
 
 
 def sequence_codes(n: int, lengths: Any, groups: Any) -> NDArray[np.intp]:
-    """The number of the sequence of each of n rows; one sequence where nothing is said.
+    """Return the sequence number of each of n rows; by default all are one sequence.
 
     Raises
     ------
@@ -38,31 +38,31 @@ def sequence_codes(n: int, lengths: Any, groups: Any) -> NDArray[np.intp]:
         return np.zeros(n, dtype=np.intp)
     if groups is not None:
         if lengths is not None:
-            raise ValueError("lengths and groups both say which rows are one sequence: give one of them")
+            raise ValueError("lengths and groups both define the sequences: give one of them")
         return check_groups(groups, n)[0]
     sizes = np.asarray(lengths)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
-        raise ValueError(f"lengths must be positive whole numbers, one a sequence; got {lengths!r}")
+        raise ValueError(f"lengths must be positive whole numbers, one per sequence; got {lengths!r}")
     if sizes.sum() != n:
         raise ValueError(f"lengths add up to {sizes.sum()}; X has {n} rows")
     return np.repeat(np.arange(len(sizes)), sizes)
 
 
 def weights_of_rows(sequence_weight: Any, codes: NDArray[np.intp]) -> Array | None:
-    """The weight of each row's sequence.
+    """Return the weight of each row's sequence.
 
     Raises
     ------
     ValueError
-        If there is not one weight a sequence.
+        If there is not one weight per sequence.
     """
     if sequence_weight is None:
         return None
     n_sequences = int(codes.max()) + 1
     if np.shape(sequence_weight) != (n_sequences,):
         raise ValueError(
-            f"sequence_weight must be one number a sequence, shape ({n_sequences},), in the order of their names; got "
-            f"shape {np.shape(sequence_weight)}"
+            f"sequence_weight must be one number per sequence, shape ({n_sequences},), in the order of their names; "
+            f"got shape {np.shape(sequence_weight)}"
         )
     weights = check_sample_weight(sequence_weight, n_sequences)
     return None if weights is None else weights[codes]

@@ -1,4 +1,4 @@
-"""Where do searches over chains begin? Tables of responsibilities that mind time, (components, rows)."""
+"""Starts of hidden Markov models: tables of responsibilities, (components, rows), built from stretches of time."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Times:
     offsets : ndarray of shape (sequences + 1,)
         First rows of the sequences, and the number of rows.
     least : int
-        Rows that tell a state.
+        Smallest number of rows that determine a state.
     """
 
     points: Array
@@ -41,7 +41,7 @@ class Times:
         return len(self.weights)
 
     def stretch(self, length: int, draws: np.random.Generator) -> slice:
-        """So many rows about a random one, or its whole sequence."""
+        """Return this many rows around a random one, or its whole sequence if shorter."""
         middle = drawn(self.weights, draws.random())
         i = int(np.searchsorted(self.offsets, middle, side="right")) - 1
         low, high = int(self.offsets[i]), int(self.offsets[i + 1])
@@ -49,7 +49,7 @@ class Times:
         return slice(begin, min(begin + length, high))
 
     def windows(self, k: int, draws: np.random.Generator) -> Array:
-        """A stretch of time for each state; nothing of the other rows."""
+        """Assign a stretch of time to each state, and leave the other rows unassigned."""
         longest = max(self.least + 1, self.n // (2 * k))
         length, q = int(draws.integers(self.least, longest + 1)), np.zeros((k, self.n))
         for state in range(k):
@@ -57,7 +57,7 @@ class Times:
         return q
 
     def seeds(self, k: int, draws: np.random.Generator) -> Array:
-        """A few rows for each state; nothing of the other rows."""
+        """Assign a few rows to each state, and leave the others unassigned."""
         q = np.zeros((k, self.n))
         for state in range(k):
             size = min(self.n, int(draws.integers(self.least, 2 * self.least + 1)))
@@ -65,14 +65,14 @@ class Times:
         return q
 
     def blocks(self, k: int, draws: np.random.Generator) -> Array:
-        """Time cut at random, the stretches dealt out."""
+        """Cut time at random, and deal the stretches to the states."""
         n_cuts = min(self.n - 1, int(draws.integers(k - 1, 4 * k)))
         cuts = np.sort(draws.choice(np.arange(1, self.n), n_cuts, replace=False))
         states = np.append(draws.permutation(k), draws.integers(0, k, 4 * k))
         return one_hot(states[np.searchsorted(cuts, np.arange(self.n), side="right")], k)
 
     def levels(self, k: int, draws: np.random.Generator) -> Array:
-        """Quantiles of a column, or of a random combination, smoothed over time."""
+        """Return the quantiles of a column, or of a random combination, smoothed over time."""
         width = self.points.shape[1]
         one = draws.random() < 0.7
         along = (
@@ -89,7 +89,7 @@ class Times:
         return one_hot(np.searchsorted(cuts, rank), k)
 
     def rows(self, k: int, draws: np.random.Generator) -> Array:
-        """A state for every row, uniformly at random."""
+        """Draw a state for every row uniformly."""
         return one_hot(draws.integers(0, k, self.n), k)
 
     def moved(self, q: Array, draws: np.random.Generator) -> Array:

@@ -1,4 +1,4 @@
-"""The page of a fitted hidden Markov model."""
+"""The summary of a fitted hidden Markov model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_SHOWN = 20
 
 
 def markov_summary(model: Any) -> Summary:
-    """Tell the search, the fit, the states and their transitions."""
+    """Summarise the search, the fit, the states and their transitions."""
     k = len(model.weights_)
     left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0)]
     right = [Fact("parameters", model.n_parameters_), Fact("solution", "regular" if model.regular_ else "degenerate")]
@@ -34,7 +34,7 @@ def markov_summary(model: Any) -> Summary:
 
 
 def transitions_section(model: Any) -> Section:
-    """Where states begin, what follows them, and how long they last."""
+    """Return initial probabilities, transitions and durations of the states."""
     k = len(model.weights_)
     if k > MOST_SHOWN:
         return Section("CHAIN", "", (f"The probabilities of {counted(k, 'state')} are in transitions_.",))
