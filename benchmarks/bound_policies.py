@@ -1,4 +1,4 @@
-"""Bound policies of k-means on D31, 31 clusters: mean and best SSE a row, and CPU time relative to Lloyd's.
+"""Bound policies of k-means on D31, 31 clusters: mean and best SSE per row, and CPU time relative to Lloyd's.
 
     python benchmarks/bound_policies.py PATH/d31.npz [--seeds 20]
 

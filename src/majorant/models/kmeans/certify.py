@@ -1,4 +1,4 @@
-"""How far can the centres be from the best possible ones?"""
+"""Certificates of k-means: how far the centres can be from the best possible ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from majorant.solvers.nearest import assign
 def certificate(
     X: NDArray[Any], weights: NDArray[np.float64] | None, centres: NDArray[Any], effort: Effort
 ) -> Certificate:
-    """The certificate of centres on rows in memory, both in the units of the rows."""
+    """Return the certificate of centres on rows in memory, both in the units of the rows."""
     # In double precision whatever X is: rounding to single must not enter a bound.
     measure = empirical_measure(X.astype(np.float64, copy=False), weights)
     inside = np.ascontiguousarray((centres - measure.origin) * measure.scale)

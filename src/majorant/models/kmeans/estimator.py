@@ -1,4 +1,4 @@
-"""k-means as scikit-learn's users meet it."""
+"""The k-means estimator."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ ACCEPTED: dict[str, Any] = {
     "dtype": [np.float64, np.float32],
     "order": "C",
 }
-"""Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
+"""Arguments of scikit-learn's ``validate_data`` for rows in memory."""
 OF_MISSING = (
     "KMeans takes no missing values: drop those rows, fill them in, or fit mj.GaussianMixture, which takes them as "
     "they are"
@@ -75,7 +75,7 @@ OF_MISSING = (
     )
 )
 class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, LatentVariableModel):  # type: ignore[misc]
-    r"""k-means clustering whose starts are on record.
+    r"""k-means clustering that searches for the best optimum and records every start.
 
     Minimises the weighted sum of squared distances to the nearest centre,
 
@@ -272,7 +272,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         self.trace_ = solution.trace.scaled(unit)
 
     def _nearest(self, X: Any) -> NDArray[np.int32]:
-        """Nearest centre of each row; a row's answer does not depend on the other rows."""
+        """Return the nearest centre of each row; a row's answer does not depend on the other rows."""
         centres, to_units, _ = self._units(sparse.issparse(X))
 
         def nearest(block: Block) -> NDArray[np.int32]:
@@ -283,7 +283,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         return Chunks(X, n_jobs=self.n_jobs).map_rows(nearest, (), np.int32)
 
     def _units(self, is_sparse: bool) -> tuple[NDArray[Any], Callable[..., Any], float]:
-        """Centres in units in which distances are safe, the function that brings rows there, and the scale."""
+        """Return the centres in units in which distances do not overflow, the map of rows to them, and the scale."""
         centres = self.cluster_centers_
         dtype = np.dtype(np.float32 if centres.dtype == np.float32 else np.float64)
         scale = safe_scale(float(np.abs(centres).max(initial=0.0)), dtype)
@@ -305,7 +305,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         return np.ascontiguousarray(centres.astype(np.float64) * scale, dtype=dtype), to_units, scale
 
     def _check_rows(self, X: Any) -> Any:
-        """Rows to predict: validated in memory, or a stream."""
+        """Return the rows to predict: validated in memory, or a stream."""
         check_is_fitted(self)
         source = stored_rows(X)
         if source is not None:
@@ -317,7 +317,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         return X
 
     def predict(self, X: Any) -> NDArray[np.int32]:
-        """The nearest cluster of each row.
+        """Return the nearest cluster of each row.
 
         Parameters
         ----------
@@ -330,11 +330,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         return self._nearest(self._check_rows(X))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.int32]:
-        """`fit`, and the cluster of each row."""
+        """Fit, and return the cluster of each row."""
         return self.fit(X, sample_weight=sample_weight).labels_
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Distance of each row to each centre.
+        """Return the distance of each row to each centre.
 
         Parameters
         ----------
@@ -353,7 +353,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         return Chunks(X, n_jobs=self.n_jobs).map_rows(distances, (len(centres),), centres.dtype)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Minus the weighted sum of squared distances of rows to their nearest centres.
+        """Return minus the weighted sum of squared distances of rows to their nearest centres.
 
         Parameters
         ----------
@@ -438,7 +438,9 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
 
     def _summary(self) -> Summary:
         n, (k, d) = len(self.labels_), self.cluster_centers_.shape
-        size = Facts("fit", [Fact("SSE", self.inertia_, 2), Fact("SSE a row", self.inertia_ / n, 4)], [Fact("rows", n)])
+        size = Facts(
+            "fit", [Fact("SSE", self.inertia_, 2), Fact("SSE per row", self.inertia_ / n, 4)], [Fact("rows", n)]
+        )
         return Summary(
             f"k-means, {counted(k, 'cluster')}",
             f"{counted(n, 'row')}, {counted(d, 'feature')}",

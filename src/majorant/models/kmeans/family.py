@@ -1,4 +1,4 @@
-"""k-means as the engine sees it: energies, statistics, M-step."""
+"""The k-means family of the engine: energies, statistics, M-step."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class KMeansFamily:
         return 0.0
 
     def still(self, old: NDArray[Any], new: NDArray[Any]) -> bool:
-        """Whether the centres have moved no more than the tolerance."""
+        """Return whether the centres have moved no more than the tolerance."""
         return bool(np.sum((new.astype(np.float64) - old) ** 2) <= self.tolerance)
 
     def settled(self, old: NDArray[Any], new: NDArray[Any], seen: Bound) -> bool:

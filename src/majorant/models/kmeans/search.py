@@ -1,4 +1,4 @@
-"""How are the centres found? By swaps of centres, or from many starts, each to the end of its descent."""
+"""The k-means search: swaps of centres, or descents from many starts."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Search:
     def find(self, rows: Rows, X: Any, random: np.random.RandomState) -> tuple[Best, str]:
         """Find the best of all starts, and what a reader must know of the search.
 
-        Rows that are streamed are sampled for the starts, and the best goes on on all.
+        For streamed rows, starts use a sample, and the best is continued on all rows.
         """
         measure = rows.measure
         sample = Chunks(measure.points, weights=measure.weights) if rows.is_stream else rows.data
@@ -67,18 +67,18 @@ class Search:
             return Best(solution, records), ""
         solution = self._descend(rows, rows.data, Start("sample", theta=solution.theta))
         n, n_sampled = rows.data.n_units, len(measure.positions)
-        note = f"Starts were made on {n_sampled} of {n} rows; the best went on on all." if n_sampled < n else ""
+        note = f"Starts were made on {n_sampled} of {n} rows; the best was continued on all." if n_sampled < n else ""
         return Best(solution, records), note
 
     def _swaps(self, measure: Measure) -> bool:
-        """Whether the swap search is meant: a start or bounds that the user chose are left to do their part."""
+        """Return whether the swap search runs: it does unless the user chose a start or bounds."""
         model = self.model
         by_seeds = isinstance(model.init, str) and SEEDED.get(model.init) == "k-means++"
         is_free = model.algorithm == "swap" and model.bounds is None and by_seeds
         return is_free and not sparse.issparse(measure.points)
 
     def _by_swaps(self, rows: Rows, data: Chunks, random: np.random.RandomState) -> Best:
-        """The best of some swap searches; every descent of each is on record, those after perturbations too."""
+        """Return the best of some swap searches; records hold every descent, those after perturbations too."""
         n_init = 1 if self.model.n_init == "auto" else int(self.model.n_init)
         measure, records = rows.measure, list[StartRecord]()
         best: SwapResult | None = None
@@ -101,7 +101,7 @@ class Search:
         return Best(self._after_swaps(rows, data, best), tuple(records))
 
     def _after_swaps(self, rows: Rows, data: Chunks, result: SwapResult) -> Solution[NDArray[Any]]:
-        """The engine's solution from where the search ended, with every accepted step of the search before it.
+        """Return the engine's solution from where the search ended, with every accepted step of the search before it.
 
         A step is a bound like any other: the rows' assignment to centres after a swap, minimised by their means.
         """
@@ -119,7 +119,7 @@ class Search:
         return replace(end, n_iter=len(trace), converged=end.converged and result.converged, trace=trace)
 
     def _starts(self, rows: Rows, X: Any, random: np.random.RandomState) -> Iterator[Start]:
-        """The starts, made one by one as they are asked for."""
+        """Yield the starts one by one."""
         measure, k = rows.measure, self.model.n_clusters
         given = not isinstance(self.model.init, str) and not callable(self.model.init)
         n_init = (1 if given else 10) if self.model.n_init == "auto" else int(self.model.n_init)
@@ -170,13 +170,13 @@ class Search:
             points = (centres - measure.origin) * measure.scale
         if abs(points).max(initial=0.0) > (1e15 if measure.points.dtype == np.float32 else 1e140):
             raise ValueError(
-                f"init lies up to {abs(centres - measure.origin).max():.0e} from X, too far to be squared: "
+                f"init is up to {abs(centres - measure.origin).max():.0e} from X, too far to be squared: "
                 "give centres in the units of X"
             )
         return np.ascontiguousarray(points, dtype=measure.points.dtype)
 
     def _descend(self, rows: Rows, data: Chunks, start: Start) -> Solution[NDArray[Any]]:
-        """One start to its end. A bound policy keeps empty clusters where they are; a last descent moves them."""
+        """Run one start to convergence. A bound policy keeps empty clusters; a last descent moves them."""
         spread = rows.scatter
         if start.theta is not None and self.keeps_order:  # digits that moments about far centres lose
             spread += data.total_weight * float(np.max(np.sum(start.theta.astype(np.float64) ** 2, axis=1)))
@@ -213,7 +213,7 @@ class Search:
 
 
 def ends_of(result: SwapResult) -> Iterator[StartRecord]:
-    """Where every descent of a search ended: those at its best are there where the last polish brought that.
+    """Yield the end of every descent of a search; those at the best optimum take the value of its final polish.
 
     If it still went down by more than rounding, the other descents were cut short of their optima.
     """
@@ -226,7 +226,7 @@ def ends_of(result: SwapResult) -> Iterator[StartRecord]:
 
 
 def cluster_weights(data: Chunks, centres: NDArray[Any]) -> NDArray[np.float64]:
-    """Weight of the rows nearest to each centre."""
+    """Return the weight of the rows nearest to each centre."""
 
     def visit(block: Block) -> NDArray[np.float64]:
         labels = np.full(len(block), -1, dtype=np.int32)
@@ -238,5 +238,5 @@ def cluster_weights(data: Chunks, centres: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _rows_of(labels: NDArray[np.int32]) -> FirstLatent:
-    """Latent values of a block out of those of all units."""
+    """Select the latent values of a block from those of all units."""
     return lambda block: labels[block.first : block.first + len(block)]
