@@ -1,4 +1,4 @@
-r"""How much information can the best clustering by a classifier have? A proved bound.
+r"""Certificates: a proved bound on the information of any clustering by a linear classifier.
 
 Let the rows have shares :math:`\omega_n`, and let L be the cost of `em.Problem`. With the best tables of assignments
 :math:`\xi` of sizes :math:`c_k = \sum_n \omega_n \xi_{nk}` and scores :math:`u_n = W^T x_n + b` of the classifier,
@@ -39,14 +39,14 @@ N_TRIED, N_HALVINGS = 24, 28
 
 @dataclass(frozen=True)
 class InformationBound:
-    """An upper bound on minus the cost, in nats, and how it was proved."""
+    """An upper bound on minus the cost (natural log), and how it was proved."""
 
     bound: float
     method: str
 
 
 def information_bound(axes: PrincipalAxes, shares: Array, n_clusters: int, alpha: float) -> InformationBound:
-    r"""No clustering by a penalised linear classifier has more information, less its penalty, than this.
+    r"""Return an upper bound on information less penalty over all clusterings by a penalised linear classifier.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def information_bound(axes: PrincipalAxes, shares: Array, n_clusters: int, alpha
     """
     k = n_clusters
     if k == 1:
-        return InformationBound(0.0, "one cluster says nothing")
+        return InformationBound(0.0, "one cluster carries no information")
     variances = axes.deviations**2 * SAFETY
     scatter = {
         "leading variances": spectral_bound(variances, k),
@@ -88,27 +88,27 @@ def information_bound(axes: PrincipalAxes, shares: Array, n_clusters: int, alpha
 
 
 def channel(c: Array, t: Array) -> Array:
-    """``f_t(c)``, concave on [0, 1]."""
+    """Return ``f_t(c)``, which is concave on [0, 1]."""
     a = 1 - t + t * c
     inside = np.where(c > 0, c, 1.0)
     return np.asarray(c * (a * np.log(a / inside) + (1 - c) * t * np.log(t)))
 
 
 def channel_slope(c: Array, t: Array) -> Array:
-    """Its derivative, at sizes above zero."""
+    """Return the derivative of `channel`, at sizes above zero."""
     a = 1 - t + t * c
     return np.asarray((1 - t + 2 * t * c) * np.log(a / c) - (1 - t) + (1 - 2 * c) * t * np.log(t))
 
 
 def spectral_bound(variances: Array, n_clusters: int) -> float:
-    """S by variances: the first m of ``diag(c) - c c'`` sum to at most ``1 - 1/(m + 1)`` for any sizes."""
+    """Return S by variances: the first m of ``diag(c) - c c'`` sum to at most ``1 - 1/(m + 1)`` for any sizes."""
     m = np.arange(1, n_clusters)
     kept = variances[: n_clusters - 1]
     return float(np.sum(kept / (m * (m + 1))[: len(kept)]))
 
 
 def sized_bound(slopes: Array, t: Array) -> Array:
-    """The largest ``sum_k f_t(c_k) + s_k c_k`` over sizes, for slopes (n, n_clusters) and t of shape (n, 1).
+    """Return the largest ``sum_k f_t(c_k) + s_k c_k`` over sizes, for slopes (n, n_clusters) and t of shape (n, 1).
 
     S at given sizes is at most the sum of the largest variances times the sizes, as the second moments of assignments
     are at most a diagonal matrix of sizes. The program is concave, so that the slopes at any sizes give a bound.
@@ -129,7 +129,7 @@ def sized_bound(slopes: Array, t: Array) -> Array:
 
 
 def _sizes_at(slope: Array, t: Array) -> Array:
-    """Where the derivative of f_t has these values, within [0, 1]."""
+    """Return the points of [0, 1] where the derivative of f_t has these values."""
     low, high = np.full(slope.shape, 1e-12), np.ones(slope.shape)
     for _ in range(N_HALVINGS):
         middle = (low + high) / 2
@@ -139,7 +139,7 @@ def _sizes_at(slope: Array, t: Array) -> Array:
 
 
 def ball_dual(axes: PrincipalAxes, shares: Array, n_clusters: int, *, rank: int = 12, max_iter: int = 400) -> float:
-    r"""S by a feasible dual point of :math:`\max \langle T, G\rangle`, T semidefinite with diagonal at most 1 - 1/K.
+    r"""Return S from a dual feasible point of :math:`\max \langle T, G\rangle`, T psd with diagonal at most 1 - 1/K.
 
     That is the largest square of a row of assignments less 1/K, and G is the Gram matrix of weighted rows. y is dual
     feasible where diag(y) - G is semidefinite: norms of the rows of G Z at the end of a low-rank ascent, scaled until

@@ -1,4 +1,4 @@
-"""Where does a clustering begin, and how is it led out of poor optima?"""
+"""The search for a clustering: starts, and escapes from poor optima."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ N_SHORT = 7
 """Steps after which candidates are compared."""
 N_KEPT = 3
 HEATS, N_HOT, N_COOL = (30.0, 10.0, 3.0), 9, 29
-"""Penalties of the anneal in units of the own one, steps at each, and at the own one."""
+"""Annealing: penalties as multiples of the final one, steps at each, and steps at the final one."""
 N_ROUNDS, N_REGROUPED = 3, 2
 BETTER = 1e-5
-"""Nats by which a run must be better to count."""
+"""Smallest improvement of the cost (natural log units) that counts."""
 AGREE = 1e-3
-"""Nats within which annealed starts count as agreeing: nothing is regrouped then."""
+"""Difference of objectives (natural log) within which annealed starts agree, so that nothing is regrouped."""
 SHORT_TOL, HOT_TOL = 1e-6, 1e-5
-"""Of descents at the own penalty before the last one, and at larger ones."""
+"""Tolerances of descents at the final penalty before the last one, and at larger penalties."""
 N_RANDOM = 3
 N_AXES = 4
-"""Widest axes along each of which rows are grouped, and from which directions with two sides are looked for."""
+"""Number of leading axes along which rows are grouped, and from which bimodal directions are searched."""
 N_MOVED = 8
 """Rows of least margin that are tried in another cluster."""
 MOST_FOR_MOVES = 1_000
-"""Rows up to which single ones are moved: of more, none alone weighs on the cost."""
+"""Most rows for moves of single rows: with more, a single row hardly changes the cost."""
 AFTER = 1 << 31
-"""Number of a run that is told after all starts."""
+"""Number given to runs that are reported after all starts."""
 
 
 @dataclass
@@ -53,7 +53,7 @@ class ClusteringContest(FewStarts[Clusterings]):
     Attributes
     ----------
     axes : PrincipalAxes
-        Those of the rows on which starts race.
+        Weights of the rows on which starts race.
     init : str or ndarray of shape (n_rows, n_clusters)
     n_init : "auto" or int
         Number of random starts, or of columns of the relaxation.
@@ -73,7 +73,7 @@ class ClusteringContest(FewStarts[Clusterings]):
         return super().stepped(on, replace(run, theta=on.adopted(run.theta)), max_iter, tol)
 
     def finished(self, rows: Any, runs: list[Clustered]) -> list[Clustered]:
-        """The ends of the runs that lead; of those on a sample, the best followed on all rows and the others seen."""
+        """Return the ends of the leading runs; of runs on a sample, continue the best on all rows."""
         leader = runs[0]
         if self.is_auto:
             runs = sorted(map(self._annealed, runs), key=lambda run: run.objective)
@@ -132,7 +132,7 @@ class ClusteringContest(FewStarts[Clusterings]):
             yield "random", np.maximum(drawn, 1e-12)
 
     def _relaxation(self) -> Iterator[tuple[str, Array]]:
-        """Both roundings of the program over simplices, as in the paper; see `low_rank_simplex_program`."""
+        """Yield both roundings of the program over simplices, as in the paper; see `low_rank_simplex_program`."""
         n_columns = 10 if self.n_init == "auto" else int(self.n_init)
         k, shares = self.part.n_clusters, self.part.shares
         start = random_assignments(n_columns, len(shares), k, self.random)
@@ -153,7 +153,7 @@ class ClusteringContest(FewStarts[Clusterings]):
     # Out of poor optima
 
     def _from(self, xi: Array, max_iter: int, tol: float, *, cost: ClusteringCost | None = None) -> Clustered:
-        """A descent from assignments, at another cost than that of the race where one is given."""
+        """Return a descent from assignments, at another cost than that of the race where one is given."""
         cost = self.part if cost is None else cost
         theta = cost.started(xi)
         return self.stepped(cost, Run("", theta, theta), max_iter, tol)
@@ -162,11 +162,11 @@ class ClusteringContest(FewStarts[Clusterings]):
         return self.part.predicted(run.theta.theta[0])
 
     def _softened(self, run: Clustered) -> Array:
-        """The most probable cluster of every row, as soft assignments."""
+        """Return the most probable cluster of every row, as soft assignments."""
         return softened(self._log_p(run).argmax(axis=1), self.part.n_clusters)
 
     def _annealed(self, run: Clustered) -> Clustered:
-        """Under larger penalties first, from softened labels each time: they smooth over small optima."""
+        """Descend under decreasing penalties, from softened labels each time: large ones smooth out small optima."""
         at = run
         for heat in HEATS:
             hot = replace(self.part, alpha=heat * self.part.alpha)
@@ -175,7 +175,7 @@ class ClusteringContest(FewStarts[Clusterings]):
         return replace(at, source=run.source, number=run.number)
 
     def _regrouped(self, run: Clustered) -> Clustered:
-        """k-means along the one or two directions in which the clusters differ most, while that helps."""
+        """Run k-means along the one or two directions in which clusters differ most, while that helps."""
         for _ in range(N_ROUNDS):
             better = run
             for n_directions in (1, 2):
@@ -188,7 +188,7 @@ class ClusteringContest(FewStarts[Clusterings]):
         return run
 
     def _along(self, run: Clustered, n_directions: int) -> Array:
-        """Groups by the leading directions of a classifier's scores."""
+        """Group rows by the leading directions of a classifier's scores."""
         scores = np.einsum("nr,rk->nk", self.part.coordinates, run.theta.theta[0, :-1])
         spread = np.einsum("n,nk,nl->kl", self.part.shares, scores, scores)  # coordinates have mean zero
         _, vectors = np.linalg.eigh(spread)
@@ -197,7 +197,7 @@ class ClusteringContest(FewStarts[Clusterings]):
         return self._grouped(along / np.where(size > 0, size, 1.0), self.part.n_clusters)
 
     def _moved(self, best: Clustered) -> list[Clustered]:
-        """Rows of least margin go to the next best cluster, one at a time, while that lowers the cost.
+        """Move rows of least margin to their next best cluster, one at a time, while that lowers the cost.
 
         Each try ends at an optimum of its own, which is why a row that EM would never move alone can lead to a better
         one: it takes others along.
@@ -232,7 +232,7 @@ def clustering_contest(
     max_iter: int,
     random: np.random.Generator,
 ) -> ClusteringContest:
-    """The contest of a clustering. Of many rows a sample has the starts.
+    """Return the search for a clustering; with many rows, starts are on a sample.
 
     Parameters
     ----------
@@ -249,7 +249,7 @@ def clustering_contest(
         rows = np.repeat(*thinned(cost.shares, MOST_FOR_STARTS, random))  # heavy ones more than once
         part = replace(cost, coordinates=cost.coordinates[rows], shares=np.full(len(rows), 1 / len(rows)))
         axes = replace(axes, scores=np.ascontiguousarray(axes.scores[:, rows]))
-        note = f"Starts were made on {MOST_FOR_STARTS} of {n} rows; the best went on on all."
+        note = f"Starts were made on {MOST_FOR_STARTS} of {n} rows; the best was continued on all."
     race = () if is_given or init != "auto" else ((N_SHORT, N_KEPT),)
     settings = {"axes": axes, "init": init, "n_init": n_init, "random": random}
     return ClusteringContest(cost, part, tol, max_iter, race, note, **settings)

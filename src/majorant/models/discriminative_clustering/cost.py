@@ -1,4 +1,4 @@
-"""The cost of a clustering by a classifier, as the descent sees it: softmax regression and a label for every row."""
+"""The cost of a clustering by a classifier: softmax regression and a label for every row."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FIRST_SWEEPS = 20
 
 @dataclass(frozen=True)
 class Clusterings:
-    """A batch of classifiers, and the assignments from which their tables are made.
+    """A batch of classifiers, and the assignments behind their tables.
 
     Attributes
     ----------
@@ -77,16 +77,16 @@ class ClusteringCost:
         return Chunks(self.coordinates, weights=self.shares, n_jobs=self.n_jobs)
 
     def penalty(self, theta: Array) -> float:
-        """That of one classifier."""
+        """Return the penalty of one classifier."""
         return self.alpha / (2 * self.n_clusters) * float(np.sum(theta[:-1] ** 2))
 
     def started(self, xi: Array) -> Clusterings:
-        """One run from positive assignments (n_rows, n_clusters)."""
+        """Return one run from positive assignments (n_rows, n_clusters)."""
         zero = np.zeros((self.coordinates.shape[1] + 1, self.n_clusters))
         return Clusterings(self._classifier(xi, zero, FIRST_STEPS)[None], np.log(xi)[None])
 
     def adopted(self, theta: Clusterings) -> Clusterings:
-        """One run that may have been on other rows: on these."""
+        """Evaluate on these rows one run that may have been on others."""
         if theta.log_xi.shape[1] == len(self.shares):
             return theta
         log_p = self.predicted(theta.theta[0])
@@ -94,17 +94,17 @@ class ClusteringCost:
 
     @property
     def is_guarded(self) -> bool:
-        """The M-step is a step of an iteration."""
+        """Whether the M-step is iterative, so that steps are checked."""
         return True
 
     def seen(self, theta: Clusterings) -> Seen:
-        """The cost and the assignments after some sweeps."""
+        """Return the cost and the assignments after some sweeps."""
         passed = [self._swept(self.predicted(t), log_xi) for t, log_xi in zip(theta.theta, theta.log_xi, strict=True)]
         cost = [free + self.penalty(t) for (free, _), t in zip(passed, theta.theta, strict=True)]
         return Seen(np.array(cost), np.stack([log_xi for _, log_xi in passed]))
 
     def moved(self, theta: Clusterings, seen: Seen, share: Array) -> Clusterings:
-        """A share of a step of each classifier towards its assignments."""
+        """Move each classifier a share of a step towards its assignments."""
         xi = np.exp(seen.statistics)
         steps = np.stack([self._classifier(q, t, 1) for q, t in zip(xi, theta.theta, strict=True)])
         return Clusterings(theta.theta + share[:, None, None] * (steps - theta.theta), seen.statistics)
@@ -112,12 +112,12 @@ class ClusteringCost:
     def extrapolated(
         self, path: tuple[Clusterings, Clusterings, Clusterings], seen: tuple[Seen, Seen, Seen]
     ) -> Clusterings:
-        """Classifiers beyond two steps, with the last assignments."""
+        """Extrapolate the classifiers beyond two steps, keeping the last assignments."""
         flat = [p.theta.reshape(len(p.theta), -1) for p in path]
         return Clusterings(squared_extrapolation(*flat).reshape(path[2].theta.shape), seen[2].statistics)
 
     def predicted(self, theta: Array) -> Array:
-        """``log p(z | x)`` of all rows."""
+        """Return ``log p(z | x)`` of all rows."""
 
         def visit(block: Block) -> Array:
             return log_probabilities(block.columns[0], theta)
@@ -125,11 +125,11 @@ class ClusteringCost:
         return self.data.map_rows(visit, (self.n_clusters,), np.dtype(np.float64))
 
     def settled(self, log_p: Array, log_xi: Array) -> float:
-        """The cost of a classifier with its best tables, less its penalty."""
+        """Return the cost of a classifier with its best tables, less its penalty."""
         return self._swept(log_p, log_xi, 1000, 1e-12)[0]
 
     def _swept(self, log_p: Array, log_xi: Array, most: int = N_SWEEPS, tol: float = -np.inf) -> tuple[float, Array]:
-        """The best tables of assignments, then the best assignments, again and again: cost less penalty, and these."""
+        """Alternate best tables and best assignments; return the cost less penalty, and the assignments."""
         last, free, xi = np.inf, 0.0, np.exp(log_xi)
         for _ in range(most):
             sizes = np.einsum("n,nk->k", self.shares, xi)
@@ -142,7 +142,7 @@ class ClusteringCost:
         return free, log_xi
 
     def _classifier(self, xi: Array, theta: Array, max_iter: int) -> Array:
-        """Some steps of softmax regression on assignments; L-BFGS takes more and cheaper ones than Newton."""
+        """Take some steps of softmax regression on assignments, by Newton or by more, cheaper L-BFGS steps."""
 
         def moments(block: Block) -> Array:
             return soft_moments(block.columns[0], block.weights, block.columns[1])

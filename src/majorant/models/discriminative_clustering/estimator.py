@@ -1,4 +1,4 @@
-"""Discriminative clustering as scikit-learn's users meet it."""
+"""The discriminative clustering estimator."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ STARTS = ["auto", "ball", "relaxation", "random"]
 RELATIVE_ALPHA = 1e-2
 """The default penalty, in units of the mean variance of the features."""
 ROUNDING = 1e-12
-"""Nats that means of logarithms of probabilities are known to."""
+"""Rounding error of means of log probabilities (natural log)."""
 
 
 @register(
@@ -65,7 +65,7 @@ ROUNDING = 1e-12
     )
 )
 class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: ignore[misc]
-    r"""Clusters that a classifier can tell apart: softmax regression and the labels it would predict best.
+    r"""Discriminative clustering: softmax regression, and the labels that it predicts best.
 
     A latent-class model in which every row is a label of its own. With :math:`p(k|x) \propto e^{w_k^T \phi(x) + b_k}`
     and shares :math:`\omega_n` of the rows' weights it minimises
@@ -104,14 +104,14 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         ``kernel(X, L)`` returns the matrix of a positive semi-definite kernel, of one row for each row of X and one
         column for each row of L.
     n_kernel_components : int, default=100
-        Kernel features: so many leading principal components, of the exact kernel matrix below 2000 distinct rows, from
-        2000 on of the kernel approximated with so many rows as landmarks (Nystroem's method).
+        Number of kernel features: leading principal components of the exact kernel matrix below 2000 distinct rows, or
+        of its approximation with this many rows as landmarks (Nyström's method).
     gamma : float, optional
         Of the RBF kernel; by default 1 / (n_features * variance of X).
     max_iter : int, default=500
         Most iterations of the last descent of a start; those before it, after which starts are compared, are short.
     tol : float, default=1e-7
-        A descent has converged when it can lower L by no more than this, in nats, as its last steps predict.
+        A descent has converged when its last steps predict that it can lower L by no more than this.
     verbose : int, default=0
         1 shows the starts as they end, on stderr.
     random_state : int, RandomState instance or None, default=None
@@ -124,7 +124,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     labels_ : ndarray of shape (n_samples,)
         The most probable cluster of each row; the heaviest cluster first.
     information_ : float
-        :math:`-L / \log K`, at most 1: the share of the information that K equal, perfectly told clusters have, less
+        :math:`-L / \log K`, at most 1: the share of the information of K equal, perfectly predicted clusters, less
         the penalty. 0 for one cluster.
     cluster_centers_ : ndarray of shape (n_clusters, n_features)
         Mean row of each cluster; of one without rows, the mean by probabilities.
@@ -281,14 +281,14 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     def _embedded(
         self, measure: Measure, shares: NDArray[np.float64], random: np.random.Generator
     ) -> tuple[Embedding, float]:
-        """Coordinates, and what rows are multiplied by before them: kernels see rows in their own units."""
+        """Return the coordinates, and the scale applied to rows before them for kernels."""
         if self.kernel is None:
             return embedding(measure.points, shares, None, None, 0, random), measure.scale
         rows = measure.restore(measure.points)
         return embedding(rows, shares, self.kernel, self.gamma, self.n_kernel_components, random), 1.0
 
     def _penalty(self, axes: PrincipalAxes, scale: float) -> float:
-        """The penalty in squared units of the coordinates."""
+        """Return the penalty in squared units of the coordinates."""
         if isinstance(self.alpha, str):
             mean = float(np.sum(axes.deviations**2)) / len(axes.mean)
             return RELATIVE_ALPHA * (mean or 1.0)
@@ -298,7 +298,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     def _keep(
         self, X: Any, measure: Measure, cost: ClusteringCost, embedded: Embedding, scale: float, found: Found[Any]
     ) -> None:
-        """The fitted attributes, in the units of X; the heaviest cluster first, equal ones by where they lie."""
+        """Set the fitted attributes, in the units of X; the heaviest cluster first, ties by position."""
         theta = found.best.theta.theta[0]
         p = np.exp(cost.predicted(theta))
         weights, means = _means(p, measure)
@@ -352,7 +352,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         return FeatureMap(self.center_, self.kernel, getattr(self, "gamma_", 0.0), self.landmarks_)
 
     def _scores(self, X: Any) -> NDArray[np.float64]:
-        """``log p(z | x)``; a row's answer does not depend on the other rows."""
+        """Return ``log p(z | x)``; a row's answer does not depend on the other rows."""
         coef = self.coef_ if hasattr(self, "coef_") else self.dual_coef_
         with np.errstate(over="ignore", invalid="ignore"):
             scores = np.einsum("np,kp->nk", self._map.of(X), coef)
@@ -364,7 +364,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         return np.asarray(validate_data(self, X, reset=False, dtype=[np.float64, np.float32], order="C"))
 
     def predict(self, X: Any) -> NDArray[np.intp]:
-        """The most probable cluster of each row.
+        """Return the most probable cluster of each row.
 
         Parameters
         ----------
@@ -377,7 +377,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         return np.asarray(self._scores(self._checked(X)).argmax(axis=1))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Soft assignments ``p(z | x)``.
+        """Return the soft assignments ``p(z | x)``.
 
         Parameters
         ----------
@@ -390,11 +390,11 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         return np.asarray(np.exp(self._scores(self._checked(X))))
 
     def fit_predict(self, X: Any, y: Any = None, sample_weight: Any = None) -> NDArray[np.intp]:
-        """`fit`, and the cluster of each row."""
+        """Fit, and return the cluster of each row."""
         return np.asarray(self.fit(X, sample_weight=sample_weight).labels_)
 
     def certify(self, X: Any, *, sample_weight: Any = None) -> Certificate:
-        """How much more information any clustering of X by such a classifier could have: a proved bound.
+        """Return how much more information any clustering of X by such a classifier could have: a proved bound.
 
         Parameters
         ----------
@@ -427,7 +427,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         )
 
     def _penalty_of_fit(self) -> float:
-        """The penalty of the classifier, in nats."""
+        """Return the penalty of the classifier, in units of information (natural log)."""
         w = self.coef_ if self.kernel_axes_ is None else np.linalg.lstsq(self.kernel_axes_, self.dual_coef_.T)[0]
         return float(np.sum((w * np.sqrt(self.alpha_)) ** 2)) / (2 * self.n_clusters)
 
@@ -436,12 +436,12 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
 
 
 def _share(information: float, n_clusters: int) -> float:
-    """Nats as a share of the most that clusters can have; one cluster has none, and what is below rounding is none."""
+    """Return information as a share of its maximum, log K; zero for one cluster, or below rounding."""
     return information / float(np.log(n_clusters)) if n_clusters > 1 and abs(information) > ROUNDING else 0.0
 
 
 def _means(p: NDArray[np.float64], measure: Measure) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Weight and mean of the rows of each cluster; of one without rows, the mean by probabilities."""
+    """Return the weight and mean of the rows of each cluster; of one without rows, the mean by probabilities."""
     by = np.zeros_like(p)
     by[np.arange(len(p)), p.argmax(axis=1)] = measure.weights
     weights = by.sum(axis=0)

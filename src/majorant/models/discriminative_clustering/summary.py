@@ -1,4 +1,4 @@
-"""What a discriminative clustering says on one page."""
+"""The summary of a discriminative clustering."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The race of latent classes: EM from every start, then all parameters at once by L-BFGS."""
+"""The search for latent classes: EM from every start, then L-BFGS over all parameters."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ Classified = Run[LatentClasses]
 RACE = 7
 """Steps of EM after which the starts are compared."""
 KEPT = 3
-"""Starts that go on where going on costs much."""
+"""Number of starts that are continued on large data."""
 CHEAP = 3e6
-"""Rows times coefficients up to which every start goes to its end."""
+"""Rows times coefficients up to which every start is run to convergence."""
 ROUGH = 1e-4
-"""EM hands over to L-BFGS where it can gain no more than this a row."""
+"""Predicted gain per row below which EM hands over to L-BFGS."""
 CLOSING = 20
 """Steps of EM behind L-BFGS."""
 LADDER = (0.1, 1 / 3, 1.0)
@@ -43,13 +43,13 @@ LADDER = (0.1, 1 / 3, 1.0)
 
 @dataclass
 class LatentClassContest(FewStarts[LatentClasses]):
-    """How latent classes are found.
+    """The search for latent classes.
 
     Attributes
     ----------
     design : Design
     assignments : iterable of (str, ndarray)
-        Names of starts, and soft assignments of the labelled rows on which they race.
+        Names of starts, and their soft assignments of the labelled rows of the race.
     gamma : float
         Weight of what unlabelled rows add.
     bounds : bound policy, optional
@@ -81,14 +81,14 @@ class LatentClassContest(FewStarts[LatentClasses]):
         return [(name, self.part.started(latent)) for name, latent in named]
 
     def shown(self, objective: float) -> float:
-        """In the weights as they were given."""
+        """Return the objective in the weights as given."""
         return objective * self.design.unit
 
     def entry(self, on: Any, theta: LatentClasses, max_iter: int, tol: float) -> Entry | None:
         return entered(loop="descent", start=theta, rows=on.data.n_units, tol=tol, max_iter=max_iter)
 
     def finished(self, rows: Any, runs: list[Classified]) -> list[Classified]:
-        """EM to where it is slow, then all parameters at once; with another temperature EM to its end."""
+        """Run EM until it is slow, then L-BFGS over all parameters; at another temperature, EM to convergence."""
         joint = self.family.beta == 1
         tol = max(self.tol, ROUGH) if joint else self.tol
         ends = []
@@ -103,7 +103,7 @@ class LatentClassContest(FewStarts[LatentClasses]):
         return ends
 
     def _by_bounds(self, run: Classified, bounds: BoundPolicy, tol: float) -> Classified:
-        """A descent by a policy; one that explores begins at the assignments of the start, if these are of all rows."""
+        """Descend by a bound policy; one that explores begins at the assignments of the start, if of all rows."""
         anew = bounds.eta < 1 and not self.is_sampled
         found = minimize(
             self.family,
@@ -124,7 +124,7 @@ class LatentClassContest(FewStarts[LatentClasses]):
         )
 
     def _polished(self, run: Classified) -> Classified:
-        """All parameters at once, then EM, which brings probabilities of labels to their ends."""
+        """Run L-BFGS over all parameters, then EM, which takes label probabilities to their limits."""
         cost = JointCost(self.family, self.design.labelled, self.design.rows)
         run, converged = self._at_once(cost, run)
         share = min(abs(run.objective) / self.design.total_weight, 1.0)
@@ -135,7 +135,7 @@ class LatentClassContest(FewStarts[LatentClasses]):
         return replace(run, converged=converged)
 
     def _at_once(self, cost: JointCost, run: Classified) -> tuple[Classified, bool]:
-        """L-BFGS, and whether it ended before its last iteration."""
+        """Minimise by L-BFGS; also return whether it ended before its iteration limit."""
         theta, found = cost.minimise(one(run.theta), tol=self.tol, max_iter=self.max_iter)
         values = [value * self.design.total_weight for value in found.values[1:]]
         run = replace(
@@ -148,13 +148,13 @@ class LatentClassContest(FewStarts[LatentClasses]):
         return run, found.converged or found.n_iter < self.max_iter
 
     def trace(self, run: Classified) -> Trace:
-        """The history of a run."""
+        """Return the history of a run."""
         known = self.traces.get(run.number, Trace())
         return Trace([*map(dict, known), *rows_of(run.path[len(known) :])])
 
 
 def rows_of(path: Iterable[float]) -> list[dict[str, float]]:
-    """Objectives of steps by the tightest bounds, as rows of a trace."""
+    """Return the objectives of steps by the tightest bounds, as rows of a trace."""
     return [{"objective": value, "exploring": 0.0} for value in path]
 
 
@@ -172,7 +172,7 @@ def latent_class_contest(
     tol: float,
     draws: np.random.Generator,
 ) -> LatentClassContest:
-    """The contest of latent classes. Of many rows a sample has the starts, unless these are given.
+    """Return the search for latent classes; with many rows, starts are on a sample unless given.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The coordinates in which latent classes are fitted: distinct rows, centred, within their own span, in safe units."""
+"""Coordinates in which latent classes are fitted: distinct rows, centred, within their span, without overflow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from majorant.solvers.rotation import Rotation, rotation
 Array = NDArray[np.float64]
 
 MOST_AXES = 1000
-"""Columns up to which `df` is a matter of all rows; of wider ones at most `MOST_ROWS` are looked at."""
+"""Columns up to which `df` is computed from all rows; of wider rows at most `MOST_ROWS` are used."""
 MOST_ROWS = 2000
 
 
@@ -71,12 +71,12 @@ class Design:
 
     @property
     def n_features(self) -> int:
-        """Coordinates."""
+        """Number of coordinates."""
         return int(self.x.shape[1])
 
     @property
     def total_weight(self) -> float:
-        """Of the labelled rows."""
+        """Weight of the labelled rows."""
         return self.labelled.total_weight
 
     @property
@@ -84,11 +84,11 @@ class Design:
         return self.total_weight < self.rows.total_weight * (1 - 1e-12)
 
     def penalty_of_df(self, df: float) -> float:
-        r"""The :math:`\lambda`, in the units of the coordinates, at which the share `df` of all degrees is kept."""
+        r"""Return the :math:`\lambda`, in units of the coordinates, that keeps the share `df` of degrees of freedom."""
         return penalty_of_df(self._variances(), df)
 
     def _variances(self) -> Array:
-        """Of the rows along their principal axes; where there are many columns, of some rows at equal steps."""
+        """Return the variances along principal axes; with many columns, those of a systematic sample of rows."""
         x, weights = self.x, self.measure.weights
         n, p = x.shape
         if p > MOST_AXES and n > MOST_ROWS:
@@ -97,7 +97,7 @@ class Design:
         return principal_variances(x, weights / weights.sum(), self.rows.n_jobs)
 
     def outward(self, theta: Array) -> tuple[Array, Array]:
-        """Coefficients (n_classes, n_features) and intercepts (n_classes,) in the units of X."""
+        """Return the coefficients (n_classes, n_features) and intercepts (n_classes,) in the units of X."""
         out = self.rotation.outward(theta)
         coef = out[:-1] * self.measure.scale
         return np.ascontiguousarray(coef.T), out[-1] - self.measure.origin @ coef
@@ -105,7 +105,7 @@ class Design:
 
 @dataclass(frozen=True)
 class FitRows:
-    """What a fit takes of rows, in memory or read block by block.
+    """The interface of rows in memory or read block by block.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class FitRows:
 
 
 def rows_in_memory(X: Any, targets: Targets, weights: Array | None, n_jobs: int | None) -> FitRows:
-    """The rows of a fit that are all in memory; see `make_design`."""
+    """Return the rows of a fit that are all in memory; see `make_design`."""
     design = make_design(X, targets, weights, n_jobs)
     measure = design.measure
     deviations = deviations_of(measure.points, measure.weights / measure.total_weight) / measure.scale
@@ -149,7 +149,7 @@ def make_design(
     weights: Array | None,
     n_jobs: int | None,
 ) -> Design:
-    """The design of weighted rows.
+    """Return the design of weighted rows.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def make_design(
 def design_of_measure(
     measure: Measure, targets: Targets, weights: Array | None, n_jobs: int | None, *, rotates: bool = False
 ) -> Design:
-    """The design of the points of a measure, in their own coordinates unless it `rotates`."""
+    """Return the design of the points of a measure, in their own coordinates unless it `rotates`."""
     patterns = targets.patterns
     merged = distinct_units((measure.positions[targets.rows], targets.codes), targets.weights_under(weights))
     (point, code), unit = merged.columns, float(merged.weights.max())
@@ -195,7 +195,7 @@ def design_of_measure(
 
 
 def sampled(design: Design, most: int, random: np.random.Generator) -> Design:
-    """So many of the labelled rows, drawn uniformly; the design itself where it has no more."""
+    """Return a uniform sample of the labelled rows, or the design itself if it has no more."""
     n = len(design.weights)
     if n <= most:
         return design
@@ -207,7 +207,7 @@ def sampled(design: Design, most: int, random: np.random.Generator) -> Design:
 
 
 def penalty_of_df(variances: Array, df: float) -> float:
-    r"""The :math:`\lambda` at which ridge regression keeps the share `df` of its degrees of freedom.
+    r"""Return the :math:`\lambda` at which ridge regression keeps the share `df` of its degrees of freedom.
 
     Parameters
     ----------
@@ -235,14 +235,14 @@ def _unless_ones(w: Array) -> Array | None:
 
 
 def most_rows(design: Design) -> int:
-    """Rows that starts are made on: so few that their principal axes take a second or so."""
+    """Return the sample of rows that starts use, so small that principal axes take about a second."""
     p = max(design.n_features, 1)
     most = 2e9 / p**2
     return int(np.clip(most if most >= p else np.sqrt(2e9 / p), 300, 20_000))
 
 
 def unit_of_each(design: Design, targets: Targets) -> NDArray[np.intp]:
-    """The unit of the fit that each row is: its label, or the likeliest of its labels; -1 where it has none."""
+    """Return the unit of the fit that each row is: its label, or the likeliest of its labels; -1 where it has none."""
     positions = np.full(len(design.measure.positions), -1, dtype=np.intp)
     order = slice(None) if targets.shares is None else np.argsort(targets.shares, kind="stable")
     positions[targets.rows[order]] = design.entry[order]
@@ -251,7 +251,7 @@ def unit_of_each(design: Design, targets: Targets) -> NDArray[np.intp]:
 
 
 def in_units(penalty: float, scale: float) -> float:
-    """A penalty in the units of X, whose squares it has."""
+    """Return a penalty in the units of X, whose squares it has."""
     alpha = penalty / scale / scale if scale < 1 else penalty / scale * (1 / scale)
     if not 1e-306 < alpha < 1e306:
         kind = "large" if alpha > 1 else "small"

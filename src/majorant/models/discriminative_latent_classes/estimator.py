@@ -1,4 +1,4 @@
-"""A classifier by latent classes, as scikit-learn's users meet it."""
+"""The estimator of a classifier by latent classes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ INITS = ("auto", "ball", "relaxation", "random")
     )
 )
 class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type: ignore[misc]
-    r"""Classification through latent classes: features tell a hidden class, and the class tells the label.
+    r"""Classification through latent classes: features predict a hidden class, and the class predicts the label.
 
     With classes z, features x and labels y
 
@@ -100,7 +100,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
     alpha : float, optional
         :math:`\lambda` itself, positive and finite, in squared units of the features; `df` is then not used.
     kernel : None, "rbf" or callable, default=None
-        Features that the classes see in place of the columns: none, :math:`e^{-\gamma |x - l|^2}` with landmarks l, or
+        Features that replace the columns: none, :math:`e^{-\gamma |x - l|^2}` with landmarks l, or
         ``kernel(X, L)``, a matrix of a positive semi-definite kernel. X must then be dense.
     n_kernel_components : int, default=100
         Kernel features, see `DiscriminativeClustering`.
@@ -114,7 +114,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
     unlabelled_weight : float, default=0.3
         :math:`\gamma`, what rows without label count for. Where there are any,
         :math:`\gamma\,[\mathrm{mean}_n H(p(\cdot \mid x_n)) - H(\mathrm{mean}_n\, p(\cdot \mid x_n))]` over all rows is
-        added to the cost: classes are told apart where rows are few. 0 leaves those rows out, as it must where `beta`
+        added to the cost: boundaries then avoid dense regions. 0 ignores those rows, as it must where `beta`
         is not 1.
     n_init : "auto" or int, default="auto"
         Random starts of "auto" (4) and "random" (10), or starts of "ball" and "relaxation" (1).
@@ -175,7 +175,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
 
     See Also
     --------
-    sklearn.linear_model.LogisticRegression : One class a label.
+    sklearn.linear_model.LogisticRegression : One class per label.
     majorant.solvers.softmax_regression : Its M-step.
 
     References
@@ -254,7 +254,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         X : array-like or sparse matrix of shape (n_samples, n_features), Chunks or Dask collection
             Sparse rows stay sparse, unless they are fewer than their columns and at most 3000. A memory-mapped array
             larger than 64 MB, ``majorant.open_rows(path)`` and a Dask collection are read block by block, starts then
-            being made on a sample; without `kernel` and with one label a row, which may come with the rows.
+            being made on a sample; without `kernel` and with one label per row, which may come with the rows.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Labels, numbers or text, NaN or None where a row has none. Or probabilities of labels: floats, rows of sum
             one; a row counts as its label drawn from them. Or indicators, zeros and ones, of labels of which a row may
@@ -303,7 +303,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         return self
 
     def _fit_stored(self, source: StoredRows, y: Any, sample_weight: Any, seed: int) -> None:
-        """Rows that are read block by block, each with a label."""
+        """Fit rows that are read block by block, each with a label."""
         if self.kernel is not None or not isinstance(self.init, str):
             asked = "a kernel" if self.kernel is not None else "init as an array"
             raise ValueError(f"{asked} needs all rows at once: read them into memory, or fit a sample of them")
@@ -327,7 +327,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
             check_choice("init", self.init, INITS, or_else=", or an array of classes")
 
     def _embedded(self, X: Any, weights: Array | None, seed: int) -> Any:
-        """The rows as the classes see them."""
+        """Return the rows, transformed to the coordinates of the classes."""
         if self.kernel is None:
             return X
         measure = empirical_measure(X, weights)
@@ -339,7 +339,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         return self._features(X)
 
     def _features(self, X: Any) -> Any:
-        """What the classes see of rows."""
+        """Return the features of rows: their columns, or kernel features."""
         if self.kernel is None:
             return X
         seen = FeatureMap(self.center_, self.kernel, self.gamma_, self.landmarks_)
@@ -384,7 +384,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         self._keep(contest, contest.found(draws, self.verbose), rows, penalty)
 
     def _keep(self, contest: LatentClassContest, found: Found[Any], rows: FitRows, penalty: float) -> None:
-        """The fitted attributes, the class that holds most rows first."""
+        """Set the fitted attributes, the class that holds most rows first."""
         design, theta = rows.design, one(found.best.theta)
         total = design.total_weight
         mass = contest.family.class_weights(theta, design.labelled) / total
@@ -419,7 +419,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         )
 
     def class_proba(self, X: Any) -> Array:
-        """The probability of each latent class given the features.
+        """Return the probability of each latent class given the features.
 
         Parameters
         ----------
@@ -433,7 +433,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         return self._by_block(self._check_rows(X, reset=False), lambda p: p, self.n_classes)
 
     def predict_proba(self, X: Any) -> Array:
-        """The probability of each label, the latent class summed out.
+        """Return the probability of each label, the latent class summed out.
 
         Parameters
         ----------
@@ -449,7 +449,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         return self._by_block(X, lambda p: np.minimum(np.einsum("ik,km->im", p, alpha), 1.0), alpha.shape[1])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable label of each row.
+        """Return the most probable label of each row.
 
         Parameters
         ----------
@@ -466,7 +466,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         return np.asarray(self.classes_[p.argmax(axis=1)])
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """Share of the rows with a label that are predicted right.
+        """Return the accuracy on the rows with a label.
 
         Parameters
         ----------

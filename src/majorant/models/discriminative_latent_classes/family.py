@@ -1,4 +1,4 @@
-"""Latent classes that features predict and that predict labels, as the engine sees them."""
+"""The engine's family of latent classes that features predict and that predict labels."""
 
 from __future__ import annotations
 
@@ -91,8 +91,7 @@ class LatentClassFamily:
         return free, Bound(s, expected - free, 0.0)
 
     def sums(self, theta: LatentClasses, block: Block) -> tuple[LogitSums, Array, float]:
-        """Of the classes given x; the statistics of the classes given x and y; and the sum of logarithms that
-        normalises the latter."""
+        """Return statistics of classes given x, of classes given x and y, and the log normaliser of the latter."""
         x, y = block.columns
         q = np.empty((len(block), self.n_states))
         prior = logit_sums(x, block.weights, theta.theta)
@@ -117,7 +116,7 @@ class LatentClassFamily:
         return self.l2 / 2 * float(np.sum(theta.theta[:-1] ** 2)) + self.labels.penalty(theta.alpha)
 
     def class_weights(self, theta: LatentClasses, data: Chunks) -> Array:
-        """Weight of the rows in each class, by x alone."""
+        """Return the weight of the rows in each class, by x alone."""
         sums = data.map_sum(lambda block: logit_sums(block.columns[0], block.weights, theta.theta))
         return np.asarray(sums.moments[-1])
 
@@ -125,11 +124,11 @@ class LatentClassFamily:
         return np.concatenate([moments.T, counts], axis=1)
 
     def parts(self, s: Array) -> tuple[Array, Array]:
-        """The moments of x and the counts of labels that statistics hold."""
+        """Return the moments of x and the counts of labels that statistics hold."""
         d = self.n_features + 1
         return np.ascontiguousarray(s[:, :d].T), s[:, d:]
 
     def _of_labels(self, s: Array, alpha: Array) -> float:
-        """The expected log-probability of the labels."""
+        """Return the expected log-probability of the labels."""
         target, counts = self.parts(s)
         return self.labels.expected_log(counts, target[-1], alpha)

@@ -1,4 +1,4 @@
-"""All parameters at once: the cost of a latent-class model and its gradient, with what unlabelled rows add."""
+"""The joint cost of a latent-class model in all parameters, its gradient, and the term of unlabelled rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class JointCost:
     gamma: float = 0.0
 
     def value_and_gradient(self, at: LatentClasses) -> tuple[float, Array, Array]:
-        """The cost, its gradient in ``theta`` and that in the free coordinates of the labels' probabilities."""
+        """Return the cost, its gradient in ``theta`` and that in the free coordinates of the labels' probabilities."""
         family = self.family
 
         def visit(block: Block) -> Array:
@@ -66,7 +66,7 @@ class JointCost:
         return value, of_theta, of_labels
 
     def information(self, at: LatentClasses) -> tuple[float, Array]:
-        """Mutual information of rows and classes, in nats, and its gradient in ``theta``: two passes."""
+        """Return the mutual information of rows and classes (natural log) and its gradient in ``theta``: two passes."""
         total = self.rows.total_weight
 
         def shares(block: Block) -> Array:
@@ -88,7 +88,7 @@ class JointCost:
         return information, self.rows.map_sum(moments) / total
 
     def minimise(self, start: LatentClasses, *, tol: float, max_iter: int) -> tuple[LatentClasses, SmoothResult]:
-        """L-BFGS over all parameters; the value never rises."""
+        """Minimise over all parameters by L-BFGS; the value never rises."""
         family = self.family
         units = SoftmaxProblem(self.labelled, start.theta, family.l2).units()
         scale = 1 / self.labelled.total_weight

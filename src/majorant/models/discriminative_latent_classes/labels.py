@@ -1,4 +1,4 @@
-"""How a latent class predicts the labels: one of several, or any number of them."""
+"""Distributions of labels given a latent class: one of several labels, or any number of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from majorant.engine.latents import collect
 Array = NDArray[np.float64]
 
 PRIOR = 1e-9
-"""Share of all weight that every class is taken to have seen of each label: so little that it only keeps probabilities
+"""Pseudo-count of each label in every class, as a share of all weight: so little that it only keeps probabilities
 off zero, where EM could not leave them."""
 
 
 @dataclass(frozen=True)
 class LabelModel:
-    r"""One label a row: ``p(y = m | z) = alpha[z, m]``, rows of `alpha` on the simplex.
+    r"""One label per row: ``p(y = m | z) = alpha[z, m]``, rows of `alpha` on the simplex.
 
     y is the number of each row's label.
 
@@ -27,51 +27,51 @@ class LabelModel:
     ----------
     n_labels : int
     prior : float
-        Weight of each label that every class is taken to have seen.
+        Pseudo-count of each label in every class.
     """
 
     n_labels: int
     prior: float
 
     def logs(self, alpha: Array, y: NDArray[Any]) -> Array:
-        """``log p(y | z)``, shape (rows, n_classes)."""
+        """Return ``log p(y | z)``, shape (rows, n_classes)."""
         return np.ascontiguousarray(np.log(alpha).T[y])
 
     def counts(self, q: NDArray[Any], y: NDArray[Any], weights: Array | None) -> Array:
-        """Weight of the rows of each class and label, shape (n_classes, n_labels)."""
+        """Return the weight of the rows of each class and label, shape (n_classes, n_labels)."""
         return np.ascontiguousarray(collect(y, np.asarray(q, dtype=np.float64), self.n_labels, weights).T)
 
     def probabilities(self, counts: Array, mass: Array) -> Array:
-        """The best `alpha`."""
+        """Return the `alpha` that fits best."""
         seen = np.maximum(counts, 0.0) + self.prior
         return np.asarray(seen / seen.sum(axis=1, keepdims=True))
 
     def expected_log(self, counts: Array, mass: Array, alpha: Array) -> float:
-        """Expected log-probability of the labels."""
+        """Return the expected log-probability of the labels."""
         return float(np.sum(counts * np.log(alpha)))
 
     def penalty(self, alpha: Array) -> float:
         return -self.prior * float(np.sum(np.log(alpha)))
 
     def free(self, alpha: Array) -> Array:
-        """Unconstrained coordinates of `alpha`."""
+        """Return the unconstrained coordinates of `alpha`."""
         logs = np.log(alpha)
         return np.asarray(logs - logs.mean(axis=1, keepdims=True))
 
     def from_free(self, a: Array) -> Array:
-        """The inverse of `free`."""
+        """Return the inverse of `free`."""
         e = np.exp(a - a.max(axis=1, keepdims=True))
         return np.asarray(np.maximum(e / e.sum(axis=1, keepdims=True), 1e-300))
 
     def gradient(self, counts: Array, mass: Array, alpha: Array) -> Array:
-        """Of ``penalty - expected_log`` in the unconstrained coordinates."""
+        """Return the gradient of ``penalty - expected_log`` in the unconstrained coordinates."""
         seen = counts + self.prior
         return np.asarray(seen.sum(axis=1, keepdims=True) * alpha - seen)
 
 
 @dataclass(frozen=True)
 class IndicatorModel(LabelModel):
-    """Any number of labels a row: each is there with probability ``alpha[z, m]``, independently given the class.
+    """Any number of labels per row: each is present with probability ``alpha[z, m]``, independently given the class.
 
     y is a table of indicators, shape (rows, n_labels).
     """

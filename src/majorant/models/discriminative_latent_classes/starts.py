@@ -1,4 +1,4 @@
-"""Where do latent classes begin? At the labels, within them, or at a relaxation."""
+"""Starts of latent classes: at the labels, within them, or at a relaxation."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ PROGRAM = "low-rank relaxation"
 GIVEN = "given classes"
 
 MOST_AXES = 50
-"""Principal axes that a relaxation sees."""
+"""Principal axes that a relaxation uses."""
 MOST_IN_PROGRAM = 1000
-"""Rows up to which the program over simplices is solved; of more it sees a sample."""
+"""Rows up to which the program over simplices is solved; of more it uses a sample."""
 
 
 @dataclass(frozen=True)
 class Relaxed:
-    """Labelled rows as relaxations see them.
+    """The labelled rows that relaxations use.
 
     Attributes
     ----------
@@ -61,13 +61,13 @@ class Relaxed:
         return QuadraticApproximation.of(axes, self.alpha, shares, labels)
 
     def ball(self, random: np.random.Generator, *, with_labels: bool) -> Array:
-        """Soft assignments by the ball relaxation."""
+        """Return the soft assignments by the ball relaxation."""
         near = self.approximation(with_labels=with_labels)
         z = ball_relaxation(near.apply, len(near.shares), random)
         return softened(nearest_groups(z, self.design.weights, self.n_classes, random), self.n_classes)
 
     def program(self, random: np.random.Generator) -> Array:
-        """Soft assignments by the low-rank program over simplices, rounded as the paper does."""
+        """Return the soft assignments by the low-rank program over simplices, rounded as the paper does."""
         near = self.approximation(with_labels=True)
         n_columns = 10 if self.n_classes >= 5 else 5
         start = random_assignments(n_columns, len(near.shares), self.n_classes, random)
@@ -78,7 +78,7 @@ class Relaxed:
 def starts(
     relaxed: Relaxed, init: str | Array, n_init: int | str, random: np.random.Generator
 ) -> Iterator[tuple[str, Array]]:
-    """Names and soft assignments of the labelled rows, shape (n_labelled, n_classes)."""
+    """Yield the name and the soft assignments of the labelled rows, (n_labelled, n_classes), of each start."""
     d, k = relaxed.design, relaxed.n_classes
     if not isinstance(init, str):
         yield GIVEN, (1 - SOFTNESS) * init + SOFTNESS / k
@@ -103,7 +103,7 @@ def starts(
 
 
 def within_labels(design: Design, n_classes: int, random: np.random.Generator) -> Array:
-    """Seeds of k-means++ among the rows of each label: a label has one, two or more classes of its own, by chance."""
+    """Return k-means++ seeds among the rows of each label; how many classes a label gets is random."""
     x, code, weights = design.x[design.point], design.code, design.weights
     names = np.unique(code)
     draws = names[drawn(np.bincount(code, weights=weights)[names].astype(np.float64), random.random(n_classes))]
@@ -119,6 +119,6 @@ def within_labels(design: Design, n_classes: int, random: np.random.Generator) -
 
 
 def _nearest_seeds(x: Any, weights: Array, k: int, random: np.random.Generator) -> NDArray[np.intp]:
-    """Rows by the nearest of k seeds, each drawn in proportion to its squared distance to those before."""
+    """Assign rows to the nearest of k k-means++ seeds."""
     rows = Measure(x, weights, np.arange(x.shape[0]), np.zeros(x.shape[1]), 1.0)
     return np.asarray(squared_distances(x, plus_plus(rows, k, random, n_trials=1)).argmin(axis=1))

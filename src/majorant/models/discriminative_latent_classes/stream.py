@@ -1,4 +1,4 @@
-"""The rows of a fit of latent classes where they are read block by block, each with its label."""
+"""The rows of a fit of latent classes that are read block by block, each with its label."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_LABELS = 10_000
 
 
 def rows_with_labels(source: StoredRows, y: Any, seed: int, n_jobs: int | None) -> FitRows:
-    """The rows of a source whose target is a label.
+    """Return the rows of a source whose target is a label.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def rows_with_labels(source: StoredRows, y: Any, seed: int, n_jobs: int | None) 
     deviations = np.sqrt(rows.variances) / design.measure.scale
 
     def of_df(df: float) -> float:
-        """By the covariance of all rows, unless they have many columns."""
+        """Return the penalty of `df`, by the covariance of all rows unless there are many columns."""
         if len(rows.variances) > MOST_AXES:
             return sample.penalty_of_df(df)
         return penalty_of_df(np.maximum(np.linalg.eigvalsh(_covariance(design.rows)), 0.0), df)
@@ -96,7 +96,7 @@ def rows_with_labels(source: StoredRows, y: Any, seed: int, n_jobs: int | None) 
 
 
 def _covariance(rows: Chunks) -> Array:
-    """That of the columns."""
+    """Return the covariance of the columns."""
 
     def moments(block: Block) -> Array:
         x = block.columns[0].astype(np.float64, copy=False)
@@ -107,7 +107,7 @@ def _covariance(rows: Chunks) -> Array:
 
 
 def _picked(source: StoredRows, drawn: NDArray[np.intp], pick: Callable[[Block], Array], n_jobs: int | None) -> Array:
-    """A number of each of some rows."""
+    """Return the value of `pick` for each drawn row."""
 
     def some(block: Block) -> list[Array]:
         own = slice(*np.searchsorted(drawn, [block.first, block.first + len(block)]))
@@ -118,7 +118,7 @@ def _picked(source: StoredRows, drawn: NDArray[np.intp], pick: Callable[[Block],
 
 @dataclass(frozen=True)
 class _Known:
-    """Labels that were seen."""
+    """The labels found so far."""
 
     values: Array
 

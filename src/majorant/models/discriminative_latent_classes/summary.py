@@ -1,4 +1,4 @@
-"""What a fit of latent classes says on one page."""
+"""The summary of a fit of latent classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MOST_CLASSES = 20
 MOST_FEATURES = 3
 MOST_LABELS = 10
 TELLING = 0.1
-"""A feature that says less than this share of what the most telling one does is not named."""
+"""Smallest weight of a feature that is named, as a share of the largest."""
 NO_FEATURES = "With a kernel no feature speaks for or against a class by itself."
 
 
@@ -42,12 +42,12 @@ def latent_class_summary(model: Any) -> Summary:
 
 
 def n_described(model: Any) -> int:
-    """How many latent classes are worth a line, the heaviest first: the active ones or, if none is, all."""
+    """Return the number of latent classes to show, heaviest first: the active ones or, if none is, all."""
     return int(model.n_active_classes_ or model.n_classes)
 
 
 def telling_features(contrasts: Array, sign: int = 0) -> list[int]:
-    """Features that speak for a class (`sign` 1), against it (-1) or either (0), most telling first.
+    """Return the features with the largest weights for a class (`sign` 1), against it (-1) or either (0).
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _classes(model: Any) -> list[Table | str]:
 
 
 def _told_labels(distribution: Array) -> list[int]:
-    """Labels that have a column: the most likely one of each class, then those that any class makes most likely."""
+    """Return the labels that get a column: the most likely of each class, then the most likely of the rest."""
     likeliest = set(distribution.argmax(axis=1).tolist())
     ranked = np.argsort(-distribution.max(axis=0), kind="stable").tolist()
     others = [j for j in ranked if j not in likeliest][: max(MOST_LABELS - len(likeliest), 0)]
@@ -97,7 +97,7 @@ def _told_labels(distribution: Array) -> list[int]:
 
 
 def _telling(model: Any, k: int) -> list[str]:
-    """The features that speak most for a class and most against it."""
+    """Return the features with the largest positive and negative weights for a class."""
     if model.class_contrasts_ is None:
         return []
     names = model._feature_names()

@@ -1,4 +1,4 @@
-"""What is y? Labels, rows of probabilities, or tables of indicators, some of them missing."""
+"""The targets: labels, rows of probabilities, or tables of indicators, some of them missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from majorant._validation import exact_labels, is_missing, refuse_mixed
 Array = NDArray[np.float64]
 
 ROUNDING = 1e-6
-"""By how much the sum of a row of probabilities may differ from one."""
+"""Tolerance of the sum of a row of probabilities."""
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class Targets:
     patterns: NDArray[Any] | None = None
 
     def weights_under(self, weights: Array | None) -> Array:
-        """Weight of each entry, given those of the rows."""
+        """Return the weight of each entry, given those of the rows."""
         w = np.ones(len(self.rows)) if weights is None else weights[self.rows]
         return w if self.shares is None else w * self.shares
 
 
 def read_targets(y: Any, n_rows: int, weights: Array | None, *, indicators: bool = False) -> Targets:
-    """The targets of so many rows.
+    """Return the targets of `n` rows.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def read_targets(y: Any, n_rows: int, weights: Array | None, *, indicators: bool
 
 
 def share_right(found: NDArray[Any], y: Any, weights: Array | None, kind: str, classes: NDArray[Any]) -> float:
-    """Share of the rows with a label whose prediction is right.
+    """Return the accuracy on the rows with a label.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def _of_table(table: NDArray[Any], counts: NDArray[np.bool_], indicators: bool) 
 
 
 def _plain(y: NDArray[Any]) -> NDArray[Any]:
-    """Labels that came as objects because some are missing, in the type that they have."""
+    """Return the labels that came as objects because some are missing, in the type that they have."""
     if y.dtype.kind == "O" and len(y):
         kinds = {type(v) for v in y}
         if kinds <= {str, np.str_} or all(issubclass(k, bool | np.bool_ | int | np.integer) for k in kinds):
