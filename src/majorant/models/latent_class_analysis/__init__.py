@@ -1,4 +1,4 @@
-"""Latent class and latent profile analysis: which kinds of respondents are behind the answers?"""
+"""Latent class and latent profile analysis."""
 
 from majorant.models.latent_class_analysis.estimator import LatentClassAnalysis
 

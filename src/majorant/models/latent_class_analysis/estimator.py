@@ -53,7 +53,7 @@ from majorant.search.contest import MixtureContest
 from majorant.search.effort import Effort, Plan
 
 FEW_ROWS = (10, 1)
-"""Rows for each parameter below which a search goes on twice and three times as long: few rows have many optima."""
+"""Rows per parameter below which a search runs twice and three times as long, as few rows have many optima."""
 
 
 @register(
@@ -66,12 +66,13 @@ FEW_ROWS = (10, 1)
     )
 )
 class LatentClassAnalysis(MixtureEstimator):
-    r"""Classes of respondents within which the items are independent.
+    r"""Latent class analysis: classes of respondents within which items are independent.
 
     .. math:: \ell = \sum_i w_i \log \sum_k \pi_k \prod_j f_j(x_{ij}; \theta_{jk})
 
     over the cells :math:`x_{ij}` that are there (full information), with items of any kind: categories (latent class
-    analysis), numbers (latent profile analysis) and counts, side by side. The fit does not depend on a lucky start.
+    analysis), numbers (latent profile analysis) and counts, side by side. Many starts are searched for the best
+    optimum.
 
     Parameters
     ----------
@@ -85,9 +86,9 @@ class LatentClassAnalysis(MixtureEstimator):
     variances : {"own", "shared"}, default="own"
         Whether a normal item has a variance in each class, or one in all.
     unseen : {"error", "missing"}, default="error"
-        What a level is that the fit has not seen: an error that names item and level, or a missing cell.
+        How a level is treated that the fit has not seen: as an error, or as a missing cell.
     tol : float, default=1e-10
-        A descent has converged when it can gain no more than this in log-likelihood a row, as its last steps predict.
+        A descent has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
     max_iter : int, default=5000
         Largest number of steps of EM of each run.
     n_init : "auto" or int, default="auto"
@@ -124,7 +125,7 @@ class LatentClassAnalysis(MixtureEstimator):
     n_rows_ : float
         Rows of the fit, without those that have no answer at all.
     converged_, n_iter_, regular_, degeneracy_
-        As of any mixture.
+        As in any mixture.
     search_ : SearchReport
     trace_ : Trace
 
@@ -274,7 +275,7 @@ class LatentClassAnalysis(MixtureEstimator):
     # How well the classes fit
 
     def _seen(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> tuple[Rows, Array, Array]:
-        """The distinct rows of X, their log densities and responsibilities."""
+        """Return the distinct rows of X, their log densities and responsibilities."""
         if stored_rows(X) is not None:
             raise TypeError("statistics of a fit need rows in memory: take a part of them")
         check_given(self, groups, gating, labels)
@@ -295,7 +296,7 @@ class LatentClassAnalysis(MixtureEstimator):
         gating: Any = None,
         component_labels: Any = None,
     ) -> FitStatistics:
-        """Criteria, separation of the classes, and tests of fit against the saturated table.
+        """Return the criteria, separation of the classes, and tests of fit against the saturated table.
 
         Parameters
         ----------
@@ -326,7 +327,7 @@ class LatentClassAnalysis(MixtureEstimator):
         gating: Any = None,
         component_labels: Any = None,
     ) -> Classification:
-        """How surely rows are assigned to classes.
+        """Return the certainty of the assignment of rows to classes.
 
         Parameters
         ----------
@@ -350,11 +351,11 @@ class LatentClassAnalysis(MixtureEstimator):
         gating: Any = None,
         component_labels: Any = None,
     ) -> Any:
-        """What pairs of items have in common that the classes do not explain.
+        """Return bivariate residuals: the dependence of pairs of items that the classes do not explain.
 
         Of two categorical items, Pearson's statistic of their two-way table against the classes', over rows that have
         both; of two numbers or counts, rows times their squared correlation within classes. Divided by its degrees of
-        freedom, a residual well above 4 tells of a pair that is not independent within classes.
+        freedom, a residual well above 4 indicates that the pair is not independent within classes.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""What is each item, and which levels has it? Learned from the table of the fit, applied to any other."""
+"""Kinds and levels of items: learned from the table of the fit, applied to any other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 Kind = Literal["categorical", "normal", "count"]
 KINDS: tuple[Kind, ...] = ("categorical", "normal", "count")
 MOST_LEVELS = 10
-"""Different whole numbers up to which a column is taken for categories where nothing is said."""
+"""Most different whole numbers of a column that is categorical by default."""
 
 MOST_TOLD = 1000
 """Different values of a column of a stream beyond which no more are kept."""
@@ -44,17 +44,17 @@ class Items:
     levels: tuple[tuple[Any, ...], ...]
 
     def of_kind(self, kind: str) -> list[int]:
-        """The columns of a kind."""
+        """Return the columns of a kind."""
         return [j for j, own in enumerate(self.kinds) if own == kind]
 
     @property
     def sizes(self) -> list[int]:
-        """How many levels each categorical item has."""
+        """The number of levels of each categorical item."""
         return [len(self.levels[j]) for j in self.of_kind("categorical")]
 
     @property
     def sentence(self) -> str:
-        """What was read: "5 categorical items (a, b, c and 2 more); 1 count (d)"."""
+        """The items in words: "5 categorical items (a, b, c and 2 more); 1 count (d)"."""
         parts = []
         for kind in KINDS:
             own = [self.names[j] for j in self.of_kind(kind)]
@@ -65,7 +65,7 @@ class Items:
         return "; ".join(parts)
 
     def coded(self, table: NDArray[Any], unseen: str = "error") -> Array:
-        """The cells as numbers: the place of a level among those of its item, NaN where a cell is missing.
+        """Return the cells as numbers: the place of a level among those of its item, NaN where a cell is missing.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class Items:
         return out
 
     def decoded(self, codes: Array) -> NDArray[Any]:
-        """The inverse of `coded`: an array of numbers where all levels are, of objects otherwise."""
+        """Return the inverse of `coded`: an array of numbers where all levels are, of objects otherwise."""
         is_text = any(isinstance(level, str) for own in self.levels for level in own)
         out = codes.astype(object) if is_text else codes.copy()
         for j in self.of_kind("categorical"):
@@ -98,21 +98,21 @@ class Items:
 def learned(
     table: NDArray[Any], names: Sequence[str], asked: Any, orders: Mapping[int, tuple[Any, ...]] | None = None
 ) -> Items:
-    """The items of a table.
+    """Return the items of a table.
 
     Parameters
     ----------
     table : ndarray of shape (rows, items)
     names : sequence of str
     asked : str, sequence of str or mapping
-        What the user said of their kinds: see `LatentClassAnalysis`.
+        The kinds that the user named; see `LatentClassAnalysis`.
     orders : mapping, optional
-        Levels in the order that a data frame gives them, by column; those that no row has are left out.
+        Levels in the order that a data frame gives them, by column, without levels that do not occur.
 
     Raises
     ------
     ValueError, TypeError
-        If a kind is not known, or a column cannot be of the kind that it is said to be.
+        If a kind is not known, or a column cannot be of its kind.
     """
     wanted = _asked(asked, names)
     kinds: list[Kind] = []
@@ -133,7 +133,7 @@ def learned(
 
 
 def orders_of(X: Any) -> dict[int, tuple[Any, ...]]:
-    """Levels in order of the columns of a data frame that say so (pandas' categories, enumerations of polars)."""
+    """Return ordered levels of columns of a data frame (pandas' categories, enumerations of polars)."""
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame):
         return {}
@@ -149,7 +149,7 @@ def orders_of(X: Any) -> dict[int, tuple[Any, ...]]:
 
 
 def column_of(table: NDArray[Any], j: int, name: str) -> NDArray[Any]:
-    """A column as floats, or as objects of one kind: text or truth values.
+    """Return a column as floats, or as objects of one kind: text or truth values.
 
     Raises
     ------
@@ -202,7 +202,9 @@ def _check_numbers(known: NDArray[Any], kind: str, name: str) -> None:
     if known.dtype.kind != "f":
         raise ValueError(f"item {name!r} holds text such as {known[0]!r}: it can be categorical, not {kind}")
     if kind == "normal" and len(known) and (known == known[0]).all():
-        raise ValueError(f"normal item {name!r} is constant, {known[0]:g}: it says nothing of classes; leave it out")
+        raise ValueError(
+            f"normal item {name!r} is constant, {known[0]:g}: it does not distinguish classes; leave it out"
+        )
     if kind == "count" and not ((known >= 0) & (known == np.rint(known))).all():
         wrong = known[~((known >= 0) & (known == np.rint(known)))][0]
         raise ValueError(f"count item {name!r} must hold whole numbers from 0; got {wrong:g}")
@@ -227,14 +229,14 @@ def _asked(asked: Any, names: Sequence[str]) -> list[str]:
 
 
 def _plain(value: Any) -> Any:
-    """A level as Python writes it: whole numbers without a point."""
+    """Return a level as Python writes it: whole numbers without a point."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _places(values: NDArray[Any], levels: tuple[Any, ...], name: str, unseen: str) -> Array:
-    """The place of each value among the levels; NaN where missing."""
+    """Return the place of each value among the levels; NaN where missing."""
     out = np.full(len(values), np.nan)
     known = np.flatnonzero(~is_missing(values))
     place = {level: float(i) for i, level in enumerate(levels)}
@@ -255,7 +257,7 @@ def _places(values: NDArray[Any], levels: tuple[Any, ...], name: str, unseen: st
 
 
 def moments(x: Array, weights: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of each column, over the cells that are there.
+    """Return the mean and standard deviation of each column, over the cells that are there.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""How well do classes fit a table? Criteria, tests of fit, classification, and what pairs of items have left over."""
+"""Fit of classes to a table: criteria, tests of fit, classification, bivariate residuals."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class FitStatistics:
     g2, x2 : float or None
         Likelihood-ratio and Pearson statistics against the saturated table; x2 is None where cells are missing.
     g2_p_value, x2_p_value : float or None
-        None where df is not positive. Where many cells are expected to be nearly empty they mean little: a bootstrap
-        test says more.
+        None where df is not positive. Where many cells have small expected counts they are unreliable: use a bootstrap
+        test.
     """
 
     log_likelihood: float
@@ -88,7 +88,7 @@ class FitStatistics:
 
 @dataclass(frozen=True)
 class Classification:
-    """How surely rows are assigned to classes.
+    """Certainty of the assignment of rows to classes.
 
     Attributes
     ----------
@@ -132,7 +132,7 @@ def classification(q: Array, weights: Array) -> Classification:
 
 
 def entropy_measures(q: Array, weights: Array, entropy: float) -> dict[str, float | None]:
-    """Return how far the classes lie apart."""
+    """Return measures of the separation of the classes."""
     n, k = float(weights.sum()), q.shape[1]
     shares = weights @ q / n
     error = classification(q, weights).error
@@ -185,7 +185,7 @@ def tests_of_fit(
 
 
 def _saturated(codes: Array, weights: Array, sizes: Sequence[int]) -> float:
-    """Return the log-likelihood of a free table, of which some rows tell only a margin: by EM over its cells."""
+    """Return the saturated log-likelihood of a table with incomplete rows, by EM over its cells."""
     cells = np.array(list(product(*map(range, sizes))), dtype=np.float64)
     compatible = np.ones((len(codes), len(cells)), dtype=bool)
     for j in range(codes.shape[1]):
