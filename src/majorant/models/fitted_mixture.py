@@ -1,4 +1,4 @@
-"""What any mixture says of rows, once it has parameters: densities, responsibilities, draws, criteria and errors."""
+"""A fitted mixture: densities, responsibilities, draws, criteria and standard errors of rows."""
 
 from __future__ import annotations
 
@@ -76,11 +76,11 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     # What a model says of itself
 
     def _density(self) -> Any:
-        """The density, from parameters and what `_columns` has learned: all that a model must say."""
-        raise NotImplementedError(f"{type(self).__name__} must say what its density is")
+        """Return the density, from parameters and what `_columns` learned; the one method per model must define."""
+        raise NotImplementedError(f"{type(self).__name__} must define its density")
 
     def _columns(self, X: NDArray[Any], *, fitting: bool) -> tuple[NDArray[Any], ...]:
-        """The columns that the density reads, checked; while `fitting`, attributes may be set from them.
+        """Return the columns that the density reads, checked; while `fitting`, attributes may be set from them.
 
         Raises
         ------
@@ -90,11 +90,11 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return (X,)
 
     def _read(self, X: Any, *, fitting: bool) -> NDArray[Any]:
-        """Rows in memory, as an array; of what is no number, `_counted` makes some while `fitting`."""
+        """Return the rows in memory, as an array; of what is no number, `_counted` makes some while `fitting`."""
         return np.asarray(validate_data(self, X, reset=fitting, **ACCEPTED))
 
     def _read_block(self, X: NDArray[Any]) -> Array:
-        """Rows of a stream as numbers."""
+        """Return the rows of a stream as numbers."""
         return X.astype(np.float64)
 
     def _counted(self, X: Any, weights: Array | None, *, fitting: bool) -> tuple[NDArray[Any], Array | None]:
@@ -125,18 +125,18 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return rows_of(units, len(columns), codes is not None, X.dtype), law
 
     def _numbers(self, X: NDArray[Any]) -> NDArray[Any]:
-        """Rows in the precision in which they are fitted."""
+        """Return the rows in the precision in which they are fitted."""
         return X.astype(np.float64, copy=False)
 
     def _law(
         self, n: int, groups: Any, gating: Any, component_labels: Any, *, fitting: bool
     ) -> tuple[Any, list[NDArray[Any]], NDArray[np.intp] | None]:
-        """The law of the states, its columns, and the group of each row."""
+        """Return the law of the states, its columns, and the group of each row."""
         table = None if gating is None else self._gating(gating, n, fitting=fitting)
         return law_of(n, self.n_components, groups, table, component_labels)
 
     def _gating(self, gating: Any, n: int, *, fitting: bool) -> Array:
-        """A constant, and covariates in standard deviations from their mean."""
+        """Return a constant column, and standardised covariates."""
         table = covariates(gating, n, None if fitting else len(self.gating_center_))
         if fitting:
             scale = table.std(axis=0)
@@ -145,22 +145,22 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return np.column_stack([np.ones(n), (table - self.gating_center_) / self.gating_scale_])
 
     def _columns_of(self, source: StoredRows) -> Mapped:
-        """The columns of a stream that the density reads."""
+        """Return the columns of a stream that the density reads."""
         return Mapped(source, lambda block: self._columns(self._read_block(block.columns[0]), fitting=False))
 
     # Rows
 
     def _theta(self) -> Parameters[Any, Any]:
-        """The parameters of the fit, as a batch of one run."""
+        """Return the parameters of the fit, as a batch of one run."""
         estimates = {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in self.estimate_names_}
         return Parameters(self._density().recalled(estimates), self._law_of_fit().recalled(estimates))
 
     def _law_of_fit(self) -> Any:
-        """The law of the states of units."""
+        """Return the law of the states of units."""
         return Gated(len(self.gating_center_) + 1) if "gating_coef" in self.estimate_names_ else Independent()
 
     def _joint(self, X: Any, groups: Any = None, gating: Any = None) -> tuple[Array, Array, Any]:
-        """Log density of each unit that a row belongs to, (n,), responsibilities (n, components), and their type."""
+        """Return the log density of each row's unit, (n,), responsibilities (n, components), and their dtype."""
         check_is_fitted(self)
         source = stored_rows(X)
         if source is None:
@@ -190,7 +190,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return both[:, 0], both[:, 1:], dtype if self.keeps_single else both.dtype
 
     def predict_proba(self, X: Any, *, groups: Any = None, gating: Any = None) -> Array:
-        """Responsibilities of each component for each row.
+        """Return the responsibilities of each component for each row.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return np.asarray(q / q.sum(axis=1, keepdims=True), dtype=dtype)
 
     def predict(self, X: Any, *, groups: Any = None, gating: Any = None) -> NDArray[np.intp]:
-        """The most probable component of each row, from 0.
+        """Return the most probable component of each row, from 0.
 
         Parameters
         ----------
@@ -222,7 +222,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return np.asarray(self.predict_proba(X, groups=groups, gating=gating).argmax(axis=1))
 
     def score_samples(self, X: Any, *, gating: Any = None) -> Array:
-        """Log density of each row.
+        """Return the log density of each row.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return density.astype(dtype, copy=False)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, gating: Any = None) -> float:
-        """Mean log density of rows.
+        """Return the mean log density of rows.
 
         Parameters
         ----------
@@ -300,7 +300,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     # Criteria and errors
 
     def _on(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> tuple[OnData, float]:
-        """The fitted mixture on rows, weights counting them, and what one row weighs."""
+        """Return the fitted mixture on rows, weights counting them, and what one row weighs."""
         check_given(self, groups, gating, labels)
         source = stored_rows(X)
         if source is not None:
@@ -316,7 +316,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return OnData(mixture, data), rows.row_weight
 
     def _totals(self, *rows: Any) -> tuple[float, float, float]:
-        """The log-likelihood of rows (see `_on`), their weight, and the entropy of the responsibilities."""
+        """Return the log-likelihood of rows (see `_on`), their weight, and the entropy of the responsibilities."""
         on, unit = self._on(*rows)
         theta = self._theta()
         with one_thread():
@@ -324,7 +324,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return float(-both[0] * unit), float(on.total_weight * unit), float(both[1] * unit)
 
     def _criterion(self, *rows: Any) -> tuple[float, float, float]:
-        """Minus twice the log-likelihood, the weight of the rows, and the entropy of the responsibilities."""
+        """Return minus twice the log-likelihood, the weight of the rows, and the entropy of the responsibilities."""
         value, n, entropy = self._totals(*rows)
         return -2 * value, n, entropy
 
@@ -337,7 +337,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         gating: Any = None,
         component_labels: Any = None,
     ) -> float:
-        """Weighted log-likelihood of rows.
+        """Return the weighted log-likelihood of rows.
 
         Parameters
         ----------
@@ -359,7 +359,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         gating: Any = None,
         component_labels: Any = None,
     ) -> float:
-        """Akaike's information criterion on rows: smaller is better.
+        """Return Akaike's information criterion on rows: smaller is better.
 
         Parameters
         ----------
@@ -381,7 +381,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         gating: Any = None,
         component_labels: Any = None,
     ) -> float:
-        """Bayesian information criterion on rows: smaller is better.
+        """Return the Bayesian information criterion on rows: smaller is better.
 
         Parameters
         ----------
@@ -406,7 +406,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         gating: Any = None,
         component_labels: Any = None,
     ) -> float:
-        """Integrated completed likelihood: the BIC plus twice the entropy of the responsibilities.
+        """Return the integrated completed likelihood: the BIC plus twice the entropy of the responsibilities.
 
         Parameters
         ----------
@@ -437,7 +437,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         gating: Any = None,
         component_labels: Any = None,
     ) -> dict[str, Array]:
-        """Standard errors of all estimates from the observed information of the rows of the fit.
+        """Return the standard errors of all estimates from the observed information of the rows of the fit.
 
         Parameters
         ----------
@@ -461,7 +461,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         gating: Any = None,
         component_labels: Any = None,
     ) -> dict[str, tuple[Array, Array]]:
-        """Intervals of all estimates, from standard errors.
+        """Return the intervals of all estimates, from standard errors.
 
         They are symmetric on the logit for estimates between 0 and 1, on the logarithm for positive ones.
 

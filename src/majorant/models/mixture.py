@@ -1,4 +1,4 @@
-"""The estimator behind every mixture: a model is its density, its law, and the columns that they read."""
+"""The base estimator of mixtures: a model adds its density, its law, and the columns that they read."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ from majorant.search.record import SearchReport, StartRecord
 
 
 class MixtureEstimator(FittedMixture):
-    r"""A mixture whose fit does not depend on a lucky start.
+    r"""A mixture, fitted by a search for the best regular optimum.
 
     .. math:: \ell = \sum_i w_i \log \sum_k \pi_k f(x_i; \theta_k)
 
@@ -55,7 +55,7 @@ class MixtureEstimator(FittedMixture):
     n_components : int, default=1
         Number of components.
     tol : float, default=1e-8
-        A descent has converged when it can gain no more than this in log-likelihood a row, as its last steps predict.
+        A descent has converged when it can gain no more than this in log-likelihood per row, as its last steps predict.
     max_iter : int, default=2000
         Largest number of steps of EM of each run.
     n_init : "auto" or int, default="auto"
@@ -92,9 +92,9 @@ class MixtureEstimator(FittedMixture):
     separated_ : str
         Which gating covariates separate the components, so that coefficients run to infinity; empty if none do.
     is_grouped_ : bool
-        Whether rows of one group had one component; criteria then ask for the groups.
+        Whether rows of one group share a component; criteria then need the groups.
     is_labelled_ : bool
-        Whether components of some rows were known; criteria and errors then ask for them.
+        Whether components of some rows were known; criteria and errors then need them.
     search_ : SearchReport
     trace_ : Trace
         Minus the log-likelihood, step by step.
@@ -133,7 +133,7 @@ class MixtureEstimator(FittedMixture):
     # Fitting
 
     def _plan(self) -> Plan:
-        """The numbers of the search."""
+        """Return the search settings."""
         k = self.n_components
         return Plan(least_rounds=max(2, min(k, 6)))
 
@@ -152,7 +152,7 @@ class MixtureEstimator(FittedMixture):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Chunks
-            Rows; missing cells (NaN) are left out of their row's density. ``majorant.open_rows(path)`` is read block by
+            Rows; missing cells (NaN) do not enter their row's density. ``majorant.open_rows(path)`` is read block by
             block: the search goes over a sample, the last descent over all rows.
         y : ignored
         sample_weight : array-like of shape (n_samples,), optional
@@ -212,7 +212,7 @@ class MixtureEstimator(FittedMixture):
     def _rows_streamed(
         self, source: StoredRows, sample_weight: Any, draws: np.random.Generator
     ) -> tuple[Rows, Any, Chunks]:
-        """A sample in memory for the search, and all rows."""
+        """Return a sample in memory for the search, and all rows."""
         n = self._check_stored(source, reset=True)
         check_enough_rows(n, "n_components", self.n_components, "component")
         source.weigh(sample_weight)
@@ -247,7 +247,7 @@ class MixtureEstimator(FittedMixture):
             warnings.warn(sentence, ConvergenceWarning, stacklevel=levels_to_user())
 
     def _contest(self, law: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> MixtureContest:
-        """The race of mixtures on rows in memory."""
+        """Return the race of mixtures on rows in memory."""
         return MixtureContest(
             mixture=Mixture(self._density(), law, int(self.n_components), float(self.beta)),
             columns=rows.columns,
@@ -262,21 +262,21 @@ class MixtureEstimator(FittedMixture):
         )
 
     def _points(self, rows: Rows) -> Array:
-        """The rows as starts see them: numbers of like spread, none missing."""
+        """Return the rows as starts see them: numbers of like spread, none missing."""
         return standardised(rows.columns[0], rows.weights)
 
     def _on_all_rows(self, contest: Any, rows: Rows, data: Chunks) -> OnData:
-        """The mixture on all rows, on which the last descent goes."""
+        """Return the mixture on all rows, on which the last descent goes."""
         return OnData(contest.mixture, data)
 
     def _chosen_starts(self, contest: Any, draws: np.random.Generator) -> list[NamedStart[Any]]:
-        """Starts in the place of a search: the last solution, where a fit is to go on from it."""
+        """Return the starts that replace a search: the last solution, on a warm start."""
         if self.warm_start and hasattr(self, "weights_") and len(self.weights_) == self.n_components:
             return [("warm start", self._theta())]
         return []
 
     def _searched(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Any]]:
-        """The contest that was won, and what it found; a single start is left to the last descent."""
+        """Run the search; return where it ended and what it found. A single start is left to the last descent."""
         starts = self._chosen_starts(contest, draws)
         if not starts and self.n_components == 1:
             one = np.ones((1, 1, len(contest.weights)))
@@ -289,22 +289,22 @@ class MixtureEstimator(FittedMixture):
         return contest, replace(found, records=()) if is_single else found
 
     def _raced(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Any]]:
-        """The best of so many searches."""
+        """Return the best of `n_init` searches."""
         n_searches = 1 if isinstance(self.n_init, str) else int(self.n_init)
         return contest, best_of([Race(contest, self.verbose).find(draws) for _ in range(n_searches)])
 
     @property
     def _is_bounded(self) -> bool:
-        """Whether bounds or a temperature were chosen, which are left to do their part in the place of a race."""
+        """Whether the user chose bounds or a temperature, which replace the race."""
         return self.bounds is not None or self.beta != 1.0
 
     @property
     def _tolerance(self) -> float:
-        """What may be left to gain for each row."""
+        """Tolerance of the remaining gain per row."""
         return float(self.tol)
 
     def _by_bounds(self, contest: Any, rows: Rows, data: Chunks, draws: np.random.Generator) -> Found[Any]:
-        """Descents of the engine's loop from starts of every kind; on a sample by the tightest bounds."""
+        """Run the engine's loop from starts of every kind; on a sample, by the tightest bounds."""
         policy = self._policy(rows) if contest.is_of(data) else None
         starts = self._chosen_starts(contest, draws)
         if not starts:
@@ -322,7 +322,7 @@ class MixtureEstimator(FittedMixture):
         return found
 
     def _policy(self, rows: Rows) -> BoundPolicy | None:
-        """The bound policy as the distinct rows are numbered."""
+        """Return the bound policy as the distinct rows are numbered."""
         return None if self.bounds is None else self.bounds.renumbered(rows.positions)
 
     def _minimised(self, on: OnData, policy: BoundPolicy | None, theta: Any, seed: int = 0) -> Solution[Any]:
@@ -337,7 +337,7 @@ class MixtureEstimator(FittedMixture):
         )
 
     def _ends(self, contest: Any, found: Found[Any], on: OnData) -> Ends[Any]:
-        """Where the best run comes to on all rows; its steps go into the trace."""
+        """Continue the best run on all rows; its steps go into the trace."""
         start, is_of_all = found.best.theta, contest.is_of(on.data)
         unit = on.total_weight / contest.total_weight
         if self._is_bounded:
@@ -413,18 +413,18 @@ class MixtureEstimator(FittedMixture):
         self.weights_ = shares[order]
 
     def _degeneracy(self, contest: Any, ends: Ends[Any], order: NDArray[np.intp]) -> str:
-        """Why the solution does not count; empty where it does."""
+        """Return why the solution does not count; empty where it does."""
         return str(contest.judged(ends))
 
     def _note(self, contest: Any, found: Found[Any], on: OnData, rows: Rows) -> str:
-        """What was searched, in words."""
+        """Return what was searched, in words."""
         if not found.n_degenerate:
             return found.note
         n_runs = found.n_degenerate + len(found.records)
-        return f"{found.note} {found.n_degenerate} of {n_runs} runs ended at degenerate solutions and are left out."
+        return f"{found.note} {found.n_degenerate} of {n_runs} runs ended at degenerate solutions and are excluded."
 
     def _warnings(self, contest: Any) -> list[str]:
-        """What a user must know of the fit before all else."""
+        """Return the warnings of the fit."""
         said = [] if self.regular_ else [degenerate_sentence(self)]
         said += [self.separated_] if self.separated_ else []
         if not self.converged_ and self.max_iter > 0:
@@ -432,7 +432,7 @@ class MixtureEstimator(FittedMixture):
         return said
 
     def _advice(self) -> str:
-        """What to do where no solution is regular."""
+        """Return what to do where no solution is regular."""
         return "use fewer components" if self.n_components > 1 else "more distinct rows are needed"
 
     def _check_recalled(self) -> None:
@@ -453,7 +453,7 @@ class MixtureEstimator(FittedMixture):
                 )
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.intp]:
-        """`fit`, and the component of each row."""
+        """Fit, and return the component of each row."""
         return self.fit(X, **fit_params).predict(
             X, **{k: v for k, v in fit_params.items() if k in ("groups", "gating")}
         )
@@ -470,7 +470,7 @@ def _at_edges(on: OnData, ends: Ends[Any]) -> Ends[Any]:
 
 
 def standardised(x: NDArray[Any], weights: Array) -> Array:
-    """Rows in standard deviations of their columns, missing cells at the mean."""
+    """Return the rows in standard deviations of their columns, missing cells at the mean."""
     table = np.asarray(x, dtype=np.float64).reshape(len(x), -1)
     there = ~np.isnan(table)
     filled = np.where(there, table, 0.0)

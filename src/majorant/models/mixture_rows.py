@@ -1,4 +1,4 @@
-"""Rows as a mixture takes them, and the law of their states."""
+"""Rows of a mixture, and the law of their states."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from majorant.laws import Gated, Grouped, Independent, Known
 
 Array = NDArray[np.float64]
 ACCEPTED: dict[str, Any] = {"dtype": [np.float64, np.float32], "order": "C", "ensure_all_finite": "allow-nan"}
-"""Rows in memory, as scikit-learn's ``validate_data`` is to give them."""
+"""Arguments of scikit-learn's ``validate_data`` for rows in memory."""
 
 
 @dataclass(frozen=True)
 class Rows:
     """Rows of a fit: columns of the density, then of the law; weights, and where each given row is among them.
 
-    Where there are groups, they are told once more, so that no block cuts one. `dtype` is the type of the numbers that
+    Groups are passed once more, so that no block cuts one. `dtype` is the type of the numbers that
     were given.
     """
 
@@ -39,7 +39,7 @@ class Rows:
 
 
 def rows_of(units: Units, n_columns: int, are_grouped: bool, dtype: Any) -> Rows:
-    """Distinct units as rows: the law of groups reads the group first, then the columns of the law within."""
+    """Return distinct units as rows: the law of groups reads the group first, then the columns of the law within."""
     own, numbers = units.columns, None
     if are_grouped:
         numbers = own[-1]
@@ -50,7 +50,7 @@ def rows_of(units: Units, n_columns: int, are_grouped: bool, dtype: Any) -> Rows
 def law_of(
     n: int, n_components: int, groups: Any, covariates: Array | None, component_labels: Any
 ) -> tuple[Any, list[NDArray[Any]], NDArray[np.intp] | None]:
-    """The law of the states of n rows, the columns that it reads, and the group of each row.
+    """Return the law of the states of n rows, the columns that it reads, and the group of each row.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def law_of(
         labels = np.asarray(component_labels)
         if labels.shape != (n,) or labels.dtype.kind not in "iu":
             raise ValueError(
-                f"component_labels must be one whole number a row, shape ({n},), -1 where it is unknown; got "
+                f"component_labels must be one whole number per row, shape ({n},), -1 where it is unknown; got "
                 f"{labels.dtype} of shape {labels.shape}"
             )
         if labels.max() >= n_components or labels.min() < -1:
@@ -80,14 +80,14 @@ def law_of(
 
 
 def estimates_of_law(law: Any, phi: Any, order: NDArray[np.intp]) -> dict[str, Array]:
-    """What a law says of states in another order."""
+    """Return the estimates of a law for reordered states."""
     return {name: values[0] for name, values in law.describe(law.relabelled(phi, order)).items()}
 
 
 def drawn_states(
     law: Any, phi: Any, codes: NDArray[np.intp], table: Array | None, random: np.random.Generator
 ) -> NDArray[np.intp]:
-    """A state for each row, given its group and its covariates, where there are any."""
+    """Draw a state for each row, given its group and covariates, if any."""
     first = np.unique(codes, return_index=True)[1]
     shares = np.exp(law.log_prior(phi, Block(0, (first if table is None else table[first],)))[0])
     ends = np.cumsum(np.broadcast_to(shares, (len(shares), len(first))), axis=0)
@@ -96,14 +96,14 @@ def drawn_states(
 
 
 def row_weight_of(source: StoredRows) -> float:
-    """What one row of a stream weighs: see ``data.units.row_weight``."""
+    """Return the weight of one row of a stream; see ``data.units.row_weight``."""
     if not source.has_weights:
         return 1.0
     return row_weight(Chunks(source).map_rows(lambda block: np.asarray(block.weights), ()))
 
 
 def in_rows(columns: Source, row_weight: float) -> Source:
-    """Columns of a stream with weights that count rows."""
+    """Return the columns of a stream with weights that count rows."""
     if row_weight == 1.0:
         return columns
 
@@ -114,7 +114,7 @@ def in_rows(columns: Source, row_weight: float) -> Source:
 
 
 def covariates(gating: Any, n: int, n_columns: int | None) -> Array:
-    """Covariates of n rows as a table; `n_columns` of them where a fit had so many.
+    """Return the covariates of n rows as a table; `n_columns` of them where a fit had so many.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def covariates(gating: Any, n: int, n_columns: int | None) -> Array:
 
 
 def check_given(model: Any, groups: Any, gating: Any, labels: Any) -> None:
-    """Refuse other units than those of the fit.
+    """Raise an error if the units differ from those of the fit.
 
     Raises
     ------
@@ -165,7 +165,7 @@ def check_gating(model: Any, gating: Any) -> None:
 
 
 def refuse_beside_stream(**given: Any) -> None:
-    """Refuse what goes with rows in memory only.
+    """Refuse arguments that need rows in memory.
 
     Raises
     ------
@@ -178,7 +178,7 @@ def refuse_beside_stream(**given: Any) -> None:
 
 @np.errstate(divide="ignore", over="ignore")  # rows far out have the least of all log densities
 def density_and_responsibilities(mixture: Mixture, theta: Parameters[Any, Any], block: Block) -> Array:
-    """Log density of each row of a block, and its responsibilities, (rows, 1 + components)."""
+    """Return the log density of each row of a block, and its responsibilities, (rows, 1 + components)."""
     rows, units = mixture.parts(Block(block.first, block.columns))
     log_density = mixture.density.log_density(theta.density, rows)
     joint = (log_density + mixture.law.log_prior(theta.law, units))[0]

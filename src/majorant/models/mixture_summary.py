@@ -1,4 +1,4 @@
-"""The page of any fitted mixture."""
+"""The summary of any fitted mixture."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_SHOWN = 20
 
 
 def mixture_summary(model: Any, facts: Sequence[Fact] = (), components: Section | None = None) -> Summary:
-    """Tell the search, the fit with further facts, and each component, in a block of its own if one is given."""
+    """Summarise the search, the fit with further facts, and each component, in its own block if one is given."""
     card, k = card_of(model), len(model.weights_)
     left = [Fact("log-likelihood", model.log_likelihood_, 3), Fact("rows", model.n_rows_, 0), *facts]
     right = [Fact("parameters", model.n_parameters_), Fact("solution", "regular" if model.regular_ else "degenerate")]
@@ -35,14 +35,14 @@ def mixture_summary(model: Any, facts: Sequence[Fact] = (), components: Section 
 
 
 def degenerate_sentence(model: Any) -> str:
-    """Say why no regular solution was found, and what to do."""
+    """Return why no regular solution was found, and what to do."""
     return (
         f"No regular solution was found: {model.degeneracy_}. Do not compare it by its likelihood; {model._advice()}."
     )
 
 
 def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights",)) -> Section:
-    """Shares and estimates of each component, numbered from 1, but for estimates that are told elsewhere."""
+    """Return the shares and estimates of each component, numbered from 1, except those shown elsewhere."""
     k = len(model.weights_)
     tables: list[Table | str] = [
         Table(
@@ -65,6 +65,6 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
 
 
 def names_of(model: Any, size: int) -> list[str]:
-    """What the numbers of an estimate are called: columns where there is one for each."""
+    """Return the names of an estimate's entries: columns where there is one for each."""
     features = model._feature_names()
     return features if len(features) == size else [str(i + 1) for i in range(size)]
