@@ -74,7 +74,7 @@ def test_those_that_fall_behind_are_told_where_they_were_dropped() -> None:
     assert len(ends.records) == 4
     dropped = [r for r in ends.records if not r.converged]
     assert len(dropped) == 2 and all(r.n_iter == 3 for r in dropped)
-    assert ends.note == "Of 4 starts the best 2 went on."
+    assert ends.note == "Of 4 starts the best 2 were continued."
 
 
 def test_starts_that_race_on_other_rows_are_compared_on_all() -> None:

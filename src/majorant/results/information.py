@@ -1,8 +1,8 @@
 r"""Standard errors of any mixture, from the observed information.
 
 Its second derivatives are central differences in unconstrained numbers (logits, logarithms, means) of the parameters:
-of the score, where density and law tell it from their statistics (`engine.mixture.Scored`), O(m) runs for m parameters;
-else of the log-likelihood, O(m^2) runs. All moved parameters are batches of runs, so that passes are few.
+of the score, where density and law compute it from their statistics (`engine.mixture.Scored`), O(m) runs for m
+parameters; else of the log-likelihood, O(m^2) runs. All moved parameters are batches of runs, so that passes are few.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROUNDING = 2e-15
 LEAST_CURVATURE = 1e-7
 """Smallest eigenvalue of the scaled information for which it counts as regular."""
 LEAST_PART = 1e-3
-"""Part of an estimate's change in a direction that the rows do not determine, from which on it has no error."""
+"""Share of an undetermined direction in an estimate above which it has no standard error."""
 
 
 class Errors(NamedTuple):
@@ -34,9 +34,9 @@ class Errors(NamedTuple):
     Attributes
     ----------
     covariance : ndarray of shape (m, m)
-        Of the unconstrained numbers, those of the density first; NaN where the rows do not determine them.
+        Covariance of the unconstrained parameters, the density's first; NaN where the rows do not determine them.
     errors : dict of ndarray
-        By the name of the estimate; NaN where the rows do not determine it, or it lies at an edge of its range.
+        Standard errors by estimate; NaN where the rows do not determine it, or it is at an edge of its range.
     """
 
     covariance: Array
@@ -44,7 +44,7 @@ class Errors(NamedTuple):
 
 
 def packed(mixture: Mixture, theta: Parameters[Any, Any]) -> Array:
-    """Tell the parameters of a batch as unconstrained numbers, (runs, m)."""
+    """Return the parameters of a batch as unconstrained numbers, (runs, m)."""
     density, law = mixture.density, mixture.law
     return np.concatenate([density.vector(theta.density), law.vector(theta.law)], axis=1)  # type: ignore[attr-defined]
 
@@ -99,7 +99,7 @@ def _second_differences(on: OnData, theta: Parameters[Any, Any], at: Array, h: A
 
 
 def _seen(on: OnData, vectors: Array, like: Parameters[Any, Any]) -> tuple[Array, Array]:
-    """Return log-likelihoods at unconstrained numbers, and their scores where density and law tell them."""
+    """Return log-likelihoods at unconstrained parameters, and their scores where density and law provide them."""
     density, law = on.mixture.density, on.mixture.law
     size = max(1, (1 << 21) // (on.mixture.n_components * min(on.data.n_units, 8192)))
     values, scores = [], []
@@ -137,7 +137,7 @@ def standard_errors(
     Raises
     ------
     TypeError
-        If the density does not tell its parameters by unconstrained numbers.
+        If the density has no unconstrained parametrisation.
     """
     mixture = on.mixture
     if not isinstance(mixture.density, Coordinates):
@@ -197,13 +197,13 @@ def _inverse_root(information: Array, unbounded: Array) -> tuple[Array, Callable
 
 
 def limits_of(mixture: Mixture) -> dict[str, Limits]:
-    """Say between which numbers estimates lie, as far as density and law say so."""
+    """Return the ranges of estimates, as far as density and law define them."""
     own = mixture.density.limits if isinstance(mixture.density, Limited) else {}
     return {**own, **mixture.law.limits}
 
 
 def interval(estimate: Array, errors: Array, z: float, limits: Limits) -> tuple[Array, Array]:
-    """Return the ends z standard errors away: on the logit between 0 and 1, on the logarithm above 0, else plainly.
+    """Return the ends of an interval: z standard errors on the logit (0 to 1), log (above 0) or plain scale.
 
     What has an error of zero is no parameter, and certain.
     """

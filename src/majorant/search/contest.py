@@ -1,4 +1,4 @@
-"""A mixture on rows in memory, as a race sees it."""
+"""A mixture on rows in memory, with the interface that a race needs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from majorant.search.starts import softened, tables
 
 Array = NDArray[np.float64]
 BATCH = 1 << 21
-"""Entries of a table of a batch of runs, if only roughly: more runs are stepped one batch after another."""
+"""Approximate number of entries of a batch of runs; more runs are processed in several batches."""
 SAMPLED = 10_000
 """Rows from which on starts race on a sample."""
 SAMPLE = 3_000
@@ -34,16 +34,16 @@ class FusedRuns(Protocol):
     """A density that steps a batch of runs in one kernel, where states are independent."""
 
     def fused_runs(self, mixture: Mixture, data: Chunks, theta: Any, *, tol: float, max_iter: int) -> Ends[Any]:
-        """As `descend`."""
+        """Run all starts as one batch, as `descend` does."""
         ...
 
 
 @runtime_checkable
 class Judged(Protocol):
-    """A density with solutions that do not count."""
+    """A density with a rule that excludes solutions."""
 
     def degeneracy(self, theta: Any, sizes: Array, mixture: Mixture) -> str:
-        """Say why the solution of one run is degenerate, in words; empty if it is regular. `sizes` are in rows."""
+        """Return why the solution of one run is degenerate, in words; empty if it is regular. `sizes` are in rows."""
         ...
 
 
@@ -64,9 +64,9 @@ class MixtureContest:
     ----------
     mixture : Mixture
     columns : tuple of arrays
-        Row-aligned arrays, those of the density first.
+        Row-aligned arrays: columns of the density, then of the law.
     points : ndarray of shape (rows, numbers)
-        Rows as starts see them: standardised columns, without missing cells.
+        Rows for starts: standardised columns, missing cells filled in.
     weights : ndarray of shape (rows,)
         Of units; one on average.
     plan : Plan
@@ -99,16 +99,16 @@ class MixtureContest:
 
     @cached_property
     def whole(self) -> NDArray[np.intp]:
-        """All rows, by number."""
+        """Indices of all rows."""
         return np.arange(len(self.weights))
 
     @cached_property
     def total_weight(self) -> float:
-        """Of all rows in memory."""
+        """Weight of all rows in memory."""
         return float(self.weights.sum())
 
     def is_of(self, data: Chunks) -> bool:
-        """Whether the contest is on all rows of some data, rather than on a sample."""
+        """Return whether the contest is on all rows of some data, rather than on a sample."""
         return data.n_units == len(self.weights)
 
     @property
@@ -120,7 +120,7 @@ class MixtureContest:
         return f", on {SAMPLE} of {len(self.weights)} rows first" if self.is_sampled else ""
 
     def sample(self, draws: np.random.Generator) -> tuple[NDArray[np.intp], Array]:
-        """Return rows at equal steps of weight, each with the weight that it stands for."""
+        """Return a systematic sample of rows by weight, each with the weight that it represents."""
         rows, times = thinned(self.weights, SAMPLE, draws)
         return rows, times * (self.weights.sum() / SAMPLE)
 
@@ -225,7 +225,7 @@ class MixtureContest:
         return on
 
     def _degeneracies(self, theta: Parameters[Any, Any], seen: Seen) -> list[str]:
-        """Say why the solution of each run does not count; empty where it does."""
+        """Return why the solution of each run does not count; empty where it does."""
         density, runs = self.mixture.density, len(seen.objective)
         sizes = self.mixture.law.shares(theta.law, seen.statistics.law) * (self.weights.sum() / self.row_weight)
         reasons = [""] * runs
@@ -243,7 +243,7 @@ class MixtureContest:
         return reasons
 
     def judged(self, ends: Ends[Any]) -> str:
-        """Say why where one run came to on all rows does not count; empty where it does."""
+        """Return why a run's end on all rows does not count; empty if it counts."""
         return self._degeneracies(ends.theta, ends.seen)[0]
 
     def held_back(self, run: Run[Parameters[Any, Any]]) -> str:

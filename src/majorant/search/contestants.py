@@ -201,7 +201,7 @@ class Found(Generic[Theta]):
 
 
 def found_of(runs: Sequence[Run[Theta]]) -> Found[Theta]:
-    """Tell what runs that did not race lead to: the best, and where those that are regular as it is ended."""
+    """Return the result of runs without a race: the best, and the ends of others as regular as it."""
     best = min(runs, key=lambda run: run.rank)
     kept = [run for run in runs if run.is_regular == best.is_regular]
     records = tuple(StartRecord(run.source, run.objective, run.n_iter, run.converged) for run in kept)
@@ -225,6 +225,6 @@ def best_of(found: Sequence[Found[Theta]]) -> Found[Theta]:
 
 
 def raced_note(n_starts: int, n_perturbed: int, where: str = "") -> str:
-    """Say what raced."""
+    """State how many runs raced, and what became of them."""
     raced = f"{n_starts} starts" + (f" and {n_perturbed} perturbations" if n_perturbed else "")
-    return f"{raced} raced; those that led went on to the end, or until they met another one{where}."
+    return f"{raced} raced; the leading ones were run to convergence, or until they joined another one{where}."

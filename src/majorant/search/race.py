@@ -1,4 +1,4 @@
-"""How is the answer found? Rounds of races of mixed starts and perturbations, until the best keeps coming back.
+"""Search by races: rounds of mixed starts and perturbations, until the best optimum keeps coming back.
 
 The search knows neither densities nor laws: it compares runs.
 """
@@ -17,17 +17,17 @@ from majorant.search.contestants import Contest, Finishing, Found, Run, Theta, e
 from majorant.search.record import PERTURBATION, SAME_OPTIMUM, StartRecord
 
 FIRST, ROUGH = 1e-7, 1e-8
-"""Tolerances per unit of weight while runs race: in the first heat, and in later ones."""
+"""Tolerances per unit of weight in a race: in the first round, and in later ones."""
 MET_OBJECTIVE, MET_FEATURES = 1e-3, 1e-2
-"""Runs that are this near each other are on their way to the same place."""
+"""Differences of objective and of features below which two unfinished runs are taken for the same optimum."""
 LEAST_STARTS = 3
-"""Starts, rather than perturbations, that are followed to their end, or until they meet one that is."""
+"""Smallest number of starts (not perturbations) that are run to convergence or until they join a converged run."""
 DISTINCT_FEATURES = 0.1
-"""Optima of equal objective whose features differ by more are two."""
+"""Difference of features above which optima of equal objective are distinct."""
 
 
 def _n_starts(run: Run[Any]) -> int:
-    """Count the independent starts that came to where a run is."""
+    """Count the independent starts that reached a run's optimum."""
     return sum(source != PERTURBATION for source in (run.source, *(source for source, _ in run.met)))
 
 
@@ -72,7 +72,7 @@ class Race(Generic[Theta]):
     def _entries(
         self, rows: Any, number: int, draws: np.random.Generator
     ) -> tuple[list[Run[Theta]], tuple[tuple[int, int], ...]]:
-        """Starts, or perturbations of the optima so far, and the heats of their race."""
+        """Return the starts, or perturbations of the optima so far, and the rounds of their race."""
         plan = self.contest.plan
         begins_anew = number == 0 or (plan.starts_every > 0 and number % plan.starts_every == 0)
         bases = self._bank
@@ -127,11 +127,11 @@ class Race(Generic[Theta]):
 
     @property
     def _limit(self) -> float:
-        """Below which runs are worth following: where but one solution is perturbed, only what betters it is."""
+        """Objective below which runs continue: if only one solution is perturbed, only better runs do."""
         return self._bank[0].objective if self._bank and self.contest.plan.n_kept == 1 else np.inf
 
     def _worth_following(self, runs: list[Run[Theta]]) -> list[Run[Theta]]:
-        """Runs that may still change the bank; those that came to an optimum in it have met it."""
+        """Return the runs that may still change the set of optima, without those that reached one in it."""
         out = []
         for run in runs:
             here = next((i for i, known in enumerate(self._finals) if self._are_near(run, known)), None)
@@ -155,12 +155,12 @@ class Race(Generic[Theta]):
                 self._features[id(theta)] = (theta, features)
 
     def _features_of(self, run: Run[Theta]) -> NDArray[np.float64]:
-        """Return the features of a run, which are asked for again and again."""
+        """Return the features of a run, cached."""
         self._look_at([run])
         return self._features[id(run.theta)][1]
 
     def _merged(self, runs: list[Run[Theta]]) -> list[Run[Theta]]:
-        """Merge runs that have come to the same place into the best of them: its end is theirs."""
+        """Merge runs near the same optimum into the best of them."""
         order = sorted(range(len(runs)), key=lambda i: runs[i].objective)
         ahead = np.diff([runs[i].objective for i in order]) <= MET_OBJECTIVE
         near_another = np.append(ahead, False) | np.append(False, ahead)
@@ -182,7 +182,7 @@ class Race(Generic[Theta]):
         return [replace(runs[i], met=tuple(met[i])) if len(met[i]) > len(runs[i].met) else runs[i] for i in kept]
 
     def _met(self, runs: list[Run[Theta]], most: int) -> list[Run[Theta]]:
-        """Take the first run of each optimum; the others have met it."""
+        """Keep the first run of each optimum, and record the others as having reached it."""
         kept: list[Run[Theta]] = []
         for run in runs:
             first = next((i for i, other in enumerate(kept) if not self._distinct([other, run], 2)[1:]), None)
@@ -206,13 +206,13 @@ class Race(Generic[Theta]):
                 len(self._finals) + len(self._degenerate),
                 run.source,
                 self.contest.shown(run.objective),
-                result if run.is_regular else f"{result}, left out as degenerate",
+                result if run.is_regular else f"{result}, excluded as degenerate",
                 self.verbose,
             )
         self._bank = self._distinct(sorted(self._finals, key=lambda run: run.objective), self.contest.plan.n_kept)
 
     def _is_enough(self, number: int, improved: int) -> bool:
-        """Tell whether nearly all runs end at the best, or it came back and was not improved for long."""
+        """Return whether nearly all runs end at the best, or it came back and was not improved for long."""
         if not self._bank:
             return number - improved >= self.contest.plan.least_barren
         best = self._bank[0].objective
@@ -245,7 +245,7 @@ class Race(Generic[Theta]):
     def _note(self) -> str:
         if self.contest.plan.tells_all:
             n = self._n_started
-            led = f"Of {n} starts the best {n - len(self._dropped)} went on." if self._dropped else ""
+            led = f"Of {n} starts the best {n - len(self._dropped)} were continued." if self._dropped else ""
             return f"{led} {self.contest.note}".strip()
         return raced_note(self._n_started, self._n_perturbed, self.contest.note)
 
@@ -259,14 +259,14 @@ class Race(Generic[Theta]):
         self._free += self._admissible(ends)
 
     def _admissible(self, runs: list[Run[Theta]]) -> list[Run[Theta]]:
-        """Return runs that the rule leaves out, best first, except where the likelihood has no maximum."""
+        """Return runs that the rule excludes, best first, except where the likelihood has no maximum."""
         kept = [run for run in runs if not run.is_regular and self.contest.is_admissible(run)]
         return sorted(kept, key=lambda run: run.objective)
 
     def _excluded(self, best: Run[Theta]) -> Run[Theta] | None:
-        """Return the best solution that the rule leaves out, if it is better than the best one.
+        """Return the best solution that the rule excludes, if it is better than the best one.
 
-        Those that the rule held back are let go first: their maximum, if any, lies beyond it.
+        Runs that the rule constrained are continued without it first: their maximum, if any, is outside it.
         """
         contest = self.contest
         held = self._distinct(sorted(self._degenerate, key=lambda run: run.objective), 2)
@@ -276,7 +276,7 @@ class Race(Generic[Theta]):
 
 
 def same_optimum(objective: float, constant: float) -> float:
-    """Return the largest difference of two objectives that are taken for the same optimum."""
+    """Return the largest difference of two objectives that count as the same optimum."""
     shown = abs(objective + constant) if np.isfinite(objective) else 1.0
     return SAME_OPTIMUM * max(shown, 1.0)
 
@@ -301,7 +301,7 @@ def distinct(contest: Contest[Theta], runs: Sequence[Run[Theta]], most: int) -> 
 
 
 def of_all_rows(found: Found[Theta], share: float, n_sampled: int, n_all: int, noun: str) -> Found[Theta]:
-    """Rescale what a race found on a sample to the weight of all rows."""
+    """Rescale the result of a race on a sample to the weight of all rows."""
 
     def told(run: Run[Theta]) -> Run[Theta]:
         return replace(run, objective=run.objective / share, is_whole=False, path=())
@@ -309,8 +309,8 @@ def of_all_rows(found: Found[Theta], share: float, n_sampled: int, n_all: int, n
     note = found.note
     if n_sampled < n_all:
         note += (
-            f" All of it on a sample of {n_sampled} of {n_all} {noun}, told in the weight of all; the optima went on "
-            "on all."
+            f" All of it on a sample of {n_sampled} of {n_all} {noun}, scaled to the weight of all; the optima were "
+            "continued on all."
         )
     records = tuple(replace(record, objective=record.objective / share) for record in found.records)
     excluded = None if found.excluded is None else told(found.excluded)
@@ -319,9 +319,9 @@ def of_all_rows(found: Found[Theta], share: float, n_sampled: int, n_all: int, n
 
 
 def followed(contest: Contest[Theta], found: Found[Theta], ends: Sequence[Run[Theta]]) -> Found[Theta]:
-    """Update the result after its optima were followed to `ends`, with the starts that met them.
+    """Update the result after its optima were continued to `ends`, with the starts that reached them.
 
-    One that was none, on a plateau, may leave for where it does not count.
+    An optimum that was only a plateau may move to a solution that the rule excludes.
     """
     constant = contest.constant
     moved = list(zip(found.optima, ends, strict=True))
