@@ -42,7 +42,7 @@ def unlike_formula(text: str) -> str:
 
 
 def row_names(table: Any) -> Any:
-    """The index of a data frame or a column of pandas; None of anything else."""
+    """Return the index of a pandas data frame or column; None for anything else."""
     pandas = sys.modules.get("pandas")  # whoever has such a table has imported it
     index = getattr(table, "index", None)
     return index if pandas is not None and isinstance(index, pandas.Index) else None
@@ -82,7 +82,7 @@ def check_row_names(tables: Mapping[str, Any]) -> None:
 
 
 def of_the_same_rows(method: Callable[P, R]) -> Callable[P, R]:
-    """Method decorator: all tables among the arguments must have the same row names, by `check_row_names`."""
+    """Decorate a method so that all tables among its arguments must have the same row names."""
     parameters = tuple(signature(method).parameters)
 
     @wraps(method)

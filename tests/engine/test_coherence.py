@@ -418,7 +418,7 @@ class TestEdges:
             ([[0, 1]], {"weights": [-1.0]}, "finite and not negative; got -1$"),
             ([[0, 1]], {"weights": [np.nan]}, "finite and not negative"),
             ([[0, 1]], {"weights": [np.inf]}, "finite and not negative"),
-            ([[0, 1]], {"weights": [1.0, 2.0]}, r"one number an edge, shape \(1,\); got shape \(2,\)"),
+            ([[0, 1]], {"weights": [1.0, 2.0]}, r"one number per edge, shape \(1,\); got shape \(2,\)"),
             ([[0, 1]], {"method": "cuts"}, "method"),
             ([[0, 1], [2]], {}, "got rows of different lengths"),
             (np.zeros((9, 9)), {}, r"got shape \(9, 9\) of float64"),

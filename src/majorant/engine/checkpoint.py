@@ -25,7 +25,7 @@ JOURNAL: ContextVar[Journal | None] = ContextVar("majorant_journal", default=Non
 """The journal of the fits of this context; None: nothing is kept."""
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Faults of a disk that a fit outlives."""
+"""Disk errors that do not end a fit."""
 
 IMMATERIAL = ("copy_x", "n_jobs", "verbose", "verbose_interval")
 """Parameters that do not change results."""
@@ -137,8 +137,8 @@ class Journal:
             if error.errno not in FULL:
                 raise
             warnings.warn(
-                f"{self._name} could not be written ({error.strerror}): the fit goes on, and until there is room it "
-                "can be resumed only from what the file held before",
+                f"{self._name} could not be written ({error.strerror}): the fit continues, and until there is room it "
+                "can be resumed only from the file's earlier contents",
                 stacklevel=levels_to_user(),
             )
 

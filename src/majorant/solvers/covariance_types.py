@@ -353,7 +353,7 @@ COVARIANCE_TYPES: tuple[CovarianceType, ...] = ("full", "tied", "diag", "spheric
 
 
 def times(x: Array, matrix: Any) -> Array:
-    """A product with a matrix, sparse or not, row by row: BLAS might round a row by where it stands."""
+    """Multiply rows by a matrix, sparse or not; each row's result is independent of its position, unlike BLAS."""
     if sparse.issparse(matrix):
         return np.ascontiguousarray(x @ matrix)
     return np.asarray(np.einsum("...j,jk->...k", x, matrix))
