@@ -287,7 +287,7 @@ def test_a_full_disk_is_told_and_the_fit_goes_on(tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr("majorant.persistence.checkpoint.write_archive", full_at_first)
     model = partial(mj.KMeans, 3, algorithm="lloyd", init="random", random_state=0)
-    full = r"could not be written \(No space left on device\): the fit goes on"
+    full = r"could not be written \(No space left on device\): the fit continues"
     with pytest.warns(UserWarning, match=full) as told, mj.checkpoint(path, every=1):
         fitted = model().fit(X)
     assert len(told) == 2
