@@ -95,7 +95,7 @@ class TestFits:
         monkeypatch.setattr("majorant.models.regression_mixture.estimator.KEPT_BYTES", 1000)
         model = FITS["regression"](mj.open_rows(parts))
         assert model.responsibilities_ is None and model.trimmed_ is None
-        assert "predict_proba says" in str(model.summary()) and "6000 rows" in str(model.summary()).replace(",", "")
+        assert "predict_proba gives" in str(model.summary()) and "6000 rows" in str(model.summary()).replace(",", "")
         assert model.predict_proba(mj.open_rows(parts)).shape == (N, 2)
         monkeypatch.undo()
         whole = FITS["regression"](mj.open_rows(parts))

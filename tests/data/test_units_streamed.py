@@ -87,7 +87,7 @@ class TestFits:
             np.testing.assert_allclose(streamed.standard_errors_[name], errors, rtol=1e-3, err_msg=name)
         assert streamed.n_parameters_ == memory.n_parameters_ and streamed.regular_
         noun = "groups" if "groups" in EXTRAS[family] else "rows"
-        assert (f"of {N // SIZE if noun == 'groups' else N} {noun}, told in" in streamed.search_.note) == sampled
+        assert (f"of {N // SIZE if noun == 'groups' else N} {noun}, scaled to" in streamed.search_.note) == sampled
         np.testing.assert_allclose(streamed.search_.best, streamed.log_likelihood_, rtol=0.1 if sampled else 1e-7)
 
     @pytest.mark.parametrize("family", ["poisson", "student"])

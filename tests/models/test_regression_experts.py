@@ -244,7 +244,7 @@ def test_labels_name_the_components() -> None:
 @pytest.mark.parametrize(
     ("parameters", "extras", "error", "says"),
     [
-        ({}, {"groups": [1, 2]}, ValueError, "groups must be one name a row"),
+        ({}, {"groups": [1, 2]}, ValueError, "groups must be one name per row"),
         ({}, {"groups": [None] * 120}, ValueError, "groups has no name for row 0"),
         ({}, {"groups": [1.0, np.nan] * 60}, ValueError, "groups has no name for row 1"),
         ({}, {"groups": ["a", 1] * 60}, TypeError, "mixes text and numbers"),

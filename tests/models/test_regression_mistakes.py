@@ -69,7 +69,7 @@ def test_a_row_of_no_group_is_named(groups: Any) -> None:
 
 UNUSABLE: dict[str, tuple[Any, type[Exception], str]] = {
     "text and numbers": ([str(i) if i % 2 else i for i in GROUP.tolist()], TypeError, "mixes text and numbers"),
-    "tuples": (pd.Series([(int(i), 1) for i in GROUP]), TypeError, "one name a row"),
+    "tuples": (pd.Series([(int(i), 1) for i in GROUP]), TypeError, "one name per row"),
     "dicts": ([{"a": i} for i in GROUP], TypeError, "cannot be sorted"),
     "rounded together": (
         [-1 if i == 0 else 2**63 + int(i) for i in GROUP],
