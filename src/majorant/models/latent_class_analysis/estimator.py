@@ -460,7 +460,7 @@ class LatentClassAnalysis(MixtureEstimator):
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, *, sample_weight: Any = None, **parameters: Any) -> Self:
-        """A model of the given parameters, fitted to a formula and a table, as poLCA's users write.
+        """Fit a model to a formula and a table, as users of poLCA write it.
 
         Parameters
         ----------
