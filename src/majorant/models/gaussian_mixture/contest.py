@@ -42,7 +42,7 @@ SOON = 100
 """Steps of a search in which no solution can be regular."""
 
 FEW_ROWS = 50
-"""Rows up to which more starts are made where parameters are many beside them."""
+"""Rows up to which more starts are made if parameters are many relative to rows."""
 NEAR_FLOOR = 10.0
 """Multiple of the floor on the total covariance below which variances within groups are near it."""
 N_LOOKS = 2

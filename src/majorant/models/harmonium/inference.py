@@ -487,7 +487,7 @@ def _components(model: Any) -> list[SummaryTable | str]:
 
 
 def has_probabilities(model: Any) -> bool:
-    """Tell whether a supervised harmonium gives probabilities of labels, or raise an AttributeError."""
+    """Return whether a supervised harmonium gives probabilities of labels, or raise an AttributeError."""
     fitted = getattr(model, "supervision_", None)
     if fitted is not None and not fitted.n_labels:
         raise AttributeError("the loss of the fit gives no probabilities: fit with loss='log'")

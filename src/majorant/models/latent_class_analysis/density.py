@@ -1,4 +1,4 @@
-"""The density of items of every kind, and the rows as starts of a search see them."""
+"""The density of items of every kind, and the rows that starts of a search use."""
 
 from __future__ import annotations
 

@@ -382,7 +382,7 @@ class LatentClassAnalysis(MixtureEstimator):
         method: Method = "ml",
         assignment: str = "proportional",
     ) -> CovariateEffects:
-        """Relate the classes to covariates after they are found, with errors that know that the classes were estimated.
+        """Relate the classes to covariates after they are found, with errors corrected for estimated classes.
 
         In one step, the classes may change with the covariates: that is ``fit(X, gating=covariates)``.
 
@@ -460,7 +460,7 @@ class LatentClassAnalysis(MixtureEstimator):
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, *, sample_weight: Any = None, **parameters: Any) -> Self:
-        """Fit a model to a formula and a table, as users of poLCA write it.
+        """Fit a model with the given parameters to a formula and a table, as in poLCA.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Which items and covariates does a formula such as ``cbind(A, B, C) ~ age`` take from a table?"""
+"""Items and covariates that a formula such as ``cbind(A, B, C) ~ age`` selects from a table."""
 
 from __future__ import annotations
 

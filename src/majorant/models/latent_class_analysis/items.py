@@ -22,7 +22,7 @@ MOST_LEVELS = 10
 """Most different whole numbers of a column that is categorical by default."""
 
 MOST_TOLD = 1000
-"""Different values of a column of a stream beyond which no more are kept."""
+"""Most different values of a column of a stream that are kept."""
 
 
 @value_class

@@ -170,7 +170,7 @@ def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment
 
 
 class Evidence(NamedTuple):
-    """What a later step sees: weights of the classes, or log evidence (rows, S, classes) with weights (rows, S)."""
+    """Input of a later step: weights of the classes, or log evidence (rows, S, classes) with weights (rows, S)."""
 
     weights: Array | None
     log_tables: Array

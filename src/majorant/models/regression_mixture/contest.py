@@ -168,7 +168,7 @@ class RegressionContest(MixtureContest):
         return self.run(self.whole, [run], 200, 0.0)[0].degenerate
 
     def explained(self, run: Run[Theta]) -> Run[Theta]:
-        """Return the run, and say so where only the largest ratio of noises keeps it from fitting some rows exactly."""
+        """Return the same run, with a note if the largest ratio of noises keeps it from an exact fit of some rows."""
         if run.is_regular or not self.has_rule or sigma_ratio(run.theta)[0] < 0.95 * self.density.rule.max_sigma_ratio:
             return run
         theta = self.run(self.whole, [run], 200, 0.0, free=True)[0].theta

@@ -31,7 +31,7 @@ def of_ratio(max_sigma_ratio: float) -> str:
 
 
 def of_exact(size: str) -> str:
-    """Why a solution that would follow some rows exactly does not count."""
+    """Reason why a solution that fits some rows exactly is excluded."""
     return f"a component fits {size} exactly, so that without max_sigma_ratio its noise would be zero"
 
 
