@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from majorant.data.chunks import InMemory
 from majorant.data.measure import empirical_measure
 
+MOST_ROWS = 2.0**53
+"""Rows that whole weights can count; above it numbers are not exact."""
+
 
 @dataclass(frozen=True)
 class Units:
@@ -30,8 +33,8 @@ class Units:
     positions : ndarray of shape (n_given,)
         Where each given row is among the rows; -1 for one without weight.
     row_weight : float
-        What the weight of one row is: one where weights are whole numbers (they count rows), otherwise their mean over
-        the rows that have any.
+        What the weight of one row is: one where weights are whole numbers, which count rows up to `MOST_ROWS`; otherwise
+        their mean over the rows that have any.
     n_rows : float
         Number of rows that the weights represent.
     """
@@ -84,7 +87,11 @@ def row_weight(weights: NDArray[np.float64] | None) -> float:
     if weights is None:
         return 1.0
     positive = weights[weights > 0]
-    return 1.0 if (positive == np.rint(positive)).all() else float(positive.mean())
+    if (positive == np.rint(positive)).all() and positive.sum() <= MOST_ROWS:
+        return 1.0
+    return float(
+        positive[0] if positive.min() == positive.max() else positive.mean()
+    )  # a mean of equal ones is rounded
 
 
 def check_group_weights(weights: NDArray[np.float64], codes: NDArray[np.intp]) -> None:
