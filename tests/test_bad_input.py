@@ -440,7 +440,7 @@ def test_weights_of_one_are_no_weights(model: type[Any], weights: Any) -> None:
 
 @pytest.mark.parametrize("weight", [2.0, 2.0**-300, 2.0**300, 0.1, 1e100, 1e-100])
 def test_equal_weights_change_no_label(model: type[Any], weight: float) -> None:
-    if weight == 2.0 and model is RegressionMixture:
+    if weight == 2.0 and model is mj.RegressionMixture:
         pytest.skip("whole weights count rows, and of twice the rows a smaller share is a component that counts")
     fitted = weighted(model, np.full(N, weight))
     assert_finite(fitted)

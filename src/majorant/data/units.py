@@ -33,8 +33,8 @@ class Units:
     positions : ndarray of shape (n_given,)
         Where each given row is among the rows; -1 for one without weight.
     row_weight : float
-        What the weight of one row is: one where weights are whole numbers, which count rows up to `MOST_ROWS`; otherwise
-        their mean over the rows that have any.
+        What the weight of one row is: one where weights are whole numbers, which count rows (up to `MOST_ROWS`);
+        otherwise their mean over the rows that have any.
     n_rows : float
         Number of rows that the weights represent.
     """

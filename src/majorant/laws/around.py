@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant.engine.mixture import Array, Limits
+from majorant.engine.mixture import Array, Limits, Scored
 from majorant.laws.independent import Independent
 
 
@@ -24,6 +24,8 @@ class Around:
 
     def __init__(self, law: Any = None) -> None:
         self.law = Independent() if law is None else law
+        if isinstance(self.law, Scored):
+            self.score = self.law.score
 
     @property
     def statistics_are_free(self) -> bool:
@@ -56,11 +58,6 @@ class Around:
     def expected_log_prior(self, statistics: Array, phi: Any) -> Array:
         """Delegate to the inner law."""
         found: Array = self.law.expected_log_prior(statistics, phi)
-        return found
-
-    def score(self, statistics: Array, phi: Any) -> Array:
-        """Delegate to the inner law."""
-        found: Array = self.law.score(statistics, phi)
         return found
 
     def n_parameters(self, n_components: int) -> int:
