@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 import majorant as mj
 from majorant.cli.app import app
+from majorant.cli.errors import CommandError
 
 
 @pytest.fixture
@@ -66,4 +67,4 @@ def test_a_new_level_is_named(table: pl.DataFrame) -> None:
     run("fit", "latent-class-analysis", "items.csv", "--k", "2", "--features", "visited,asked", "--out", "run")
     table.head(3).with_columns(visited=pl.Series(["yes", "maybe", "no"])).write_csv("new.csv")
     done = CliRunner().invoke(app, ["predict", "run", "new.csv", "--out", "predicted.csv"])
-    assert done.exit_code != 0 and "maybe" in str(done.exception)
+    assert isinstance(done.exception, CommandError) and "maybe" in str(done.exception)

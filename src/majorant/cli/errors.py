@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
+from majorant.registry import ModelCard
 from majorant.summary.text import WIDTH, wrapped
 
 _PREFIX = "majorant: "
@@ -57,3 +59,14 @@ def listed(names: Sequence[str]) -> str:
     """Join at most twenty names by commas."""
     more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
     return ", ".join(names[:_MOST_NAMES]) + more
+
+
+@contextmanager
+def refusals(card: ModelCard) -> Iterator[None]:
+    """Convert a model's errors to CommandError."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        raise CommandError(f"{card.title} refused: {' '.join(str(error).split())}") from error
+    except MemoryError as error:
+        raise CommandError("there is not enough memory for this table.", "Fit fewer rows or columns.") from error

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from majorant.cli.bags import check_bags
-from majorant.cli.errors import CommandError, did_you_mean, listed
+from majorant.cli.errors import CommandError, did_you_mean, listed, refusals
 from majorant.cli.formulas import check_options, formula_text, used_rows, wants_formula
 from majorant.cli.matrix import (
     Columns,
@@ -266,7 +265,7 @@ def _selected(request: FitRequest, card: ModelCard, estimator: Any, given: Given
     """Fit all sizes and settings that are asked for."""
     sizes = request.k if isinstance(request.k, range) else (card.size_of(estimator),)
     grid = parsed_lists(card, estimator, request.vary)
-    with _refusals(card):
+    with refusals(card):
         found = select(
             estimator,
             given.frame,
@@ -286,21 +285,10 @@ def _fit_estimator(card: ModelCard, estimator: Any, given: Given) -> list[str]:
     """Fit in place; return the model's warnings."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        with _refusals(card):
+        with refusals(card):
             given.fit(estimator)
     telling = [w for w in caught if issubclass(w.category, (UserWarning, RuntimeWarning))]
     return list(dict.fromkeys(" ".join(str(w.message).split()) for w in telling))
-
-
-@contextmanager
-def _refusals(card: ModelCard) -> Iterator[None]:
-    """Convert a model's errors to CommandError."""
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        raise CommandError(f"{card.title} refused: {' '.join(str(error).split())}") from error
-    except MemoryError as error:
-        raise CommandError("there is not enough memory for this table.", "Fit fewer rows or columns.") from error
 
 
 def _certify(estimator: Any, frame: pl.DataFrame, matrix: Matrix, worked: float) -> None:

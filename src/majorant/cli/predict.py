@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from majorant.cli.assignments import assigned
-from majorant.cli.errors import CommandError, NoRowsLeftError, listed
+from majorant.cli.errors import CommandError, NoRowsLeftError, listed, refusals
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Columns, build_matrix, item_matrix
 from majorant.cli.parts import read_parts, writing_parts
@@ -81,7 +81,8 @@ def _predicted(
     else:
         matrix = build_matrix(table, columns, keeps_missing, drop_missing, is_new=True)
     frame = matrix.as_seen(columns, recipe.standardisation)
-    found = assigned(estimator, frame, matrix.rows + before, True, matrix.bags)
+    with refusals(card_of(estimator)):
+        found = assigned(estimator, frame, matrix.rows + before, True, matrix.bags)
     return found, matrix.n_left_out, lost
 
 
