@@ -240,7 +240,7 @@ def test_input_is_never_written_to() -> None:
         (["a", "b"], "<U1"),
         ([1j], "complex"),
         (np.empty((3, 0)), r"no states.*\(3, 0\)"),
-        (1.0, "no axis"),
+        (1.0, "not an axis of energies"),
     ],
     ids=str,
 )

@@ -16,7 +16,7 @@ from scipy.stats import norm
 import majorant as mj
 from majorant.solvers.kmeans_bounds import kmeans_lower_bound
 
-N, D = 40, 4000
+N, D = 60, 4000
 
 
 def wide() -> NDArray[np.float64]:

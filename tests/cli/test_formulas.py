@@ -45,6 +45,7 @@ def by_formula(table: Any) -> mj.RegressionMixture:
     )
 
 
+@pytest.mark.filterwarnings("ignore:Gating by soil separates")  # which it does
 def test_a_run_by_a_formula_predicts_and_reports(majorant: Majorant, table: pl.DataFrame) -> None:
     answer = majorant(*COUNTS, *RUN)
     assert (answer.status, answer.err) == (0, "")
@@ -110,6 +111,7 @@ def test_a_question_ends_without_a_stop(majorant: Majorant, table: pl.DataFrame)
         assert answer.words.endswith((".", "?"))
 
 
+@pytest.mark.filterwarnings("ignore:Gating by soil separates")  # which it does
 def test_sizes_are_compared(majorant: Majorant, table: pl.DataFrame) -> None:
     assert majorant(*COUNTS, "--k", "1:2", "--criterion", "bic", "--out", "run").status == 0
     kept = json.loads(Path("run/summary.json").read_text())

@@ -170,7 +170,7 @@ def test_many_patterns_are_searched_filled_in(monkeypatch: pytest.MonkeyPatch) -
     usual = of_two_groups()
     monkeypatch.setattr(contest, "MOST_PATTERNS", 2)
     quick = fitted(x)
-    assert "filled in" in quick.search_.note and "filled in" not in usual.search_.note
+    assert "filled them in" in quick.search_.note and "filled them in" not in usual.search_.note
     assert quick.log_likelihood_ == pytest.approx(usual.log_likelihood_, rel=1e-4)
     assert quick.score(x) * len(x) == pytest.approx(quick.log_likelihood_, rel=1e-9)
 

@@ -240,7 +240,7 @@ def test_scores_in_single_precision_are_summed_in_double() -> None:
         (([[1.0, 0.0]], np.eye(2), [0, 2]), "offsets must ascend from 0 to the number of positions, 1"),
         (([[1.0, 0.0]], np.eye(2), [0.0, 1.0]), "offsets must be a row of integers"),
         ((np.eye(2), np.eye(2), [0, 2, 1, 2]), "offsets must ascend"),
-        ((np.eye(2), np.eye(2), None, [0]), "table must have one entry a position"),
+        ((np.eye(2), np.eye(2), None, [0]), "table must have one entry per position"),
         ((np.eye(2), np.eye(2), None, [0, 1]), "transitions has 1"),
     ],
 )

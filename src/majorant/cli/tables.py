@@ -6,6 +6,7 @@ import csv
 import gzip
 import hashlib
 import io
+import os
 import re
 import zipfile
 import zlib
@@ -288,7 +289,7 @@ _READERS: dict[str, Callable[[FileIO], pl.DataFrame]] = {
 
 def is_same_file(path: Path, other: Path) -> bool:
     """Return whether both paths exist and are the same file."""
-    return path.exists() and other.exists() and path.samefile(other)
+    return os.path.exists(path) and os.path.exists(other) and path.samefile(other)  # noqa: PTH110  # no errors
 
 
 def check_writable_ending(path: Path) -> None:
