@@ -58,6 +58,31 @@ def test_errors_of_the_gate_are_those_of_a_logistic_regression_where_rows_tell_t
     np.testing.assert_allclose(model.standard_errors(x, gating=gate)["gating_coef"][1], expected, rtol=1e-4)
 
 
+@pytest.mark.parametrize("kind", [Gauged, mj.GaussianMixture])
+def test_weights_of_gated_rows_count_them_in_any_order(kind: Any) -> None:
+    """Covariates are standardised by the rows that count; a row of weight zero may hold anything."""
+    random = np.random.default_rng(4)
+    gate = random.normal(size=(120, 2)).round(3)
+    x = counts((random.random(120) < 1 / (1 + np.exp(-2 * gate[:, 0]))).astype(int))
+    w = random.integers(0, 4, 120).astype(float)
+    far = np.where(w[:, None] == 0, 1e6, gate)
+    own, order = np.repeat(np.arange(120), w.astype(int)), random.permutation(120)
+    fits = [
+        kind(2, random_state=0).fit(x[own], gating=gate[own]),
+        kind(2, random_state=0).fit(x, gating=far, sample_weight=w),
+        kind(2, random_state=0).fit(x[order], gating=far[order], sample_weight=w[order]),
+    ]
+    for other in fits[1:]:
+        for name in ("gating_coef_", "gating_center_", "gating_scale_", "weights_", "log_likelihood_"):
+            np.testing.assert_array_equal(getattr(other, name), getattr(fits[0], name))
+
+
+def test_a_constant_covariate_is_not_scaled_by_its_rounding() -> None:
+    x = counts(np.arange(60) % 2)
+    model = Gauged(2, random_state=0).fit(x, gating=np.full((60, 1), 0.1), sample_weight=np.full(60, 0.3))
+    assert model.gating_scale_[0] == 1.0
+
+
 def separating(kind: str) -> tuple[Array, Array]:
     """A gate, and states that it separates."""
     random = np.random.default_rng(2)

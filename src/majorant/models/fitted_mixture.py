@@ -117,7 +117,9 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         if unobserved.any():
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         columns = list(self._columns(self._numbers(X), fitting=fitting))
-        law, extra, codes = self._law(n, groups, gating, component_labels, fitting=fitting)
+        if fitting and gating is not None:
+            self._standardise_gating(covariates(gating, n, None), weights)
+        law, extra, codes = self._law(n, groups, gating, component_labels)
         if codes is not None and weights is not None:
             check_group_weights(weights, codes)
         units: Units = distinct_units([*columns, *extra], weights, codes)
@@ -129,19 +131,23 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         return X.astype(np.float64, copy=False)
 
     def _law(
-        self, n: int, groups: Any, gating: Any, component_labels: Any, *, fitting: bool
+        self, n: int, groups: Any, gating: Any, component_labels: Any
     ) -> tuple[Any, list[NDArray[Any]], NDArray[np.intp] | None]:
         """Return the law of the states, its columns, and the group of each row."""
-        table = None if gating is None else self._gating(gating, n, fitting=fitting)
+        table = None if gating is None else self._gating(gating, n)
         return law_of(n, self.n_components, groups, table, component_labels)
 
-    def _gating(self, gating: Any, n: int, *, fitting: bool) -> Array:
+    def _standardise_gating(self, table: Array, weights: Array | None) -> None:
+        """Learn the weighted means and standard deviations of covariates, whatever the order of rows."""
+        units = distinct_units([table], weights)
+        rows, counts = units.columns[0], units.weights / units.row_weight
+        self.gating_center_ = np.average(rows, axis=0, weights=counts)
+        scale = np.sqrt(np.average((rows - self.gating_center_) ** 2, axis=0, weights=counts))
+        self.gating_scale_ = np.where(np.ptp(rows, axis=0) > 0, scale, 1.0)
+
+    def _gating(self, gating: Any, n: int) -> Array:
         """Return a constant column, and standardised covariates."""
-        table = covariates(gating, n, None if fitting else len(self.gating_center_))
-        if fitting:
-            scale = table.std(axis=0)
-            self.gating_center_ = table.mean(axis=0)
-            self.gating_scale_ = np.where(scale > 0, scale, 1.0)
+        table = covariates(gating, n, len(self.gating_center_))
         return np.column_stack([np.ones(n), (table - self.gating_center_) / self.gating_scale_])
 
     def _columns_of(self, source: StoredRows) -> Mapped:
@@ -171,7 +177,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             n, dtype = self._check_stored(source, reset=False), source.dtype
             columns = ()
         check_gating(self, gating)
-        law, extra, codes = self._law(n, groups, gating, None, fitting=False)
+        law, extra, codes = self._law(n, groups, gating, None)
         mixture, theta = Mixture(self._density(), law, len(self.weights_), float(self.beta)), self._theta()
         order = np.arange(n)
         if codes is not None:
@@ -292,7 +298,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         codes = np.arange(n) if groups is None else check_groups(groups, n)[0]
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         theta, law = self._theta(), self._law_of_fit()
-        table = None if gating is None else self._gating(gating, n, fitting=False)
+        table = None if gating is None else self._gating(gating, n)
         components = drawn_states(law, theta.law, codes, table, random)
         components = np.sort(components) if groups is None and gating is None else components
         return self._shown(density.drawn(theta.density, components, random)), components
