@@ -83,6 +83,38 @@ def test_a_constant_covariate_is_not_scaled_by_its_rounding() -> None:
     assert model.gating_scale_[0] == 1.0
 
 
+def test_groups_that_contradict_themselves_are_refused() -> None:
+    """A group has one component: its rows cannot have several labels, or covariates."""
+    random = np.random.default_rng(5)
+    x, groups = counts(np.arange(60) // 3 % 2), np.repeat([f"patient {i:02d}" for i in range(20)], 3)
+    gate = np.repeat(random.normal(size=20), 3)
+    labels = np.full(60, -1)
+    labels[[3, 4]] = 0, 1
+    with pytest.raises(ValueError, match="component_labels of group patient 01 differ"):
+        Gauged(2).fit(x, groups=groups, component_labels=labels)
+    model = Gauged(2, random_state=0).fit(x, groups=groups, gating=gate)
+    varying = gate + (np.arange(60) == 7)
+    said = "gating must be the same for all rows of a group, .* rows 6 and 7 of group patient 02 differ"
+    for call in (
+        lambda: Gauged(2).fit(x, groups=groups, gating=varying),
+        lambda: model.predict(x, groups=groups, gating=varying),
+        lambda: model.log_likelihood(x, groups=groups, gating=varying),
+        lambda: model.sample(groups=groups, gating=varying),
+    ):
+        with pytest.raises(ValueError, match=said):
+            call()
+
+
+def test_one_known_row_tells_the_component_of_its_group() -> None:
+    x, groups = counts(np.arange(60) // 3 % 2), np.repeat(np.arange(20), 3)
+    labels = np.full(60, -1)
+    labels[[0, 5]] = 0, 1
+    every = labels.reshape(20, 3).max(axis=1).repeat(3)
+    fits = [Gauged(2, random_state=0).fit(x, groups=groups, component_labels=known) for known in (labels, every)]
+    np.testing.assert_array_equal(fits[0].rates_, fits[1].rates_)
+    assert fits[0].log_likelihood_ == fits[1].log_likelihood_
+
+
 def separating(kind: str) -> tuple[Array, Array]:
     """A gate, and states that it separates."""
     random = np.random.default_rng(2)

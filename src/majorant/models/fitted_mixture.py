@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from majorant._validation import (
     check_enough_rows,
-    check_groups,
     check_integer,
     check_real,
     check_sample_weight,
@@ -295,11 +294,11 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             )
         given = next((len(part) for part in (groups, gating) if part is not None), 1)
         n = given if n_samples is None else check_integer("n_samples", n_samples, low=1)
-        codes = np.arange(n) if groups is None else check_groups(groups, n)[0]
+        _, table, codes = self._law(n, groups, gating, None)
+        codes = np.arange(n) if codes is None else codes
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         theta, law = self._theta(), self._law_of_fit()
-        table = None if gating is None else self._gating(gating, n)
-        components = drawn_states(law, theta.law, codes, table, random)
+        components = drawn_states(law, theta.law, codes, table[0] if table else None, random)
         components = np.sort(components) if groups is None and gating is None else components
         return self._shown(density.drawn(theta.density, components, random)), components
 

@@ -55,10 +55,13 @@ def law_of(
     Raises
     ------
     ValueError
-        If groups or labels cannot be used.
+        If groups or labels cannot be used, or labels or covariates differ within a group.
     """
+    codes, names = (None, None) if groups is None else check_groups(groups, n)
     law: Any = Independent()
     extra: list[NDArray[Any]] = []
+    if codes is not None and covariates is not None:
+        check_constant("gating", covariates, codes, names)
     if covariates is not None:
         law, extra = Gated(covariates.shape[1]), [covariates]
     if component_labels is not None:
@@ -71,12 +74,52 @@ def law_of(
         if labels.max() >= n_components or labels.min() < -1:
             wrong = int(labels.max() if labels.max() >= n_components else labels.min())
             raise ValueError(f"component_labels must be from -1 to {n_components - 1}; got {wrong}")
-        law, extra = Known(law), [labels.astype(np.intp), *extra]
-    codes = None
-    if groups is not None:
-        codes, _ = check_groups(groups, n)
-        law = Grouped(law)
-    return law, extra, codes
+        labels = labels.astype(np.intp)
+        labels = labels if codes is None else labels_of_groups(labels, codes, names)
+        law, extra = Known(law), [labels, *extra]
+    return law if codes is None else Grouped(law), extra, codes
+
+
+def first_rows(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the first row of each group."""
+    return np.unique(codes, return_index=True)[1]
+
+
+def check_constant(what: str, table: NDArray[Any], codes: NDArray[np.intp], names: NDArray[Any] | None) -> None:
+    """Refuse a table that differs between rows of one group: the group has one component.
+
+    Raises
+    ------
+    ValueError
+    """
+    first = first_rows(codes)
+    differs = table != table[first[codes]]
+    bad = np.flatnonzero(differs if differs.ndim == 1 else differs.any(axis=1))
+    if len(bad):
+        i = int(bad[0])
+        name = names[codes[i]] if names is not None else codes[i]
+        raise ValueError(
+            f"{what} must be the same for all rows of a group, which has one component; "
+            f"rows {int(first[codes[i]])} and {i} of group {name!s} differ"
+        )
+
+
+def labels_of_groups(labels: NDArray[np.intp], codes: NDArray[np.intp], names: NDArray[Any] | None) -> NDArray[np.intp]:
+    """Give all rows of a group its one known label.
+
+    Raises
+    ------
+    ValueError
+        If a group has several.
+    """
+    known = labels >= 0
+    of_group = np.full(int(codes.max()) + 1, -1, dtype=np.intp)
+    of_group[codes[known]] = labels[known]
+    wrong = np.flatnonzero(known & (of_group[codes] != labels))
+    if len(wrong):
+        name = names[codes[wrong[0]]] if names is not None else codes[wrong[0]]
+        raise ValueError(f"component_labels of group {name!s} differ: a group has one component")
+    return of_group[codes]
 
 
 def estimates_of_law(law: Any, phi: Any, order: NDArray[np.intp]) -> dict[str, Array]:

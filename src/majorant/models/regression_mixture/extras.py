@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from majorant._validation import check_groups
+from majorant.models.mixture_rows import check_constant, labels_of_groups
 from majorant.solvers.responses import Response
 
 Array = NDArray[np.float64]
@@ -54,7 +55,7 @@ def check_extras(
     codes, names = (None, None) if groups is None else check_groups(groups, n)
     gates = None if gating is None else _gating(gating, n)
     if codes is not None and gates is not None:
-        _constant("gating", gates, codes, names)
+        check_constant("gating", gates, codes, names)
     if trials is not None and not response.takes_trials:
         raise ValueError(f'trials= goes with family="binomial"; got family={response.name!r}')
     counts = None if trials is None else _column("trials", trials, n)
@@ -63,7 +64,7 @@ def check_extras(
         raise ValueError(f"trials must be whole numbers of at least 1; entry {at} is {counts[at]:g}")
     labels = None if component_labels is None else _labels(component_labels, n, n_components)
     if labels is not None and codes is not None:
-        labels = _labels_of_groups(labels, codes, names)
+        labels = labels_of_groups(labels, codes, names)
     offsets = None if offset is None else _column("offset", offset, n)
     return Extras(codes, names, gates, offsets, counts, labels, None if gates is None else _names(gating))
 
@@ -106,25 +107,6 @@ def _gating(gating: Any, n: int) -> Array:
     return table
 
 
-def first_rows(codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return the first row of each group."""
-    return np.unique(codes, return_index=True)[1]
-
-
-def _constant(what: str, table: NDArray[Any], codes: NDArray[np.intp], names: NDArray[Any] | None) -> None:
-    """Refuse a table that differs between rows of one group: the group has one latent component."""
-    first = first_rows(codes)
-    differs = table != table[first[codes]]
-    bad = np.flatnonzero(differs if differs.ndim == 1 else differs.any(axis=1))
-    if len(bad):
-        i = int(bad[0])
-        name = names[codes[i]] if names is not None else codes[i]
-        raise ValueError(
-            f"{what} must be the same for all rows of a group, which has one component; "
-            f"rows {int(first[codes[i]])} and {i} of group {name!s} differ"
-        )
-
-
 def check_unit_weights(weights: Array | None, extras: Extras) -> None:
     """Refuse weights that differ within a group.
 
@@ -133,7 +115,7 @@ def check_unit_weights(weights: Array | None, extras: Extras) -> None:
     ValueError
     """
     if weights is not None and extras.groups is not None:
-        _constant("sample_weight", weights, extras.groups, extras.group_names)
+        check_constant("sample_weight", weights, extras.groups, extras.group_names)
 
 
 def _labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
@@ -154,20 +136,6 @@ def _labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
             f"component_labels must be whole numbers from 0 to {k - 1}, or -1 where unknown; entry {at} is {raw[at]}"
         )
     return values.astype(np.intp)
-
-
-def _labels_of_groups(
-    labels: NDArray[np.intp], codes: NDArray[np.intp], names: NDArray[Any] | None
-) -> NDArray[np.intp]:
-    """Give all rows of a group its one known label."""
-    known = labels >= 0
-    of_group = np.full(int(codes.max()) + 1, -1, dtype=np.intp)
-    of_group[codes[known]] = labels[known]
-    wrong = np.flatnonzero(known & (of_group[codes] != labels))
-    if len(wrong):
-        name = names[codes[wrong[0]]] if names is not None else codes[wrong[0]]
-        raise ValueError(f"component_labels of group {name!s} differ: a group has one component")
-    return of_group[codes]
 
 
 def shared_columns(shared: Any, names: Sequence[str], *, fit_intercept: bool) -> tuple[int, ...]:

@@ -20,7 +20,8 @@ from majorant.data.storage import stored_rows
 from majorant.energy import free_energy, posterior
 from majorant.engine.latents import entropies
 from majorant.models.formula_estimator import FormulaEstimator, through_formula
-from majorant.models.regression_mixture.extras import Extras, check_extras, check_gating, check_unit_weights, first_rows
+from majorant.models.mixture_rows import first_rows
+from majorant.models.regression_mixture.extras import Extras, check_extras, check_gating, check_unit_weights
 from majorant.models.regression_mixture.outcome import criteria
 from majorant.models.regression_mixture.settings import response_of
 from majorant.solvers.responses import Response
