@@ -115,6 +115,18 @@ def test_one_known_row_tells_the_component_of_its_group() -> None:
     assert fits[0].log_likelihood_ == fits[1].log_likelihood_
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_covariate_that_is_no_number_is_named(value: float) -> None:
+    x, gate = counts(np.arange(60) % 2), np.zeros((60, 2))
+    gate[7, 1] = value
+    with pytest.raises(ValueError, match=f"finite numbers; row 7 has {value} in column 1"):
+        Gauged(2).fit(x, gating=gate)
+    with pytest.raises(ValueError, match=f"finite numbers; row 7 has {value} in column age"):
+        Gauged(2).fit(x, gating=pd.DataFrame(gate, columns=["sex", "age"]))
+    with pytest.raises(ValueError, match=r"a row for each of the 60 rows of X; got shape \(59, 2\)"):
+        Gauged(2).fit(x, gating=gate[1:])
+
+
 def separating(kind: str) -> tuple[Array, Array]:
     """A gate, and states that it separates."""
     random = np.random.default_rng(2)

@@ -166,8 +166,16 @@ def covariates(gating: Any, n: int, n_columns: int | None) -> Array:
     """
     table = np.asarray(gating, dtype=np.float64)
     table = table[:, None] if table.ndim == 1 else table
-    if len(table) != n or table.ndim != 2 or not np.isfinite(table).all():
-        raise ValueError(f"gating must be finite numbers, {n} rows; got shape {np.shape(gating)}")
+    if len(table) != n or table.ndim != 2:
+        raise ValueError(f"gating must have a row for each of the {n} rows of X; got shape {np.shape(gating)}")
+    wrong = np.argwhere(~np.isfinite(table))
+    if len(wrong):
+        i, j = wrong[0].tolist()
+        name = list(gating.columns)[j] if hasattr(gating, "columns") else j
+        raise ValueError(
+            f"gating must hold finite numbers; row {i} has {table[i, j]} in column {name}: leave such rows out, or "
+            "fill them in"
+        )
     if n_columns is not None and table.shape[1] != n_columns:
         raise ValueError(f"gating has {table.shape[1]} columns; the fit had {n_columns}")
     return table
