@@ -145,7 +145,9 @@ def _check_estimates(estimator: Any) -> None:
     """Refuse a model that lacks what predictions read, or in which it is not what a fit can end at."""
     card = card_of(estimator)
     of_density = tuple(f"{name}_" for name in getattr(estimator, "estimate_names_", ()))
-    for name in ("n_features_in_", card.objective_attribute, *card.estimates, *of_density):
+    # Parameters that were given, not fitted, have no objective.
+    of_fit = (card.objective_attribute,) if hasattr(estimator, "search_") else ()
+    for name in ("n_features_in_", *of_fit, *card.estimates, *of_density):
         if not hasattr(estimator, name):
             raise SavedModelError(f"it lacks {name}, without which a {card.title} tells nothing")
     for name in card.estimates:
