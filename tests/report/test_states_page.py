@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 import majorant as mj
 from majorant.registry import card_of
@@ -59,3 +61,22 @@ def test_lines_that_need_other_columns_have_no_forecast() -> None:
     model = mj.HiddenMarkovModel(2, emission="regression", effort="fast", random_state=0).fit(X)
     section = states_section(measured(model, X))
     assert section is not None and "forecast" not in section.notes[-1]
+
+
+def test_the_line_of_the_series_is_open_and_breaks_at_gaps_and_sequences() -> None:
+    X, groups = counts(), np.repeat([0, 1, 2, 3], 25)
+    X[10] = np.nan
+    model = mj.HiddenMarkovModel(2, emission="poisson", effort="fast", random_state=0).fit(X, groups=groups)
+    section = states_section(measured(model, X, groups=groups))
+    assert section is not None
+    lines = re.findall(r'<path class="stroke-hair fitted-line" d="([^"]*)"', section.figure)
+    assert [1 + points.count("L") for points in lines] == [10, 14, 25, 25, 25] * 2
+    assert states_section(measured(model, X, lengths=[25] * 4)) == section
+
+
+def test_a_fit_on_a_data_frame_is_shown_without_warnings() -> None:
+    X = counts()
+    model = mj.HiddenMarkovModel(2, emission="poisson", effort="fast", random_state=0).fit(
+        pl.DataFrame({"x1": X[:, 0]})
+    )
+    assert states_section(measured(model, X)) is not None

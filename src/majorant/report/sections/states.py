@@ -24,12 +24,14 @@ TOP, HEIGHT = 36.0, 260.0
 def states_section(mixture: Mixture) -> Section | None:
     """Build the section, or return None where the first column has no cell among the rows that are shown."""
     run, model = mixture.run, mixture.run.estimator
-    frame = run.X if run.frame is None else run.frame
+    frame = mixture.as_fitted
     cuts = {name: run.given[name] for name in ("lengths", "groups") if name in run.given}
     path = np.asarray(model.predict(frame, **cuts))
     begins = np.zeros(len(path), dtype=bool)
     if "groups" in cuts:
         begins[1:] = np.asarray(cuts["groups"])[1:] != np.asarray(cuts["groups"])[:-1]
+    elif "lengths" in cuts:
+        begins[np.cumsum(cuts["lengths"])[:-1]] = True
     shown = slice(max(0, len(path) - MOST_ROWS), len(path))
     y = np.asarray(run.X[shown, 0], dtype=np.float64)
     if not (~np.isnan(y)).any():
@@ -45,7 +47,7 @@ def states_section(mixture: Mixture) -> Section | None:
         "states",
         "States",
         words.headline(path, begins),
-        figure("states", label, lambda size: draw(size, y, path[shown], mixture.k, ahead, name)),
+        figure("states", label, lambda size: draw(size, y, path[shown], begins[shown], mixture.k, ahead, name)),
         words.notes(escaped(name), len(y), len(path), durations, n_ahead),
     )
 
@@ -61,9 +63,15 @@ def _forecast(model: Any, frame: Any, n_steps: int) -> tuple[Array, Array, Array
 
 
 def draw(
-    size: Size, y: Array, path: NDArray[np.intp], k: int, ahead: tuple[Array, Array, Array] | None, name: str
+    size: Size,
+    y: Array,
+    path: NDArray[np.intp],
+    begins: NDArray[np.bool_],
+    k: int,
+    ahead: tuple[Array, Array, Array] | None,
+    name: str,
 ) -> Canvas:
-    """Draw the rows of one column by state, and the band of the forecast."""
+    """Draw the rows of one column by state, a line for each stretch without a gap, and the band of the forecast."""
     canvas, bottom, n = Canvas(size), TOP + HEIGHT, len(y)
     there = ~np.isnan(y)
     every = np.concatenate([y[there], *(ahead or ())])
@@ -81,7 +89,12 @@ def draw(
         mean, low, high = ([(x_scale(n + 1.0 + i), y_scale(float(v))) for i, v in enumerate(part)] for part in ahead)
         canvas.polygon([*high, *low[::-1]], "fill-mid band")
         canvas.polyline(mean, "stroke-mid fitted-line")
-    canvas.polyline([(x_scale(t + 1.0), y_scale(float(y[t]))) for t in np.flatnonzero(there).tolist()], "stroke-hair")
+    rows = np.flatnonzero(there)
+    breaks = np.flatnonzero((np.diff(rows) > 1) | begins[rows[1:]]) + 1
+    for stretch in np.split(rows, breaks):
+        if len(stretch) > 1:
+            points = [(x_scale(t + 1.0), y_scale(float(y[t]))) for t in stretch.tolist()]
+            canvas.polyline(points, "stroke-hair fitted-line")
     for state in range(k):
         points = [(x_scale(t + 1.0), y_scale(float(y[t]))) for t in np.flatnonzero(there & (path == state)).tolist()]
         if points:
