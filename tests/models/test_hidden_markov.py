@@ -118,6 +118,16 @@ def test_switching_lines_in_any_units_with_missing_rows() -> None:
         model.sample(3)
 
 
+def test_a_regression_on_a_constant_alone_is_a_normal_distribution() -> None:
+    X = np.random.default_rng(0).normal(np.repeat([0.0, 6.0, 0.0, 6.0], 20))[:, None]
+    line, normal = (mj.HiddenMarkovModel(2, emission=e, random_state=0).fit(X) for e in ("regression", "gaussian"))
+    np.testing.assert_allclose(line.intercept_, normal.means_[:, 0], rtol=1e-4)
+    np.testing.assert_allclose(line.pseudo_residuals(X), normal.pseudo_residuals(X), atol=1e-3)
+    ahead, other = line.forecast(X, 3), normal.forecast(X, 3)
+    np.testing.assert_allclose(ahead.mean, other.mean, rtol=1e-4)
+    np.testing.assert_allclose(ahead.interval(0.8), other.interval(0.8), rtol=1e-3)
+
+
 def given(**settings: Any) -> Any:
     """A model with the parameters of the right values below."""
     model = mj.HiddenMarkovModel(2, emission="poisson", start=[0.5, 0.5], effort="fast", random_state=0, **settings)

@@ -248,7 +248,9 @@ class Emission:
             if X is None and p:
                 raise TypeError("the rows to come of a regression need its other columns, which are not known")
             others = np.zeros((1, 0)) if X is None else X[:, self.columns][:, 1:]
-            lines = estimates["intercept"][:, None] + estimates["coef"].reshape(-1, p) @ others.T
+            lines = (
+                estimates["intercept"][:, None] + estimates["coef"].reshape(len(estimates["intercept"]), p) @ others.T
+            )
             return stats.norm(lines, np.sqrt(estimates["variances"])[:, None])
         if self.name == "gaussian":
             means = estimates["means"]
