@@ -363,3 +363,33 @@ def test_levels_that_the_fit_does_not_have_are_refused() -> None:
     model = mj.HiddenMarkovModel(1, emission="categorical").fit(x)
     with pytest.raises(ValueError, match="a value that the rows of the fit do not have"):
         model.predict([[3.0]])
+
+
+@pytest.mark.parametrize(
+    ("settings", "known", "message"),
+    [
+        ({"start": [1.0, 0.0]}, {30: 1}, "state 1 in row 30, where start, .* before it leave only 0: "),
+        ({"allowed": np.array([[True, True], [False, True]])}, {5: 1, 20: 0}, "state 0 in row 20, .* leave only 1: "),
+        ({"start": [0.0, 1.0], "allowed": np.array([[True, True], [False, True]])}, {7: 0}, "state 0 in row 7, "),
+    ],
+)
+def test_known_states_that_cannot_be_are_refused(settings: dict[str, Any], known: dict[int, int], message: str) -> None:
+    X, _ = simulated(0, n=60)
+    labels = np.full(60, -1)
+    labels[list(known)] = list(known.values())
+    model = mj.HiddenMarkovModel(2, effort="fast", random_state=0, **settings)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, lengths=[30, 30], component_labels=labels)
+    turned = np.argsort(np.tile([0, 1], 30), kind="stable")
+    woven, codes = np.empty(60, dtype=int), np.tile([0, 1], 30)
+    woven[turned] = labels
+    with pytest.raises(ValueError, match=f"in row {turned[max(known)]}, "):
+        model.fit(X, groups=codes, component_labels=woven)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value encountered")
+def test_an_impossible_solution_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("majorant.models.hidden_markov.fitted.check_possible", lambda *given: None)
+    labels = np.append(1, np.full(3, -1))
+    with pytest.raises(ValueError, match="log-likelihood is -inf: no solution gives every row a positive density"):
+        mj.HiddenMarkovModel(2, emission="poisson", start=[1.0, 0.0]).fit(COUNTS, component_labels=labels)

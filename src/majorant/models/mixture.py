@@ -361,10 +361,15 @@ class MixtureEstimator(FittedMixture):
         Raises
         ------
         ValueError
-            If the log-likelihood is not a number.
+            If the log-likelihood is not a number, or minus infinity.
         """
         if np.isnan(ends.objective[0]):
             raise ValueError("the log-likelihood is not a number: the rows cannot be of this model")
+        if ends.objective[0] == np.inf:
+            raise ValueError(
+                "the log-likelihood is -inf: no solution gives every row a positive density; change the rows, or what "
+                "is given of the model"
+            )
         mixture = on.mixture
         shares = mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
         keeps_order = mixture.law.numbers_states or found.best.source in ("warm start", "given")

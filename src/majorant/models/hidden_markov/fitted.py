@@ -19,7 +19,7 @@ from majorant.engine.threads import one_thread
 from majorant.laws import Chain, Known
 from majorant.models.hidden_markov.emissions import Emission, product_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, marginal_of, residuals_of
-from majorant.models.hidden_markov.law import chain_of, checked_labels
+from majorant.models.hidden_markov.law import chain_of, check_possible, checked_labels
 from majorant.models.hidden_markov.sequences import joined, sequence_codes, weights_of_rows
 from majorant.models.hidden_markov.summary import markov_summary
 from majorant.models.mixture import MixtureEstimator
@@ -67,7 +67,9 @@ class FittedMarkovModel(MixtureEstimator):
         weights = weights_of_rows(sequence_weight, codes)
         law: Any = self._chain()
         extra = [] if labels is None else [checked_labels(labels, len(X), self.n_components)]
-        law = law if labels is None else Known(law)
+        for known in extra:
+            check_possible(known, codes, self.n_components, law)
+            law = Known(law)
         units = distinct_units([X, *extra], weights, codes, in_order=True)
         x, *others = units.columns
         columns = tuple(column for one in self.emissions_ for column in one.read(x))

@@ -57,3 +57,29 @@ def checked_labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
         wrong = int(found.max() if found.max() >= k else found.min())
         raise ValueError(f"component_labels must be from -1 to {k - 1}; got {wrong}")
     return found.astype(np.intp)
+
+
+def check_possible(labels: NDArray[np.intp], codes: NDArray[np.intp], k: int, chain: Chain) -> None:
+    """Refuse known states that a given start or forbidden transitions rule out.
+
+    Raises
+    ------
+    ValueError
+        If no path goes through the known states of a sequence.
+    """
+    if not chain.numbers_states:
+        return
+    first = np.ones(k, dtype=bool) if isinstance(chain.start, str) else chain.start > 0
+    allowed = np.ones((k, k), dtype=bool) if chain.allowed is None else chain.allowed
+    order = np.argsort(codes, kind="stable")
+    begins = np.diff(codes[order], prepend=-1) != 0
+    here: NDArray[np.bool_] = first
+    for row, is_first in zip(order.tolist(), begins.tolist(), strict=True):
+        here = first if is_first else np.asarray(allowed[here].any(axis=0))
+        if labels[row] >= 0:
+            if not here[labels[row]]:
+                raise ValueError(
+                    f"component_labels has state {labels[row]} in row {row}, where start, allowed and the labels "
+                    f"before it leave only {', '.join(map(str, np.flatnonzero(here)))}: change one of them"
+                )
+            here = np.arange(k) == labels[row]
