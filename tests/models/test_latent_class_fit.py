@@ -148,3 +148,30 @@ def test_errors_do_not_depend_on_the_order_of_levels() -> None:
     again = other.standard_errors(second)["item_probabilities"].reshape(2, 5, 3)[:, :, ::-1]
     assert not np.isnan(found).all(axis=2).any()
     np.testing.assert_allclose(found, again, rtol=2e-3)  # differences are about other numbers
+
+
+def test_estimates_have_the_names_of_items_levels_and_covariates() -> None:
+    random = np.random.default_rng(0)
+    z = random.random(300) < 0.5
+    table = pd.DataFrame(
+        {"income": random.normal(2.0 * z), "vote": np.where(random.random(300) < 0.2 + 0.6 * z, "l", "r")}
+    )
+    table["visits"], table["age"] = random.poisson(1 + 3 * z), random.normal(z)
+    items = table[["income", "vote", "visits"]]
+    model = fitted(2, items, items={"visits": "count"}).fit(items, gating=table[["age"]])
+    named = {
+        "item_probabilities": ["vote=l", "vote=r"],
+        "normal_means": ["income"],
+        "normal_variances": ["income"],
+        "count_rates": ["visits"],
+        "gating_coef": ["Intercept", "age"],
+    }
+    tables = model.summary().tables
+    for name, expected in named.items():
+        assert np.shape(getattr(model, f"{name}_")) == (2, len(expected))
+        assert model._entry_names(name) == expected
+        assert tables[name].iloc[:, 0].tolist() == expected
+    formula = mj.LatentClassAnalysis.from_formula("cbind(vote, visits) ~ age", table, n_components=2, random_state=0)
+    assert formula._entry_names("gating_coef") == ["Intercept", "age"]
+    binary = fitted(1, table[["vote"]])  # two levels and one item, then as many levels as items
+    assert binary._entry_names("item_probabilities") == ["vote=l", "vote=r"]

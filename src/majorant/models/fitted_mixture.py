@@ -34,6 +34,7 @@ from majorant.models.mixture_rows import (
     Rows,
     check_gating,
     check_given,
+    column_names,
     covariates,
     density_and_responsibilities,
     drawn_states,
@@ -43,7 +44,7 @@ from majorant.models.mixture_rows import (
     row_weight_of,
     rows_of,
 )
-from majorant.models.mixture_summary import mixture_summary
+from majorant.models.mixture_summary import entry_names, mixture_summary
 from majorant.results.information import Errors, interval, limits_of, standard_errors
 from majorant.summary import Summary
 
@@ -100,6 +101,10 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """Rows as numbers, NaN where a cell is missing, and their weights: zero for those that say nothing."""
         return X, weights
 
+    def _entry_names(self, name: str) -> list[str] | None:
+        """Return a name for each number that a component has in an estimate; None where they have none."""
+        return entry_names(self, name)
+
     def _shown(self, X: Array) -> NDArray[Any]:
         """Drawn rows as a user knows them."""
         return X
@@ -118,6 +123,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         columns = list(self._columns(self._numbers(X), fitting=fitting))
         if fitting and gating is not None:
             self._standardise_gating(covariates(gating, n, None), weights)
+            self.gating_names_in_ = column_names(gating, len(self.gating_center_))
         law, extra, codes = self._law(n, groups, gating, component_labels)
         if codes is not None and weights is not None:
             check_group_weights(weights, codes)

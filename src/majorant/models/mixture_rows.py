@@ -181,6 +181,13 @@ def covariates(gating: Any, n: int, n_columns: int | None) -> Array:
     return table
 
 
+def column_names(table: Any, n: int) -> list[str]:
+    """Return the names of n covariates: of the columns of a data frame, of a series, or z1, z2 and so on."""
+    names = list(getattr(table, "columns", [getattr(table, "name", None)]))
+    names = names if len(names) == n else [None] * n
+    return [f"z{j + 1}" if name is None else str(name) for j, name in enumerate(names)]
+
+
 def check_given(model: Any, groups: Any, gating: Any, labels: Any) -> None:
     """Raise an error if the units differ from those of the fit.
 

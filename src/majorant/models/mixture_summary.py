@@ -59,12 +59,15 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
             tables.append(f"{counted(values.shape[1], 'number')} of each {part} are in {name}_.")
             continue
         columns = [Column(name.replace("_", " ")), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
-        names = names_of(model, values.shape[1])
+        names = model._entry_names(name) or [str(i + 1) for i in range(values.shape[1])]
         tables.append(Table(name, columns, [(names[i], *map(float, values[:, i])) for i in range(values.shape[1])]))
     return Section(plural_of(part).upper(), "", tuple(tables))
 
 
-def names_of(model: Any, size: int) -> list[str]:
-    """Return the names of an estimate's entries: columns where there is one for each."""
-    features = model._feature_names()
-    return features if len(features) == size else [str(i + 1) for i in range(size)]
+def entry_names(model: Any, name: str) -> list[str] | None:
+    """Return the columns of an estimate: covariates, or features where the density has one number for each."""
+    if name == "gating_coef":
+        return ["Intercept", *model.gating_names_in_]
+    is_of_density = name not in model._law_of_fit().describe(model._theta().law)
+    by_feature = is_of_density and np.shape(getattr(model, f"{name}_"))[1:] == (model.n_features_in_,)
+    return model._feature_names() if by_feature else None

@@ -46,7 +46,7 @@ from majorant.models.latent_class_analysis.steps import (
     outcome_table,
 )
 from majorant.models.mixture import MixtureEstimator
-from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
+from majorant.models.mixture_rows import Rows, check_given, column_names, density_and_responsibilities
 from majorant.models.mixture_rows import covariates as check_covariates
 from majorant.registry import mixture_card, register
 from majorant.search.contest import MixtureContest
@@ -417,7 +417,7 @@ class LatentClassAnalysis(MixtureEstimator):
         """
         items, on = earlier_step(self, X, sample_weight, method, assignment)
         table = check_covariates(covariates, len(items.weights), None)
-        names = list(map(str, getattr(covariates, "columns", []))) or [f"z{j + 1}" for j in range(table.shape[1])]
+        names = column_names(covariates, table.shape[1])
         later = of_covariates(np.column_stack([np.ones(len(table)), table]), items.weights, len(self.weights_))
         return effects(["Intercept", *names], *later_step(items, on, later, method, assignment), method)
 
@@ -454,9 +454,10 @@ class LatentClassAnalysis(MixtureEstimator):
         return outcome(levels, k, *later_step(items, on, later, method, assignment), method)
 
     def _shown(self, X: Array) -> NDArray[Any]:
-        codes = np.empty_like(X)
-        codes[:, [j for kind in KINDS for j in self.items_.of_kind(kind)]] = X
-        return self.items_.decoded(codes)
+        return self.items_.decoded(X)
+
+    def _entry_names(self, name: str) -> list[str] | None:
+        return self.items_.entry_names(name) or super()._entry_names(name)
 
     @classmethod
     def from_formula(cls, formula: str, data: Any, *, sample_weight: Any = None, **parameters: Any) -> Self:
@@ -476,11 +477,10 @@ class LatentClassAnalysis(MixtureEstimator):
         -------
         LatentClassAnalysis
             ``rows_of(table)`` has what its methods take: ``model.predict(**model.rows_of(table))``.
-
         """
         learned, rows = learned_formula(formula, data)
         model = cls(**parameters).fit(**rows, sample_weight=sample_weight)
-        model.formula_of_fit_ = learned
+        model.formula_of_fit_, model.gating_names_in_ = learned, list(learned.features.names)
         return model
 
     def rows_of(self, data: Any) -> dict[str, Any]:

@@ -64,6 +64,14 @@ class Items:
                 parts.append(f"{counted(len(own), noun)} ({', '.join(own if not more else own[:3])}{more})")
         return "; ".join(parts)
 
+    def entry_names(self, estimate: str) -> list[str] | None:
+        """Return a name for each number of a class in an estimate of the density: ``vote=left``, or the item."""
+        if estimate == "item_probabilities":
+            own = self.of_kind("categorical")
+            return [f"{self.names[j]}={level}" for j in own for level in self.levels[j]]
+        kind = {"normal_means": "normal", "normal_variances": "normal", "count_rates": "count"}.get(estimate)
+        return None if kind is None else [self.names[j] for j in self.of_kind(kind)]
+
     def coded(self, table: NDArray[Any], unseen: str = "error") -> Array:
         """Return the cells as numbers: the place of a level among those of its item, NaN where a cell is missing.
 
@@ -84,8 +92,10 @@ class Items:
                 out[:, j] = values
         return out
 
-    def decoded(self, codes: Array) -> NDArray[Any]:
-        """Return the inverse of `coded`: an array of numbers where all levels are, of objects otherwise."""
+    def decoded(self, drawn: Array) -> NDArray[Any]:
+        """Return rows, kind by kind, as a user knows them: numbers where all levels are, objects otherwise."""
+        codes = np.empty_like(drawn)
+        codes[:, [j for kind in KINDS for j in self.of_kind(kind)]] = drawn
         is_text = any(isinstance(level, str) for own in self.levels for level in own)
         out = codes.astype(object) if is_text else codes.copy()
         for j in self.of_kind("categorical"):
