@@ -124,6 +124,26 @@ def test_weights_are_repeats() -> None:
     np.testing.assert_allclose(weighted.standard_errors, repeated.standard_errors, rtol=1e-5)
 
 
+def test_covariates_without_an_effect_of_their_own_are_refused_by_name() -> None:
+    items, x, _, _ = drawn(300, 5)
+    model, _ = fitted(items)
+    age = 40 + 10 * x
+    for column, words in (
+        (np.ones(300), "'k' does not vary"),
+        (np.full(300, 0.1), "'k' does not vary"),
+        (2 * age, "'k' is a linear function"),
+        (1e6 - 3 * age, "'k' is a linear function"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            model.covariate_effects(items, pd.DataFrame({"age": age, "k": column}))
+    with pytest.raises(ValueError, match="'z1' does not vary"):
+        model.covariate_effects(items, np.where(np.arange(300) < 5, 1.0, 2.0), np.where(np.arange(300) < 5, 0.0, 1.0))
+    with pytest.raises(ValueError, match="one class"):
+        mj.LatentClassAnalysis(1, random_state=0).fit(items).covariate_effects(items, x)
+    square = pd.DataFrame({"age": age, "square": age**2})
+    assert (model.covariate_effects(items, square).standard_errors[1] > 0).all()
+
+
 def test_classes_that_hardly_lie_apart_are_warned_of_and_wrong_calls_refused() -> None:
     items, x, _, y = drawn(300, 4, 0.65)
     model, _ = fitted(items)

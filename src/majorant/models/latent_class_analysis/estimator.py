@@ -37,6 +37,7 @@ from majorant.models.latent_class_analysis.steps import (
     CovariateEffects,
     DistalOutcome,
     Method,
+    covariate_table,
     earlier_step,
     effects,
     later_step,
@@ -46,8 +47,7 @@ from majorant.models.latent_class_analysis.steps import (
     outcome_table,
 )
 from majorant.models.mixture import MixtureEstimator
-from majorant.models.mixture_rows import Rows, check_given, column_names, density_and_responsibilities
-from majorant.models.mixture_rows import covariates as check_covariates
+from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
 from majorant.registry import mixture_card, register
 from majorant.search.contest import MixtureContest
 from majorant.search.effort import Effort, Plan
@@ -416,10 +416,9 @@ class LatentClassAnalysis(MixtureEstimator):
            one-step versus three-step estimators", Political Analysis 12, 2004.
         """
         items, on = earlier_step(self, X, sample_weight, method, assignment)
-        table = check_covariates(covariates, len(items.weights), None)
-        names = column_names(covariates, table.shape[1])
-        later = of_covariates(np.column_stack([np.ones(len(table)), table]), items.weights, len(self.weights_))
-        return effects(["Intercept", *names], *later_step(items, on, later, method, assignment), method)
+        table, names = covariate_table(covariates, items.weights, len(self.weights_))
+        later = of_covariates(table, items.weights, len(self.weights_))
+        return effects(names, *later_step(items, on, later, method, assignment), method)
 
     def distal_outcome(
         self,

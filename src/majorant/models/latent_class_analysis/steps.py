@@ -26,6 +26,7 @@ from majorant._frames import data_frame
 from majorant._validation import check_choice, check_sample_weight, is_missing, levels_to_user
 from majorant.data.chunks import Block
 from majorant.engine.mixture import Mixture, OnData, Parameters
+from majorant.models.mixture_rows import column_names, covariates
 from majorant.results.information import observed_information, packed, unpacked
 
 Array = NDArray[np.float64]
@@ -36,6 +37,8 @@ LEAST_SEPARATION = 0.5
 """Entropy R2 below which estimates in several steps are biased."""
 STEP = 1e-4
 TINY = 1e-300
+ALIKE = 1e-10
+"""Relative size below which a difference is one of rounding."""
 
 
 @dataclass(frozen=True)
@@ -352,6 +355,34 @@ def outcome(levels: tuple[Any, ...], k: int, beta: Array, corrected: Array, plai
     size = k * c
     errors, uncorrected = (np.sqrt(np.maximum(np.diag(v)[:size], 0.0)).reshape(k, c) for v in (corrected, plain))
     return DistalOutcome(method, levels, beta[:size].reshape(k, c), errors, uncorrected, corrected[:size, :size])
+
+
+def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, list[str]]:
+    """Return a constant beside the covariates, and the names of all columns.
+
+    Raises
+    ------
+    ValueError
+        If there is one class only, or if in the rows that count a column is a linear function of those before it.
+    """
+    if k == 1:
+        raise ValueError("one class has the share 1 whatever the covariates are: fit two classes or more")
+    table = covariates(given, len(weights), None)
+    names = column_names(given, table.shape[1])
+    rows = table[weights > 0]
+    away = rows - rows.mean(axis=0)
+    for j, name in enumerate(names):
+        beside = away[:, :j] / np.maximum(np.linalg.norm(away[:, :j], axis=0), TINY)
+        rest = away[:, j] - beside @ np.linalg.lstsq(beside, away[:, j], rcond=None)[0]
+        size = float(np.linalg.norm(away[:, j]))
+        if size <= ALIKE * np.linalg.norm(rows[:, j]):
+            raise ValueError(f"covariate {name!r} does not vary, so it has no effect: leave it out")
+        if np.linalg.norm(rest) <= ALIKE * size:
+            raise ValueError(
+                f"covariate {name!r} is a linear function of those before it, "
+                "so it has no effect of its own: leave it out"
+            )
+    return np.column_stack([np.ones(len(table)), table]), ["Intercept", *names]
 
 
 def outcome_table(y: Any, n: int) -> tuple[Array, tuple[Any, ...]]:
