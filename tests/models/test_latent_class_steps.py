@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import majorant as mj
+from majorant.models.latent_class_analysis.steps import DistalOutcome
 
 METHODS = [("ml", "proportional"), ("ml", "modal"), ("bch", "modal"), ("bch", "proportional"), ("two-step", "modal")]
 
@@ -142,6 +143,28 @@ def test_covariates_without_an_effect_of_their_own_are_refused_by_name() -> None
         mj.LatentClassAnalysis(1, random_state=0).fit(items).covariate_effects(items, x)
     square = pd.DataFrame({"age": age, "square": age**2})
     assert (model.covariate_effects(items, square).standard_errors[1] > 0).all()
+
+
+@pytest.mark.parametrize("constant", [0.0, 7, 0.1, True, "x"])
+def test_an_outcome_that_does_not_vary_is_refused(constant: Any) -> None:
+    items, _, _, y = drawn(200, 6)
+    model, _ = fitted(items)
+    with pytest.raises(ValueError, match="in every row"):
+        model.distal_outcome(items, np.full(200, constant))
+    with pytest.raises(ValueError, match="in every row"):
+        weights = np.arange(200) > 4  # others do not count
+        model.distal_outcome(items, np.where(weights, 3.0, y), weights.astype(float))
+    with pytest.raises(ValueError, match="one class"):
+        mj.LatentClassAnalysis(1, random_state=0).fit(items).distal_outcome(items, y).test()
+
+
+def test_directions_without_variance_are_not_tested() -> None:
+    estimates = np.array([[0.3, 0.7, 0.0], [0.6, 0.4, 1e-17]])  # the third level occurs in neither class
+    covariance = np.kron(np.eye(2), 0.01 * np.array([[1.0, -1.0, 0.0], [-1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
+    covariance[2, 2] = 1e-36
+    errors = np.zeros((2, 3))
+    found = DistalOutcome("bch", ("a", "b", "c"), estimates, errors, errors, covariance)
+    assert found.test()[:2] == (pytest.approx(0.09 / 0.02), 1)
 
 
 def test_classes_that_hardly_lie_apart_are_warned_of_and_wrong_calls_refused() -> None:

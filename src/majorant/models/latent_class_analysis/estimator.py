@@ -448,7 +448,7 @@ class LatentClassAnalysis(MixtureEstimator):
         """
         items, on = earlier_step(self, X, sample_weight, method, assignment)
         k = len(self.weights_)
-        values, levels = outcome_table(y, len(items.weights))
+        values, levels = outcome_table(y, items.weights)
         later = of_outcome(values, items.weights, self.weights_, is_categorical=bool(levels))
         return outcome(levels, k, *later_step(items, on, later, method, assignment), method)
 

@@ -108,14 +108,26 @@ class DistalOutcome:
     covariance: Array
 
     def test(self) -> tuple[float, int, float]:
-        """Return Wald's test that the outcome is the same in all classes: statistic, degrees of freedom, p-value."""
+        """Return Wald's test that the outcome is the same in all classes: statistic, degrees of freedom, p-value.
+
+        Directions without a variance that could be told from rounding are left out, with their degrees of freedom.
+
+        Raises
+        ------
+        ValueError
+            If there is one class only.
+        """
         k, c = self.estimates.shape
+        if k == 1:
+            raise ValueError("there is one class: nothing to compare; fit two classes or more")
         free = max(c - 1, 1)
         contrast = np.kron(np.column_stack([-np.ones(k - 1), np.eye(k - 1)]), np.eye(c)[:free])
         apart = contrast @ self.estimates.ravel()
-        statistic = float(apart @ np.linalg.pinv(contrast @ self.covariance @ contrast.T) @ apart)
-        df = (k - 1) * free
-        return statistic, df, float(chi2.sf(statistic, df))
+        variances, directions = np.linalg.eigh(contrast @ self.covariance @ contrast.T)
+        told = variances > ALIKE * max(float(variances[-1]), float(np.abs(self.estimates).max()) ** 2 * ALIKE)
+        df = int(told.sum())
+        statistic = float(((apart @ directions[:, told]) ** 2 / variances[told]).sum())
+        return statistic, df, float(chi2.sf(statistic, df)) if df else 1.0
 
     def to_frame(self, level: float = 0.95) -> Any:
         """Return a data frame with a row for each class and level: estimate, error and interval."""
@@ -385,21 +397,25 @@ def covariate_table(given: Any, weights: Array, k: int) -> tuple[Array, list[str
     return np.column_stack([np.ones(len(table)), table]), ["Intercept", *names]
 
 
-def outcome_table(y: Any, n: int) -> tuple[Array, tuple[Any, ...]]:
+def outcome_table(y: Any, weights: Array) -> tuple[Array, tuple[Any, ...]]:
     """Return numbers as one column, or a column for each level of text, and the levels.
 
     Raises
     ------
     ValueError
-        If there is not one value a row, or one is missing.
+        If there is not one value a row, one is missing, or all that count are the same.
     """
-    values = np.asarray(y)
+    values, n = np.asarray(y), len(weights)
     if values.shape != (n,):
         raise ValueError(f"y must be one value a row, shape ({n},); got shape {values.shape}")
     missing = is_missing(values)
     if missing.any():
         raise ValueError(f"y has no value in row {int(missing.argmax())}: leave the row out of X and y")
-    if values.dtype.kind in "biuf":
+    known = values[weights > 0]
+    is_number = values.dtype.kind in "biuf"
+    if np.ptp(known.astype(float)) <= ALIKE * np.abs(known).max() if is_number else len(set(known.tolist())) < 2:
+        raise ValueError(f"y is {known.tolist()[0]!r} in every row: give an outcome that varies")
+    if is_number:
         return values.astype(np.float64)[:, None], ()
     levels = tuple(sorted(set(values.tolist())))
     return np.asarray([[value == level for level in levels] for value in values.tolist()], dtype=np.float64), levels
