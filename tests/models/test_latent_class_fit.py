@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import majorant as mj
+from majorant.cli import main
 
 from .test_latent_class_analysis import mixed, read
 
@@ -175,3 +176,17 @@ def test_estimates_have_the_names_of_items_levels_and_covariates() -> None:
     assert formula._entry_names("gating_coef") == ["Intercept", "age"]
     binary = fitted(1, table[["vote"]])  # two levels and one item, then as many levels as items
     assert binary._entry_names("item_probabilities") == ["vote=l", "vote=r"]
+
+
+def report_of(table: pd.DataFrame, folder: Path, k: str) -> str:
+    """Return the page of a fit by the command line."""
+    table.to_csv(folder / "table.csv", index=False)
+    fit = ["fit", "latent-class-analysis", str(folder / "table.csv"), "--k", k, "--out", str(folder / "run"), "--quiet"]
+    assert main(fit) == 0
+    return (folder / "run" / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_report_speaks_of_classes(tmp_path: Path) -> None:
+    page = report_of(mixed(150)[0], tmp_path, "1:2")
+    assert "number of classes" in page and "lasss" not in page
+    assert (tmp_path / "run" / "tables" / "criterion.csv").read_text().startswith("Classes,")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._numbers import plural_of
 from majorant.plot.style import GREY, INK, axes, colour, mark, tidy
 from majorant.results.selection import Selection
 
@@ -62,7 +63,7 @@ def criterion(selection: Selection, ax: Axes | None = None) -> Axes:
     if len(labels) > 1:
         ax.legend(labels, frameon=False)
     ax.set_xticks(sorted({c.size for c in selection.candidates}))
-    ax.set_xlabel(f"{selection.part}s")
+    ax.set_xlabel(plural_of(selection.part))
     ax.set_ylabel(f"{selection.name} (lower is better)")
     return tidy(ax)
 

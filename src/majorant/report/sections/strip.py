@@ -39,7 +39,7 @@ def strip_section(partition: Partition) -> Section | None:
     return Section(
         "pair",
         "The one feature",
-        words.strip_headline(cuts, name, partition.part),
+        words.strip_headline(cuts, name, partition.parts),
         figure(
             "strip",
             f"Density of each {partition.part} along {name}",

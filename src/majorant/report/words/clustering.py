@@ -28,7 +28,7 @@ def _explained(clustering: Clustering) -> str:
     if clustering.k == 1:
         return f"One cluster is the mean of all rows and explains none of the variance of {features}."
     return (
-        f"{opening(clustering.k)} {clustering.card.part}s of {_sizes(clustering)} "
+        f"{opening(clustering.k)} {clustering.parts} of {_sizes(clustering)} "
         f"explain {numbers.percent(share)} of the variance of {features}."
     )
 

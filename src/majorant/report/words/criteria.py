@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from majorant._numbers import plural_of
 from majorant.report import numbers
 from majorant.report.html import escaped
 from majorant.report.measures.memberships import Memberships
@@ -36,4 +37,4 @@ def notes(fit: Memberships) -> list[str]:
 
 def row_name(selection: Selection) -> str:
     """Return the word for sizes."""
-    return f"{capital(selection.part)}s"
+    return capital(plural_of(selection.part))

@@ -94,13 +94,13 @@ def estimates_notes(mixture: Mixture, n_left_out: int) -> list[str]:
     texts = [
         "<b>An interval</b> is the estimate give or take 1.96 standard errors, from the observed information: on the "
         "logit scale for probabilities, on the log scale for positive numbers. An estimate at the edge of its range "
-        f"has none. The intervals take the model and the number of {mixture.part}s as given."
+        f"has none. The intervals take the model and the number of {mixture.parts} as given."
     ]
     if mixture.run.standardised:
         texts.append("Estimates are those of standardised columns: mean 0, standard deviation 1.")
     if n_left_out:
         texts.append(
-            f"Of each kind, the features that the {mixture.part}s explain best are shown; "
+            f"Of each kind, the features that the {mixture.parts} explain best are shown; "
             f"{counted(n_left_out, 'other')} {verb(n_left_out, 'is', 'are')} in the model: "
             "<code>confidence_intervals(X)</code> gives all."
         )

@@ -52,15 +52,15 @@ def notes(partition: Partition, n_drawn: int, n_gaps: int, parts_shown: int) -> 
     return texts
 
 
-def strip_headline(cuts: list[str], name: str, part: str) -> str:
+def strip_headline(cuts: list[str], name: str, parts: str) -> str:
     """State how a single feature separates the parts, in one sentence; `cuts` are the cut points."""
     column = column_name(name)
     if not cuts:
-        return f"The {part}s overlap on {column}."
+        return f"The {parts} overlap on {column}."
     if len(cuts) == 1:
-        return f"A cut at {cuts[0]} on {column} parts the {part}s exactly."
+        return f"A cut at {cuts[0]} on {column} parts the {parts} exactly."
     shown = listed(cuts) if len(cuts) <= MOST_CUTS else f"{in_prose(len(cuts))} points"
-    return f"Cuts at {shown} on {column} part the {part}s exactly."
+    return f"Cuts at {shown} on {column} part the {parts} exactly."
 
 
 def _choice(partition: Partition, pair: BestPair) -> str:
@@ -71,7 +71,7 @@ def _choice(partition: Partition, pair: BestPair) -> str:
     tried = f"smallest of {numbers.integer(pair.n_tried)} pairs"
     text = f"The pair that separates best <b>together</b> ({tried}, {wilks}){units}."
     if pair.searched < len(partition.ranked_features):
-        text += f" Only pairs among the {pair.searched} features that the {partition.part}s explain best were compared."
+        text += f" Only pairs among the {pair.searched} features that the {partition.parts} explain best were compared."
     return text
 
 
