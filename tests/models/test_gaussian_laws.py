@@ -72,11 +72,26 @@ def test_errors_of_one_component_are_those_of_a_mean(covariance_type: Any, unit:
     model = mj.GaussianMixture(1, covariance_type=covariance_type).fit(x)
     variances = np.broadcast_to(x.var(axis=0).mean() if covariance_type == "spherical" else x.var(axis=0), 2)
     np.testing.assert_allclose(model.standard_errors(x)["means"][0], np.sqrt(variances / len(x)), rtol=1e-4)
-    if covariance_type == "diag":
-        low, high = model.confidence_intervals(x)["covariances"]
+    if covariance_type != "spherical":
+        low, high = (np.reshape(end, (-1, 2)) for end in model.confidence_intervals(x)["covariances"])
+        low, high = (end[0] if len(end) == 1 else np.diag(end) for end in (low, high))
         half = 1.959964 * np.sqrt(2 / len(x))
-        np.testing.assert_allclose(low[0], x.var(axis=0) * np.exp(-half), rtol=1e-3)
-        np.testing.assert_allclose(high[0], x.var(axis=0) * np.exp(half), rtol=1e-3)
+        np.testing.assert_allclose(low, x.var(axis=0) * np.exp(-half), rtol=1e-3)
+        np.testing.assert_allclose(high, x.var(axis=0) * np.exp(half), rtol=1e-3)
+
+
+@pytest.mark.parametrize("covariance_type", TYPES)
+def test_intervals_of_variances_are_positive(covariance_type: Any) -> None:
+    x = np.random.default_rng(0).normal(size=(24, 2))
+    x[:, 1] += x[:, 0] / 2 + 2.5 * (np.arange(24) % 2)
+    model = mj.GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(x)
+    (low, high), error = model.confidence_intervals(x)["covariances"], model.standard_errors(x)["covariances"]
+    at = model.covariances_
+    is_variance = np.broadcast_to(np.eye(2, dtype=bool) if covariance_type in ("full", "tied") else True, at.shape)
+    assert (low[is_variance] > 0).all() and (low < at).all() and (high > at).all()
+    np.testing.assert_allclose((low * high)[is_variance], at[is_variance] ** 2, rtol=1e-9)
+    np.testing.assert_allclose((low + high)[~is_variance], 2 * at[~is_variance], rtol=1e-9)
+    np.testing.assert_allclose((high - at)[~is_variance], 1.959964 * error[~is_variance], rtol=1e-5)
 
 
 def test_weights_of_a_start_beside_covariates_are_refused() -> None:

@@ -38,7 +38,8 @@ class FittedGaussian(GaussianGaps):
     @property
     def limits(self) -> Mapping[str, Limits]:
         """Variances are positive; covariances may be any numbers."""
-        return {} if self.kind.has_matrices else {"covariances": (0.0, np.inf)}
+        low = np.where(np.eye(self.d, dtype=bool), 0.0, -np.inf) if self.kind.has_matrices else 0.0
+        return {"covariances": (low, np.inf)}
 
     def log_density(self, theta: Normals, rows: Block) -> Table:
         """Return the log density of the observed entries, zero for a row without any."""

@@ -27,8 +27,8 @@ from majorant.registry import value_class
 Array = NDArray[np.float64]
 Table = NDArray[np.float64]
 """A table of shape (runs, components, rows)."""
-Limits = tuple[float, float]
-"""Lower and upper limit of an estimate and of its intervals."""
+Limits = tuple[float | Array, float]
+"""Lower and upper limit of an estimate and of its intervals; the lower one may be an array, of the entries."""
 Theta = TypeVar("Theta")
 Phi = TypeVar("Phi")
 

@@ -474,7 +474,8 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     ) -> dict[str, tuple[Array, Array]]:
         """Return the intervals of all estimates, from standard errors.
 
-        They are symmetric on the logit for estimates between 0 and 1, on the logarithm for positive ones.
+        They are symmetric on the logit for estimates between 0 and 1, on the logarithm for positive ones, such as the
+        variances on the diagonals of covariance matrices.
 
         Parameters
         ----------

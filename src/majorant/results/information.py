@@ -212,13 +212,14 @@ def interval(estimate: Array, errors: Array, z: float, limits: Limits) -> tuple[
 
 
 def _ends(estimate: Array, errors: Array, z: float, limits: Limits) -> tuple[Array, Array]:
+    least = np.broadcast_to(limits[0], np.shape(estimate))
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        if limits == (0.0, 1.0):
+        if limits[1] == 1.0 and (least == 0).all():
             spread = estimate * (1 - estimate)
             centre, half = np.log(estimate) - np.log1p(-estimate), z * errors / spread
             low, high = (1 / (1 + np.exp(-(centre - half)))), (1 / (1 + np.exp(-(centre + half))))
             return np.where(spread > 0, low, np.nan), np.where(spread > 0, high, np.nan)
-        if limits == (0.0, np.inf):
-            factor = np.exp(z * errors / estimate)
-            return np.where(estimate > 0, estimate / factor, np.nan), np.where(estimate > 0, estimate * factor, np.nan)
-    return np.maximum(estimate - z * errors, limits[0]), np.minimum(estimate + z * errors, limits[1])
+        low, high = np.maximum(estimate - z * errors, least), np.minimum(estimate + z * errors, limits[1])
+        factor = np.where(estimate > 0, np.exp(z * errors / estimate), np.nan)
+        is_size = (least == 0) & (limits[1] == np.inf)
+        return np.where(is_size, estimate / factor, low), np.where(is_size, estimate * factor, high)
