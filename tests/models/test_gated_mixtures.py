@@ -127,6 +127,18 @@ def test_a_covariate_that_is_no_number_is_named(value: float) -> None:
         Gauged(2).fit(x, gating=gate[1:])
 
 
+@pytest.mark.parametrize("kind", [Gauged, mj.GaussianMixture])
+def test_a_fit_without_covariates_forgets_those_of_the_one_before(kind: Any) -> None:
+    random = np.random.default_rng(6)
+    gate = random.normal(size=120)
+    x = counts((random.random(120) < 1 / (1 + np.exp(-2 * gate))).astype(int))
+    model = kind(2, random_state=0).fit(x, gating=gate)
+    assert hasattr(model, "gating_coef_")
+    model.fit(x)
+    assert not [name for name in vars(model) if name.startswith("gating")]
+    np.testing.assert_array_equal(model.predict_proba(x), kind(2, random_state=0).fit(x).predict_proba(x))
+
+
 def separating(kind: str) -> tuple[Array, Array]:
     """A gate, and states that it separates."""
     random = np.random.default_rng(2)

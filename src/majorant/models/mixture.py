@@ -378,6 +378,9 @@ class MixtureEstimator(FittedMixture):
             np.arange(len(shares)) if keeps_order else np.lexsort((*first.T[::-1], -np.round(shares, 9)))
         )  # rounding decides nothing
         self._keep_estimates(contest, ends.theta, shares, order)
+        if "gating_coef" not in self.estimate_names_:  # of a fit before this one
+            for name in ("gating_coef_", "gating_center_", "gating_scale_"):
+                self.__dict__.pop(name, None)
         self.n_parameters_ = mixture.n_parameters
         self.n_rows_ = rows.n_rows
         self.is_grouped_ = rows.groups is not None
