@@ -128,6 +128,39 @@ def test_a_regression_on_a_constant_alone_is_a_normal_distribution() -> None:
     np.testing.assert_allclose(ahead.interval(0.8), other.interval(0.8), rtol=1e-3)
 
 
+def test_free_probabilities_at_the_edge_have_no_errors_and_given_ones_are_certain() -> None:
+    X = np.random.default_rng(0).normal(np.repeat([0.0, 9.0, 18.0, 0.0, 9.0, 18.0, 0.0], 15))[:, None]
+    model = mj.HiddenMarkovModel(3, random_state=0).fit(X)
+    errors, ends = model.standard_errors(X), model.confidence_intervals(X)
+    zero = model.transitions_ < 1e-6
+    assert zero.sum() == 3 and np.isnan(errors["transitions"])[zero].all() and (errors["transitions"][~zero] > 0).all()
+    assert np.isnan(errors["start_probabilities"]).all()
+    assert np.isnan(ends["transitions"][0])[zero].all() and np.isnan(ends["start_probabilities"]).all()
+    order = np.argsort(model.means_[:, 0])
+    allowed = model.transitions_[order][:, order] > 1e-6
+    model = mj.HiddenMarkovModel(3, start=[1.0, 0.0, 0.0], allowed=allowed, random_state=0).fit(X)
+    errors = model.standard_errors(X)
+    assert (errors["transitions"][~allowed] == 0).all() and (errors["transitions"][allowed] > 0).all()
+    assert (errors["start_probabilities"] == 0).all()
+
+
+def test_intervals_of_variances_are_positive_in_every_kind() -> None:
+    X = np.random.default_rng(1).normal(np.repeat([0.0, 9.0], [12, 40]), np.repeat([5.0, 0.5], [12, 40]))[:, None]
+    X = np.column_stack([X, np.random.default_rng(2).normal(size=len(X))])
+    for kind in ("full", "tied", "diag", "spherical"):
+        model = mj.HiddenMarkovModel(2, covariance_type=kind, random_state=0).fit(X)
+        low, high = model.confidence_intervals(X, level=0.999)["covariances"]
+        if low.ndim == 3:
+            assert (low[:, 0, 1] < high[:, 0, 1]).all()
+            low, high, own = (np.diagonal(c, axis1=1, axis2=2) for c in (low, high, model.covariances_))
+        else:
+            own = model.covariances_
+        assert (low > 0).all()
+        np.testing.assert_allclose(low * high, own**2)
+    model = mj.HiddenMarkovModel(2, emission=["gaussian", "gaussian"], random_state=0).fit(X)
+    assert (model.confidence_intervals(X, level=0.999)["x1_covariances"][0] > 0).all()
+
+
 def given(**settings: Any) -> Any:
     """A model with the parameters of the right values below."""
     model = mj.HiddenMarkovModel(2, emission="poisson", start=[0.5, 0.5], effort="fast", random_state=0, **settings)

@@ -15,7 +15,7 @@ from majorant.data.chunks import Block
 from majorant.densities import Bernoulli, Categorical, Poisson, Product
 from majorant.densities.gaussian import Gaussian, Normals
 from majorant.densities.gaussian_gaps import GaussianGaps
-from majorant.engine.mixture import Array, Mixture, Table
+from majorant.engine.mixture import Array, Limits, Mixture, Table
 from majorant.models.gaussian_mixture.regularity import judge
 from majorant.models.gaussian_mixture.words import degeneracy
 from majorant.models.hidden_markov.lines import SwitchingLines
@@ -51,6 +51,11 @@ class GaussianInUnits:
         self.kind, self.centre, self.scale, self.d = kind, centre, scale, len(centre)
         self.whole = Gaussian(kind, self.d, FLOOR)
         self.inner: Any = GaussianGaps(self.whole) if has_gaps else self.whole
+
+    @property
+    def limits(self) -> Mapping[str, Limits]:
+        """Variances are positive; entries of matrices may be any numbers."""
+        return {} if self.kind.has_matrices else {"covariances": (0.0, np.inf)}
 
     @property
     def width(self) -> int:

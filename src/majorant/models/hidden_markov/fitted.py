@@ -18,13 +18,14 @@ from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.laws import Chain, Known
 from majorant.models.hidden_markov.emissions import Emission, product_of
+from majorant.models.hidden_markov.errors import errors_of, intervals_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, marginal_of, residuals_of
 from majorant.models.hidden_markov.law import chain_of, check_possible, checked_labels
 from majorant.models.hidden_markov.sequences import joined, sequence_codes, weights_of_rows
 from majorant.models.hidden_markov.summary import markov_summary
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows
-from majorant.results.information import interval, limits_of, standard_errors
+from majorant.results.information import limits_of, standard_errors
 from majorant.summary import Summary
 
 
@@ -451,11 +452,12 @@ class FittedMarkovModel(MixtureEstimator):
         -------
         dict of ndarray
             By the name of the estimate (``transitions``, ...), in its shape; NaN where the rows do not determine it,
-            next to zero for transitions that are closed.
+            or a free probability is practically zero or one; zero for what is given.
         """
         on, _ = self._on_sequences(X, sequence_weight, lengths, groups, component_labels)
         with one_thread():
-            return standard_errors(on, self._theta()).errors
+            errors = standard_errors(on, self._theta()).errors
+        return errors_of(self._estimates(), errors, self._chain())
 
     def confidence_intervals(  # type: ignore[override]
         self,
@@ -467,7 +469,7 @@ class FittedMarkovModel(MixtureEstimator):
         groups: Any = None,
         component_labels: Any = None,
     ) -> dict[str, tuple[Array, Array]]:
-        """Return Wald intervals of all estimates: on the logit scale for probabilities, on the log scale for rates.
+        """Return Wald intervals: on the logit scale for probabilities, on the log scale for rates and variances.
 
         Parameters
         ----------
@@ -481,17 +483,10 @@ class FittedMarkovModel(MixtureEstimator):
         """
         check_real("level", level, low=0.0, high=1.0)
         z = float(norm.ppf(0.5 + level / 2))
-        given = {
-            "sequence_weight": sequence_weight,
-            "lengths": lengths,
-            "groups": groups,
-            "component_labels": component_labels,
-        }
+        cuts = {"lengths": lengths, "groups": groups}
+        errors = self.standard_errors(X, sequence_weight=sequence_weight, component_labels=component_labels, **cuts)
         limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
-        return {
-            name: interval(np.asarray(getattr(self, f"{name}_")), error, z, limits.get(name, (-np.inf, np.inf)))
-            for name, error in self.standard_errors(X, **given).items()
-        }
+        return intervals_of(self._estimates(), errors, z, limits)
 
     def _summary(self) -> Summary:
         return markov_summary(self)
