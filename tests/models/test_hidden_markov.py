@@ -259,6 +259,17 @@ def test_sequences_in_every_form_are_the_same() -> None:
     np.testing.assert_allclose(found[turns], by_list.predict_proba(X, lengths=[50, 50, 50, 150]))
 
 
+def test_the_log_likelihood_of_sequences_is_that_of_the_fit_in_every_form() -> None:
+    X, states = simulated(2)
+    tables, w, codes = np.split(X, [100, 150]), [2.0, 0.5, 1.0], np.repeat([0, 1, 2], [100, 50, 150])
+    labels = np.where(np.arange(300) % 7 == 0, (states > 0).astype(int), -1)
+    for known in ({}, {"component_labels": labels}):
+        model = mj.HiddenMarkovModel(2, effort="fast", random_state=0).fit(tables, sequence_weight=w, **known)
+        for x, cuts in ((tables, {}), (X, {"lengths": [100, 50, 150]}), (X, {"groups": codes})):
+            found = model.log_likelihood(x, sequence_weight=w, **known, **cuts)
+            assert found == pytest.approx(model.log_likelihood_, rel=1e-9)
+
+
 def test_weights_are_repeats_to_the_last_bit() -> None:
     X, _ = simulated(3, n=120)
     tables = np.split(X, [40, 80])

@@ -364,6 +364,28 @@ class FittedMarkovModel(MixtureEstimator):
             value, entropy, n_rows = on.data.map_sum(of_block) * rows.row_weight
         return 2 * float(value), float(n_rows), float(entropy)
 
+    def log_likelihood(  # type: ignore[override]
+        self,
+        X: Any,
+        *,
+        sequence_weight: Any = None,
+        lengths: Any = None,
+        groups: Any = None,
+        component_labels: Any = None,
+    ) -> float:
+        """Return the weighted log-likelihood of sequences.
+
+        Parameters
+        ----------
+        X, sequence_weight, lengths, groups, component_labels
+            As for `fit`.
+
+        Returns
+        -------
+        float
+        """
+        return -self._criteria(X, sequence_weight, lengths, groups, component_labels)[0] / 2
+
     def aic(  # type: ignore[override]
         self,
         X: Any,
