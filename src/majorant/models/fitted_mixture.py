@@ -32,6 +32,7 @@ from majorant.models.base import LatentVariableModel
 from majorant.models.mixture_rows import (
     ACCEPTED,
     Rows,
+    center_and_scale,
     check_gating,
     check_given,
     column_names,
@@ -122,7 +123,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         columns = list(self._columns(self._numbers(X), fitting=fitting))
         if fitting and gating is not None:
-            self._standardise_gating(covariates(gating, n, None), weights)
+            self.gating_center_, self.gating_scale_ = center_and_scale(covariates(gating, n, None), weights)
             self.gating_names_in_ = column_names(gating, len(self.gating_center_))
         law, extra, codes = self._law(n, groups, gating, component_labels)
         if codes is not None and weights is not None:
@@ -141,14 +142,6 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """Return the law of the states, its columns, and the group of each row."""
         table = None if gating is None else self._gating(gating, n)
         return law_of(n, self.n_components, groups, table, component_labels)
-
-    def _standardise_gating(self, table: Array, weights: Array | None) -> None:
-        """Learn the weighted means and standard deviations of covariates, whatever the order of rows."""
-        units = distinct_units([table], weights)
-        rows, counts = units.columns[0], units.weights / units.row_weight
-        self.gating_center_ = np.average(rows, axis=0, weights=counts)
-        scale = np.sqrt(np.average((rows - self.gating_center_) ** 2, axis=0, weights=counts))
-        self.gating_scale_ = np.where(np.ptp(rows, axis=0) > 0, scale, 1.0)
 
     def _gating(self, gating: Any, n: int) -> Array:
         """Return a constant column, and standardised covariates."""

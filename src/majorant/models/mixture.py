@@ -379,7 +379,7 @@ class MixtureEstimator(FittedMixture):
         )  # rounding decides nothing
         self._keep_estimates(contest, ends.theta, shares, order)
         if "gating_coef" not in self.estimate_names_:  # of a fit before this one
-            for name in ("gating_coef_", "gating_center_", "gating_scale_"):
+            for name in ("gating_coef_", "gating_center_", "gating_scale_", "gating_names_in_"):
                 self.__dict__.pop(name, None)
         self.n_parameters_ = mixture.n_parameters
         self.n_rows_ = rows.n_rows

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from majorant._validation import check_groups
 from majorant.data.chunks import Block, Chunks, Mapped, Source
 from majorant.data.storage import StoredRows
-from majorant.data.units import Units, row_weight
+from majorant.data.units import Units, distinct_units, row_weight
 from majorant.engine.mixture import Mixture, Parameters
 from majorant.laws import Gated, Grouped, Independent, Known
 
@@ -186,6 +186,15 @@ def column_names(table: Any, n: int) -> list[str]:
     names = list(getattr(table, "columns", [getattr(table, "name", None)]))
     names = names if len(names) == n else [None] * n
     return [f"z{j + 1}" if name is None else str(name) for j, name in enumerate(names)]
+
+
+def center_and_scale(table: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Return weighted means and standard deviations of covariates, whatever the order of rows; one for a constant."""
+    units = distinct_units([table], weights)
+    rows, counts = units.columns[0], units.weights / units.row_weight
+    center = np.average(rows, axis=0, weights=counts)
+    scale = np.sqrt(np.average((rows - center) ** 2, axis=0, weights=counts))
+    return center, np.where(np.ptp(rows, axis=0) > 0, scale, 1.0)
 
 
 def check_given(model: Any, groups: Any, gating: Any, labels: Any) -> None:
