@@ -190,3 +190,14 @@ def test_the_report_speaks_of_classes(tmp_path: Path) -> None:
     page = report_of(mixed(150)[0], tmp_path, "1:2")
     assert "number of classes" in page and "lasss" not in page
     assert (tmp_path / "run" / "tables" / "criterion.csv").read_text().startswith("Classes,")
+
+
+@pytest.mark.parametrize("case", ["a class without complete rows", "a class of few rows"])
+def test_the_report_draws_what_there_is(case: str, tmp_path: Path) -> None:
+    if case == "a class of few rows":  # beside one that hardly varies
+        random = np.random.default_rng(0)
+        wide = random.uniform(0, 1000, (4, 2))
+        table = pd.DataFrame(np.concatenate([random.normal(500, 0.01, (2000, 2)), wide]), columns=["a", "b"])
+    else:
+        table = pd.DataFrame({"a": [np.nan, 2, 3], "b": list("xyy"), "c": [4, 1, 1], "d": ["n", "n", None]})
+    assert '<section id="search"' in report_of(table, tmp_path, "2")

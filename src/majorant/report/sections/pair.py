@@ -97,7 +97,7 @@ def pair_section(partition: Partition) -> Section | None:
 
     def draw(size: Size) -> Canvas:
         if partition.k <= N_COLOURS:
-            return draw_scatter(size, data, partition.used, partition.k)
+            return draw_scatter(size, data, np.unique(data.labels).tolist(), partition.k)
         return draw_scatter_panels(size, data, panels)
 
     return Section(
@@ -213,6 +213,8 @@ def _edge_densities(
         tallest = max(float(curve[:, 1].max()) for curve in curves.values())
         for j, curve in curves.items():
             out = [(scale(at), reach * h / tallest) for at, h in curve.tolist() if h > 0.004 * tallest]
+            if not out:  # a part of few rows beside one that hardly varies
+                continue
             points = [(s, base_y - h) if along_x else (base_x + h, s) for s, h in out]
             start, end = out[0][0], out[-1][0]
             corners = [(start, base_y), (end, base_y)] if along_x else [(base_x, start), (base_x, end)]
