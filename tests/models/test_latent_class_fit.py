@@ -201,3 +201,16 @@ def test_the_report_draws_what_there_is(case: str, tmp_path: Path) -> None:
     else:
         table = pd.DataFrame({"a": [np.nan, 2, 3], "b": list("xyy"), "c": [4, 1, 1], "d": ["n", "n", None]})
     assert '<section id="search"' in report_of(table, tmp_path, "2")
+
+
+def test_the_report_and_its_copies_have_all_estimates_by_name(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    z = random.random(200) < 0.5
+    table = pd.DataFrame({f"q{j}": np.where(random.random(200) < 0.2 + 0.6 * z, "yes", "no") for j in range(6)})
+    table["income"] = random.normal(2.0 * z)
+    page = report_of(table, tmp_path, "2")
+    copied = pd.read_csv(tmp_path / "run" / "tables" / "estimates.csv")["Parameter"].tolist()
+    levels = [f"item probabilities of q{j}={level}" for j in range(6) for level in ("no", "yes")]
+    expected = ["Weight", *levels, "normal means of income", "normal variances of income"]
+    assert copied == [name for name in expected for _ in range(2)]
+    assert page.count('<tr class="group">') == 1 + 8 + 2 and "four others are in the copies" in page

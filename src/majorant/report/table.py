@@ -96,6 +96,8 @@ class Table:
         Whether the last row sums up the others.
     is_on_page : bool
         Whether the page shows the table; otherwise it can only be copied, as the numbers behind a figure.
+    only_in_copies : collection of int
+        Rows that the page leaves out.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Table:
     groups: Mapping[int, str] = field(default_factory=dict)
     has_total: bool = False
     is_on_page: bool = True
+    only_in_copies: Collection[int] = ()
 
     def __post_init__(self) -> None:
         lengths = {len(part) for c in self.columns for part in (c.values, c.shown, c.cells)}
@@ -122,6 +125,8 @@ class Table:
         cells = [c.cells for c in shown]
         body = ""
         for i in range(self.n_rows):
+            if i in self.only_in_copies:
+                continue
             row = "".join(f"<td{_class(c.css)}>{of[i]}</td>" for c, of in zip(shown, cells, strict=True))
             is_total = self.has_total and i == self.n_rows - 1
             body += f"{self.groups.get(i, '')}<tr{_class('total' if is_total else '')}>{row}</tr>"

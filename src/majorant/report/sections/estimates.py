@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,41 +126,42 @@ def mixture_estimates_section(mixture: Mixture) -> Section | None:
     """Return every estimate with its interval, for mixtures of any density; None where there are no intervals."""
     if mixture.intervals is None:
         return None
-    listed, n_left_out = _mixture_terms(mixture, min(mixture.k, MOST_COMPONENTS))
+    listed, left_out = _mixture_terms(mixture)
+    shown = [term for i, term in enumerate(listed) if i not in left_out]
+    k = mixture.k
+    rows = {i * k + j for i in range(len(listed)) for j in range(k) if i in left_out or j >= MOST_COMPONENTS}
     return Section(
         "estimates",
         "Estimates",
-        mixture_words.estimates_headline(sum(len(t.values) for t in listed), sum(t.n_unknown for t in listed)),
+        mixture_words.estimates_headline(sum(len(t.values) for t in shown), sum(t.n_unknown for t in shown)),
         "",
-        mixture_words.estimates_notes(mixture, n_left_out),
+        mixture_words.estimates_notes(mixture, len(left_out)),
         is_figure=False,
-        table=_table(listed, mixture.k),
+        table=replace(_table(listed, mixture.k), only_in_copies=rows),
     )
 
 
-def _mixture_terms(mixture: Mixture, shown: int) -> tuple[list[Term], int]:
-    """Return weights, and of every other estimate the numbers of the features that tell most; how many are left out."""
+def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
+    """Return weights, then every number of every other estimate; and which of them the page leaves out."""
     model, found = mixture.run.estimator, mixture.intervals or {}
     listed: list[Term] = []
-    n_left_out = 0
-    for name, ends in found.items():
+    left_out: set[int] = set()
+    for name, ends in sorted(found.items(), key=lambda item: item[0] != "weights"):
         values = np.asarray(getattr(model, f"{name}_"), dtype=np.float64).reshape(mixture.k, -1)
         low, high = (np.asarray(end).reshape(values.shape) for end in ends)
         if name == "weights":
-            listed.insert(
-                0, Term("Weight", "share of the rows", values[:shown, 0], low[:shown, 0], high[:shown, 0], "Weight")
-            )
+            listed.append(Term("Weight", "share of the rows", values[:, 0], low[:, 0], high[:, 0], "Weight"))
             continue
-        by_feature = values.shape[1] == mixture.n_features
-        heads = mixture.run.feature_names if by_feature else [str(j + 1) for j in range(values.shape[1])]
-        chosen = mixture.ranked_features if by_feature else list(range(values.shape[1]))
-        n_left_out += len(heads) - len(chosen[:MOST_FEATURES])
+        heads = model._entry_names(name) or [str(j + 1) for j in range(values.shape[1])]
+        by_feature = heads == list(mixture.run.feature_names)
+        chosen = (mixture.ranked_features if by_feature else range(len(heads)))[:MOST_FEATURES]
+        left_out |= {len(listed) + j for j in range(len(heads)) if j not in chosen}
         addition = name.replace("_", " ")
-        for j in sorted(chosen[:MOST_FEATURES]):
-            at = np.s_[:shown, j]
-            plain = f"{addition} of {heads[j]}"
-            listed.append(Term(column_name(heads[j]), addition, values[at], low[at], high[at], plain))
-    return listed, n_left_out
+        listed += [
+            Term(column_name(head), addition, values[:, j], low[:, j], high[:, j], f"{addition} of {head}")
+            for j, head in enumerate(heads)
+        ]
+    return listed, left_out
 
 
 def _table(listed: Sequence[Term], k: int) -> Table:

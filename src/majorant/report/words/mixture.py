@@ -100,9 +100,8 @@ def estimates_notes(mixture: Mixture, n_left_out: int) -> list[str]:
         texts.append("Estimates are those of standardised columns: mean 0, standard deviation 1.")
     if n_left_out:
         texts.append(
-            f"Of each kind, the features that the {mixture.parts} explain best are shown; "
-            f"{counted(n_left_out, 'other')} {verb(n_left_out, 'is', 'are')} in the model: "
-            "<code>confidence_intervals(X)</code> gives all."
+            f"At most eight of each kind are shown, of features those that the {mixture.parts} explain best; "
+            f"{counted(n_left_out, 'other')} {verb(n_left_out, 'is', 'are')} in the copies below the table."
         )
     return texts
 
