@@ -32,6 +32,7 @@ from majorant.models.latent_class_analysis.measures import (
     entropy_measures,
     residual_parts,
     tests_of_fit,
+    warned,
 )
 from majorant.models.latent_class_analysis.steps import (
     CovariateEffects,
@@ -306,7 +307,7 @@ class LatentClassAnalysis(MixtureEstimator):
         Returns
         -------
         FitStatistics
-            ``print`` shows a table; ``to_frame()`` makes a data frame.
+            ``print`` shows a table; ``to_frame()`` makes a data frame. A model that is not identified is warned of.
         """
         given = (sample_weight, groups, gating, component_labels)
         deviance, n, entropy = self._criterion(X, *given)
@@ -316,7 +317,7 @@ class LatentClassAnalysis(MixtureEstimator):
         is_table = set(self.items_.kinds) == {"categorical"}
         if is_table and groups is None and gating is None and component_labels is None:
             told |= tests_of_fit(rows.columns[0], rows.weights, self.items_.sizes, log_density, p)
-        return FitStatistics(log_likelihood=-deviance / 2, n_rows=n, n_parameters=p, **told)
+        return warned(FitStatistics(log_likelihood=-deviance / 2, n_rows=n, n_parameters=p, **told))
 
     def classification(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations, product
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from majorant._frames import data_frame
+from majorant._validation import levels_to_user
 from majorant.models.latent_class_analysis.items import KINDS
 
 Array = NDArray[np.float64]
@@ -76,6 +78,16 @@ class FitStatistics:
     def __iter__(self) -> Iterator[tuple[str, float | None]]:
         return ((field.name, getattr(self, field.name)) for field in fields(self))
 
+    @property
+    def unidentified(self) -> str:
+        """Why the parameters are not identified, where there are more than the table has free cells; else empty."""
+        if self.df is None or self.df >= 0:
+            return ""
+        return (
+            f"{self.n_parameters} parameters are {-self.df:.0f} more than the table of the items has free cells: the "
+            "model is not identified; fit fewer classes, or more items."
+        )
+
     def to_frame(self) -> Any:
         """Return a data frame with a row for each statistic."""
         told = list(self)
@@ -83,7 +95,8 @@ class FitStatistics:
 
     def __str__(self) -> str:
         told = [(name.replace("_", " "), value) for name, value in self if value is not None]
-        return "\n".join(f"{name:<22}{value:>14.4f}" for name, value in told)
+        lines = [f"{name:<22}{value:>14.4f}" for name, value in told]
+        return "\n".join([*lines, *([self.unidentified] if self.unidentified else [])])
 
 
 @dataclass(frozen=True)
@@ -103,6 +116,13 @@ class Classification:
     assigned: Array
     average_posteriors: Array
     error: float
+
+
+def warned(found: FitStatistics) -> FitStatistics:
+    """Return the statistics, with a warning if the model is not identified."""
+    if found.unidentified:
+        warnings.warn(found.unidentified, UserWarning, stacklevel=levels_to_user())
+    return found
 
 
 def criteria(deviance: float, n: float, p: int, entropy: float) -> dict[str, float]:
