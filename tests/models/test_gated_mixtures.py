@@ -139,6 +139,28 @@ def test_a_fit_without_covariates_forgets_those_of_the_one_before(kind: Any) -> 
     np.testing.assert_array_equal(model.predict_proba(x), kind(2, random_state=0).fit(x).predict_proba(x))
 
 
+@pytest.mark.parametrize("kind", [Gauged, mj.GaussianMixture])
+@pytest.mark.parametrize("before", ["none", "one", "two"])
+def test_a_warm_start_begins_at_the_weights_of_every_row(kind: Any, before: str) -> None:
+    """Also where the covariates are centred elsewhere, or where there are other covariates than before."""
+    random = np.random.default_rng(7)
+    gate = random.normal(size=(200, 2))
+    x = counts((random.random(200) < 1 / (1 + np.exp(-2 * gate[:, 0]))).astype(int))
+    given = {"none": None, "one": gate[:, :1], "two": gate}[before]
+    model = kind(2, warm_start=True, random_state=0).fit(x, gating=given)
+    proba = model.predict_proba(x[:80], gating=None if given is None else given[:80])
+    other = None if before == "two" else gate[:80]
+    for gating in (None if given is None else given[:80], other, gate[:80, :1]):
+        cold = kind(2, random_state=0).fit(x[:80], gating=gating)
+        assert model.fit(x[:80], gating=gating).log_likelihood_ == pytest.approx(cold.log_likelihood_, abs=1e-4)
+    if kind is mj.GaussianMixture:  # which may take no step at all
+        still = kind(2, warm_start=True, random_state=0).fit(x, gating=given).set_params(max_iter=0)
+        told = {} if given is None else {"gating": given[:80]}
+        value = still.log_likelihood(x[:80], **told)
+        assert still.fit(x[:80], **told).log_likelihood_ == pytest.approx(value, rel=1e-12)
+        np.testing.assert_allclose(still.predict_proba(x[:80], **told), proba, rtol=1e-9, atol=1e-300)
+
+
 def separating(kind: str) -> tuple[Array, Array]:
     """A gate, and states that it separates."""
     random = np.random.default_rng(2)

@@ -32,7 +32,6 @@ from majorant.models.base import LatentVariableModel
 from majorant.models.mixture_rows import (
     ACCEPTED,
     Rows,
-    center_and_scale,
     check_gating,
     check_given,
     column_names,
@@ -44,6 +43,7 @@ from majorant.models.mixture_rows import (
     refuse_beside_stream,
     row_weight_of,
     rows_of,
+    standardise_gating,
 )
 from majorant.models.mixture_summary import entry_names, mixture_summary
 from majorant.results.information import Errors, interval, limits_of, standard_errors
@@ -123,7 +123,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         columns = list(self._columns(self._numbers(X), fitting=fitting))
         if fitting and gating is not None:
-            self.gating_center_, self.gating_scale_ = center_and_scale(covariates(gating, n, None), weights)
+            standardise_gating(self, covariates(gating, n, None), weights)
             self.gating_names_in_ = column_names(gating, len(self.gating_center_))
         law, extra, codes = self._law(n, groups, gating, component_labels)
         if codes is not None and weights is not None:

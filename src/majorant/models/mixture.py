@@ -36,7 +36,7 @@ from majorant.engine.trace import Trace, touching
 from majorant.laws import Independent
 from majorant.laws.separation import of_separated, unbounded_directions
 from majorant.models.fitted_mixture import FittedMixture
-from majorant.models.mixture_rows import Rows, estimates_of_law, refuse_beside_stream
+from majorant.models.mixture_rows import Rows, estimates_of_law, gating_width, refuse_beside_stream
 from majorant.models.mixture_summary import degenerate_sentence
 from majorant.search.contest import MixtureContest
 from majorant.search.contestants import Found, NamedStart, Run, best_of, entrants, found_of
@@ -272,8 +272,17 @@ class MixtureEstimator(FittedMixture):
     def _chosen_starts(self, contest: Any, draws: np.random.Generator) -> list[NamedStart[Any]]:
         """Return the starts that replace a search: the last solution, on a warm start."""
         if self.warm_start and hasattr(self, "weights_") and len(self.weights_) == self.n_components:
-            return [("warm start", self._theta())]
+            known, law = self._theta(), self._law_before(contest.mixture.law)
+            if law is None:
+                even = np.full((1, self.n_components, len(contest.weights)), 1 / self.n_components)
+                law = contest.mixture.started(even, contest.on(contest.whole).data).law
+            return [("warm start", replace(known, law=law))]
         return []
+
+    def _law_before(self, law: Any) -> Any:
+        """Return the parameters of the law in the fit before this one; None if that had other covariates."""
+        known = self.gating_coef_.shape if "gating_coef" in self.estimate_names_ else (self.n_components, 0)
+        return self._theta().law if known == (self.n_components, gating_width(law)) else None
 
     def _searched(self, contest: Any, draws: np.random.Generator) -> tuple[Any, Found[Any]]:
         """Run the search; return where it ended and what it found. A single start is left to the last descent."""

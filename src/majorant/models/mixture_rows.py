@@ -122,6 +122,13 @@ def labels_of_groups(labels: NDArray[np.intp], codes: NDArray[np.intp], names: N
     return of_group[codes]
 
 
+def gating_width(law: Any) -> int:
+    """Return the number of columns on which the weights of a law depend, the constant among them; 0 for none."""
+    while hasattr(law, "law"):
+        law = law.law
+    return law.n_covariates if isinstance(law, Gated) else 0
+
+
 def estimates_of_law(law: Any, phi: Any, order: NDArray[np.intp]) -> dict[str, Array]:
     """Return the estimates of a law for reordered states."""
     return {name: values[0] for name, values in law.describe(law.relabelled(phi, order)).items()}
@@ -188,13 +195,21 @@ def column_names(table: Any, n: int) -> list[str]:
     return [f"z{j + 1}" if name is None else str(name) for j, name in enumerate(names)]
 
 
-def center_and_scale(table: Array, weights: Array | None) -> tuple[Array, Array]:
-    """Return weighted means and standard deviations of covariates, whatever the order of rows; one for a constant."""
+def standardise_gating(model: Any, table: Array, weights: Array | None) -> None:
+    """Set the weighted means and standard deviations of covariates, whatever the order of rows.
+
+    Coefficients of an earlier fit, at which a warm start begins, are told for these, so that logits stay as they are.
+    """
     units = distinct_units([table], weights)
     rows, counts = units.columns[0], units.weights / units.row_weight
     center = np.average(rows, axis=0, weights=counts)
-    scale = np.sqrt(np.average((rows - center) ** 2, axis=0, weights=counts))
-    return center, np.where(np.ptp(rows, axis=0) > 0, scale, 1.0)
+    deviation = np.sqrt(np.average((rows - center) ** 2, axis=0, weights=counts))
+    scale = np.where(np.ptp(rows, axis=0) > 0, deviation, 1.0)
+    coef = getattr(model, "gating_coef_", np.empty((0, 0)))
+    if coef.shape[1] == 1 + len(center):
+        level = coef[:, :1] + coef[:, 1:] @ ((center - model.gating_center_) / model.gating_scale_)[:, None]
+        model.gating_coef_ = np.hstack([level, coef[:, 1:] * (scale / model.gating_scale_)])
+    model.gating_center_, model.gating_scale_ = center, scale
 
 
 def check_given(model: Any, groups: Any, gating: Any, labels: Any) -> None:

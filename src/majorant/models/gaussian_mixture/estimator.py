@@ -306,6 +306,8 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
 
     def _chosen_starts(self, contest: Any, draws: np.random.Generator) -> list[NamedStart[Any]]:
         given = self._given()
+        if given.source == "warm start" and hasattr(self, "gating_coef_"):
+            given = replace(given, law=self._law_before(contest.mixture.law))
         if given.is_empty and self.init_params == "auto" and self.max_iter > 0:
             return []
         n_starts = 1 if isinstance(self.n_init, str) or self.max_iter == 0 else int(self.n_init)
@@ -349,7 +351,7 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     def _keep(self, contest: Any, found: Found[Theta], ends: Ends[Theta], on: OnData, rows: Any) -> None:
         super()._keep(contest, found, ends, on, rows)
         self.n_parameters_ = replace(on.mixture, density=self._density()).n_parameters  # still directions count too
-        if self.max_iter == 0 and self._given().is_whole and not rows.is_stream:
+        if self.max_iter == 0 and self._given().is_whole and not rows.is_stream and not hasattr(self, "gating_coef_"):
             x, weights = rows.points / rows.scale + rows.origin, rows.weights
             if contest.coordinates.rank < x.shape[1] and not self.is_grouped_ and not self.is_labelled_:
                 self.log_likelihood_ = float(weights @ self.score_samples(x))

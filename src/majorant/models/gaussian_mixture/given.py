@@ -106,6 +106,8 @@ class Given:
     means: Array | None = None
     covariances: Array | None = None
     source: str = "given"
+    law: Any = None
+    """Parameters of a law of covariates."""
 
     @classmethod
     def checked(cls, weights: Any, means: Any, covariances: Any, kind: Covariance) -> Given:
@@ -188,7 +190,7 @@ def chosen_starts(
             begun.covariances if covariances is None else covariances,
             contest.kind.name,
         )
-        yield source, contest.theta_of(start, None if has_weights else theta.law)
+        yield source, contest.theta_of(start, None if has_weights else theta.law if given.law is None else given.law)
 
 
 def _responsibilities(measure: Measure, k: int, init_params: str, random: np.random.Generator) -> NDArray[np.float64]:
