@@ -161,6 +161,21 @@ def test_a_warm_start_begins_at_the_weights_of_every_row(kind: Any, before: str)
         np.testing.assert_allclose(still.predict_proba(x[:80], **told), proba, rtol=1e-9, atol=1e-300)
 
 
+def test_a_summary_tells_the_unit_of_the_coefficients() -> None:
+    random = np.random.default_rng(8)
+    gate = random.normal(50, 10, size=(150, 1))
+    x = counts((random.random(150) < 1 / (1 + np.exp((50 - gate[:, 0]) / 10))).astype(int))
+    model = Gauged(2, random_state=0).fit(x, gating=gate)
+    page = str(model.summary())
+    assert "gating coef, by sd from the mean" in page
+    slope = model.gating_coef_[:, 1] / model.gating_scale_[0]
+    level = model.gating_coef_[:, 0] - slope * model.gating_center_[0]
+    odds = np.exp(level + gate * slope)
+    densities = np.exp(stats.poisson.logpmf(x[:, None], model.rates_).sum(axis=2))
+    expected = odds * densities / (odds * densities).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(x, gating=gate), expected, rtol=1e-8, atol=1e-300)
+
+
 def separating(kind: str) -> tuple[Array, Array]:
     """A gate, and states that it separates."""
     random = np.random.default_rng(2)

@@ -79,6 +79,11 @@ class MixtureEstimator(FittedMixture):
     ----------
     weights_ : ndarray of shape (n_components,)
         Shares of the components, the largest first; with `component_labels`, component k has label k.
+    gating_coef_ : ndarray of shape (n_components, 1 + n_covariates)
+        With `gating`: logits of the weights against the first component, a constant and then covariates in standard
+        deviations from their mean, ``(gating - gating_center_) / gating_scale_``. Divided by ``gating_scale_`` they
+        are per unit of a covariate.
+    gating_center_, gating_scale_ : ndarray of shape (n_covariates,)
     log_likelihood_ : float
         Weighted log-likelihood of the rows of the fit.
     n_parameters_ : int

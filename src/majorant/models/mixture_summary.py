@@ -58,7 +58,8 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
         if k > MOST_SHOWN or values.shape[1] > MOST_SHOWN:
             tables.append(f"{counted(values.shape[1], 'number')} of each {part} are in {name}_.")
             continue
-        columns = [Column(name.replace("_", " ")), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
+        title = "gating coef, by sd from the mean" if name == "gating_coef" else name.replace("_", " ")
+        columns = [Column(title), *(Column(str(j + 1), 3, min_width=9) for j in range(k))]
         names = model._entry_names(name) or [str(i + 1) for i in range(values.shape[1])]
         tables.append(Table(name, columns, [(names[i], *map(float, values[:, i])) for i in range(values.shape[1])]))
     return Section(plural_of(part).upper(), "", tuple(tables))

@@ -133,6 +133,10 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         Their inverses.
     precisions_cholesky_ : ndarray
         Upper triangular factors of the precisions.
+    gating_coef_ : ndarray of shape (n_components, 1 + n_covariates)
+        With `gating`: logits of the weights against the first component, a constant and then covariates in standard
+        deviations from their mean, ``(gating - gating_center_) / gating_scale_``.
+    gating_center_, gating_scale_ : ndarray of shape (n_covariates,)
     log_likelihood_ : float
         Weighted log-likelihood of the rows of the fit; where `beta` is not 1, what was maximised in its place,
         :math:`\sum_i w_i \beta^{-1} \log \sum_k (\pi_k N(x_i; \mu_k, \Sigma_k))^\beta`, which ``score`` is not.
