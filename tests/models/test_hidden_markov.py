@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from scipy.stats import multivariate_normal, norm, poisson
 
@@ -359,6 +361,11 @@ def test_forecasts_are_distributions() -> None:
     np.testing.assert_allclose(np.trapezoid(density, grid), 1.0, atol=1e-6)
     inside = np.where((grid >= low[1, 4, 0]) & (grid <= high[1, 4, 0]), density[1, 4], 0.0)
     assert np.trapezoid(inside, grid) == pytest.approx(0.8, abs=2e-3)
+    with pytest.raises(ValueError, match="level must be"):
+        ahead.interval(1.0)
+    for p in (-0.1, 0.0, 1.0, 1.5, np.nan):
+        with pytest.raises(ValueError, match="p must be"):
+            ahead.quantile(p)
     counts = given().forecast(COUNTS, 3)
     for step in range(3):
         q = counts.quantile(0.9)[0, step, 0]
@@ -437,3 +444,18 @@ def test_an_impossible_solution_is_an_error(monkeypatch: pytest.MonkeyPatch) -> 
     labels = np.append(1, np.full(3, -1))
     with pytest.raises(ValueError, match="log-likelihood is -inf: no solution gives every row a positive density"):
         mj.HiddenMarkovModel(2, emission="poisson", start=[1.0, 0.0]).fit(COUNTS, component_labels=labels)
+
+
+def test_tables_of_a_list_need_the_same_columns() -> None:
+    X, _ = simulated(0, n=40)
+    model = mj.HiddenMarkovModel(2, effort="fast", random_state=0)
+    for make in (pd.DataFrame, pl.DataFrame):
+        tables = [make({"a": part[:, 0], "b": part[:, 1]}) for part in (X[:20], X[20:])]
+        for other in (make({"b": X[:, 0], "a": X[:, 1]}), make({"a": X[:, 0]}), make({"a": X[:, 0], "c": X[:, 1]})):
+            with pytest.raises(ValueError, match=r"table 0 has .'a', 'b'., table 1 has"):
+                model.fit([tables[0], other])
+        found = model.fit(tables).log_likelihood_
+        assert found == model.fit([X[:20], X[20:]]).log_likelihood_
+        assert list(model.fit(tables).feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match=r"table 0 has .2,., table 1 has .1,."):
+        model.fit([X[:20], X[20:, :1]])

@@ -320,3 +320,11 @@ def product_of(parts: Sequence[Emission], names: Sequence[str], has_gaps: bool) 
     if len(parts) == 1:
         return parts[0].density(has_gaps)
     return Product([(names[part.first], part.density(has_gaps)) for part in parts])
+
+
+def with_levels(parts: Sequence[Emission], rows: Array) -> Array:
+    """Return drawn rows with the values of categories for their codes."""
+    for part in parts:
+        for j, levels in enumerate(part.levels, start=part.first):
+            rows[:, j] = levels[rows[:, j].astype(np.intp)]
+    return rows

@@ -17,9 +17,9 @@ from majorant.data.units import blocks_of, distinct_units
 from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.laws import Chain, Known
-from majorant.models.hidden_markov.emissions import Emission, product_of
+from majorant.models.hidden_markov.emissions import Emission, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of, intervals_of
-from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, marginal_of, residuals_of
+from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
 from majorant.models.hidden_markov.law import chain_of, check_possible, checked_labels
 from majorant.models.hidden_markov.sequences import joined, sequence_codes, weights_of_rows
 from majorant.models.hidden_markov.summary import markov_summary
@@ -115,9 +115,8 @@ class FittedMarkovModel(MixtureEstimator):
         """
 
         def path(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
-            return np.asarray(
-                law.posterior(phi, log_density, units, np.inf).responsibilities[0].argmax(axis=0)[:, None]
-            )
+            q = law.posterior(phi, log_density, units, np.inf).responsibilities[0]
+            return np.asarray(q.argmax(axis=0)[:, None])
 
         return self._over_sequences(X, lengths, groups, path, 1)[:, 0].astype(np.intp)
 
@@ -221,10 +220,7 @@ class FittedMarkovModel(MixtureEstimator):
         if not isinstance(density, Drawn):
             raise TypeError("a regression cannot be drawn from: the columns that it is on are not of the model")
         rows: Array = density.drawn(theta.density, states, random)
-        for one in self.emissions_:
-            for j, levels in enumerate(one.levels, start=one.first):
-                rows[:, j] = levels[rows[:, j].astype(np.intp)]
-        return rows, states
+        return with_levels(self.emissions_, rows), states
 
     def forecast(self, X: Any, n_steps: int = 1, *, lengths: Any = None, groups: Any = None) -> Forecast:
         """Return the distributions of the rows that follow each sequence.
@@ -248,8 +244,7 @@ class FittedMarkovModel(MixtureEstimator):
         >>> ahead = model.forecast(counts, 2)
         >>> ahead.mean.round(1).ravel()
         array([8.1, 7.2])
-        >>> low, high = ahead.interval(0.9)
-        >>> high.ravel()
+        >>> ahead.interval(0.9)[1].ravel()
         array([15., 14.])
         """
         check_integer("n_steps", n_steps, low=1)
@@ -288,20 +283,12 @@ class FittedMarkovModel(MixtureEstimator):
             if given == "before":
                 return np.asarray(np.exp(ahead).T)
             q = law.posterior(phi, log_density, units, 1.0).responsibilities[0]
-            with np.errstate(divide="ignore"):
-                without = np.where(q > 0, np.log(np.where(q > 0, q, 1.0)) - log_density[0], ahead - 745)
-            without -= without.max(axis=0)
-            return np.asarray((np.exp(without) / np.exp(without).sum(axis=0)).T)
+            return given_others(ahead, q, log_density[0])
 
         X, lengths = joined(X, lengths)
         states = self._over_sequences(X, lengths, groups, states_of, len(self.weights_))
         x = self._read(X, fitting=False)
-        out = np.full(x.shape, np.nan)
-        for part in self.emissions_:
-            for j in range(part.first, part.first + (1 if part.name == "regression" else part.n_features)):
-                own = marginal_of(self.emissions_, self._feature_names(), self._estimates(), j, x)
-                high, low = residuals_of(own, x[:, j], states, part.is_discrete)
-                out[:, j] = (high + low) / 2
+        out = uniform_residuals(self.emissions_, self._feature_names(), self._estimates(), x, states)
         return out if scale == "uniform" else as_normal(out)
 
     def durations(self, X: Any, *, lengths: Any = None, groups: Any = None) -> tuple[Array, Array]:
@@ -504,11 +491,10 @@ class FittedMarkovModel(MixtureEstimator):
         dict of (low, high)
         """
         check_real("level", level, low=0.0, high=1.0)
-        z = float(norm.ppf(0.5 + level / 2))
         cuts = {"lengths": lengths, "groups": groups}
         errors = self.standard_errors(X, sequence_weight=sequence_weight, component_labels=component_labels, **cuts)
-        limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
-        return intervals_of(self._estimates(), errors, z, limits)
+        limits = limits_of(Mixture(self._density(), self._chain(), len(self.weights_)))
+        return intervals_of(self._estimates(), errors, float(norm.ppf(0.5 + level / 2)), limits)
 
     def _summary(self) -> Summary:
         return markov_summary(self)

@@ -65,12 +65,13 @@ class Forecast:
         Parameters
         ----------
         level : float, default=0.9
+            Below 1.
 
         Returns
         -------
         low, high : ndarray of shape (n_sequences, n_steps, n_features)
         """
-        check_real("level", level, low=0.0, high=1.0)
+        check_real("level", level, low=0.0, high=float(np.nextafter(1.0, 0.0)))
         ends = [self.quantile(p) for p in (0.5 - level / 2, 0.5 + level / 2)]
         return ends[0], ends[1]
 
@@ -80,12 +81,14 @@ class Forecast:
         Parameters
         ----------
         p : float
-            Strictly between 0 and 1 for columns without bounds.
+            Strictly between 0 and 1.
 
         Returns
         -------
         ndarray of shape (n_sequences, n_steps, n_features)
         """
+        if not 0 < check_real("p", p, low=0.0, high=1.0) < 1:
+            raise ValueError(f"p must be strictly between 0 and 1; got {p!r}")
         columns = zip(self._marginals, self._ranges, strict=True)
         return np.stack([self._quantile(own, levels, is_whole, p) for own, (levels, is_whole) in columns], axis=2)
 
@@ -137,6 +140,26 @@ def residuals_of(own: Any, x: Array, states: Array, is_discrete: bool) -> tuple[
     high = np.einsum("nk,kn->n", states, own.cdf(filled))
     low = high - np.einsum("nk,kn->n", states, own.pmf(filled)) if is_discrete else high
     return np.where(there, high, np.nan), np.where(there, np.maximum(low, 0.0), np.nan)
+
+
+def uniform_residuals(
+    parts: Sequence[Emission], names: Sequence[str], estimates: Mapping[str, Array], x: Array, states: Array
+) -> Array:
+    """Return the probability of at most each cell, the middle of both for counts and codes; NaN without a cell."""
+    out = np.full(x.shape, np.nan)
+    for part in parts:
+        for j in range(part.first, part.first + (1 if part.name == "regression" else part.n_features)):
+            high, low = residuals_of(marginal_of(parts, names, estimates, j, x), x[:, j], states, part.is_discrete)
+            out[:, j] = (high + low) / 2
+    return out
+
+
+def given_others(ahead: Array, q: Array, log_density: Array) -> Array:
+    """Return the probabilities of states given all rows but their own, (rows, components)."""
+    with np.errstate(divide="ignore"):
+        without = np.where(q > 0, np.log(np.where(q > 0, q, 1.0)) - log_density, ahead - 745)
+    without -= without.max(axis=0)
+    return np.asarray((np.exp(without) / np.exp(without).sum(axis=0)).T)
 
 
 def as_normal(u: NDArray[np.float64]) -> Array:

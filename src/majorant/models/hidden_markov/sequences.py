@@ -19,10 +19,18 @@ def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
     if lengths is not None:
         raise ValueError("lengths cut one table; X is a list of tables, one per sequence: leave lengths out")
     sizes = [len(one) for one in X]
-    if all(hasattr(one, "columns") for one in X):
+    columns = [list(one.columns) if hasattr(one, "columns") else np.shape(one)[1:] for one in X]
+    for i, found in enumerate(columns):
+        if found != columns[0]:
+            raise ValueError(
+                f"the tables of a list need the same columns: table 0 has {columns[0]}, table {i} has {found}"
+            )
+    if all(hasattr(one, "iloc") for one in X):
         import pandas as pd
 
         return pd.concat(X, ignore_index=True), sizes
+    if all(hasattr(one, "columns") for one in X):
+        return type(X[0])({name: np.concatenate([np.asarray(one[name]) for one in X]) for name in columns[0]}), sizes
     return np.concatenate([np.asarray(one) for one in X]), sizes
 
 
