@@ -80,3 +80,15 @@ def test_a_fit_on_a_data_frame_is_shown_without_warnings() -> None:
         pl.DataFrame({"x1": X[:, 0]})
     )
     assert states_section(measured(model, X)) is not None
+
+
+def test_criteria_are_told_with_the_sequences_of_the_fit_only() -> None:
+    X, groups = counts(), np.repeat([0, 1, 2, 3], 25)
+    model = mj.HiddenMarkovModel(2, emission="poisson", effort="fast", random_state=0)
+    whole = model.fit(X)
+    assert not whole.is_grouped_
+    assert measured(whole, X).criteria["bic"] == whole.bic(X)
+    for x, cuts in ((np.split(X, 4), {}), (X, {"lengths": [25] * 4}), (X, {"groups": groups})):
+        assert model.fit(x, **cuts).is_grouped_
+        assert measured(model, X).criteria == {}
+    assert measured(model, X, groups=groups).criteria["bic"] == model.bic(X, groups=groups)

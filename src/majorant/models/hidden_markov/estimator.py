@@ -214,6 +214,7 @@ class HiddenMarkovModel(FittedMarkovModel):
             rows, law = self._sequences(X, sequence_weight, lengths, groups, component_labels)
             data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
             self._fit(law, rows, data, draws)
+            self.is_grouped_ = groups is not None or joined(X, lengths)[1] is not None
         return self
 
     def _check_parameters(self) -> None:
