@@ -39,7 +39,8 @@ def assigned(
         return by_bag(estimator, frame, rows, bags)
     card = card_of(estimator)
     if card.kind in ("mixture", "clustering") and hasattr(estimator, "predict_proba"):
-        return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame)))}
+        path = np.asarray(estimator.predict(frame)) if card.in_order else None  # which no row decides alone
+        return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame)), path)}
     if card.kind == "classification":
         return {"row": rows, **_by_class(card.part, estimator, frame)}
     if card.kind == "representation":
@@ -57,10 +58,13 @@ def assigned(
     return columns
 
 
-def _by_probability(part: str, probabilities: NDArray[Any]) -> dict[str, NDArray[Any]]:
-    """Return the most probable part, its probability, the uncertainty, and the probability of every part."""
-    best = probabilities.max(axis=1)
-    columns = {part: probabilities.argmax(axis=1).astype(np.int64) + 1, "probability": best, "uncertainty": 1.0 - best}
+def _by_probability(
+    part: str, probabilities: NDArray[Any], chosen: NDArray[Any] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Return the chosen part (the most probable), its probability, the uncertainty, and every part's probability."""
+    chosen = probabilities.argmax(axis=1) if chosen is None else chosen
+    own = np.take_along_axis(probabilities, chosen[:, None], axis=1)[:, 0]
+    columns = {part: chosen.astype(np.int64) + 1, "probability": own, "uncertainty": 1.0 - own}
     if probabilities.shape[1] <= MOST_PROBABILITIES:
         columns |= {f"{part}_{k + 1}": probabilities[:, k] for k in range(probabilities.shape[1])}
     return columns

@@ -83,6 +83,7 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
         **request.roles,
         "bag": request.bag,
         "views": request.views,
+        "weights": request.weights,
     }
     for name, given in asked.items():
         if given is not None and not _takes(ESTIMATORS[card.name], name):
@@ -170,5 +171,5 @@ def _refusals() -> Iterator[None]:
 def _takes(cls: type[Any], option: str) -> bool:
     if option in ("formula", "groups", "gating", "offset", "trials"):  # the command line reads all of them by a formula
         return hasattr(cls, "fit_formula")
-    name = "bags" if option == "bag" else option
+    name = {"bag": "bags", "weights": "sample_weight"}.get(option, option)
     return name in signature(cls if option in ("family", "views") else cls.fit).parameters

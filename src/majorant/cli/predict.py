@@ -30,7 +30,7 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
     n_rows = n_left_out = 0
     lost: list[str] = []
     none_left: NoRowsLeftError | None = None
-    parts = read_parts(table_path, whole=is_by_bag)
+    parts = read_parts(table_path, whole=is_by_bag or card_of(estimator).in_order)
     with closing(parts), writing_parts(out) as writer:
         for before, table in parts:
             n_rows += table.frame.height
