@@ -442,7 +442,7 @@ def test_known_states_that_cannot_be_are_refused(settings: dict[str, Any], known
 def test_an_impossible_solution_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("majorant.models.hidden_markov.fitted.check_possible", lambda *given: None)
     labels = np.append(1, np.full(3, -1))
-    with pytest.raises(ValueError, match="log-likelihood is -inf: no solution gives every row a positive density"):
+    with pytest.raises(ValueError, match="log-likelihood is -inf: no solution gives every row a density"):
         mj.HiddenMarkovModel(2, emission="poisson", start=[1.0, 0.0]).fit(COUNTS, component_labels=labels)
 
 

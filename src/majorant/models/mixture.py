@@ -377,20 +377,15 @@ class MixtureEstimator(FittedMixture):
         ValueError
             If the log-likelihood is not a number, or minus infinity.
         """
-        if np.isnan(ends.objective[0]):
-            raise ValueError("the log-likelihood is not a number: the rows cannot be of this model")
-        if ends.objective[0] == np.inf:
-            raise ValueError(
-                "the log-likelihood is -inf: no solution gives every row a positive density; change the rows, or what "
-                "is given of the model"
-            )
+        if not ends.objective[0] < np.inf:
+            found_is = "-inf: no solution gives every row a density" if ends.objective[0] == np.inf else "not a number"
+            raise ValueError(f"the log-likelihood is {found_is}; change the rows, or what is given of the model")
         mixture = on.mixture
         shares = mixture.law.shares(ends.theta.law, ends.seen.statistics.law)[0]
         keeps_order = mixture.law.numbers_states or found.best.source in ("warm start", "given")
         first = next(iter(mixture.density.describe(ends.theta.density).values()))[0].reshape(len(shares), -1)
-        order = (
-            np.arange(len(shares)) if keeps_order else np.lexsort((*first.T[::-1], -np.round(shares, 9)))
-        )  # rounding decides nothing
+        rounded = -np.round(shares, 9)  # so that the last digits decide nothing
+        order = np.arange(len(shares)) if keeps_order else np.lexsort((*first.T[::-1], rounded))
         self._keep_estimates(contest, ends.theta, shares, order)
         if "gating_coef" not in self.estimate_names_:  # of a fit before this one
             for name in ("gating_coef_", "gating_center_", "gating_scale_", "gating_names_in_"):

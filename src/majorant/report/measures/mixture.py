@@ -85,7 +85,8 @@ class Mixture(Memberships, Partition):
         if method is None or not self.regular or model.n_parameters_**2 * self.n_rows > MOST_WORK:
             return None
         try:
-            found = method(self.as_fitted, self.run.weights, **self._given_to(method))
+            weights = {} if self.run.weights is None else {"sample_weight": self.run.weights}
+            found = method(self.as_fitted, **weights, **self._given_to(method))
         except (
             TypeError,
             ValueError,
