@@ -165,7 +165,7 @@ class LatentPrototypeClassifier(
     References
     ----------
     .. [1] Y. LeCun, "Machine learning and pattern recognition: latent variables, mixture models, EM", lecture notes:
-    the example of aircraft seen from different angles.
+       the example of aircraft seen from different angles.
 
     Examples
     --------
