@@ -216,7 +216,7 @@ def test_rows_without_a_density_are_refused(k: int) -> None:
         def log_density(self, theta: Any, rows: Any) -> Any:
             return super().log_density(theta, rows) + np.sqrt(rows.columns[0][:, 0])
 
-    with pytest.raises(ValueError, match="the log-likelihood is (-inf|not a number)"):
+    with pytest.raises(ValueError, match=r"the log-likelihood is (-inf|not a number)"):
         of_density(Strict)(k, random_state=0).fit(-X - 1)
 
 

@@ -61,6 +61,7 @@ def test_of_a_gaussian_mixture() -> None:
     assert len(one.simulated) + one.n_degenerate == 9
 
 
+@pytest.mark.filterwarnings("ignore:Gating by column 1 separates")  # of drawn tables too
 def test_groups_gating_and_jobs() -> None:
     g = np.random.default_rng(1)
     x, groups = g.normal(size=(60, 1)), np.arange(60) // 3

@@ -275,13 +275,14 @@ def moments(x: Array, weights: Array) -> tuple[Array, Array]:
         If squares of the numbers leave the range of floating point.
     """
     there = ~np.isnan(x)
-    mass = weights @ there
-    center = weights @ np.where(there, x, 0.0) / mass
-    away = np.where(there, x - center, 0.0)
-    top = np.abs(away).max(axis=0)
-    scale = top * np.sqrt(weights @ (away / top) ** 2 / mass)
+    with np.errstate(all="ignore"):  # what overflows is refused below
+        mass = weights @ there
+        center = weights @ np.where(there, x, 0.0) / mass
+        away = np.where(there, x - center, 0.0)
+        top = np.abs(away).max(axis=0)
+        scale = top * np.sqrt(weights @ (away / top) ** 2 / mass)
     if not ((scale > 1e-152) & (scale < 1e152)).all():
-        size = "large" if (scale >= 1e152).any() else "small"
+        size = "small" if (scale <= 1e-152).any() else "large"
         raise ValueError(f"numbers of X are too {size} for their squares: give them in other units")
     return center, scale
 

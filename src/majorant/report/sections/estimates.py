@@ -152,8 +152,9 @@ def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
         if name == "weights":
             listed.append(Term("Weight", "share of the rows", values[:, 0], low[:, 0], high[:, 0], "Weight"))
             continue
-        heads = model._entry_names(name) or [str(j + 1) for j in range(values.shape[1])]
-        by_feature = heads == list(mixture.run.feature_names)
+        entries = model._entry_names(name) or [str(j + 1) for j in range(values.shape[1])]
+        by_feature = entries == model._feature_names()
+        heads = list(mixture.run.feature_names) if by_feature else entries
         chosen = (mixture.ranked_features if by_feature else range(len(heads)))[:MOST_FEATURES]
         left_out |= {len(listed) + j for j in range(len(heads)) if j not in chosen}
         addition = name.replace("_", " ")
