@@ -84,7 +84,8 @@ def test_generated_tables_give_numbers_or_a_clear_error(cls: type[Any], X: Any, 
     try:
         found = labels(fitted, X, target(cls, n))
     except ValueError as error:  # of rows without weight, which the fit has not seen
-        assert card_of(cls).takes_text and weights == "some zero" and "a level that the fit has not seen" in str(error)
+        assert weights == "some zero"
+        assert "a level that the fit has not seen" in str(error) or "no component is near row" in str(error)
         return
     kind = card_of(cls).kind
     possible = fitted.classes_ if kind == "classification" else range(2 if kind == "representation" else size)
