@@ -145,7 +145,7 @@ def frames(
     x = x - centre
     varies = np.ptp(points, axis=0) > 0
     sd = np.where(varies, _deviations(share, x) if total is None else np.sqrt(np.diag(total[1])), 0.0)
-    varies &= sd > 0  # what is too small for a number is no variance
+    varies &= sd > np.finfo(np.float64).tiny  # what is too small for a number, or has no inverse, is no variance
     mean = float(np.mean(sd**2))
     unit = np.sqrt(mean) if mean > 0 else 1.0
     sd = np.where(varies, sd, unit)
@@ -200,12 +200,14 @@ def _columnwise(centre: Array, factor: Array, varies: NDArray[np.bool_] | None, 
     volume = -float(np.log(factor[kept]).sum() + np.log(thin * sd[idle]).sum()) - 0.5 * len(idle) * float(
         np.log(2 * np.pi)
     )
+    with np.errstate(over="ignore"):  # of columns that are not picked
+        inverse, thin_inverse = 1 / factor, 1 / (thin * sd)
     return Coordinates(
         centre,
-        _picked(1 / factor, kept),
+        _picked(inverse, kept),
         _picked(factor, kept).T.tocsr(),
         _picked(thin * sd, idle).T.tocsr(),
-        _picked(1 / (thin * sd), idle),
+        _picked(thin_inverse, idle),
         volume,
     )
 

@@ -109,8 +109,8 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
             if not response.is_location_scale:
                 return response.log_density(target[block.at], eta, self.scale_**2, trials[block.at])
             # In units of the noise: its square may be no number.
-            own = target[block.at] / self.scale_, eta / self.scale_
             with np.errstate(over="ignore"):  # too far for a float: a density of zero
+                own = target[block.at] / self.scale_, eta / self.scale_
                 return response.log_density(*own, np.ones(k), trials[block.at]) - np.log(self.scale_)
 
         table = Chunks(X, n_jobs=self.n_jobs).map_rows(visit, (k,))
