@@ -111,8 +111,8 @@ def check_runs(model: Any) -> None:
     check_verbose(model.verbose)
 
 
-def check_enough_rows(n_rows: int, name: str, size: int, part: str) -> None:
-    """Raise ValueError for more parts than rows; `name` is the parameter for the number of parts.
+def check_enough_rows(n_rows: int, name: str, size: int, part: str, groups: Any = None) -> None:
+    """Raise ValueError for more parts than rows, or than groups; `name` is the parameter for the number of parts.
 
     Raises
     ------
@@ -120,6 +120,9 @@ def check_enough_rows(n_rows: int, name: str, size: int, part: str) -> None:
     """
     if n_rows < size:
         raise ValueError(f"n_samples={n_rows} should be >= {name}={size}: ask for at most one {part} per row")
+    if groups is not None and len(np.unique(groups)) < size:
+        n_groups = len(np.unique(groups))
+        raise ValueError(f"{name}={size} are more than the {n_groups} of groups: ask for at most one {part} per group")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], *, or_else: str = "") -> str:

@@ -276,3 +276,11 @@ def test_a_separated_response_has_errors_where_its_rows_determine_them() -> None
     expected = np.sqrt(1 / (60 * p * (1 - p)) + 1 / (60 * p2 * (1 - p2)))
     assert errors["coef"][0, 1] == pytest.approx(expected, rel=1e-3)
     np.testing.assert_allclose(model.predict(X[level == 1]), 1, atol=1e-4)
+
+
+def test_fewer_groups_than_components_are_refused() -> None:
+    random = np.random.default_rng(0)
+    x = np.round(random.uniform(size=(12, 2)))
+    for model in (mj.GaussianMixture(2), mj.LatentClassAnalysis(2)):
+        with pytest.raises(ValueError, match=r"n_components=2 are more than the 1 of groups"):
+            model.fit(x, groups=np.zeros(12, dtype=int))

@@ -129,7 +129,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         if codes is not None and weights is not None:
             check_group_weights(weights, codes)
         units: Units = distinct_units([*columns, *extra], weights, codes)
-        check_enough_rows(n, "n_components", self.n_components, "component")
+        check_enough_rows(n, "n_components", self.n_components, "component", codes if fitting else None)
         return rows_of(units, len(columns), codes is not None, X.dtype), law
 
     def _numbers(self, X: NDArray[Any]) -> NDArray[Any]:
