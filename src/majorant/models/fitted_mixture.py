@@ -28,7 +28,7 @@ from majorant.engine.mixture import Array, Drawn, Mixture, OnData, Parameters
 from majorant.engine.threads import one_thread
 from majorant.laws import Gated, Independent
 from majorant.laws.separation import unbounded_directions
-from majorant.models.base import LatentVariableModel
+from majorant.models.likelihood_model import LikelihoodModel
 from majorant.models.mixture_rows import (
     ACCEPTED,
     Rows,
@@ -46,11 +46,12 @@ from majorant.models.mixture_rows import (
     standardise_gating,
 )
 from majorant.models.mixture_summary import entry_names, mixture_summary
+from majorant.models.row_arguments import rows_as
 from majorant.results.information import Errors, interval, limits_of, standard_errors
 from majorant.summary import Summary
 
 
-class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+class FittedMixture(DensityMixin, LikelihoodModel):  # type: ignore[misc]
     """The methods of a mixture that need its parameters only."""
 
     keeps_single = False
@@ -69,7 +70,6 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
     n_iter_: int
     weights_: Array
     log_likelihood_: float
-    n_parameters_: int
     estimate_names_: list[str]
     gating_center_: Array
     gating_scale_: Array
@@ -163,7 +163,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """Return the law of the states of units."""
         return Gated(len(self.gating_center_) + 1) if "gating_coef" in self.estimate_names_ else Independent()
 
-    def _joint(self, X: Any, groups: Any = None, gating: Any = None) -> tuple[Array, Array, Any]:
+    def _joint(self, X: Any, *, groups: Any = None, gating: Any = None) -> tuple[Array, Array, Any]:
         """Return the log density of each row's unit, (n,), responsibilities (n, components), and their dtype."""
         check_is_fitted(self)
         source = stored_rows(X)
@@ -193,70 +193,82 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             both[order] = data.map_rows(partial(density_and_responsibilities, mixture, theta), both.shape[1:])
         return both[:, 0], both[:, 1:], dtype if self.keeps_single else both.dtype
 
-    def predict_proba(self, X: Any, *, groups: Any = None, gating: Any = None) -> Array:
+    @rows_as("_joint")
+    def predict_proba(self, X: Any, **rows: Any) -> Array:
         """Return the responsibilities of each component for each row.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Chunks
-        groups : array-like of shape (n_samples,), optional
-            Rows of one group have the same responsibilities.
-        gating : array-like of shape (n_samples, n_covariates), optional
-            As for `fit`.
+        {rows}
+            As for `fit`. Rows of one group have the same responsibilities.
 
         Returns
         -------
         ndarray of shape (n_samples, n_components)
         """
-        _, q, dtype = self._joint(X, groups, gating)
+        _, q, dtype = self._joint(X, **rows)
         return np.asarray(q / q.sum(axis=1, keepdims=True), dtype=dtype)
 
-    def predict(self, X: Any, *, groups: Any = None, gating: Any = None) -> NDArray[np.intp]:
+    @rows_as("_joint")
+    def predict(self, X: Any, **rows: Any) -> NDArray[np.intp]:
         """Return the most probable component of each row, from 0.
 
         Parameters
         ----------
-        X, groups, gating
+        X, {rows}
             As for `predict_proba`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        return np.asarray(self.predict_proba(X, groups=groups, gating=gating).argmax(axis=1))
+        return np.asarray(self.predict_proba(X, **rows).argmax(axis=1))
 
-    def score_samples(self, X: Any, *, gating: Any = None) -> Array:
+    def _log_densities(self, X: Any, *, gating: Any = None) -> Array:
+        """Return the log density of each row."""
+        density, _, dtype = self._joint(X, gating=gating)
+        return density.astype(dtype, copy=False)
+
+    @rows_as("_log_densities")
+    def score_samples(self, X: Any, **rows: Any) -> Array:
         """Return the log density of each row.
 
         Parameters
         ----------
-        X, gating
+        X, {rows}
             As for `predict_proba`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        density, _, dtype = self._joint(X, None, gating)
-        return density.astype(dtype, copy=False)
+        return self._log_densities(X, **rows)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None, *, gating: Any = None) -> float:
+    def _weighted_densities(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, gating: Any = None
+    ) -> tuple[Array, Array | None]:
+        """Return the log density of each row, and its weight."""
+        values = self._joint(X, gating=gating)[0]
+        return values, check_sample_weight(sample_weight, len(values))
+
+    @rows_as("_weighted_densities")
+    def score(self, X: Any, y: Any = None, **rows: Any) -> float:
         """Return the mean log density of rows.
 
         Parameters
         ----------
-        X, gating
-            As for `predict_proba`.
+        X, {rows}
+            As for `fit`.
         y : ignored
-        sample_weight : array-like of shape (n_samples,), optional
 
         Returns
         -------
         float
         """
-        values = self._joint(X, None, gating)[0]
+        values, weights = self._weighted_densities(X, y, **rows)
         with np.errstate(over="ignore"):
-            return float(np.average(values, weights=check_sample_weight(sample_weight, len(values))))
+            return float(np.average(values, weights=weights))
 
     def sample(
         self, n_samples: int | None = None, *, groups: Any = None, gating: Any = None
@@ -303,149 +315,56 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     # Criteria and errors
 
-    def _on(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> tuple[OnData, float]:
+    def _on(
+        self,
+        X: Any,
+        sample_weight: Any = None,
+        *,
+        groups: Any = None,
+        gating: Any = None,
+        component_labels: Any = None,
+    ) -> tuple[OnData, float]:
         """Return the fitted mixture on rows, weights counting them, and what one row weighs."""
-        check_given(self, groups, gating, labels)
+        check_given(self, groups, gating, component_labels)
         source = stored_rows(X)
         if source is not None:
-            refuse_beside_stream(groups=groups, gating=gating, component_labels=labels)
+            refuse_beside_stream(groups=groups, gating=gating, component_labels=component_labels)
             self._check_stored(source, reset=False)
             source.weigh(sample_weight)
             unit = row_weight_of(source)
             data = Chunks(in_rows(self._columns_of(source), unit), n_jobs=self.n_jobs)
             return OnData(Mixture(self._density(), Independent(), len(self.weights_), float(self.beta)), data), unit
-        rows, law = self._rows_in_memory(X, sample_weight, groups, gating, labels, fitting=False)
+        rows, law = self._rows_in_memory(X, sample_weight, groups, gating, component_labels, fitting=False)
         mixture = Mixture(self._density(), law, len(self.weights_), float(self.beta))
         data = Chunks(blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups), n_jobs=self.n_jobs)
         return OnData(mixture, data), rows.row_weight
 
-    def _totals(self, *rows: Any) -> tuple[float, float, float]:
-        """Return the log-likelihood of rows (see `_on`), their weight, and the entropy of the responsibilities."""
-        on, unit = self._on(*rows)
+    def _weight_of(self, on: OnData) -> float:
+        """Return the number of rows that the BIC counts."""
+        return float(on.total_weight)
+
+    @rows_as("_on")
+    def _totals(self, X: Any, **rows: Any) -> tuple[float, float, float]:
+        on, unit = self._on(X, **rows)
         theta = self._theta()
         with one_thread():
-            both = on.data.map_sum(lambda block: np.array(on.mixture.likelihood(theta, block)))
-        return float(-both[0] * unit), float(on.total_weight * unit), float(both[1] * unit)
+            value, entropy = on.data.map_sum(lambda block: np.array(on.mixture.likelihood(theta, block)))
+            n = self._weight_of(on)
+        return float(-value * unit), float(n * unit), float(entropy * unit)
 
-    def _criterion(self, *rows: Any) -> tuple[float, float, float]:
-        """Return minus twice the log-likelihood, the weight of the rows, and the entropy of the responsibilities."""
-        value, n, entropy = self._totals(*rows)
-        return -2 * value, n, entropy
-
-    def log_likelihood(
-        self,
-        X: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        gating: Any = None,
-        component_labels: Any = None,
-    ) -> float:
-        """Return the weighted log-likelihood of rows.
-
-        Parameters
-        ----------
-        X, sample_weight, groups, gating, component_labels
-            As for `fit`; where the fit had groups they must be given.
-
-        Returns
-        -------
-        float
-        """
-        return self._totals(X, sample_weight, groups, gating, component_labels)[0]
-
-    def aic(
-        self,
-        X: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        gating: Any = None,
-        component_labels: Any = None,
-    ) -> float:
-        """Return Akaike's information criterion on rows: smaller is better.
-
-        Parameters
-        ----------
-        X, sample_weight, groups, gating, component_labels
-            As for `fit`; where the fit had groups they must be given.
-
-        Returns
-        -------
-        float
-        """
-        return self._criterion(X, sample_weight, groups, gating, component_labels)[0] + 2 * self.n_parameters_
-
-    def bic(
-        self,
-        X: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        gating: Any = None,
-        component_labels: Any = None,
-    ) -> float:
-        """Return the Bayesian information criterion on rows: smaller is better.
-
-        Parameters
-        ----------
-        X, groups, gating, component_labels
-            As for `fit`; where the fit had groups they must be given.
-        sample_weight : array-like of shape (n_samples,), optional
-            Its sum is taken for the number of rows; rows count, not groups.
-
-        Returns
-        -------
-        float
-        """
-        deviance, n, _ = self._criterion(X, sample_weight, groups, gating, component_labels)
-        return float(deviance + np.log(n) * self.n_parameters_)
-
-    def icl(
-        self,
-        X: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        gating: Any = None,
-        component_labels: Any = None,
-    ) -> float:
-        """Return the integrated completed likelihood: the BIC plus twice the entropy of the responsibilities.
-
-        Parameters
-        ----------
-        X, groups, gating, component_labels
-            As for `fit`; where the fit had groups they must be given.
-        sample_weight : array-like of shape (n_samples,), optional
-            As for `bic`.
-
-        Returns
-        -------
-        float
-        """
-        deviance, n, entropy = self._criterion(X, sample_weight, groups, gating, component_labels)
-        return float(deviance + np.log(n) * self.n_parameters_ + 2 * entropy)
-
-    def _errors(self, *rows: Any) -> Errors:
-        on, _ = self._on(*rows)
+    def _errors(self, X: Any, **rows: Any) -> Errors:
+        on, _ = self._on(X, **rows)
         theta = self._theta()
         with one_thread():
             return standard_errors(on, theta, unbounded=unbounded_directions(on, theta))
 
-    def standard_errors(
-        self,
-        X: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        gating: Any = None,
-        component_labels: Any = None,
-    ) -> dict[str, Array]:
+    @rows_as("_on")
+    def standard_errors(self, X: Any, **rows: Any) -> dict[str, Array]:
         """Return the standard errors of all estimates from the observed information of the rows of the fit.
 
         Parameters
         ----------
-        X, sample_weight, groups, gating, component_labels
+        X, {rows}
             The rows of the fit.
 
         Returns
@@ -453,18 +372,10 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         dict of ndarray
             By the name of the estimate (``weights``, ...), in its shape; NaN where the rows do not determine it.
         """
-        return self._errors(X, sample_weight, groups, gating, component_labels).errors
+        return self._errors(X, **rows).errors
 
-    def confidence_intervals(
-        self,
-        X: Any,
-        sample_weight: Any = None,
-        *,
-        level: float = 0.95,
-        groups: Any = None,
-        gating: Any = None,
-        component_labels: Any = None,
-    ) -> dict[str, tuple[Array, Array]]:
+    @rows_as("_on")
+    def confidence_intervals(self, X: Any, *, level: float = 0.95, **rows: Any) -> dict[str, tuple[Array, Array]]:
         """Return the intervals of all estimates, from standard errors.
 
         They are symmetric on the logit for estimates between 0 and 1, on the logarithm for positive ones, such as the
@@ -472,7 +383,7 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, sample_weight, groups, gating, component_labels
+        X, {rows}
             The rows of the fit.
         level : float, default=0.95
 
@@ -482,11 +393,10 @@ class FittedMixture(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         """
         check_real("level", level, low=0.0, high=1.0)
         z = float(norm.ppf(0.5 + level / 2))
-        errors = self._errors(X, sample_weight, groups, gating, component_labels).errors
         limits = limits_of(Mixture(self._density(), self._law_of_fit(), len(self.weights_)))
         return {
             name: interval(np.asarray(getattr(self, f"{name}_")), error, z, limits.get(name, (-np.inf, np.inf)))
-            for name, error in errors.items()
+            for name, error in self._errors(X, **rows).errors.items()
         }
 
     # Words

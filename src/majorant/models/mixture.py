@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from copy import deepcopy
 from dataclasses import replace
+from inspect import signature
 from typing import Any, Self
 
 import numpy as np
@@ -470,10 +471,10 @@ class MixtureEstimator(FittedMixture):
                 )
 
     def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.intp]:
-        """Fit, and return the component of each row."""
-        return self.fit(X, **fit_params).predict(
-            X, **{k: v for k, v in fit_params.items() if k in ("groups", "gating")}
-        )
+        """Fit with the arguments of `fit`, and return the component of each row."""
+        taken = signature(self.predict).parameters
+        known = {name: value for name, value in fit_params.items() if name in taken}
+        return np.asarray(self.fit(X, **fit_params).predict(X, **known))
 
 
 def _at_edges(on: OnData, ends: Ends[Any]) -> Ends[Any]:

@@ -174,10 +174,10 @@ class FittedGaussianMixture(FittedMixture):
         data = Chunks(X, n_jobs=self.n_jobs)
         return data.map_rows(lambda block: impute(mixture, block.columns[0]), (mixture.n_features,), X.dtype)
 
-    def _criterion(self, *rows: Any) -> tuple[float, float, float]:
+    def _criteria(self, X: Any, **rows: Any) -> dict[str, float]:
         """Return the criteria; infinite where the floor set the likelihood, so that none chooses such a fit."""
-        deviance, n, entropy = super()._criterion(*rows)
-        return (np.inf if (self.variance_ratios_ < LEAST_RATIO).any() else deviance), n, entropy
+        found = super()._criteria(X, **rows)
+        return dict.fromkeys(found, np.inf) if (self.variance_ratios_ < LEAST_RATIO).any() else found
 
     def certify(
         self,

@@ -55,7 +55,8 @@ class GaussianInUnits:
     @property
     def limits(self) -> Mapping[str, Limits]:
         """Variances are positive; entries of matrices may be any numbers."""
-        return {} if self.kind.has_matrices else {"covariances": (0.0, np.inf)}
+        low = np.where(np.eye(self.d, dtype=bool), 0.0, -np.inf) if self.kind.has_matrices else 0.0
+        return {"covariances": (low, np.inf)}
 
     @property
     def width(self) -> int:

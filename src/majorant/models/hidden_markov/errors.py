@@ -1,4 +1,4 @@
-"""Errors of probabilities at the edge of their range, and intervals of all estimates of a hidden Markov model."""
+"""Errors of probabilities at the edge of their range."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from majorant.engine.mixture import Array, Limits
+from majorant.engine.mixture import Array
 from majorant.laws import Chain
 from majorant.laws.chain import TOLD
-from majorant.results.information import interval
 
 
 def errors_of(estimates: Mapping[str, Array], errors: Mapping[str, Array], chain: Chain) -> dict[str, Array]:
@@ -23,19 +22,4 @@ def errors_of(estimates: Mapping[str, Array], errors: Mapping[str, Array], chain
         p = estimates[name]
         at_edge = may & (may.sum(axis=-1, keepdims=True) > 1) & ((p <= TOLD) | (p >= 1 - TOLD))
         out[name] = np.where(at_edge, np.nan, np.where(may, errors[name], 0.0))
-    return out
-
-
-def intervals_of(
-    estimates: Mapping[str, Array], errors: Mapping[str, Array], z: float, limits: Mapping[str, Limits]
-) -> dict[str, tuple[Array, Array]]:
-    """Return z errors on both sides, on the scale of each estimate's range; variances in matrices are positive."""
-    out = {}
-    for name, error in errors.items():
-        own = estimates[name]
-        low, high = interval(own, error, z, limits.get(name, (-np.inf, np.inf)))
-        if name.endswith("covariances") and own.ndim == 3:
-            at = np.arange(own.shape[1])
-            low[:, at, at], high[:, at, at] = interval(own[:, at, at], error[:, at, at], z, (0.0, np.inf))
-        out[name] = low, high
     return out

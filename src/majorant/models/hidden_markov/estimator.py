@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from majorant._validation import check_enough_rows
@@ -260,20 +260,3 @@ class HiddenMarkovModel(FittedMarkovModel):
             times=Times(points, rows.weights, offsets, min(least, len(groups))),
             chain=self._chain(),
         )
-
-    def fit_predict(self, X: Any, y: Any = None, **fit_params: Any) -> NDArray[np.intp]:
-        """Fit, and return the most probable path.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : ignored
-        **fit_params
-            As for `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        cuts = {name: fit_params.get(name) for name in ("lengths", "groups")}
-        return self.fit(X, **fit_params).predict(X, **cuts)

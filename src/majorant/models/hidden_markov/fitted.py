@@ -7,25 +7,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import norm
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from majorant._validation import check_choice, check_integer, check_real, explained, validate_data
+from majorant._validation import check_choice, check_integer, explained, validate_data
 from majorant.data.chunks import Block, Chunks
 from majorant.data.units import blocks_of, distinct_units
 from majorant.engine.mixture import Array, Drawn, Mixture, OnData
 from majorant.engine.threads import one_thread
 from majorant.laws import Chain, Known
 from majorant.models.hidden_markov.emissions import Emission, product_of, with_levels
-from majorant.models.hidden_markov.errors import errors_of, intervals_of
+from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
 from majorant.models.hidden_markov.law import chain_of, check_possible, checked_labels
 from majorant.models.hidden_markov.sequences import joined, sequence_codes, weights_of_rows
 from majorant.models.hidden_markov.summary import markov_summary
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows
-from majorant.results.information import limits_of, standard_errors
+from majorant.results.information import Errors
 from majorant.summary import Summary
 
 
@@ -101,7 +100,7 @@ class FittedMarkovModel(MixtureEstimator):
             out[order] = Chunks(blocks_of(columns, None, codes[order]), n_jobs=self.n_jobs).map_rows(of_block, (width,))
         return out
 
-    def predict(self, X: Any, *, lengths: Any = None, groups: Any = None) -> NDArray[np.intp]:  # type: ignore[override]
+    def predict(self, X: Any, *, lengths: Any = None, groups: Any = None) -> NDArray[np.intp]:
         """Return the most probable path of every sequence (Viterbi): the state of each row, from 0.
 
         Parameters
@@ -120,9 +119,7 @@ class FittedMarkovModel(MixtureEstimator):
 
         return self._over_sequences(X, lengths, groups, path, 1)[:, 0].astype(np.intp)
 
-    def predict_proba(  # type: ignore[override]
-        self, X: Any, *, given: str = "all", lengths: Any = None, groups: Any = None
-    ) -> Array:
+    def predict_proba(self, X: Any, *, given: str = "all", lengths: Any = None, groups: Any = None) -> Array:
         """Return the probabilities of the states of each row.
 
         Parameters
@@ -149,18 +146,8 @@ class FittedMarkovModel(MixtureEstimator):
         q = self._over_sequences(X, lengths, groups, probabilities, len(self.weights_))
         return np.asarray(q / q.sum(axis=1, keepdims=True))
 
-    def score_samples(self, X: Any, *, lengths: Any = None, groups: Any = None) -> Array:  # type: ignore[override]
-        """Return the log density of each row given the rows before it; they sum to the sequence's log-likelihood.
-
-        Parameters
-        ----------
-        X, lengths, groups
-            As for `fit`.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
+    def _log_densities(self, X: Any, *, lengths: Any = None, groups: Any = None) -> Array:  # type: ignore[override]
+        """Return the log density of each row given the rows before it; they sum to the sequence's log-likelihood."""
 
         def densities(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
             joint = law.predicted(phi, log_density, units)[0] + log_density[0]
@@ -168,26 +155,12 @@ class FittedMarkovModel(MixtureEstimator):
 
         return self._over_sequences(X, lengths, groups, densities, 1)[:, 0]
 
-    def score(  # type: ignore[override]
+    def _weighted_densities(  # type: ignore[override]
         self, X: Any, y: Any = None, *, sequence_weight: Any = None, lengths: Any = None, groups: Any = None
-    ) -> float:
-        """Return the log-likelihood of sequences per row.
-
-        Parameters
-        ----------
-        X, lengths, groups
-            As for `fit`.
-        y : ignored
-        sequence_weight : array-like of shape (n_sequences,), optional
-
-        Returns
-        -------
-        float
-        """
+    ) -> tuple[Array, Array | None]:
         X, lengths = joined(X, lengths)
-        values = self.score_samples(X, lengths=lengths, groups=groups)
-        weights = weights_of_rows(sequence_weight, sequence_codes(len(values), lengths, groups))
-        return float(np.average(values, weights=weights))
+        values = self._log_densities(X, lengths=lengths, groups=groups)
+        return values, weights_of_rows(sequence_weight, sequence_codes(len(values), lengths, groups))
 
     def sample(  # type: ignore[override]
         self, n_samples: int | None = None, *, lengths: Any = None, groups: Any = None
@@ -306,7 +279,7 @@ class FittedMarkovModel(MixtureEstimator):
         met : ndarray of shape (n_components,)
             Expected rows of each state over its expected visits.
         """
-        on, _ = self._on_sequences(X, None, lengths, groups, None)
+        on, _ = self._on(X, lengths=lengths, groups=groups)
         theta, k = self._theta(), len(self.weights_)
         with one_thread():
             sums = on.seen(theta).statistics.law[0]
@@ -320,181 +293,41 @@ class FittedMarkovModel(MixtureEstimator):
     def _estimates(self) -> dict[str, Array]:
         return {name: np.asarray(getattr(self, f"{name}_"), dtype=np.float64) for name in self.estimate_names_}
 
-    def _on_sequences(
-        self, X: Any, sequence_weight: Any, lengths: Any, groups: Any, labels: Any
-    ) -> tuple[OnData, Rows]:
-        """Return the fitted model on sequences; weights that are no whole numbers count average ones."""
+    def _on(  # type: ignore[override]
+        self,
+        X: Any,
+        *,
+        sequence_weight: Any = None,
+        lengths: Any = None,
+        groups: Any = None,
+        component_labels: Any = None,
+    ) -> tuple[OnData, float]:
         check_is_fitted(self)
-        rows, law = self._sequences(X, sequence_weight, lengths, groups, labels)
-        if self.is_labelled_ and isinstance(self.start, str) and self.allowed is None and labels is None:
+        rows, law = self._sequences(X, sequence_weight, lengths, groups, component_labels)
+        if self.is_labelled_ and isinstance(self.start, str) and self.allowed is None and component_labels is None:
             raise ValueError(
                 "states of some rows were known in this fit: give component_labels, -1 where one is not known"
             )
         has_gaps = any(bool(np.isnan(c).any()) for c in rows.columns[: self._density().n_columns])
         mixture = Mixture(self._density(has_gaps), law, len(self.weights_))
         source = blocks_of(rows.columns, rows.weights / rows.row_weight, rows.groups)
-        return OnData(mixture, Chunks(source, n_jobs=self.n_jobs)), rows
+        return OnData(mixture, Chunks(source, n_jobs=self.n_jobs)), rows.row_weight
 
-    def _criteria(
-        self, X: Any, sequence_weight: Any, lengths: Any, groups: Any, labels: Any
-    ) -> tuple[float, float, float]:
-        """Return minus twice the log-likelihood, the weight of rows with any cell, and the entropy of the paths."""
-        on, rows = self._on_sequences(X, sequence_weight, lengths, groups, labels)
-        theta, n = self._theta(), on.mixture.density.n_columns
+    def _weight_of(self, on: OnData) -> float:
+        """Return the weight of the rows that have any cell."""
+        n = on.mixture.density.n_columns
 
-        def of_block(block: Block) -> Array:
+        def of_block(block: Block) -> float:
             is_there = np.any([~np.isnan(c.reshape(len(c), -1)).all(axis=1) for c in block.columns[:n]], axis=0)
             assert block.weights is not None
-            return np.array([*on.mixture.likelihood(theta, block), block.weights[is_there].sum()])
+            return float(block.weights[is_there].sum())
 
-        with one_thread():
-            value, entropy, n_rows = on.data.map_sum(of_block) * rows.row_weight
-        return 2 * float(value), float(n_rows), float(entropy)
+        return on.data.map_sum(of_block)
 
-    def log_likelihood(  # type: ignore[override]
-        self,
-        X: Any,
-        *,
-        sequence_weight: Any = None,
-        lengths: Any = None,
-        groups: Any = None,
-        component_labels: Any = None,
-    ) -> float:
-        """Return the weighted log-likelihood of sequences.
-
-        Parameters
-        ----------
-        X, sequence_weight, lengths, groups, component_labels
-            As for `fit`.
-
-        Returns
-        -------
-        float
-        """
-        return -self._criteria(X, sequence_weight, lengths, groups, component_labels)[0] / 2
-
-    def aic(  # type: ignore[override]
-        self,
-        X: Any,
-        *,
-        sequence_weight: Any = None,
-        lengths: Any = None,
-        groups: Any = None,
-        component_labels: Any = None,
-    ) -> float:
-        """Return Akaike's information criterion on sequences: smaller is better.
-
-        Parameters
-        ----------
-        X, sequence_weight, lengths, groups, component_labels
-            As for `fit`.
-
-        Returns
-        -------
-        float
-        """
-        return self._criteria(X, sequence_weight, lengths, groups, component_labels)[0] + 2 * self.n_parameters_
-
-    def bic(  # type: ignore[override]
-        self,
-        X: Any,
-        *,
-        sequence_weight: Any = None,
-        lengths: Any = None,
-        groups: Any = None,
-        component_labels: Any = None,
-    ) -> float:
-        """Return the Bayesian information criterion on sequences (n: rows with any observed cell); lower is better.
-
-        Parameters
-        ----------
-        X, sequence_weight, lengths, groups, component_labels
-            As for `fit`.
-
-        Returns
-        -------
-        float
-        """
-        deviance, n, _ = self._criteria(X, sequence_weight, lengths, groups, component_labels)
-        return float(deviance + np.log(n) * self.n_parameters_)
-
-    def icl(  # type: ignore[override]
-        self,
-        X: Any,
-        *,
-        sequence_weight: Any = None,
-        lengths: Any = None,
-        groups: Any = None,
-        component_labels: Any = None,
-    ) -> float:
-        """Return the integrated completed likelihood: the BIC plus twice the entropy of the paths.
-
-        Parameters
-        ----------
-        X, sequence_weight, lengths, groups, component_labels
-            As for `fit`.
-
-        Returns
-        -------
-        float
-        """
-        deviance, n, entropy = self._criteria(X, sequence_weight, lengths, groups, component_labels)
-        return float(deviance + np.log(n) * self.n_parameters_ + 2 * entropy)
-
-    def standard_errors(  # type: ignore[override]
-        self,
-        X: Any,
-        *,
-        sequence_weight: Any = None,
-        lengths: Any = None,
-        groups: Any = None,
-        component_labels: Any = None,
-    ) -> dict[str, Array]:
-        """Return the standard errors of all estimates from the observed information of the sequences of the fit.
-
-        Parameters
-        ----------
-        X, sequence_weight, lengths, groups, component_labels
-            As for `fit`.
-
-        Returns
-        -------
-        dict of ndarray
-            By the name of the estimate (``transitions``, ...), in its shape; NaN where the rows do not determine it,
-            or a free probability is practically zero or one; zero for what is given.
-        """
-        on, _ = self._on_sequences(X, sequence_weight, lengths, groups, component_labels)
-        with one_thread():
-            errors = standard_errors(on, self._theta()).errors
-        return errors_of(self._estimates(), errors, self._chain())
-
-    def confidence_intervals(  # type: ignore[override]
-        self,
-        X: Any,
-        *,
-        sequence_weight: Any = None,
-        level: float = 0.95,
-        lengths: Any = None,
-        groups: Any = None,
-        component_labels: Any = None,
-    ) -> dict[str, tuple[Array, Array]]:
-        """Return Wald intervals: on the logit scale for probabilities, on the log scale for rates and variances.
-
-        Parameters
-        ----------
-        X, sequence_weight, lengths, groups, component_labels
-            As for `fit`.
-        level : float, default=0.95
-
-        Returns
-        -------
-        dict of (low, high)
-        """
-        check_real("level", level, low=0.0, high=1.0)
-        cuts = {"lengths": lengths, "groups": groups}
-        errors = self.standard_errors(X, sequence_weight=sequence_weight, component_labels=component_labels, **cuts)
-        limits = limits_of(Mixture(self._density(), self._chain(), len(self.weights_)))
-        return intervals_of(self._estimates(), errors, float(norm.ppf(0.5 + level / 2)), limits)
+    def _errors(self, X: Any, **rows: Any) -> Errors:
+        """Return no error for a free probability that is practically zero or one, and zero for what is given."""
+        found = super()._errors(X, **rows)
+        return found._replace(errors=errors_of(self._estimates(), found.errors, self._chain()))
 
     def _summary(self) -> Summary:
         return markov_summary(self)

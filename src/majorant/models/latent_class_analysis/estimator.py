@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
-from majorant._validation import check_choice, check_sample_weight, is_missing, levels_to_user, validate_data
+from majorant._validation import check_choice, is_missing, levels_to_user, validate_data
 from majorant.data.chunks import Chunks
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.data.units import blocks_of
@@ -28,7 +28,6 @@ from majorant.models.latent_class_analysis.measures import (
     FitStatistics,
     bivariate_residuals,
     classification,
-    criteria,
     entropy_measures,
     residual_parts,
     tests_of_fit,
@@ -50,6 +49,7 @@ from majorant.models.latent_class_analysis.steps import (
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows, check_given, density_and_responsibilities
 from majorant.registry import mixture_card, register
+from majorant.results.criteria import criteria
 from majorant.search.contest import MixtureContest
 from majorant.search.effort import Effort, Plan
 
@@ -264,15 +264,6 @@ class LatentClassAnalysis(MixtureEstimator):
     def _density(self) -> Product:
         return density_of(self)
 
-    def _criterion(
-        self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any
-    ) -> tuple[float, float, float]:
-        if stored_rows(X) is None:
-            check_given(self, groups, gating, labels)
-            codes = self._read(X, fitting=False)
-            sample_weight = self._counted(codes, check_sample_weight(sample_weight, len(codes)), fitting=False)[1]
-        return super()._criterion(X, sample_weight, groups, gating, labels)
-
     # How well the classes fit
 
     def _seen(self, X: Any, sample_weight: Any, groups: Any, gating: Any, labels: Any) -> tuple[Rows, Array, Array]:
@@ -309,15 +300,15 @@ class LatentClassAnalysis(MixtureEstimator):
         FitStatistics
             ``print`` shows a table; ``to_frame()`` makes a data frame. A model that is not identified is warned of.
         """
-        given = (sample_weight, groups, gating, component_labels)
-        deviance, n, entropy = self._criterion(X, *given)
-        rows, log_density, q = self._seen(X, *given)
+        given = {"groups": groups, "gating": gating, "component_labels": component_labels}
+        value, n, entropy = self._totals(X, sample_weight=sample_weight, **given)
+        rows, log_density, q = self._seen(X, sample_weight, *given.values())
         p = self.n_parameters_
-        told: dict[str, Any] = {**criteria(deviance, n, p, entropy), **entropy_measures(q, rows.weights, entropy)}
+        told: dict[str, Any] = {**criteria(-2 * value, n, p, entropy), **entropy_measures(q, rows.weights, entropy)}
         is_table = set(self.items_.kinds) == {"categorical"}
         if is_table and groups is None and gating is None and component_labels is None:
             told |= tests_of_fit(rows.columns[0], rows.weights, self.items_.sizes, log_density, p)
-        return warned(FitStatistics(log_likelihood=-deviance / 2, n_rows=n, n_parameters=p, **told))
+        return warned(FitStatistics(log_likelihood=value, n_rows=n, n_parameters=p, **told))
 
     def classification(
         self,

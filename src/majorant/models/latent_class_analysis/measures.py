@@ -125,22 +125,6 @@ def warned(found: FitStatistics) -> FitStatistics:
     return found
 
 
-def criteria(deviance: float, n: float, p: int, entropy: float) -> dict[str, float]:
-    """Return the information criteria."""
-    log_n = float(np.log(n))
-    bic, clc = deviance + p * log_n, deviance + 2 * entropy
-    return {
-        "aic": deviance + 2 * p,
-        "aic3": deviance + 3 * p,
-        "bic": bic,
-        "sabic": deviance + p * float(np.log((n + 2) / 24)),
-        "caic": bic + p,
-        "clc": clc,
-        "icl": bic + 2 * entropy,
-        "awe": clc + 2 * p * (1.5 + log_n),
-    }
-
-
 def classification(q: Array, weights: Array) -> Classification:
     """Return the classification of rows by their most probable class."""
     k = q.shape[1]

@@ -166,7 +166,7 @@ def earlier_step(model: Any, X: Any, sample_weight: Any, method: str, assignment
     """
     check_choice("method", method, METHODS)
     check_choice("assignment", assignment, ASSIGNMENTS)
-    on, unit = model._on(X, sample_weight, None, None, None)
+    on, unit = model._on(X, sample_weight)
     codes = model._read(X, fitting=False)
     codes, given = model._counted(codes, check_sample_weight(sample_weight, len(codes)), fitting=False)
     w = np.ones(len(codes)) if given is None else given / unit
