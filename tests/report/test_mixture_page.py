@@ -13,7 +13,7 @@ from majorant.report.measures.mixture import Mixture
 from majorant.report.sections.uncertainty import certainty_bins, most_unsure
 from majorant.report.words import criteria, mixture, uncertainty
 from majorant.results.selection import Candidate, Selection
-from majorant.summary.normals import normals_of
+from majorant.solvers.normals import normals_of
 
 from ..mixtures import CARD, COVARIANCE_TYPES, Fitted, rows
 from .markup import check_page

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from majorant._validation import check_real
 from majorant.plot.style import GREY, INK, axes, chosen_features, colour, columns_of, feature_names, mark, tidy
 from majorant.solvers.gaussian import Mixture
-from majorant.summary.normals import normals_of
+from majorant.solvers.normals import normals_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ from majorant.registry import ModelCard
 from majorant.report.measures.memberships import Memberships
 from majorant.report.measures.partition import Partition
 from majorant.report.run import Run
-from majorant.summary.normals import deviations_of, normals_of
+from majorant.solvers.normals import deviations_of, normals_of
 
 SHARE = 0.9
 """Mass of a component within its ellipse."""
@@ -64,8 +64,7 @@ class Mixture(Memberships, Partition):
         if not self.is_normal:
             squares = self._moment(np.nan_to_num(self.run.X) ** 2)
             return np.asarray(np.sqrt(np.maximum(squares - self.centres**2, 0.0)))
-        model = self.run.estimator
-        return deviations_of(model.covariances_, model.covariance_type, self.centres.shape)
+        return deviations_of(self.run.estimator)
 
     @cached_property
     def explained(self) -> NDArray[np.float64]:

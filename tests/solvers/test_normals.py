@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, multivariate_normal
 
-from majorant.summary.normals import deviations_of, normals_of
+from majorant.solvers.normals import deviations_of, normals_of
 
 from ..mixtures import COVARIANCE_TYPES, reference
 
@@ -21,9 +21,7 @@ def test_on_all_features_the_covariances_are_the_models(covariance_type: str, k:
     for j in range(k):
         np.testing.assert_allclose(normals.covariances[j] @ precision(model, j), np.eye(3), atol=1e-9)
     deviations = np.sqrt(np.diagonal(normals.covariances, axis1=1, axis2=2))
-    np.testing.assert_allclose(
-        deviations_of(model.covariances_, covariance_type, model.means_.shape), deviations, rtol=1e-12
-    )
+    np.testing.assert_allclose(deviations_of(model), deviations, rtol=1e-12)
 
 
 def precision(model: Any, j: int) -> Any:

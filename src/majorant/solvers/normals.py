@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.solvers.covariance_types import COVARIANCES
+
 Array = NDArray[np.float64]
 
 
@@ -63,23 +65,12 @@ def normals_of(model: Any, features: Sequence[int]) -> Normals:
     """Return the marginal densities of the fitted components on some features, which are normal too."""
     at = np.asarray(features, dtype=np.intp)
     means = np.asarray(model.means_, dtype=np.float64)[:, at]
-    fitted, m = np.asarray(model.covariances_, dtype=np.float64), len(at)
-    kind = model.covariance_type
-    if kind == "full":
-        covariances = fitted[:, at[:, None], at]
-    elif kind == "tied":
-        covariances = np.broadcast_to(fitted[at[:, None], at], (len(means), m, m))
-    else:
-        variances = fitted[:, at] if kind == "diag" else np.repeat(fitted[:, None], m, axis=1)
-        covariances = variances[:, :, None] * np.eye(m)
+    kind, fitted = COVARIANCES[model.covariance_type], np.asarray(model.covariances_, dtype=np.float64)
+    covariances = kind.matrices(kind.of_columns(fitted, at), *means.shape)
     return Normals(np.asarray(model.weights_, dtype=np.float64), means, covariances)
 
 
-def deviations_of(covariances: NDArray[Any], covariance_type: str, shape: tuple[int, ...]) -> Array:
-    """Return standard deviations of components on features, (K, d), from `covariances` as in scikit-learn."""
-    fitted = np.asarray(covariances, dtype=np.float64)
-    if covariance_type in ("full", "tied"):
-        fitted = np.diagonal(fitted, axis1=-2, axis2=-1)
-    elif covariance_type == "spherical":
-        fitted = fitted[:, None]
-    return np.asarray(np.sqrt(np.broadcast_to(fitted, shape)))
+def deviations_of(model: Any) -> Array:
+    """Return the standard deviation of each fitted component on each feature, (K, d)."""
+    fitted = np.asarray(model.covariances_, dtype=np.float64)
+    return np.asarray(np.sqrt(COVARIANCES[model.covariance_type].variances(fitted, *model.means_.shape)))
