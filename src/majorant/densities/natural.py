@@ -39,6 +39,8 @@ class Natural(ABC):
         positive sums is a share.
     limits : mapping
         Range of the means, as ``{name: (0.0, np.inf)}``; unbounded where empty.
+    has_edges : bool
+        Whether a mean may lie at an end of its range, where it has no standard error.
     """
 
     n_columns = 1
@@ -47,6 +49,7 @@ class Natural(ABC):
     name = "means"
     is_share = False
     limits: Mapping[str, Limits] = {}
+    has_edges = True
 
     def __init__(self, n_features: int) -> None:
         self.n_features = n_features
