@@ -395,4 +395,5 @@ def effective_threads(n_jobs: int | None) -> int:
         check_integer("n_jobs", n_jobs)
         if n_jobs == 0:
             raise ValueError("n_jobs must not be 0: 1 is one thread, -1 all processors")
-    return max(1, min(int(joblib.effective_n_jobs(n_jobs)), os.cpu_count() or 1))
+    threads = int(joblib.effective_n_jobs(n_jobs))
+    return 1 if threads <= 1 else min(threads, os.cpu_count() or 1)  # counting processors takes time

@@ -217,9 +217,10 @@ class Race(Generic[Theta]):
             return number - improved >= self.contest.plan.least_barren
         best = self._bank[0].objective
         n_finals = sum(1 + len(run.met) for run in self._finals)
-        hits = sum(1 + len(run.met) for run in self._finals if run.objective <= best + self._same(best))
-        plan = self.contest.plan
-        if number >= plan.sure_rounds and improved == 0 and hits >= 0.75 * n_finals:
+        at_best = [run for run in self._finals if run.objective <= best + self._same(best)]
+        hits, plan = sum(1 + len(run.met) for run in at_best), self.contest.plan
+        is_sure = hits >= plan.sure_share * n_finals and sum(map(_n_starts, at_best)) >= plan.sure_starts
+        if number >= plan.sure_rounds and improved == 0 and is_sure:
             return True
         patience = plan.least_rounds
         return number >= patience and hits >= plan.least_hits and number - improved >= patience

@@ -16,6 +16,9 @@ MERGE_SHARE = 0.35
 N_DIRECTIONS = 20
 """Directions of which half of the perturbations cut along the one that looks most like two groups."""
 
+N_SEEN = 128
+"""Rows, drawn by responsibility, from which it is told how a direction looks."""
+
 SHARPNESS = 4.0
 """Slope of the soft cut, per standard deviation."""
 
@@ -41,7 +44,7 @@ def perturbed(
     energies = mixture.energies(points)
     row, column = np.tril_indices(d)
     products = points[:, row] * points[:, column]
-    size = max(1, BATCH // (n * (N_DIRECTIONS + mixture.n_components)))
+    size = max(1, BATCH // (n * (4 + mixture.n_components)))
     for first in range(0, n_perturbations, size):
         yield _batch(energies, points, products, weights, min(size, n_perturbations - first), random)
 
@@ -75,13 +78,11 @@ def _batch(
     chosen = axes[:, 0].copy()
     looks = np.flatnonzero(random.random(n_perturbations) < 0.5)
     if looks.size:
-        t = (
-            np.einsum("na,mja->mjn", points, axes[looks])
-            - np.einsum("ma,mja->mj", mean[looks], axes[looks])[:, :, None]
-        )
+        seen = _drawn(share[looks], (random.random((len(looks), 1)) + np.arange(N_SEEN)) / N_SEEN)
+        t = np.einsum("mna,mja->mjn", points[seen] - mean[looks, None], axes[looks])
         t *= t
-        variance = np.einsum("mn,mjn->mj", share[looks], t)
-        kurtosis = np.einsum("mn,mjn,mjn->mj", share[looks], t, t) / np.maximum(variance**2, 1e-300)
+        variance = t.sum(axis=2)
+        kurtosis = np.einsum("mjn,mjn->mj", t, t) / np.maximum(variance**2, 1e-300)
         kurtosis[variance <= 0] = np.inf
         chosen[looks] = axes[looks, kurtosis.argmin(axis=1)]
     along = np.einsum("na,ma->mn", points, chosen) - np.einsum("ma,ma->m", mean, chosen)[:, None]
