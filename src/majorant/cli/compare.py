@@ -15,7 +15,7 @@ from majorant.cli.errors import CommandError, listed
 from majorant.cli.messages import labelled
 from majorant.cli.runs import ASSIGNMENTS, SUMMARY, Recipe, read_run
 from majorant.cli.tables import read_table
-from majorant.models.harmonium.inference import components_in_words
+from majorant.models.harmonium.summary import components_in_words
 from majorant.registry import card_of
 from majorant.results.matching import MatchedLabels, match_labels
 from majorant.results.selection import CRITERIA

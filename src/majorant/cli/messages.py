@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from majorant.cli.errors import listed
-from majorant.models.harmonium.inference import objective_in_words, view_penalty_in_words
+from majorant.models.harmonium.summary import objective_in_words, view_penalty_in_words
 from majorant.results.selection import CAPTION, Selection
 from majorant.search import SearchReport
 from majorant.search.record import named

@@ -38,7 +38,7 @@ from majorant.cli.runs import (
 from majorant.cli.settings import find_model
 from majorant.cli.tables import is_same_file
 from majorant.cli.views import described
-from majorant.models.harmonium.inference import components_in_words, has_grown
+from majorant.models.harmonium.summary import components_in_words, has_grown
 from majorant.persistence import UnsavableError, save
 from majorant.summary import counted
 

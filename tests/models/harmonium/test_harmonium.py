@@ -119,7 +119,7 @@ def test_the_penalty_is_chosen_by_hold_out() -> None:
     model = mj.Harmonium(6, views=VIEWS).fit(X)
     tried, scores = model.l2_path_.T
     assert model.l2_ == tried[scores.argmin()] and len(tried) >= 3
-    np.testing.assert_allclose(tried, model.largest_l2_ * 0.5 ** np.arange(1, 1 + len(tried)))
+    np.testing.assert_allclose(tried, model.largest_l2_ * 0.5 ** np.arange(len(tried)))
 
 
 def test_gaussian_views_alone_are_factor_analysis() -> None:

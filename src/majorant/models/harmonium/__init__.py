@@ -1,7 +1,7 @@
 """Multi-view harmoniums: one representation of views of different kinds, certified."""
 
 from majorant.models.harmonium.estimator import Harmonium
-from majorant.models.harmonium.inference import top_features, view_weights
+from majorant.models.harmonium.summary import top_features, view_weights
 from majorant.models.harmonium.supervised import HarmoniumClassifier, HarmoniumRegressor
 from majorant.models.harmonium.views import Bernoulli, Categorical, Chain, Gaussian
 

@@ -26,11 +26,12 @@ from majorant.data.chunks import effective_threads
 from majorant.engine.trace import Trace
 from majorant.models.base import LatentVariableModel
 from majorant.models.harmonium.certificate import GlobalCertificate, certified, is_large
-from majorant.models.harmonium.inference import FittedHarmonium, harmonium_summary
+from majorant.models.harmonium.inference import FittedHarmonium
 from majorant.models.harmonium.layout import Layout, Parameters, Supervision
 from majorant.models.harmonium.objective import Penalised, contrastive
 from majorant.models.harmonium.pseudo_likelihood import PseudoLikelihood
 from majorant.models.harmonium.search import FOLDS, Annotation, Found, Search
+from majorant.models.harmonium.summary import harmonium_summary
 from majorant.models.harmonium.tables import Distinct, Table, distinct_rows, n_rows, read_tables, unlinked_views
 from majorant.models.harmonium.variables import (
     FittedView,
@@ -169,8 +170,7 @@ class HarmoniumBase(
 
     def _keep(self, found: Found, layout: Layout, n_components: int, unlinked: tuple[str, ...]) -> None:
         """Set the fitted attributes from what the search found."""
-        at = found.parameters
-        n = layout.n_variables - self.supervision_.n_labels
+        at, n = found.parameters, layout.n_variables - self.supervision_.n_labels
         self.components_ = np.ascontiguousarray(at.weights[:n].T)
         self.intercept_, self.noise_variance_ = at.intercept[:n].copy(), at.variance
         if layout.n_rows > n:

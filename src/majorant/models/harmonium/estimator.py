@@ -67,9 +67,10 @@ class Harmonium(HarmoniumBase):
     cd_sweeps : int, default=5
         Number of sweeps of mean field (``method="cd"``).
     l2 : "auto" or float, default="auto"
-        :math:`\lambda`. "auto": of ten values, each half the one before, from half of `largest_l2_` down, the one with
-        the best pseudo-likelihood of held-out rows (each fifth distinct row in canonical order; of at most 10000),
-        whatever the method; or see `select_by`.
+        :math:`\lambda`. "auto": of `largest_l2_`, which leaves no component, and ten smaller values, each half the one
+        before, the one with the best pseudo-likelihood of held-out rows (each fifth distinct row in canonical order; of
+        at most 10000), whatever the method; or see `select_by`. No component is kept, and the summary says so, where
+        others are not better by more than one standard error of the difference.
     n_folds : int, default=1
         Number of the five folds that are held out in turn to choose the penalty; their losses are averaged. Each costs
         a path of fits; more make the choice less dependent on the held-out rows.
@@ -112,7 +113,8 @@ class Harmonium(HarmoniumBase):
     rank_ : int
         Number of nonzero components: at least a hundredth of the size of the largest.
     l2_, largest_l2_ : float
-        :math:`\lambda`, and the smallest value for which the default method uses no component (by at most 10000 rows).
+        :math:`\lambda`, and the smallest value for which the default method uses no component (by at most 10000 rows):
+        the largest eigenvalue of minus twice the gradient in J, in units of the penalty, at independent variables.
     l2_path_ : ndarray of shape (n_tried, 2)
         Values that were tried, and the mean held-out loss of each.
     penalty_path_ : ndarray of shape (n_tried, 2)

@@ -1,4 +1,4 @@
-"""Inference with a fitted harmonium: latents, missing views, loadings, and its summary."""
+"""Inference with a fitted harmonium: latents, missing views, loadings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
 from threadpoolctl import threadpool_limits
 
-from majorant._numbers import counted
 from majorant.data.chunks import Block, Chunks
 from majorant.models.harmonium.layout import Layout, Parameters, Seen
 from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
@@ -20,9 +19,6 @@ from majorant.models.harmonium.structure import Structure, natural
 from majorant.models.harmonium.tables import Distinct, Table, n_rows
 from majorant.models.harmonium.variables import FittedView, patterns_of, rows_of_views
 from majorant.solvers.logistic import fit_logistic
-from majorant.summary import Block as Section
-from majorant.summary import Column, Fact, Facts, Summary, search_block
-from majorant.summary import Table as SummaryTable
 
 Array = NDArray[np.float64]
 
@@ -30,9 +26,6 @@ SWEEPS, SETTLED, DAMPING = 500, 1e-9, 0.5
 """Largest number of sweeps, tolerance and damping of mean field."""
 BURN_IN = 30
 """Number of first sweeps of Gibbs sampling that are dropped."""
-MOST_COMPONENTS, MOST_FEATURES = 20, 3
-"""Components, and features of each, that a summary shows."""
-SIGNS = "Correlated columns may have opposite signs in a component: read them together, not sign by sign."
 
 
 @dataclass(frozen=True)
@@ -318,172 +311,6 @@ class FittedHarmonium:
         found = {name: every[:, at] for name, at in rows_of_views(self.views).items()}
         structured = [view.name for view in self.views if view.structure is not None]
         return {**found, **{name: cells[i] for i, name in enumerate(structured)}}
-
-
-def components_in_words(model: Any) -> str:
-    """Return the number of components used: "3 of at most 5 components", "16 components, grown from 5"."""
-    if has_grown(model):
-        return f"{counted(model.rank_, 'component')}, grown from {model.n_components}"
-    return f"{model.rank_} of at most {counted(model.n_allowed_, 'component')}"
-
-
-def has_grown(model: Any) -> bool:
-    """Return whether ``grow=True`` added components beyond `n_components`."""
-    return bool(model.rank_ > model.n_components)
-
-
-def too_large_a_penalty(model: Any) -> str:
-    """Return the warning that the smallest penalty of the path was chosen, so a smaller one may be better; or ""."""
-    penalties = model.l2_path_[:, 0]
-    if len(penalties) < 2 or model.l2_ != penalties[-1]:
-        return ""
-    said = "The penalty is the smallest that was tried, and the held-out loss was falling: a smaller one may be better."
-    if getattr(model, "select_by", None) is not None:  # which takes no penalty of one's own
-        return said
-    return f"{said} Set l2 to {float(penalties[-1]) / 2:.3g} or less to see."
-
-
-def objective_in_words(model: Any) -> str:
-    """Return the definition of the log-loss of a fit; "" for contrastive divergence."""
-    if model.method_ == "cd":
-        return ""
-    target = ", plus the loss of the target" if hasattr(model, "label_components_") else ""
-    return (
-        f"Log-loss: that of every variable given the others{target}, and the penalty, as a mean per row. "
-        "The held-out losses of penalties that are compared have no penalty in them: the two cannot be compared."
-    )
-
-
-def held_out_loss_in_words(model: Any) -> str:
-    """Return the column head of the loss that penalties were compared by."""
-    told = getattr(model, "select_by", None)
-    return "Held-out loss" if told is None else f"Held-out loss of {told} given the other views"
-
-
-def view_penalty_in_words(model: Any) -> str:
-    """Return the factor of the selected view in the penalty; "" without `select_by`."""
-    told = getattr(model, "select_by", None)
-    if told is None:
-        return ""
-    factor = next(view.penalty for view in model.views_ if view.name == told)
-    tried = ", ".join(f"{tried:g} ({loss:.4g})" for tried, loss in model.penalty_path_.tolist())
-    compared = f"; tried (and held-out loss): {tried}" if tried else ""
-    return f"Weights of {told} count {factor:g} times in the penalty, those of other views once{compared}."
-
-
-def top_features(model: Any, view: str, most: int) -> list[list[str]]:
-    """List the columns (or levels) of a view with the largest weights in each component, with their signs.
-
-    Couplings are pairs of names joined by a tilde, for a chain a word with itself.
-    """
-    weights = model.loadings(view)
-    fitted = next(v for v in model.views_ if v.name == view)
-    names = fitted.names
-    if fitted.kind == "categorical":
-        names = [
-            f"{name}={level}" for name, levels in zip(names, fitted.levels, strict=True) for level in levels.tolist()
-        ]
-    if fitted.structure is not None:
-        weights = np.concatenate([weights, model.coupling_loadings(view)])
-        names = [*names, *(f"{names[i]}~{names[j]}" for i, j in fitted.couplings.tolist())]
-    found = []
-    for k in range(weights.shape[1]):
-        order = np.argsort(-np.abs(weights[:, k]), kind="stable")[:most]
-        found.append([f"{'+' if weights[j, k] > 0 else '-'}{names[j]}" for j in order if weights[j, k] != 0])
-    return found
-
-
-def view_weights(model: Any) -> Array:
-    r"""Compute the weight of each view in each component.
-
-    Parameters
-    ----------
-    model : Harmonium, HarmoniumClassifier or HarmoniumRegressor
-        Fitted.
-
-    Returns
-    -------
-    ndarray of shape (n_views, n_components)
-        :math:`\sum_i v_i W_{ik}^2` over the variables of a view, v their variances (1 for standardised columns): the
-        variance of its part of :math:`E[h_k]` if its variables are uncorrelated.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import majorant as mj
-    >>> g = np.random.default_rng(0)
-    >>> h = g.normal(size=(200, 1))
-    >>> X = {"near": h + 0.5 * g.normal(size=(200, 3)), "far": h + 3 * g.normal(size=(200, 3))}
-    >>> views = {"near": mj.Gaussian(whiten=False), "far": mj.Gaussian(whiten=False)}
-    >>> model = mj.Harmonium(2, views=views, l2=0.1).fit(X)
-    >>> near, far = view_weights(model)[:, 0]
-    >>> bool(near > 10 * far)
-    True
-    """
-    places = rows_of_views(model.views_)
-    sizes = [np.einsum("ki,i->k", model.components_[:, places[v.name]] ** 2, v.spread**2) for v in model.views_]
-    return np.array(sizes)
-
-
-def harmonium_summary(model: Any) -> Summary:
-    """Summarise a fit: search report, fit, views, and the columns with the largest weights in each component."""
-    facts = Facts(
-        "fit",
-        [
-            Fact(model.search_.objective_name, model.objective_, 5),
-            Fact("l2", model.l2_, 4),
-            Fact("largest l2", model.largest_l2_, 4),
-        ],
-        [Fact("rows", model.n_samples_), Fact("components", model.rank_), Fact("allowed", model.n_allowed_)],
-    )
-    blocks = [
-        search_block(model.search_),
-        Section("FIT", f"L-BFGS, {counted(model.n_iter_, 'iteration')}", [facts]),
-        Section("VIEWS", "", [_views(model)]),
-        Section("COMPONENTS", "", _components(model)),
-        *([Section("WEIGHTS", "", _weights(model))] if len(model.views_) > 1 and model.rank_ else []),
-    ]
-    title = f"harmonium, {counted(len(model.views_), 'view')}, {counted(model.rank_, 'component')}"
-    shape = f"{counted(model.n_samples_, 'row')}, {counted(model.n_features_in_, 'feature')}"
-    return Summary(title, shape, blocks, [sentence for sentence in [too_large_a_penalty(model)] if sentence])
-
-
-def _views(model: Any) -> SummaryTable:
-    rows = [
-        (view.name, _kind(view), str(len(view.names)), str(view.width), "yes" if view.whitener is not None else "no")
-        for view in model.views_
-    ]
-    return SummaryTable("views", [Column(c) for c in ("view", "kind", "columns", "variables", "whitened")], rows)
-
-
-def _kind(view: Any) -> str:
-    """Return the kind of a view, with the number of its edges."""
-    if view.kind != "bernoulli" or view.structure is None:
-        return str(view.kind)
-    return f"bernoulli, {counted(len(view.structure.edges), 'edge')}"
-
-
-def _weights(model: Any) -> list[SummaryTable | str]:
-    """Return the shares of views in each component."""
-    weights = view_weights(model)[:, : min(model.rank_, MOST_COMPONENTS)]
-    shares = weights / weights.sum(axis=0)
-    columns = [Column("component"), *(Column(view.name) for view in model.views_)]
-    rows = [(str(k + 1), *(f"{100 * share:.0f} %" for share in of_one)) for k, of_one in enumerate(shares.T)]
-    return [SummaryTable("weights", columns, rows), "Shares of views in each component, by their squared weights."]
-
-
-def _components(model: Any) -> list[SummaryTable | str]:
-    if model.rank_ == 0:
-        return ["No component: with this penalty the columns are best taken to be independent."]
-    shown = min(model.rank_, MOST_COMPONENTS)
-    columns = [Column("component"), *(Column(view.name, lists=True) for view in model.views_)]
-    tops = [top_features(model, view.name, MOST_FEATURES) for view in model.views_]
-    rows = [(str(k + 1), *(", ".join(top[k]) for top in tops)) for k in range(shown)]
-    content: list[SummaryTable | str] = [SummaryTable("components", columns, rows)]
-    content.append(SIGNS)
-    if model.rank_ > shown:
-        content.append(f"{model.rank_ - shown} more components.")
-    return content
 
 
 def has_probabilities(model: Any) -> bool:

@@ -127,7 +127,7 @@ class Penalised:
         numpy.linalg.LinAlgError
             If F is not defined at the shrunk start either.
         """
-        if self.problem.is_factor_analysis and 0 < len(start.log_variance) <= WIDEST:
+        if self.problem.is_factor_analysis and start.n_components and 0 < len(start.log_variance) <= WIDEST:
             return self.factors(start, tol=tol, max_iter=max_iter)
         last: float | None = None
 

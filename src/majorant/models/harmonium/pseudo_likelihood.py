@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -125,14 +125,15 @@ class PseudoLikelihood:
         parts = (Part(p.seen, p.data.part(mask)) for p, mask in zip(self.parts, masks, strict=True) if mask.any())
         return replace(self, parts=tuple(parts))
 
-    def target_loss(self, at: Parameters) -> tuple[float, float]:
-        """Return the mean loss of the target, or of the label's conditional, and its standard error."""
-        sums = np.zeros(2)
-        for part in self.parts:
-            view = self.view(part.seen, at)
-            sums += part.data.map_sum(partial(_two_moments, view))
-        mean, square = sums / self.total_weight
-        return float(mean), float(np.sqrt(max(square - mean**2, 0.0) / sum(p.data.n_units for p in self.parts)))
+    def target_losses(self, at: Parameters) -> Array:
+        """Return the weight of each row, and the loss of its target or of the label's conditional."""
+        found = []
+        for part, view in self.views(at):
+            weights = part.data.map_rows(
+                lambda block: np.ones(len(block)) if block.weights is None else block.weights, ()
+            )
+            found.append(np.column_stack([weights, part.data.map_rows(view.losses, ())]))
+        return np.concatenate(found)
 
     def gain(self, at: Parameters) -> tuple[float, float]:
         """Return log pseudo-likelihood and loss, summed over rows."""
@@ -392,12 +393,6 @@ class BlockView:
         gradient.intercept[of_scores] -= scale * slope.sum(axis=0)
         of_m -= scale * (slope @ self.v)
         return -scale * loss
-
-
-def _two_moments(view: BlockView, block: Block) -> Array:
-    """Return the sums of losses and of squared losses of a block."""
-    values = view.losses(block)
-    return np.array([block.total(values), block.total(values**2)])
 
 
 def features(layout: Layout, seen: Seen, block: Block) -> list[Any]:

@@ -15,7 +15,8 @@ from majorant.models.harmonium.certificate import LEAST_SIZE, Curvature, Optimal
 from majorant.models.harmonium.inference import Unseen
 from majorant.models.harmonium.layout import Parameters, Seen, renewed
 from majorant.models.harmonium.objective import Penalised
-from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood, features
+from majorant.models.harmonium.pseudo_likelihood import Part, PseudoLikelihood
+from majorant.models.harmonium.starts import SIZE, base_rates, principal_axes, proper, with_scores
 from majorant.search.record import StartRecord
 from majorant.solvers.smooth import SmoothResult
 
@@ -24,9 +25,13 @@ Array = NDArray[np.float64]
 LEAST_GAIN = 1e-7
 """Smallest relative decrease of the objective for which a component is added."""
 STEPS = 10
-"""Number of penalties that are tried: half of the largest useful one, then each half of the previous one."""
+"""Number of penalties below the largest useful one that are tried, each half of the previous one."""
 PATIENCE = 2
 """Number of consecutive penalties without improvement that ends the path, once a component is used."""
+GROUPS = 20
+"""Number of groups of held-out rows whose losses tell how sure the difference between two models is."""
+GAIN = 1e-4
+"""Share of the held-out loss by which a smaller penalty must improve on one that has components."""
 FOLDS = 5
 """Number of folds; one up to all of them are held out in turn."""
 FEWEST_ROWS, MOST_ROWS = 20, 10_000
@@ -41,16 +46,6 @@ VIEW_PENALTIES = (1.0, 4.0, 16.0, 64.0)
 """Factors of the predicted view's penalty, tried in this order as long as the held-out loss improves."""
 SETTLED, LEAST = 1e-5, 1e-12
 """Tolerance of mean field, and smallest probability, where held-out bits are predicted."""
-SIZE = 0.45
-"""Initial size of a factor's weights relative to maximum likelihood, as the optimum is penalised."""
-RADIUS = 0.95
-"""Largest eigenvalue of U'SU of a start; at 1 the model is improper."""
-SWEEPS, SPARE = 7, 10
-"""Steps of subspace iteration, and axes beyond those asked for, which speed it up."""
-RIDGE = 0.01
-"""Penalty of the regression that starts V."""
-RAREST = 1e-13
-"""Smallest frequency of a bit or level at a start: weights of rows may round it to 0 or 1."""
 
 
 @dataclass(frozen=True)
@@ -218,9 +213,11 @@ class Search:
         best: tuple[Parameters, SmoothResult] | None = None
         for number in range(self.n_init):
             source = "SVD of the views" if self.init == "svd" and number == 0 else "random weights"
-            start = self.begin(number)
-            if number == 0 and begun is not None:
-                start = renewed(begun, start)
+            if number == 0 and l2 >= largest:
+                source, start = "no component", self.nothing()
+            else:
+                start = self.begin(number)
+                start = renewed(begun, start) if number == 0 and begun is not None else start
             at, result = cost.minimise(start, tol=self.tol, max_iter=self.max_iter)
             records.append(StartRecord(source, result.value, result.n_iter, result.converged))
             report_start(len(records), source, result.value, f"{result.n_iter} iterations", self.verbose)
@@ -256,19 +253,24 @@ class Search:
         variance = np.where(np.isnan(self.variance), 1.0, self.variance)
         return with_scores(problem, proper(Parameters(weights, base_rates(problem), np.log(variance))))
 
-    def largest_penalty(self) -> float:
-        """Return the smallest penalty for which W = 0 and V = 0 are optimal, if scores have no intercepts."""
-        problem = self.problem
-        if not problem.layout.n_variables:
-            return 1.0
-        used = problem.of([positions % self.stride == 0 for positions in self.positions])
+    def nothing(self) -> Parameters:
+        """Return the best model without components: all variables, and the target, are independent."""
         variance = np.where(np.isnan(self.variance), 1.0, self.variance)
-        nothing = Parameters(np.zeros((problem.layout.n_rows, 1)), base_rates(problem), np.log(variance))
-        if problem.layout.structures:  # couplings that do not depend on latents come first
-            independent = Parameters(nothing.weights[:, :0], nothing.intercept, nothing.log_variance)
-            settled = Penalised(used, self.scale, 1.0, variance).minimise(independent, tol=ROUGH, max_iter=100)[0]
-            nothing = Parameters(nothing.weights, settled.intercept, nothing.log_variance)
-        values, _ = Curvature(used, nothing, self.scale).largest(1)
+        start = Parameters(np.zeros((self.problem.layout.n_rows, 0)), base_rates(self.problem), np.log(variance))
+        cost = Penalised(self.problem, self.scale, 1.0, self.variance)
+        return cost.minimise(start, tol=self.tol, max_iter=self.max_iter)[0]
+
+    def largest_penalty(self, stride: int | None = None) -> float:
+        """Return the smallest penalty for which W = 0 and V = 0 are optimal, by at most `MOST_ROWS` rows by default.
+
+        It is the dual norm of the gradient at the model without components: the largest eigenvalue of minus twice the
+        gradient in J, in units of the scale.
+        """
+        if not self.problem.layout.n_variables:
+            return 1.0
+        stride = stride or self.stride
+        used = replace(self, problem=self.problem.of([positions % stride == 0 for positions in self.positions]))
+        values, _ = Curvature(used.problem, used.nothing(), self.scale).largest(1)
         return max(float(values[0]), 1e-3)
 
     @property
@@ -279,41 +281,46 @@ class Search:
     def chosen(self, largest: float) -> Choice:
         """Choose the penalty by held-out rows, from the largest down, each fit starting at the one before.
 
-        With a target, whose loss on few rows is noisy, take the largest penalty whose loss is within one standard error
-        of the smallest; otherwise the one with the smallest loss.
+        The path begins with the largest useful penalty, which leaves no component. See `kept_penalty` for the choice.
         """
         unchosen = Choice(UNCHOSEN * largest if isinstance(self.l2, str) else float(self.l2))
         folds = self.folds()
         if not folds:
             return unchosen
-        fresh = [replace(self, problem=training).begin(0) for training, _ in folds]
-        at = list(fresh)
-        since, error = 0, 0.0
-        lowest = float(np.inf)
+        searches = [replace(self, problem=training) for training, _ in folds]
+        fresh = [search.begin(0) for search in searches]
+        at: list[Parameters] = []
         path: list[dict[str, float]] = []
         fits: list[Parameters] = []
-        penalties = [largest * 0.5 ** (step + 1) for step in range(STEPS)]
+        rows: list[Array] = []
+        best, since = 0, 0
+        penalties = [largest * 0.5**step for step in range(STEPS + 1)]
         for step, l2 in enumerate(penalties if isinstance(self.l2, str) else [float(self.l2)]):
-            losses, used = [], False
-            for i, (training, testing) in enumerate(folds):
-                cost = Penalised(training, self.scale, l2, self.variance)
-                begun = at[i] if step == 0 else renewed(at[i], fresh[i])
-                at[i], _ = cost.minimise(begun, tol=ROUGH, max_iter=min(self.max_iter, 200))
-                losses.append((testing.total_weight, *self.loss_of_held_out(testing, at[i])))
-                used = used or cost.size(at[i]) >= LEAST_SIZE
-            weight, score, noise = np.array(losses).T
-            share = weight / weight.sum()
-            held_out = float(share @ score)
-            if np.isnan(held_out):
+            if l2 >= largest:
+                fitted = [search.nothing() for search in searches]
+            else:
+                begun = [renewed(*both) for both in zip(at, fresh, strict=True)] if at else fresh
+                costs = [Penalised(training, self.scale, l2, self.variance) for training, _ in folds]
+                most = min(self.max_iter, 200)
+                fitted = at = [c.minimise(b, tol=ROUGH, max_iter=most)[0] for c, b in zip(costs, begun, strict=True)]
+                since += any(cost.size(one) >= LEAST_SIZE for cost, one in zip(costs, at, strict=True))
+            losses = [self.held_out(testing, one) for (_, testing), one in zip(folds, fitted, strict=True)]
+            rows.append(np.concatenate(losses))
+            loss = float(np.average(rows[-1][:, 1], weights=rows[-1][:, 0]))
+            if np.isnan(loss):
                 return unchosen
-            fits.append(at[0])
-            path.append({"l2": l2, "held_out": held_out})
-            since += used
-            if not path[1:] or held_out < lowest - 1e-4 * abs(lowest):
-                lowest, error, since = held_out, float(np.sqrt(np.sum((share * noise) ** 2))), 0
+            fits.append(fitted[0])
+            path.append({"l2": l2, "held_out": loss})
+            lowest = path[best]["held_out"]
+            if loss < lowest - (GAIN * abs(lowest) if fits[best].n_components else 0.0):
+                best, since = step, 0
             if since >= PATIENCE:
                 break
-        taken = next(i for i, row in enumerate(path) if row["held_out"] <= lowest + error)
+        taken = best
+        if self.annotation is None:
+            taken = kept_penalty(rows, best, [not one.n_components for one in fits], by_target=self.by_target)
+        if not fits[taken].n_components and self.stride > 1:  # all rows may need a larger one to have no component
+            path[taken]["l2"] = max(path[taken]["l2"], self.largest_penalty(1))
         return Choice(path[taken]["l2"], fits[taken], path, path[taken]["held_out"])
 
     def folds(self) -> list[tuple[PseudoLikelihood, PseudoLikelihood]]:
@@ -331,13 +338,22 @@ class Search:
                 found.append((training, testing))
         return found
 
-    def loss_of_held_out(self, testing: PseudoLikelihood, at: Parameters) -> tuple[float, float]:
-        """Return the mean held-out loss that penalties are compared by, and its standard error if that is used."""
-        if self.problem.loss is not None or self.problem.layout.has_label:
-            return testing.target_loss(at)
+    @property
+    def by_target(self) -> bool:
+        """Whether penalties are compared by the loss of a target."""
+        return self.problem.loss is not None or self.problem.layout.has_label
+
+    def held_out(self, testing: PseudoLikelihood, at: Parameters) -> Array:
+        """Return weights and losses that penalties are compared by: of rows where there is a target, or of groups."""
+        if self.by_target:
+            return testing.target_losses(at)
         if self.annotation is not None:
-            return self.annotation.loss(testing, at), 0.0
-        return -testing.log_pseudo_likelihood(at) / testing.total_weight, 0.0
+            return np.array([[testing.total_weight, self.annotation.loss(testing, at)]])
+        masks = [[np.arange(p.data.n_units) % GROUPS == group for p in testing.parts] for group in range(GROUPS)]
+        groups = [group for group in map(testing.of, masks) if group.parts]
+        return np.array(
+            [[group.total_weight, -group.log_pseudo_likelihood(at) / group.total_weight] for group in groups]
+        )
 
     def grown(self, cost: Penalised, at: Parameters) -> tuple[Parameters, Optimality | None, int, list[float]]:
         """Add components along the certificate's directions until there are none; also return the certificate.
@@ -373,90 +389,33 @@ def worth_it(losses: Sequence[float]) -> int:
     return kept
 
 
-def principal_axes(problem: PseudoLikelihood, scale: Array, k: int) -> tuple[Array, Array]:
-    r"""Return principal axes (n_variables, k) of the correlations of all variables, and sizes of factors.
+def kept_penalty(rows: Sequence[Array], best: int, empty: Sequence[bool], *, by_target: bool) -> int:
+    """Return the number of the penalty to keep.
 
-    An axis of variance c^2 in standardised rows has size :math:`\sqrt{1 - 1 / c^2}`. Missing views count as means.
-    Subspace iteration from a fixed start.
+    A model without components is kept if its loss is within one standard error of the difference from the smallest
+    one. Otherwise the penalty with the smallest loss is, or with a target, whose loss on few rows is noisy, the largest
+    one with components whose loss is within one standard error of the smallest.
+
+    Parameters
+    ----------
+    rows : list of ndarray of shape (n, 2)
+        Weights and losses of held-out rows, or of groups of rows, for each penalty from the largest down.
+    best : int
+        Number of the smallest loss.
+    empty : list of bool
+        Whether the model has no components.
+    by_target : bool
     """
-    n = problem.layout.n_variables
-    if not n:
-        return np.zeros((0, 0)), np.zeros(0)
-    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(n, min(k + SPARE, n))))[0]
-    for _ in range(SWEEPS):
-        axes = np.linalg.qr(_correlation_times(problem, scale, axes))[0]
-    small = axes.T @ _correlation_times(problem, scale, axes)
-    values, turn = np.linalg.eigh((small + small.T) / 2)
-    order = np.argsort(-values, kind="stable")[:k]
-    vectors = axes @ turn[:, order]
-    largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(order))]
-    sizes = np.sqrt(np.maximum(1 - 1 / np.maximum(values[order], 1.0001), 1e-4))
-    return vectors * np.where(largest < 0, -1.0, 1.0), sizes
+    weights, least = rows[best].T
+    error = standard_error(least, weights) if by_target else -np.inf
+    for number, (_, losses) in enumerate(of_one.T for of_one in rows[:best]):
+        excess = losses - least
+        if np.average(excess, weights=weights) <= (standard_error(excess, weights) if empty[number] else error):
+            return number
+    return best
 
 
-def _correlation_times(problem: PseudoLikelihood, scale: Array, axes: Array) -> Array:
-    scale = scale[: problem.layout.n_variables, None]
-    v, total = scale * axes, np.zeros_like(axes)
-    for part in problem.parts:
-        columns = part.seen.columns(problem.layout)
-        centre = problem.centre[columns]
-        groups, shift = [v[rows] for rows in part.seen.groups(problem.layout)], centre @ v[columns]
-
-        def visit(block: Block, seen: Seen = part.seen, groups: list[Array] = groups, shift: Array = shift) -> Array:
-            tables = features(problem.layout, seen, block)
-            y = np.zeros((len(block), v.shape[1]))
-            for table, group in zip(tables, groups, strict=True):
-                y += table @ group
-            y -= shift
-            if block.weights is not None:
-                y *= block.weights[:, None]
-            return np.concatenate([*(table.T @ y for table in tables), y.sum(axis=0)[None]])
-
-        sums = part.data.map_sum(visit)
-        total[columns] += sums[:-1] - np.outer(centre, sums[-1])
-    return scale * total / problem.total_weight
-
-
-def base_rates(problem: PseudoLikelihood) -> Array:
-    """Return the linear terms at which all variables are independent and have their own frequencies."""
-    layout = problem.layout
-    intercept = np.zeros(layout.n_rows)
-    p = np.clip(problem.centre, RAREST, 1 - RAREST)
-    bits = slice(layout.n_gaussian, layout.n_gaussian + layout.n_bits)
-    intercept[bits] = np.log(p[bits]) - np.log1p(-p[bits])
-    levels = slice(layout.first_level, layout.n_variables)
-    intercept[levels] = np.log(p[levels])
-    for structure, rows in zip(layout.structures, layout.of_structures, strict=True):
-        p = np.clip(structure.centre[: structure.n_nodes], RAREST, 1 - RAREST)
-        intercept[rows.start : rows.start + structure.n_nodes] = np.log(p) - np.log1p(-p)
-    return intercept
-
-
-def proper(at: Parameters) -> Parameters:
-    """Shrink W so that the model is proper by some margin."""
-    u = at.weights[: len(at.log_variance)]
-    radius = float(np.linalg.eigvalsh((u.T * at.variance) @ u).max(initial=0.0)) if len(u) else 0.0
-    if radius <= RADIUS:
-        return at
-    return Parameters(at.weights * np.sqrt(RADIUS / radius), at.intercept, at.log_variance)
-
-
-def with_scores(problem: PseudoLikelihood, at: Parameters) -> Parameters:
-    """Return the start with V from a ridge regression of the target on the latents."""
-    layout, loss = problem.layout, problem.loss
-    if loss is None:
-        return at
-    k = at.n_components
-    moments = np.zeros((k, k + layout.n_scores))
-    for part, view in problem.views(at):
-
-        def visit(block: Block, view=view) -> Array:  # type: ignore[no-untyped-def]
-            m, target = view.latents(block), loss.targets(block.columns[3])
-            wm = m if block.weights is None else m * block.weights[:, None]
-            return np.concatenate([wm.T @ m, wm.T @ target], axis=1)
-
-        moments += part.data.map_sum(visit)
-    ridge = RIDGE * problem.total_weight * np.eye(k)
-    weights = at.weights.copy()
-    weights[layout.n_variables :] = np.linalg.solve(moments[:, :k] + ridge, moments[:, k:]).T
-    return Parameters(weights, at.intercept, at.log_variance)
+def standard_error(values: Array, weights: Array) -> float:
+    """Return the standard error of a weighted mean."""
+    mean = np.average(values, weights=weights)
+    return float(np.sqrt(np.average((values - mean) ** 2, weights=weights) / len(values)))

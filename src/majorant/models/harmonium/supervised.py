@@ -150,7 +150,8 @@ class HarmoniumClassifier(ClassifierMixin, _SupervisedHarmonium):  # type: ignor
         See `Harmonium`.
     l2 : "auto" or float, default="auto"
         :math:`\lambda`. "auto": see `Harmonium`; the largest value for which the held-out loss of the labels is within
-        one standard error of the smallest.
+        one standard error of the smallest. No component is kept only where others are not better by more than one
+        standard error of the difference; the labels' shares are then the prediction.
 
     Attributes
     ----------
@@ -376,7 +377,8 @@ class HarmoniumRegressor(RegressorMixin, _SupervisedHarmonium):  # type: ignore[
         See `Harmonium`.
     l2 : "auto" or float, default="auto"
         :math:`\lambda`. "auto": see `Harmonium`; the largest value for which the held-out loss of the target is within
-        one standard error of the smallest.
+        one standard error of the smallest. No component is kept only where others are not better by more than one
+        standard error of the difference; the prediction is then the same for all rows.
     n_folds : int, default=5
         Number of folds, 1 to 5, that are held out in turn to choose the penalty and the weight of the loss. With 1 the
         fit takes about a third of the time, and its penalty is often too large.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import is_regressor
 
 from majorant.metrics import class_profiles, mean_pairwise_kl
-from majorant.models.harmonium.inference import top_features, view_weights
+from majorant.models.harmonium.summary import top_features, view_weights
 from majorant.registry import ModelCard
 from majorant.report.fit import Fit
 from majorant.report.run import Run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from majorant.models.harmonium.inference import held_out_loss_in_words
+from majorant.models.harmonium.summary import held_out_loss_in_words
 from majorant.report import numbers
 from majorant.report.fit import Fit
 from majorant.report.html import column_name, escaped, facts, shortened

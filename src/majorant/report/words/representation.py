@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from majorant.models.harmonium.inference import (
+from majorant.models.harmonium.summary import (
     SIGNS,
     has_grown,
     objective_in_words,
-    too_large_a_penalty,
+    penalty_at_an_end,
     view_penalty_in_words,
 )
 from majorant.report import numbers
@@ -125,18 +125,13 @@ def _of_the_view_told(representation: Representation) -> str:
 
 
 def _edge_of_the_path(representation: Representation) -> list[str]:
-    """State whether the chosen penalty is the largest or smallest tried, so that a better one may lie beyond."""
-    penalties, losses = representation.model.l2_path_.T
-    last = len(penalties) - 1
+    """State whether the chosen penalty is the largest or the smallest tried."""
+    losses = representation.model.l2_path_[:, 1]
+    last = len(losses) - 1
     if last < 1:
         return []
-    if edge := too_large_a_penalty(representation.model):
+    if edge := penalty_at_an_end(representation.model):
         return [f"<b>Note:</b> {escaped(edge[0].lower() + edge[1:])}"]
-    if representation.model.l2_ == penalties[0]:
-        return [
-            "The penalty is the largest that was tried, half of the one from which on no component is used: whether a "
-            "larger one is better was not tried."
-        ]
     if losses.argmin() == last:
         return ["The loss is least at the smallest penalty that was tried, but by no more than one standard error."]
     return []
