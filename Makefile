@@ -31,15 +31,16 @@ test-all: test test-rest test-isa test-sanitizers
 test-rest: kernels $(VENV)/installed-test
 	$(PYTEST) -m "$(WAITS)"
 
-# What calls a kernel itself, in full, and of the models, which only call what these tests cover, what is quick; those in numpy
-# alone are no question of the instruction set.
-KERNELS := $(addprefix tests/,kernels solvers starts data engine test_cases.py)
-MODELS := $(addprefix tests/,densities laws models results search test_bad_input.py test_lifecycle.py) --ignore=tests/models/harmonium
-COMPUTES = $(1) -m "not (browser or cluster or site)" $(KERNELS); $(1) -m "not ($(WAITS))" $(MODELS)
+# What calls a kernel itself, in full, and what only calls what these tests cover, where it is quick; models in numpy alone are
+# no question of the instruction set. Wider sets only change how many numbers are taken at once: there kernels are enough.
+KERNELS := $(addprefix tests/,kernels solvers starts test_cases.py) -m "not (browser or cluster or site)"
+CALLERS := $(addprefix tests/,data engine densities laws models results search test_bad_input.py test_lifecycle.py) \
+    --ignore=tests/models/harmonium -m "not ($(WAITS))"
 
 test-isa: kernels $(VENV)/installed-test
 	set -e; for isa in $$($(BIN)/python -c "from majorant import _kernels as k; print(*[i for i in k.isas() if i != k.isa()])"); do \
-	    echo "MAJORANT_ISA=$$isa"; export MAJORANT_ISA=$$isa; $(call COMPUTES,$(PYTEST)); done
+	    echo "MAJORANT_ISA=$$isa"; export MAJORANT_ISA=$$isa; $(PYTEST) $(KERNELS); \
+	    test $$isa != baseline || $(PYTEST) $(CALLERS); done
 
 # And with the kernels under AddressSanitizer and UndefinedBehaviorSanitizer; an allocation that is too large fails as it does without them.
 test-sanitizers: $(VENV)/installed-test
@@ -51,7 +52,7 @@ test-sanitizers: $(VENV)/installed-test
 	set -e; export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 MAJORANT_SANITIZED=1 \
 	    LD_PRELOAD="$$($${CXX:-c++} -print-file-name=libasan.so) $$($${CXX:-c++} -print-file-name=libstdc++.so)" \
 	    PYTHONPATH=$(abspath build/sanitizers); \
-	    $(BIN)/python -c "import sys, majorant; assert '/sanitizers/' in majorant.__file__, majorant.__file__"; $(call COMPUTES,$(PYTEST))
+	    $(BIN)/python -c "import sys, majorant; assert '/sanitizers/' in majorant.__file__, majorant.__file__"; $(PYTEST) $(KERNELS); $(PYTEST) $(CALLERS)
 
 # The guide and the reference, as a site in docs/_build; the tests build it too, and take a warning for a failure.
 docs: kernels $(VENV)/installed-test
