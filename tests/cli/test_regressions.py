@@ -112,7 +112,7 @@ def test_standardised_features_and_weights_reach_fit_and_page(
     ("arguments", "words"),
     [
         ([*FIT[:3], "--out", "run"], "mixture of regressions predicts a column: name it with --target."),
-        ([*FIT, "--features", "rain,grown"], '"grown" cannot be a feature and the target or the weights at once.'),
+        ([*FIT, "--features", "rain,grown"], '"grown" cannot be a feature and have another role at once.'),
         ([*FIT[:3], "--target", "place", "--out", "run"], 'column "place" of t.csv is not numeric'),
         ([*FIT, "--k", "81"], "t.csv has 80 usable rows, too few for 81 components."),
         ([*FIT, "--set", "variance=equal"], "mixture of regressions refused: variance must be"),

@@ -8,8 +8,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+import pytest
 
 import majorant as mj
+from majorant.cli.matrix import Columns
+from majorant.cli.series import in_order
+from majorant.cli.tables import SourceTable
 
 
 def test_states_are_those_of_the_most_probable_path(majorant: Callable[..., Any], tmp_path: Path) -> None:
@@ -34,3 +38,150 @@ def test_weights_of_rows_are_refused_in_words(majorant: Callable[..., Any], tmp_
     pl.DataFrame({"x": np.arange(20.0), "w": np.ones(20)}).write_csv(table)
     answer = majorant("fit", "hmm", str(table), "--k", "2", "--weights", "w", "--out", str(tmp_path / "run"))
     assert answer.status != 0 and "hidden Markov model takes no --weights." in answer.words
+
+
+def moves() -> pl.DataFrame:
+    """Two states of three animals, 40 rows each, the last without a few cells."""
+    random = np.random.default_rng(0)
+    frames = []
+    for name in "abc":
+        mean = np.where(np.arange(40) // 10 % 2, 4.0, 0.0)
+        x, y = random.normal(mean), random.normal(-mean)
+        frames.append(pl.DataFrame({"animal": [name] * 40, "hour": np.arange(40), "x": x, "y": y}))
+    table = pl.concat(frames)
+    return table.with_columns(y=pl.when(pl.arange(0, 120).is_in([85, 97])).then(None).otherwise(pl.col("y")))
+
+
+def fitted(majorant: Callable[..., Any], table: pl.DataFrame, out: str, *options: str) -> Any:
+    table.write_csv(f"{out}.csv")
+    sequences = ("--time", "hour", "--sequence", "animal")
+    return majorant("fit", "hmm", f"{out}.csv", "--k", "2", *sequences, "--out", out, *options)
+
+
+def test_rows_in_any_order_are_sorted_by_sequence_and_time(majorant: Callable[..., Any]) -> None:
+    table = moves()
+    shuffled = table.sample(fraction=1.0, shuffle=True, seed=1)
+    for name, rows in (("sorted", table), ("shuffled", shuffled)):
+        answer = fitted(majorant, rows, name, "--no-report")
+        assert answer.status == 0, answer.err
+        assert "120 rows in 3 sequences used" in answer.out and "Warning" not in answer.out
+    states = [pl.read_csv(f"{name}/assignments.csv")["state"] for name in ("sorted", "shuffled")]
+    both = table.with_columns(one=states[0]).join(shuffled.with_columns(two=states[1]), on=["animal", "hour"])
+    assert (both["one"] == both["two"]).all()
+    model = mj.load("sorted/model.majorant")
+    path = model.predict(table.select("x", "y"), groups=table["animal"])
+    np.testing.assert_array_equal(states[0].to_numpy(), path + 1)
+    assert majorant("predict", "sorted", "shuffled.csv", "--out", "new.csv").status == 0
+    assert (pl.read_csv("new.csv")["state"] == states[1]).all()
+
+
+def test_a_row_that_lacks_a_cell_only_advances_time_with_drop_missing(majorant: Callable[..., Any]) -> None:
+    answer = fitted(majorant, moves(), "run", "--drop-missing")
+    assert answer.status == 0 and "120 rows in 3 sequences used, 0 left out" in answer.out
+    assert "2 rows without any cell advance time only" in answer.out
+    table = moves()
+    gone = table.with_columns(x=pl.when(pl.col("y").is_null()).then(None).otherwise(pl.col("x")))
+    model = mj.HiddenMarkovModel(2, random_state=0).fit(gone.select("x", "y"), groups=gone["animal"])
+    assert mj.load("run/model.majorant").log_likelihood_ == model.log_likelihood_
+    assert majorant("report", "run").status == 0
+    assert majorant("predict", "run", "run.csv", "--out", "new.csv", "--drop-missing").status == 0
+    assert pl.read_csv("new.csv").equals(pl.read_csv("run/assignments.csv"))
+
+
+def test_gaps_of_time_are_told(majorant: Callable[..., Any]) -> None:
+    answer = fitted(majorant, moves().filter(~pl.arange(0, 120).is_in([5, 6, 7, 50])), "run", "--no-report")
+    assert answer.status == 0
+    words = " ".join(answer.out.split())
+    assert '2 steps of "hour" are longer than the usual 1: the longest is 4 after row 5.' in words
+    assert "add a row with empty cells" in words
+    answer = fitted(majorant, moves().with_columns(pl.col("hour") ** 2), "uneven", "--no-report")
+    assert '"hour" is not evenly spaced: its steps are from 1 to 77.' in " ".join(answer.out.split())
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        (["2024-01-31", "2024-02-29", "2024-03-31", "2024-04-30", "2024-05-31", "2024-06-30"], ""),
+        (["2024-01", "2024-02", "2024-03", "2024-05", "2024-06", "2024-07"], ""),
+        ([f"2024-01-0{day} 00:00" for day in (1, 2, 3, 4, 6)], ""),
+        ([f"{year}Q{quarter}" for year in range(1990, 1996) for quarter in range(1, 5) if (year, quarter) != (1992, 2)],
+         "2 quarters after row 9"),
+        ([f"2024-01-{day:02d} {hour:02d}:00" for day in range(1, 4) for hour in range(24) if (day, hour) != (2, 5)],
+         "2 hours after row 29"),
+    ],
+)  # fmt: skip
+def test_times_may_be_dates_months_and_quarters(times: list[str], said: str) -> None:
+    table = SourceTable(Path("t.csv"), pl.DataFrame({"t": times[::-1]}), "")
+    series = in_order(table, Columns((), time="t"))
+    assert series.table.frame["t"].to_list() == times
+    np.testing.assert_array_equal(series.numbers, np.arange(len(times), 0, -1))
+    if said:
+        row = len(times) + 1 - int(said.split()[-1])
+        assert said.rsplit(" ", 1)[0] in series.said[0] and f"after row {row}." in series.said[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "said"),
+    [
+        ({"hour": pl.lit("noon")}, (), 'column "hour" of bad.csv holds "noon" in row 1, which is read as no time.'),
+        ({"hour": pl.lit(3)}, (), 'rows 1 and 2 of bad.csv have the same "hour", 3, in one sequence.'),
+        (
+            {"animal": pl.when(pl.col("x") > 4).then(None).otherwise(pl.lit("a"))},
+            (),
+            'column "animal" of bad.csv has no sequence',
+        ),
+        ({}, ("--features", "hour,x"), '"hour" cannot be a feature and have another role at once.'),
+    ],
+)
+def test_times_and_sequences_that_cannot_be_used_are_refused(
+    majorant: Callable[..., Any], change: dict[str, Any], options: tuple[str, ...], said: str
+) -> None:
+    answer = fitted(majorant, moves().with_columns(**change), "bad", *options)
+    assert answer.status != 0 and said in answer.words
+
+
+def test_models_of_rows_take_no_time(majorant: Callable[..., Any]) -> None:
+    moves().write_csv("t.csv")
+    answer = majorant("fit", "kmeans", "t.csv", "--time", "hour", "--out", "run")
+    assert answer.status != 0 and "k-means takes no --time" in answer.words
+    answer = majorant("fit", "hmm", "t.csv", "--time", "hour", "--sequence", "hour", "--out", "run")
+    assert answer.status != 0 and '"hour" cannot be the time and the sequence' in answer.words
+
+
+def test_a_forecast_has_the_rows_that_follow_each_sequence(majorant: Callable[..., Any]) -> None:
+    table = moves()
+    assert fitted(majorant, table, "run", "--no-report").status == 0
+    answer = majorant("forecast", "run", "run.csv", "--steps", "3", "--level", "0.8", "--out", "ahead.csv")
+    assert answer.status == 0 and "3 steps of 3 sequences" in answer.out
+    found = pl.read_csv("ahead.csv")
+    ahead = mj.load("run/model.majorant").forecast(table.select("x", "y"), 3, groups=table["animal"])
+    assert found["sequence"].to_list() == [name for name in "abc" for _ in range(3)]
+    assert found["ahead"].to_list() == [1, 2, 3] * 3
+    np.testing.assert_allclose(found["y_mean"].to_numpy(), ahead.mean[:, :, 1].ravel())
+    np.testing.assert_allclose(found["x_high"].to_numpy(), ahead.interval(0.8)[1][:, :, 0].ravel())
+    np.testing.assert_allclose(found["state_2"].to_numpy(), ahead.states[:, :, 1].ravel())
+
+
+def test_a_forecast_of_standardised_columns_is_in_the_units_of_the_table(majorant: Callable[..., Any]) -> None:
+    table = moves().select("hour", "x").head(40)
+    table.write_csv("t.csv")
+    for out, options in (("plain", ()), ("units", ("--standardise",))):
+        fit = ("fit", "hmm", "t.csv", "--k", "2", "--time", "hour", "--out", out, "--no-report", *options)
+        assert majorant(*fit).status == 0
+        assert majorant("forecast", out, "t.csv", "--out", f"{out}.csv").status == 0
+    plain, units = pl.read_csv("plain.csv"), pl.read_csv("units.csv")
+    for name in ("x_mean", "x_low", "x_high"):
+        np.testing.assert_allclose(units[name].to_numpy(), plain[name].to_numpy(), rtol=1e-5)
+
+
+def test_models_of_rows_have_no_forecast(majorant: Callable[..., Any]) -> None:
+    moves().select("x").write_csv("t.csv")
+    assert majorant("fit", "gaussian-mixture", "t.csv", "--k", "2", "--out", "run", "--no-report").status == 0
+    answer = majorant("forecast", "run", "t.csv", "--out", "f.csv")
+    assert answer.status != 0 and "Gaussian mixture has no forecast: it is no model of series." in answer.words
+
+
+def test_the_demo_is_a_series(majorant: Callable[..., Any]) -> None:
+    answer = majorant("demo", "hmm", "--out", "demo")
+    assert answer.status == 0 and "-341.879" in answer.out and "earthquakes" in answer.out
+    assert Path("demo/run/report.html").is_file()

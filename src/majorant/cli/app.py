@@ -153,6 +153,12 @@ def fit(
         str | None,
         typer.Option(metavar="COLUMN", help="Rows that are regions of one sample, for models that take it."),
     ] = None,
+    time: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Time of each row, for models of series; sorts them.")
+    ] = None,
+    sequence: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Which series each row belongs to, for models of series.")
+    ] = None,
     views: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="TOML file that says which columns are which view, for models that take it."),
@@ -199,6 +205,8 @@ def fit(
             standardise=standardise,
             weights=weights,
             bag=bag,
+            time=time,
+            sequence=sequence,
             views=views,
             settings=tuple(settings or ()),
             random_state=random_state,
@@ -224,6 +232,24 @@ def predict(
 
     done = predict_and_write(run, table, out, drop_missing, force)
     print("\n".join(labelled("Wrote", done)))
+
+
+@app.command()
+def forecast(
+    run: Run,
+    table: Table,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="File to write: .csv, .tsv or .parquet.")],
+    steps: Annotated[int, typer.Option(metavar="H", min=1, help="How many rows ahead.", show_default=True)] = 10,
+    level: Annotated[
+        float, typer.Option(metavar="P", min=0.01, max=0.9999, help="Probability of the intervals.", show_default=True)
+    ] = 0.9,
+    force: Force = False,
+) -> None:
+    """Say what follows the series of a table: means, intervals, and probabilities of the states."""
+    from majorant.cli.forecast import forecast_and_write
+    from majorant.cli.messages import labelled
+
+    print("\n".join(labelled("Wrote", forecast_and_write(run, table, out, steps, level, force))))
 
 
 @app.command()
@@ -264,7 +290,7 @@ def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder to write.")] = Path("demo"),
     force: Force = False,
 ) -> None:
-    """Fit a model to a small table of the package: wines, or tones for a mixture of regressions."""
+    """Fit a model to a small table of the package: wines; tones for lines, earthquakes for series."""
     from majorant.cli.demo import run_demo
 
     run_demo(model, out, force)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,28 @@ import polars as pl
 from numpy.typing import NDArray
 
 from majorant.cli.bags import by_bag
+from majorant.cli.matrix import Matrix
 from majorant.registry import card_of
 
 MOST_PROBABILITIES = 50
 """Largest number of parts for which each has a column."""
 
 
+def assigned_rows(
+    estimator: Any, frame: pl.DataFrame, matrix: Matrix, is_new: bool, first: int = 0
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of `assigned` for the rows of a matrix, `first` rows after the beginning of their table."""
+    if matrix.bags is not None:
+        return by_bag(estimator, frame, matrix.rows + first, matrix.bags)
+    found = assigned(estimator, frame, matrix.rows + first, is_new, matrix.given)
+    order = np.argsort(matrix.rows, kind="stable")  # that of the table, where rows were sorted by time
+    return {name: values[order] for name, values in found.items()}
+
+
 def assigned(
-    estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_new: bool, bags: NDArray[Any] | None = None
+    estimator: Any, frame: pl.DataFrame, rows: NDArray[np.int64], is_new: bool, given: Mapping[str, Any] | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return columns by name: the row, its part (from 1), and how well it fits, as probability or distance.
-
-    Where rows are regions of samples, the columns have one entry per sample; see `by_bag`.
 
     Parameters
     ----------
@@ -32,15 +43,14 @@ def assigned(
         The rows' numbers in their table.
     is_new : bool
         Whether the rows are not those of the fit.
-    bags : array, optional
-        The sample of each row.
+    given : mapping, optional
+        Further arguments of the estimator's methods, such as the sequence of each row.
     """
-    if bags is not None:
-        return by_bag(estimator, frame, rows, bags)
     card = card_of(estimator)
     if card.kind in ("mixture", "clustering") and hasattr(estimator, "predict_proba"):
-        path = np.asarray(estimator.predict(frame)) if card.in_order else None  # which no row decides alone
-        return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame)), path)}
+        given = given or {}
+        path = np.asarray(estimator.predict(frame, **given)) if card.in_order else None  # which no row decides alone
+        return {"row": rows, **_by_probability(card.part, np.asarray(estimator.predict_proba(frame, **given)), path)}
     if card.kind == "classification":
         return {"row": rows, **_by_class(card.part, estimator, frame)}
     if card.kind == "representation":

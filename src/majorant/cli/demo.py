@@ -12,7 +12,7 @@ from majorant.cli.outcome import fit_and_write
 from majorant.cli.request import FitRequest
 from majorant.cli.runs import REPORT, check_free
 from majorant.cli.settings import find_model, known_models
-from majorant.datasets import tone_csv, wine_csv
+from majorant.datasets import earthquake_csv, tone_csv, wine_csv
 from majorant.persistence import replacing
 
 
@@ -37,6 +37,9 @@ class Demonstration:
 
 WINES = Demonstration("wine.csv", wine_csv, {"k": 3, "standardise": True})
 TONES = Demonstration("tones.csv", tone_csv, {"k": 2, "target": "tuned"})
+EARTHQUAKES = Demonstration(
+    "earthquakes.csv", earthquake_csv, {"k": range(1, 4), "time": "year", "settings": ("emission=poisson",)}
+)
 SHOWN = {"clustering": WINES, "mixture": WINES, "regression": TONES}
 """Demonstrations by kind of model."""
 
@@ -47,7 +50,7 @@ def run_demo(model: str, out: Path, force: bool) -> None:
     if card.kind not in SHOWN:
         able = [name for name, other in known_models().items() if other.kind in SHOWN]
         raise CommandError(f"there is no demo of {card.title}.", f"Models with one: {', '.join(able)}.")
-    demonstration = SHOWN[card.kind]
+    demonstration = EARTHQUAKES if card.in_order else SHOWN[card.kind]
     run_folder, table = out / "run", out / demonstration.name
     check_free(run_folder, force)
     _write_table(table, demonstration.content(), force)

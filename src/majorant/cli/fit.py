@@ -31,6 +31,7 @@ from majorant.cli.matrix import (
     item_matrix,
 )
 from majorant.cli.request import FitRequest
+from majorant.cli.series import in_order, series_matrix
 from majorant.cli.settings import allows_missing, build_estimator, find_model, parsed_lists
 from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import columns_of, read_views, view_matrix
@@ -140,14 +141,14 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     estimator = build_estimator(card, size, settings, request.random_state)
     _check_comparison(request, card, estimator)
     table = read_table(request.table) if table is None else table
-    units = None
+    units, said = None, list[str]()
     if wants_formula(request):
         given, columns, matrix = _by_formula(request, table)
     else:
-        columns, matrix = _by_columns(request, card, table, estimator)
+        columns, matrix, said = _by_columns(request, card, table, estimator)
         units = Standardisation.of(matrix.values, matrix.weights) if request.standardise else None
         frame = matrix.as_seen(columns, units)
-        keywords = {"sample_weight": matrix.weights, "bags": matrix.bags}
+        keywords = {"sample_weight": matrix.weights, "bags": matrix.bags, **matrix.given}
         given = Given(frame, matrix.target, {name: value for name, value in keywords.items() if value is not None})
     _check_size(card, estimator, matrix, request)
     began, worked = time.perf_counter(), time.process_time()
@@ -161,7 +162,7 @@ def fit(request: FitRequest, card: ModelCard) -> FittedRun:
     summary: Summary = estimator.summary()
     if card.objective_name == "SSE" and units is None:
         warned += _of_one_column(columns, matrix)
-    look_out = tuple(dict.fromkeys([*summary.look_out, *warned]))
+    look_out = tuple(dict.fromkeys([*said, *summary.look_out, *warned]))
     criteria = _criteria(estimator, given)
     return FittedRun(
         request, card, table, columns, matrix, units, estimator, summary, seconds, look_out, selection, criteria
@@ -192,8 +193,10 @@ def _criteria(estimator: Any, given: Given) -> dict[str, float]:
     }
 
 
-def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estimator: Any) -> tuple[Columns, Matrix]:
-    """Return the columns of the table that are features, and their rows."""
+def _by_columns(
+    request: FitRequest, card: ModelCard, table: SourceTable, estimator: Any
+) -> tuple[Columns, Matrix, list[str]]:
+    """Return the columns of the table that are features, their rows, and warnings about these."""
     others = [name for name in (request.target, request.weights, request.bag) if name is not None]
     has_labels = card.kind == "classification"
     if request.views is not None:
@@ -201,10 +204,17 @@ def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estima
         views = read_views(request.views, table, others)
         estimator.set_params(views=views)
         columns = Columns(columns_of(views, table), request.target, request.weights)
-        return columns, view_matrix(table, columns, views, request.drop_missing, has_labels)
+        return columns, view_matrix(table, columns, views, request.drop_missing, has_labels), []
     if card.takes_text:
         columns = Columns(choose_items(table, request.features, others), weights=request.weights)
-        return columns, item_matrix(table, columns, request.drop_missing)
+        return columns, item_matrix(table, columns, request.drop_missing), []
+    if card.in_order:
+        roles = [name for name in (request.time, request.sequence) if name is not None]
+        columns = Columns(
+            choose_features(table, request.features, roles, roles), time=request.time, sequence=request.sequence
+        )
+        series = in_order(table, columns)
+        return columns, series_matrix(series, columns, request.drop_missing), list(series.said)
     labels = (request.target if has_labels else None, request.bag)
     columns = Columns(
         choose_features(table, request.features, others, labels), request.target, request.weights, request.bag
@@ -212,7 +222,7 @@ def _by_columns(request: FitRequest, card: ModelCard, table: SourceTable, estima
     keeps_missing = allows_missing(estimator) and not request.drop_missing
     matrix = build_matrix(table, columns, keeps_missing, request.drop_missing, has_labels)
     check_bags(table, columns, matrix)
-    return columns, matrix
+    return columns, matrix, []
 
 
 def _card_by_target(card: ModelCard, table: SourceTable, target: str) -> ModelCard:

@@ -89,6 +89,12 @@ def check_options(request: FitRequest, card: ModelCard) -> None:
         if given is not None and not _takes(ESTIMATORS[card.name], name):
             able = [other for other in known_models() if _takes(ESTIMATORS[other], name)]
             raise CommandError(f"{card.title} takes no --{name}.", f"Models that do: {listed(able) or 'none'}.")
+    for name, given in (("time", request.time), ("sequence", request.sequence)):
+        if given is not None and not card.in_order:
+            able = [other for other, known in known_models().items() if known.in_order]
+            raise CommandError(f"{card.title} takes no --{name}: it is no model of series.", f"One is {listed(able)}.")
+    if request.time is not None and request.time == request.sequence:
+        raise CommandError(f'"{request.time}" cannot be the time and the sequence of a row at once.')
     if request.bag is not None and request.bag in (request.target, request.weights):
         raise CommandError(f'"{request.bag}" cannot name the bags and be the target or the weights at once.')
     if request.formula is not None:

@@ -36,16 +36,21 @@ class Columns:
         Columns that the model uses.
     target, weights, bag : str or None
         Column of the target, of the weights, and of the sample that each row is a region of.
+    time, sequence : str or None
+        Columns of the time of each row, and of the sequence that it belongs to.
     """
 
     features: tuple[str, ...]
     target: str | None = None
     weights: str | None = None
     bag: str | None = None
+    time: str | None = None
+    sequence: str | None = None
 
     @property
     def all(self) -> tuple[str, ...]:
-        return (*self.features, *(name for name in (self.target, self.weights, self.bag) if name is not None))
+        roles = (self.target, self.weights, self.bag, self.time, self.sequence)
+        return (*self.features, *(name for name in roles if name is not None))
 
 
 def feature_frame(features: tuple[str, ...], values: Array) -> pl.DataFrame:
@@ -73,6 +78,8 @@ class Matrix:
         The sample that each row is a region of.
     frame : polars.DataFrame or None
         The features as the model takes them, where they are not all numbers; some of `values` are then codes.
+    sequences : array of shape (n,) or None
+        The sequence of each row, where rows follow each other in time.
     """
 
     values: Array
@@ -82,6 +89,17 @@ class Matrix:
     n_left_out: int
     bags: NDArray[Any] | None = None
     frame: pl.DataFrame | None = None
+    sequences: NDArray[Any] | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Arguments of every method of the model that takes these rows."""
+        return {} if self.sequences is None else {"groups": self.sequences}
+
+    @property
+    def n_sequences(self) -> int | None:
+        """Number of sequences, where rows are named as those of several."""
+        return None if self.sequences is None else len(np.unique(self.sequences))
 
     @property
     def n_bags(self) -> int | None:
@@ -144,7 +162,7 @@ def choose_features(
         raise CommandError(f'"{repeated[0]}" is named twice.', "Name every feature once.")
     shared = [name for name in asked if name in others]
     if shared:
-        raise CommandError(f'"{shared[0]}" cannot be a feature and the target or the weights at once.')
+        raise CommandError(f'"{shared[0]}" cannot be a feature and have another role at once.')
     free = [c for c in table.frame.columns if c not in others and c not in passed_over]
     found = tuple(asked) or tuple(c for c in free if is_numeric(table.frame[c]))
     for name in () if asked else free:
@@ -268,7 +286,7 @@ def build_matrix(
         Whether the model is fitted already, so that no column can be left out.
     """
     labels = [name for name in (columns.target if has_labels else None, columns.bag) if name is not None]
-    numeric = [name for name in columns.all if name not in labels]
+    numeric = [name for name in columns.all if name not in (*labels, columns.time, columns.sequence)]
     optional = () if is_new else columns.features
     for name in numeric:
         check_column(table, name, is_optional=name in optional)

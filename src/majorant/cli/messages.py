@@ -37,14 +37,26 @@ class TableUse:
     n_missing: int = 0
     decimal_commas: Sequence[str] = ()
     n_bags: int | None = None
+    n_sequences: int | None = None
+    n_only_time: int = 0
 
     def lines(self) -> list[str]:
         """Return the block "Table"."""
-        bags = "" if self.n_bags is None else f" in {counted(self.n_bags, 'bag')}"
-        lines = labelled("Table", f"{self.name}, {counted(self.n_used, 'row')}{bags} used, {self.n_left_out} left out")
+        within = [
+            f" in {counted(number, noun)}"
+            for number, noun in ((self.n_bags, "bag"), (self.n_sequences, "sequence"))
+            if number is not None
+        ]
+        used = f"{counted(self.n_used, 'row')}{''.join(within)} used"
+        lines = labelled("Table", f"{self.name}, {used}, {self.n_left_out} left out")
         if self.n_missing:
             cells = f"{self.n_missing} of {self.n_cells} cells"
             lines += labelled("", f"{cells} {'is' if self.n_missing == 1 else 'are'} empty: left in, and not filled in")
+        if self.n_only_time:
+            rows = counted(self.n_only_time, "row")
+            lines += labelled(
+                "", f"{rows} without any cell {'advances' if self.n_only_time == 1 else 'advance'} time only"
+            )
         if self.ignored:
             named = ", ".join(name or '""' for name in self.ignored)
             lines += labelled("", f"columns left out, not numeric: {named}")

@@ -16,7 +16,7 @@ import numpy as np
 import majorant
 from majorant._numbers import plural_of
 from majorant.cli import messages
-from majorant.cli.assignments import assigned
+from majorant.cli.assignments import assigned_rows
 from majorant.cli.errors import CommandError, printable
 from majorant.cli.fit import FittedRun, fit
 from majorant.cli.matrix import has_decimal_commas, row_number_columns
@@ -80,6 +80,8 @@ def screen(run: FittedRun) -> list[str]:
         int(np.isnan(run.matrix.values).sum()),
         [name for name in run.ignored if has_decimal_commas(run.table.frame[name])],
         run.matrix.n_bags,
+        run.matrix.n_sequences,
+        int(np.isnan(run.matrix.values).all(axis=1).sum()) if run.card.in_order else 0,
     )
     standardised = run.standardisation is not None
     lines = use.lines()
@@ -101,9 +103,10 @@ def screen(run: FittedRun) -> list[str]:
         lines += messages.penalised_lines(run.estimator)
     if run.r2 is not None:
         lines += messages.explained_lines(run.request.target or "y", run.r2)
-    parts = run.summary.block_of(plural_of(run.card.part))
-    if parts is not None:
-        lines += messages.parts_lines(parts, standardised)
+    for name in ("transitions", plural_of(run.card.part)):
+        block = run.summary.block_of(name)
+        if block is not None:
+            lines += messages.parts_lines(block, standardised)
     if run.look_out:
         lines += ["", *messages.look_out_lines(run.look_out)]
     out = run.request.out
@@ -113,6 +116,9 @@ def screen(run: FittedRun) -> list[str]:
     written = {*_writers(run), *([TABLES] if run.request.report and (out / TABLES).is_dir() else [])}
     lines += ["", *messages.wrote_lines({out / name: what for name, what in whats.items() if name in written})]
     lines += ["", *messages.labelled("Next", f"majorant predict {shlex.quote(str(out))} NEW.csv --out predicted.csv")]
+    if run.card.in_order:
+        table = shlex.quote(str(run.request.table))
+        lines += messages.labelled("", f"majorant forecast {shlex.quote(str(out))} {table} --out forecast.csv")
     return lines
 
 
@@ -128,16 +134,7 @@ def _writers(run: FittedRun) -> Mapping[str, Writer]:
     recipe = _recipe(run)
     writers: dict[str, Writer] = {
         MODEL: lambda path: _save(run, path, recipe),
-        ASSIGNMENTS: lambda path: write_table(
-            assigned(
-                run.estimator,
-                run.frame,
-                run.matrix.rows,
-                is_new=False,
-                bags=run.matrix.bags,
-            ),
-            path,
-        ),
+        ASSIGNMENTS: lambda path: write_table(assigned_rows(run.estimator, run.frame, run.matrix, is_new=False), path),
         SUMMARY: lambda path: _write_json(path, numbers(run)),
     }
     if run.request.report:
@@ -200,6 +197,7 @@ def numbers(run: FittedRun) -> dict[str, Any]:
             "rows_used": len(run.matrix.rows),
             "rows_left_out": run.matrix.n_left_out,
             **({} if run.matrix.bags is None else {"bags": run.matrix.n_bags}),
+            **({} if run.matrix.sequences is None else {"sequences": run.matrix.n_sequences}),
             "columns_left_out": run.ignored,
             "cells_missing": int(np.isnan(run.matrix.values).sum()),
         },

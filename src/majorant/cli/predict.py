@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from majorant.cli.assignments import assigned
+import polars as pl
+
+from majorant.cli.assignments import assigned, assigned_rows
 from majorant.cli.errors import CommandError, NoRowsLeftError, listed, refusals
 from majorant.cli.formulas import complete_rows
-from majorant.cli.matrix import Columns, build_matrix, item_matrix
+from majorant.cli.matrix import Columns, Matrix, build_matrix, item_matrix
 from majorant.cli.parts import read_parts, writing_parts
-from majorant.cli.runs import read_run
+from majorant.cli.runs import Recipe, read_run
+from majorant.cli.series import in_order, series_matrix
 from majorant.cli.settings import allows_missing
 from majorant.cli.tables import SourceTable, check_writable_ending, is_same_file
 from majorant.cli.views import view_matrix, with_lost_views
@@ -22,7 +26,7 @@ from majorant.summary import counted
 def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: bool, force: bool) -> str:
     """Write the parts of a new table's rows, some rows at a time; return a sentence on what was done."""
     check_writable_ending(out)
-    _check_new(out, force)
+    check_new(out, force)
     if is_same_file(out, table_path):
         raise CommandError(f"{out} is the table itself, which --force does not replace.", "Choose another --out.")
     estimator, recipe = read_run(folder)
@@ -43,7 +47,7 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
             n_left_out += n_without
         if writer.n_rows == 0 and none_left is not None:
             raise none_left
-        _check_new(out, force)  # another process may have written it meanwhile
+        check_new(out, force)  # another process may have written it meanwhile
     if is_by_bag:
         bags = f"{counted(writer.n_rows, 'bag')} of {counted(n_rows - n_left_out, 'row')}"
         return f"{out}, {bags}, {n_left_out} left out"
@@ -51,7 +55,8 @@ def predict_and_write(folder: Path, table_path: Path, out: Path, drop_missing: b
     return f"{out}, {counted(writer.n_rows, 'row')}, {n_left_out} left out{without}"
 
 
-def _check_new(out: Path, force: bool) -> None:
+def check_new(out: Path, force: bool) -> None:
+    """Raise CommandError for a file that is there already and must not be replaced."""
     if out.exists() and not force:
         raise CommandError(f"{out} is there already.", "Choose another --out, or let --force replace it.")
 
@@ -68,7 +73,7 @@ def _predicted(
         used = complete_rows(table, columns.features, drop_missing, option=None)
         found = used.told(lambda: assigned(estimator, used.frame, used.rows + before, is_new=True))
         return found, used.n_left_out, lost
-    columns = Columns(recipe.columns.features, bag=recipe.columns.bag)
+    columns = replace(recipe.columns, target=None, weights=None)
     views = getattr(estimator, "views", None)
     if views is not None:
         table, lost = with_lost_views(table, views)
@@ -76,14 +81,24 @@ def _predicted(
     keeps_missing = allows_missing(estimator) and not drop_missing
     if views is not None:
         matrix = view_matrix(table, columns, views, drop_missing and not lost, is_new=True)
+    elif card_of(estimator).in_order:
+        matrix, frame = series_of(estimator, recipe, table, drop_missing)
     elif card_of(estimator).takes_text:
         matrix = item_matrix(table, columns, drop_missing, is_new=True)
     else:
         matrix = build_matrix(table, columns, keeps_missing, drop_missing, is_new=True)
     frame = matrix.as_seen(columns, recipe.standardisation)
     with refusals(card_of(estimator)):
-        found = assigned(estimator, frame, matrix.rows + before, True, matrix.bags)
+        found = assigned_rows(estimator, frame, matrix, True, before)
     return found, matrix.n_left_out, lost
+
+
+def series_of(estimator: Any, recipe: Recipe, table: SourceTable, drop_missing: bool) -> tuple[Matrix, pl.DataFrame]:
+    """Return the rows of a new table in order of time, and as the estimator takes them."""
+    columns = replace(recipe.columns, target=None, weights=None)
+    _check_columns(table, columns)
+    matrix = series_matrix(in_order(table, columns), columns, drop_missing, is_new=True)
+    return matrix, matrix.as_seen(columns, recipe.standardisation)
 
 
 def _check_columns(table: SourceTable, columns: Columns) -> None:

@@ -10,6 +10,7 @@ from majorant.cli.errors import CommandError
 from majorant.cli.formulas import complete_rows
 from majorant.cli.matrix import Matrix, build_matrix, item_matrix
 from majorant.cli.runs import REPORT, TABLES, Recipe, read_run
+from majorant.cli.series import in_order, series_matrix
 from majorant.cli.tables import SourceTable, read_table
 from majorant.cli.views import view_matrix
 from majorant.persistence import replacing
@@ -34,6 +35,8 @@ def rewrite_report(folder: Path) -> Path:
         views = getattr(estimator, "views", None)
         if views is not None:
             matrix = view_matrix(table, recipe.columns, views, recipe.drop_missing, has_labels)
+        elif card_of(estimator).in_order:
+            matrix = series_matrix(in_order(table, recipe.columns), recipe.columns, recipe.drop_missing)
         elif card_of(estimator).takes_text:
             matrix = item_matrix(table, recipe.columns, recipe.drop_missing)
         else:
@@ -72,6 +75,7 @@ def write_report(path: Path, estimator: Any, recipe: Recipe, matrix: Matrix) -> 
         bags=matrix.bags,
         target_name=recipe.columns.target or "y",
         frame=matrix.frame,
+        given=matrix.given,
     )
     made = report(run)
     with replacing(path) as stream:

@@ -31,6 +31,8 @@ class FitRequest:
     standardise: bool = False
     weights: str | None = None
     bag: str | None = None
+    time: str | None = None
+    sequence: str | None = None
     views: Path | None = None
     settings: tuple[str, ...] = ()
     random_state: int = 0
@@ -64,6 +66,8 @@ class FitRequest:
         options += [("--standardise",)] if self.standardise else []
         options += [("--weights", self.weights)] if self.weights else []
         options += [("--bag", self.bag)] if self.bag else []
+        options += [("--time", self.time)] if self.time else []
+        options += [("--sequence", self.sequence)] if self.sequence else []
         options += [("--views", str(self.views))] if self.views else []
         options += [("--set", setting) for setting in self.settings]
         options += [("--drop-missing",)] if self.drop_missing else []

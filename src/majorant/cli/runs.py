@@ -96,6 +96,8 @@ class Recipe:
             "target": self.columns.target,
             "weights": self.columns.weights,
             "bag": self.columns.bag,
+            "time": self.columns.time,
+            "sequence": self.columns.sequence,
             "means": None if units is None else units.means,
             "scales": None if units is None else units.scales,
             "drop_missing": self.drop_missing,
@@ -111,9 +113,10 @@ class Recipe:
     def from_state(cls, state: Mapping[str, Any]) -> Recipe:
         """Build a recipe from the values of `to_state`."""
         units = None if state["means"] is None else Standardisation(state["means"], state["scales"])
-        columns = Columns(tuple(state["features"]), state["target"], state["weights"], state.get("bag"))
+        roles = (state["target"], state["weights"], state["bag"], state["time"], state["sequence"])
+        columns = Columns(tuple(state["features"]), *roles)
         texts = {name: str(state[name]) for name in ("table_path", "table_name", "checksum", "command", "created")}
-        selected = state.get("selection")  # runs of 0.1 lack it
+        selected = state["selection"]
         selection = None if selected is None else Selection.from_state(selected)
         return cls(columns, units, bool(state["drop_missing"]), selection=selection, **texts)
 

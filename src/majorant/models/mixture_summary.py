@@ -46,7 +46,7 @@ def components_block(model: Any, part: str, left_out: Sequence[str] = ("weights"
     k = len(model.weights_)
     tables: list[Table | str] = [
         Table(
-            "components",
+            plural_of(part),
             [Column(part), Column("share", 3)],
             [(j + 1, float(share)) for j, share in enumerate(model.weights_)],
         )
@@ -69,6 +69,10 @@ def entry_names(model: Any, name: str) -> list[str] | None:
     """Return the columns of an estimate: covariates, or features where the density has one number for each."""
     if name == "gating_coef":
         return ["Intercept", *model.gating_names_in_]
-    is_of_density = name not in model._law_of_fit().describe(model._theta().law)
-    by_feature = is_of_density and np.shape(getattr(model, f"{name}_"))[1:] == (model.n_features_in_,)
-    return model._feature_names() if by_feature else None
+    shape, d = np.shape(getattr(model, f"{name}_"))[1:], model.n_features_in_
+    if name in model._law_of_fit().describe(model._theta().law):
+        return None
+    names = model._feature_names()
+    if shape == (d, d):
+        return [f"{a}, {b}" for a in names for b in names] if d > 1 else names
+    return names if shape == (d,) else None
