@@ -11,8 +11,11 @@ import polars as pl
 import majorant as mj
 from majorant.registry import card_of
 from majorant.report.measures.mixture import Mixture
+from majorant.report.page import html_report
 from majorant.report.run import Run
+from majorant.report.sections.series_residuals import series_residuals_section
 from majorant.report.sections.states import states_section
+from majorant.report.sections.transitions import transitions_section
 
 
 def measured(model: Any, X: np.ndarray, **given: Any) -> Mixture:
@@ -32,7 +35,7 @@ def test_changes_of_state_and_the_forecast_are_told() -> None:
     section = states_section(measured(model, X))
     assert section is not None
     assert section.headline == "The state changes 3 times in 100 rows."
-    assert "next 10 rows" in section.notes[-1]
+    assert "next 10 rows" in section.notes[-2]
     assert section.figure.count("<svg") == 2 and "band" in section.figure
 
 
@@ -42,7 +45,74 @@ def test_the_end_of_one_sequence_is_no_change() -> None:
     section = states_section(measured(model, X, groups=groups))
     assert section is not None
     assert section.headline == "The state never changes within a sequence."
-    assert "forecast" not in section.notes[-1]
+    assert "last sequence\u2019s next 10 rows" in section.notes[-2]
+    assert section.table is not None
+    rows = section.table.to_csv().splitlines()
+    assert len(rows) == 41 and rows[1].startswith("0,1,") and rows[-1].startswith("3,10,")
+    ahead = model.forecast(X, 10, groups=groups)
+    assert float(rows[-1].split(",")[2]) == ahead.mean[-1, -1, 0]
+
+
+def test_sequences_that_are_mixed_are_drawn_one_after_the_other() -> None:
+    X, groups = counts(), np.repeat([0, 1, 2, 3], 25)
+    order = np.random.default_rng(1).permutation(100)
+    order = order[np.argsort(order % 25, kind="stable")]  # rows of a sequence keep their order
+    model = mj.HiddenMarkovModel(2, emission="poisson", effort="fast", random_state=0).fit(X, groups=groups)
+    section = states_section(measured(model, X, groups=groups))
+    assert states_section(measured(model, X[order], groups=groups[order])) == section
+
+
+def test_transitions_are_drawn_with_how_long_states_last() -> None:
+    X = counts()
+    model = mj.HiddenMarkovModel(2, emission="poisson", effort="fast", random_state=0).fit(X)
+    section = transitions_section(measured(model, X))
+    assert section is not None and section.table is not None
+    longest = 1 / (1 - model.transitions_.diagonal())
+    assert section.headline == f"State {longest.argmax() + 1} lasts longest: {longest.max():.1f} rows on average."
+    table = [line.split(",") for line in section.table.to_csv().splitlines()]
+    assert table[0] == ["From state", "To 1", "To 2", "First", "Lasts", "As met"]
+    np.testing.assert_allclose([float(row[1]) for row in table[1:]], model.transitions_[:, 0])
+    np.testing.assert_allclose([float(row[-1]) for row in table[1:]], model.durations(X)[1])
+    squares = re.findall(r'<rect class="fill-\d[^"]*" x="[^"]*" y="[^"]*" width="([^"]*)"', section.figure)
+    assert len(squares) == 2 * int((model.transitions_ > 0).sum())
+    one = mj.HiddenMarkovModel(1, emission="poisson", random_state=0).fit(X)
+    assert transitions_section(measured(one, X)) is None
+    left_right = mj.HiddenMarkovModel(
+        2, emission="poisson", allowed=np.triu(np.ones((2, 2), dtype=bool)), start=[1, 0], random_state=0
+    ).fit(X[:50])
+    found = transitions_section(measured(left_right, X[:50]))
+    assert found is not None and found.headline == "State 2 is never left."
+    assert "from state 2 to 1." in found.notes[-1]
+
+
+def test_residuals_tell_rows_that_are_related_beyond_their_states() -> None:
+    random = np.random.default_rng(0)
+    noise = np.zeros(300)
+    for t in range(1, 300):
+        noise[t] = 0.8 * noise[t - 1] + random.normal()
+    related = (np.repeat([0.0, 30.0], 150) + noise)[:, None]
+    unrelated = (np.repeat([0.0, 30.0], 150) + random.normal(size=300))[:, None]
+    for X, said in (
+        (unrelated, "The residuals are as those of a model that is right."),
+        (related, 'Rows of <span class="column">x1</span> are related beyond what the states explain.'),
+    ):
+        model = mj.HiddenMarkovModel(2, effort="fast", random_state=0).fit(X)
+        section = series_residuals_section(measured(model, X))
+        assert section is not None
+        assert re.sub("<[^>]*>", "", section.headline) == re.sub("<[^>]*>", "", said)
+        assert section.figure.count("<svg") == 2
+    assert "the correlation with one row before is 0." in re.sub("<[^>]*>", "", section.notes[-1])
+
+
+def test_states_are_those_of_the_path_and_have_their_own_name() -> None:
+    x = np.random.default_rng(3).normal(np.repeat([0.0, 1.6, 0.0, 1.6, 0.0], 40))[:, None]
+    model = mj.HiddenMarkovModel(2, random_state=0).fit(x)
+    mixture = measured(model, x)
+    assert (mixture.labels != mixture.responsibilities.argmax(axis=1)).any()
+    np.testing.assert_array_equal(mixture.labels, model.predict(x))
+    source = html_report(mixture.run)
+    names = r'id="[^"]*"|aria-labelledby="[^"]*"|components\.(csv|tex)|<style.*?</style>|n_components'
+    assert "component" not in re.sub(names, "", source, flags=re.DOTALL)
 
 
 def test_rows_without_a_cell_and_long_series() -> None:
@@ -64,7 +134,7 @@ def test_lines_that_need_other_columns_have_no_forecast() -> None:
 
 
 def test_the_line_of_the_series_is_open_and_breaks_at_gaps_and_sequences() -> None:
-    X, groups = counts(), np.repeat([0, 1, 2, 3], 25)
+    X, groups = counts(), np.repeat([1, 2, 3, 4], 25)
     X[10] = np.nan
     model = mj.HiddenMarkovModel(2, emission="poisson", effort="fast", random_state=0).fit(X, groups=groups)
     section = states_section(measured(model, X, groups=groups))

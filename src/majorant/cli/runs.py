@@ -35,10 +35,12 @@ TABLE_NAMES = (
     "confusion",
     "criterion",
     "estimates",
+    "forecast",
     "latent-classes",
     "penalties",
     "profiles",
     "topics",
+    "transitions",
     "unsure-rows",
     "views",
 )

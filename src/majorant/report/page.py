@@ -114,7 +114,8 @@ def _brought(card: ModelCard) -> Iterator[Any]:
 def _page(run: Run, card: ModelCard, header: Header, sections: list[Section]) -> str:
     style = _resource("page.css")
     script = _resource("page.js") if any(section.table is not None for section in sections) else ""
-    kind = "" if card.kind in card.title or card.kind == "representation" else f" {card.kind}"
+    is_told = card.kind in card.title or card.kind == "representation" or card.in_order
+    kind = "" if is_told else f" {card.kind}"
     what = f"report of {article(card.title)} {card.title}{kind}"
     body = "\n".join(section.render() for section in sections)
     return f"""<!doctype html>

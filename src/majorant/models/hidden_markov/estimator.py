@@ -47,7 +47,11 @@ PLAN = Plan(
         title="hidden Markov model",
         question="Which states does a series go through, and what comes next?",
         part="state",
-        sections=("majorant.report.sections.states:states_section",),
+        sections=(
+            "majorant.report.sections.states:states_section",
+            "majorant.report.sections.transitions:transitions_section",
+            "majorant.report.sections.series_residuals:series_residuals_section",
+        ),
         in_order=True,
     )
 )

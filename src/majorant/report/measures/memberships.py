@@ -35,7 +35,10 @@ class Memberships(Fit):
 
     @cached_property
     def labels(self) -> NDArray[np.int64]:
-        """The most probable component of each row."""
+        """The most probable component of each row; that of the most probable path where rows follow each other."""
+        if self.card.in_order:
+            method = self.run.estimator.predict
+            return np.asarray(method(self.as_fitted, **self._given_to(method)), dtype=np.int64)
         return np.asarray(self.responsibilities.argmax(axis=1), dtype=np.int64)
 
     @cached_property
@@ -49,7 +52,7 @@ class Memberships(Fit):
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Number of rows whose most probable component is each."""
+        """Number of rows of each component, by their labels."""
         return np.bincount(self.labels, minlength=self.k)
 
     @cached_property
@@ -60,7 +63,7 @@ class Memberships(Fit):
     @cached_property
     def certainty(self) -> NDArray[np.float64]:
         """Probability of each row's component."""
-        return np.asarray(self.responsibilities.max(axis=1))
+        return np.asarray(np.take_along_axis(self.responsibilities, self.labels[:, None], axis=1)[:, 0])
 
     @property
     def n_clear(self) -> int:

@@ -12,6 +12,7 @@ from majorant.report.measures.mixture import Mixture
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
 from majorant.report.words import mixture as words
+from majorant.report.words.grammar import capital
 
 MOST_ROWS = 60
 MOST_FEATURES = 4
@@ -28,7 +29,7 @@ def components_section(mixture: Mixture) -> Section:
     features = (ranked or list(range(mixture.n_features)))[:MOST_FEATURES]
     return Section(
         "components",
-        "Components",
+        capital(mixture.parts),
         words.components_headline(mixture),
         "",
         words.components_notes(mixture, len(shown), len(features)),
@@ -41,7 +42,11 @@ def _table(mixture: Mixture, shown: list[int], features: list[int]) -> Table:
     marks = [legend_mark(j) if mixture.k <= N_COLOURS else "" for j in shown]
     weights, sizes = mixture.weights[shown].tolist(), mixture.effective_sizes[shown].tolist()
     columns = [
-        Column("Component", [j + 1 for j in shown], markup=[f"{m}{j + 1}" for m, j in zip(marks, shown, strict=True)]),
+        Column(
+            capital(mixture.part),
+            [j + 1 for j in shown],
+            markup=[f"{m}{j + 1}" for m, j in zip(marks, shown, strict=True)],
+        ),
         Column("Weight", weights, list(map(numbers.percent_in_column, weights)), css="number"),
         Column("Rows", sizes, [numbers.fixed(size, 1) for size in sizes], css="number wide-only"),
     ]

@@ -20,6 +20,7 @@ from majorant.report.section import Section
 from majorant.report.table import Column, Table
 from majorant.report.words import mixture as mixture_words
 from majorant.report.words import regression as words
+from majorant.report.words.grammar import capital
 
 Array = NDArray[np.float64]
 MOST_COMPONENTS = 9
@@ -137,7 +138,7 @@ def mixture_estimates_section(mixture: Mixture) -> Section | None:
         "",
         mixture_words.estimates_notes(mixture, len(left_out)),
         is_figure=False,
-        table=replace(_table(listed, mixture.k), only_in_copies=rows),
+        table=replace(_table(listed, mixture.k, mixture.part), only_in_copies=rows),
     )
 
 
@@ -165,11 +166,11 @@ def _mixture_terms(mixture: Mixture) -> tuple[list[Term], set[int]]:
     return listed, left_out
 
 
-def _table(listed: Sequence[Term], k: int) -> Table:
-    """Return the table of all terms, each with one row per component."""
+def _table(listed: Sequence[Term], k: int, part: str = "component") -> Table:
+    """Return the table of all terms, each with one row per component, which may have another name."""
     parameter, component, estimate, interval, low, high, plot = (
         Column("Parameter", [], where="copies"),
-        Column("Component", []),
+        Column(capital(part), []),
         Column("Estimate", [], css="number"),
         Column("95\u202f% interval", [], css="number", where="page"),
         Column("95 % low", [], css="number", where="copies"),

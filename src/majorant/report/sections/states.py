@@ -7,68 +7,91 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant.report import numbers
 from majorant.report.charts.axes import bottom_axis, bottom_title, left_axis, left_title, margin_for
 from majorant.report.charts.marks import N_COLOURS, component_class, scatter
 from majorant.report.charts.scales import Linear, padded, tick_labels
 from majorant.report.charts.svg import Canvas, Size, figure
 from majorant.report.html import escaped
 from majorant.report.measures.mixture import Mixture
+from majorant.report.measures.series import Series
 from majorant.report.section import Section
+from majorant.report.table import Column, Table
 from majorant.report.words import states as words
 
 Array = NDArray[np.float64]
 MOST_ROWS = 300
 TOP, HEIGHT = 36.0, 260.0
+LEVEL = 0.9
+MOST_STEPS = 10
+MOST_LISTED = 10
+"""Rows of the forecast that the page shows; its copies have all."""
 
 
 def states_section(mixture: Mixture) -> Section | None:
     """Build the section, or return None where the first column has no cell among the rows that are shown."""
-    run, model = mixture.run, mixture.run.estimator
-    frame = mixture.as_fitted
-    cuts = {name: run.given[name] for name in ("lengths", "groups") if name in run.given}
-    path = np.asarray(model.predict(frame, **cuts))
-    begins = np.zeros(len(path), dtype=bool)
-    if "groups" in cuts:
-        begins[1:] = np.asarray(cuts["groups"])[1:] != np.asarray(cuts["groups"])[:-1]
-    elif "lengths" in cuts:
-        begins[np.cumsum(cuts["lengths"])[:-1]] = True
-    shown = slice(max(0, len(path) - MOST_ROWS), len(path))
-    y = np.asarray(run.X[shown, 0], dtype=np.float64)
+    series, run = Series(mixture), mixture.run
+    shown = slice(max(0, mixture.n_rows - MOST_ROWS), mixture.n_rows)
+    y, path, begins = run.X[series.order[shown], 0], series.path[shown], series.begins[shown].copy()
     if not (~np.isnan(y)).any():
         return None
-    ahead = _forecast(model, frame, max(1, len(y) // 10)) if not cuts else None
+    begins[0] = False
+    ahead = series.forecast(min(MOST_STEPS, max(1, len(y) // 10)))
+    drawn = None if ahead is None else (ahead.mean[-1, :, 0], *(end[-1, :, 0] for end in ahead.interval(LEVEL)))
+    n_ahead = 0 if drawn is None else len(drawn[0])
     name = run.feature_names[0]
-    stays = np.diag(model.transitions_)
-    with np.errstate(divide="ignore"):
-        durations = 1 / (1 - stays)
     label = f"{name} over time, by state" + ("" if ahead is None else ", and the forecast")
-    n_ahead = 0 if ahead is None else len(ahead[0])
+    n_sequences = int(series.begins.sum())
     return Section(
         "states",
-        "States",
-        words.headline(path, begins),
-        figure("states", label, lambda size: draw(size, y, path[shown], begins[shown], mixture.k, ahead, name)),
-        words.notes(escaped(name), len(y), len(path), durations, n_ahead),
+        "Series",
+        words.headline(series.path, series.begins),
+        figure("states", label, lambda size: draw(size, y, path, begins, mixture.k, drawn, name)),
+        words.notes(escaped(name), len(y), mixture.n_rows, n_sequences, n_ahead),
+        table=None if ahead is None else forecast_table(series, ahead),
     )
 
 
-def _forecast(model: Any, frame: Any, n_steps: int) -> tuple[Array, Array, Array] | None:
-    """Return mean and ends of the forecast of the first column; None where it needs columns that are not known."""
-    try:
-        ahead = model.forecast(frame, n_steps)
-    except TypeError:
-        return None
-    low, high = ahead.interval(0.9)
-    return ahead.mean[0, :, 0], low[0, :, 0], high[0, :, 0]
+def forecast_table(series: Series, ahead: Any) -> Table:
+    """Return the mean and the interval of every column, and the most probable state, of every row to come."""
+    low, high = ahead.interval(LEVEL)
+    n_sequences, n_steps, n_told = ahead.mean.shape
+    columns = []
+    if series.names is not None:
+        columns.append(Column("Sequence", [str(name) for name in np.unique(series.names) for _ in range(n_steps)]))
+    columns.append(Column("Rows ahead", list(range(1, n_steps + 1)) * n_sequences, css="number"))
+    for j in range(n_told):
+        name = series.mixture.run.feature_names[j]
+        parts = [part[:, :, j].ravel() for part in (ahead.mean, low, high)]
+        decimals = numbers.shared_decimals(parts[0], parts[2] - parts[1])
+        texts = [
+            [numbers.scientific(v) if decimals is None else numbers.fixed(v, decimals) for v in part.tolist()]
+            for part in parts
+        ]
+        ends = [f"{a} to {b}" for a, b in zip(texts[1], texts[2], strict=True)]
+        columns += [
+            Column(name, parts[0].tolist(), texts[0], css="number"),
+            Column("90\u202f% interval", [None] * len(ends), ends, css="number wide-only", where="page"),
+            Column(f"{name} (5 %)", parts[1].tolist(), texts[1], css="number", where="copies"),
+            Column(f"{name} (95 %)", parts[2].tolist(), texts[2], css="number", where="copies"),
+        ]
+    likely = ahead.states.argmax(axis=2).ravel()
+    chance = ahead.states.max(axis=2).ravel()
+    columns += [
+        Column("State", (likely + 1).tolist(), css="number"),
+        Column("Probability", chance.tolist(), [numbers.fixed(v, 2) for v in chance.tolist()], css="number"),
+    ]
+    n_rows = n_sequences * n_steps
+    return Table("forecast", columns, css="below", only_in_copies=range(0, max(0, n_rows - MOST_LISTED)))
 
 
 def draw(
     size: Size,
     y: Array,
-    path: NDArray[np.intp],
+    path: NDArray[np.int64],
     begins: NDArray[np.bool_],
     k: int,
-    ahead: tuple[Array, Array, Array] | None,
+    ahead: tuple[Array, ...] | None,
     name: str,
 ) -> Canvas:
     """Draw the rows of one column by state, a line for each stretch without a gap, and the band of the forecast."""
@@ -85,6 +108,8 @@ def draw(
     left_axis(canvas, y_scale, y_ticks, labels, left, size.width)
     bottom_axis(canvas, x_scale, x_ticks, tick_labels(x_ticks), bottom, left, size.width)
     bottom_title(canvas, "row", size.width, bottom + 38, size.width - left)
+    for t in np.flatnonzero(begins).tolist():
+        canvas.line(x_scale(t + 0.5), TOP, x_scale(t + 0.5), bottom, "axis")
     if ahead is not None:
         mean, low, high = ([(x_scale(n + 1.0 + i), y_scale(float(v))) for i, v in enumerate(part)] for part in ahead)
         canvas.polygon([*high, *low[::-1]], "fill-mid band")

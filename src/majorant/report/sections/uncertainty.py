@@ -15,6 +15,7 @@ from majorant.report.measures.mixture import Mixture
 from majorant.report.section import Section
 from majorant.report.table import Column, Table
 from majorant.report.words import uncertainty as words
+from majorant.report.words.grammar import capital
 
 MOST_LISTED = 10
 STEP = 0.05
@@ -27,13 +28,14 @@ def uncertainty_section(mixture: Mixture) -> Section | None:
     if mixture.k < 2:
         return None
     edges, counts = certainty_bins(mixture.certainty)
-    label = f"Histogram of the probability of their own component of {mixture.n_rows} rows, {mixture.n_clear} above 0.9"
+    own = f"the probability of their own {mixture.part}"
+    label = f"Histogram of {own} of {mixture.n_rows} rows, {mixture.n_clear} above 0.9"
     listed = most_unsure(mixture.certainty, MOST_LISTED)
     return Section(
         "uncertainty",
         "Uncertainty",
         words.headline(mixture),
-        figure("uncertainty", label, lambda size: draw_certainty(size, edges, counts)),
+        figure("uncertainty", label, lambda size: draw_certainty(size, edges, counts, mixture.part)),
         words.notes(mixture, MOST_LISTED),
         table=_list(mixture, listed),
     )
@@ -56,7 +58,9 @@ def most_unsure(certainty: NDArray[np.float64], most: int) -> list[int]:
     return [int(i) for i in order if certainty[i] <= CLEAR]
 
 
-def draw_certainty(size: Size, edges: NDArray[np.float64], counts: NDArray[np.int64]) -> Canvas:
+def draw_certainty(
+    size: Size, edges: NDArray[np.float64], counts: NDArray[np.int64], part: str = "component"
+) -> Canvas:
     """Draw one bar per bin with its count; bars of uncertain rows are dark."""
     canvas = Canvas(size, BASE + 48)
     scale = Linear(float(edges[0]), float(edges[-1]), 8, size.width - 8)
@@ -75,7 +79,7 @@ def draw_certainty(size: Size, edges: NDArray[np.float64], counts: NDArray[np.in
     every = 4 if len(edges) > 9 else 2
     ticks = edges[::-1][::every][::-1].tolist()
     bottom_axis(canvas, scale, ticks, [f"{tick:.1f}" for tick in ticks], BASE, 0, size.width)
-    bottom_title(canvas, "probability of the row\u2019s component", size.width, BASE + 38, size.width)
+    bottom_title(canvas, f"probability of the row\u2019s {part}", size.width, BASE + 38, size.width)
     canvas.text(0, 16, "rows")
     return canvas
 
@@ -84,10 +88,13 @@ def _list(mixture: Mixture, rows: list[int]) -> Table | None:
     if not rows:
         return None
     shares = mixture.responsibilities[rows]
-    ranked = np.argsort(-shares, axis=1, kind="stable")
+    is_own = np.arange(mixture.k) == mixture.labels[rows][:, None]
+    ranked = np.argsort(-shares - is_own, axis=1, kind="stable")
     numbered = [int(mixture.row_number(row)) for row in rows]
     columns = [Column("Row", numbered, list(map(numbers.integer, numbered)))]
-    for place, (head, probability) in enumerate((("Component", "Probability"), ("Next", "Probability of the next"))):
+    for place, (head, probability) in enumerate(
+        ((capital(mixture.part), "Probability"), ("Next", "Probability of the next"))
+    ):
         values = shares[np.arange(len(rows)), ranked[:, place]].tolist()
         columns += [
             Column(head, (ranked[:, place] + 1).tolist(), css="number"),

@@ -25,7 +25,7 @@ def notes(fit: Memberships) -> list[str]:
     """Explain the sign of the criterion, near ties, and what is left out."""
     selection = fit.run.selection
     if selection is None:
-        how = "<code>--k 1:6</code> fits one to six components and keeps the best."
+        how = f"<code>--k 1:6</code> fits one to six {fit.parts} and keeps the best."
         return [SIGN, how if fit.run.command else "<code>majorant.select</code> compares several sizes."]
     texts = [SIGN + (" The best is in bold type." if selection.ranked else "")]
     if selection.ranked and selection.near:

@@ -27,7 +27,8 @@ def lede(mixture: Mixture) -> str:
 
 def _shares(mixture: Mixture) -> str:
     if mixture.k == 1:
-        return f"One normal component describes all rows on {counted(mixture.n_features, 'feature')}."
+        kind = "normal " if mixture.is_normal else ""
+        return f"One {kind}{mixture.part} describes all rows on {counted(mixture.n_features, 'feature')}."
     if mixture.k <= MOST_WEIGHTS_IN_LEDE:
         shown = [numbers.percent(float(w), 0).removesuffix(f"{numbers.NARROW_SPACE}%") for w in mixture.weights]
         weights = f"of {listed(shown)}{numbers.NARROW_SPACE}% of the weight"
@@ -42,37 +43,37 @@ def components_headline(mixture: Mixture) -> str:
     """State the weights of the components, in one sentence."""
     weights = mixture.weights
     if mixture.k == 1:
-        return "One component holds all rows."
+        return f"One {mixture.part} holds all rows."
     absent = int((weights == 0).sum())
     if absent:
-        return f"{opening(absent)} of {in_prose(mixture.k)} components {verb(absent, 'has', 'have')} no weight."
+        return f"{opening(absent)} of {in_prose(mixture.k)} {mixture.parts} {verb(absent, 'has', 'have')} no weight."
     largest, smallest = float(weights.max()), float(weights.min())
     least, most = int(weights.argmin()), int(weights.argmax())
     if smallest < SMALL:
         rows = f"about {numbers.integer(round(float(mixture.effective_sizes[least])))} rows"
-        return f"Component {least + 1} is small: {numbers.percent(smallest)} of the weight, {rows}."
+        return f"{capital(mixture.part)} {least + 1} is small: {numbers.percent(smallest)} of the weight, {rows}."
     if largest <= 1.5 * smallest:
-        return "The components are of similar weight."
+        return f"The {mixture.parts} are of similar weight."
     return (
-        f"Component {most + 1} holds {numbers.percent(largest, 0)} of the weight, "
-        f"component {least + 1} only {numbers.percent(smallest, 0)}."
+        f"{capital(mixture.part)} {most + 1} holds {numbers.percent(largest, 0)} of the weight, "
+        f"{mixture.part} {least + 1} only {numbers.percent(smallest, 0)}."
     )
 
 
 def components_notes(mixture: Mixture, n_shown: int, n_features_shown: int) -> list[str]:
     """Explain the columns of the table, and what is left out."""
     texts = [
-        "<b>Rows</b> counts every row by its probability. Under each feature stands the component\u2019s mean "
+        f"<b>Rows</b> counts every row by its probability. Under each feature stands the {mixture.part}\u2019s mean "
         "and, smaller, its standard deviation."
     ]
     left_out = mixture.n_features - n_features_shown
     if left_out > 0:
         texts.append(
-            f"The features that the components explain best are shown; {counted(left_out, 'other')} "
+            f"The features that the {mixture.parts} explain best are shown; {counted(left_out, 'other')} "
             f"{verb(left_out, 'is', 'are')} in <code>summary.json</code>."
         )
     if n_shown < mixture.k:
-        texts.append(f"The {n_shown} heaviest of {mixture.k} components are shown.")
+        texts.append(f"The {n_shown} heaviest of {mixture.k} {mixture.parts} are shown.")
     if mixture.n_missing:
         cells = numbers.integer(mixture.n_rows * mixture.n_features)
         missing = f"{numbers.integer(mixture.n_missing)} of {cells} cells {verb(mixture.n_missing, 'is', 'are')} empty"
@@ -115,9 +116,9 @@ def degenerate_notes(mixture: Mixture) -> list[str]:
     """Explain why a fit is degenerate, and what to do."""
     texts = [
         f"<b>What happened:</b> {_what_sets_it(mixture)} The likelihood of a mixture grows without limit when a "
-        "component collapses on few rows or on a plane.",
-        "<b>What to do:</b> try fewer components, a simpler covariance_type (tied or diag), or more rows. Rows that "
-        "repeat and columns that are functions of others are the usual cause.",
+        f"{mixture.part} collapses on few rows or on a plane.",
+        f"<b>What to do:</b> try fewer {mixture.parts}, a simpler covariance_type (tied or diag), or more rows. Rows "
+        "that repeat and columns that are functions of others are the usual cause.",
     ]
     if mixture.search.note:
         texts.append(f"{capital(mixture.search.note.rstrip('.'))}.")

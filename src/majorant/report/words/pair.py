@@ -11,7 +11,6 @@ from majorant.report.words.grammar import counted, in_prose, listed, opening, ve
 from majorant.report.words.partition import feature_name, parts, shown_of
 
 MOST_CUTS = 4
-OUTLINE = "An ellipse holds nine tenths of a component."
 
 
 def headline(partition: Partition) -> str:
@@ -76,7 +75,7 @@ def _choice(partition: Partition, pair: BestPair) -> str:
 
 
 def _reading(partition: Partition, parts_shown: int) -> str:
-    around = f" {OUTLINE}" if partition.has_outlines else ""
+    around = f" An ellipse holds nine tenths of a {partition.part}." if partition.has_outlines else ""
     if partition.k <= N_COLOURS:
         return f"The curves on the edges are the density of each {partition.part}\u2019s rows.{around}"
     return (

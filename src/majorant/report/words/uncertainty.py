@@ -13,22 +13,22 @@ def headline(mixture: Mixture) -> str:
     n, clear = mixture.n_rows, mixture.n_clear
     unsure = n - clear
     if not unsure:
-        return f"Every row belongs to one component with a probability above {CLEAR:.1f}."
+        return f"Every row belongs to one {mixture.part} with a probability above {CLEAR:.1f}."
     if clear < n / 2:
-        return f"The components overlap: only {numbers.integer(clear)} of {numbers.integer(n)} rows are clear-cut."
+        return f"The {mixture.parts} overlap: only {numbers.integer(clear)} of {numbers.integer(n)} rows are clear-cut."
     subject = f"{opening(unsure) if unsure < 100 else numbers.integer(unsure)} of {numbers.integer(n)} rows"
-    return f"{subject} {verb(unsure, 'is', 'are')} unsure of {verb(unsure, 'its', 'their')} component."
+    return f"{subject} {verb(unsure, 'is', 'are')} unsure of {verb(unsure, 'its', 'their')} {mixture.part}."
 
 
 def notes(mixture: Mixture, n_listed: int) -> list[str]:
     """Explain the bars and the list."""
     texts = [
-        "<b>Each bar counts rows</b> by the probability of their own component, as the fit sees it: 1 is certain. "
-        f"Rows up to {CLEAR:.1f} are unsure."
+        f"<b>Each bar counts rows</b> by the probability of their own {mixture.part}, as the fit sees it: 1 is "
+        f"certain. Rows up to {CLEAR:.1f} are unsure."
     ]
     unsure = mixture.n_rows - mixture.n_clear
     if unsure:
         listed = "They are listed" if unsure <= n_listed else f"The {n_listed} most unsure are listed"
-        texts.append(f"{listed} with the two components between which they stand.")
+        texts.append(f"{listed} with the two {mixture.parts} between which they stand.")
     texts.append("<b>Note:</b> these probabilities hold if the fitted mixture is right.")
     return texts

@@ -1,0 +1,70 @@
+"""Words on the forecast residuals of a series."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from majorant.report.html import column_name
+from majorant.report.measures.series import Series
+from majorant.report.numbers import fixed
+from majorant.report.words.grammar import capital, counted, listed, verb
+
+FAR = 1.96
+ERRORS = 3.3
+"""Standard errors beyond which a deviation is told: about one model in a thousand that is right."""
+
+
+def headline(series: Series) -> str:
+    """Say whether residuals are as far out, and as unrelated, as in a model that is right."""
+    spread = [c for c in series.has_residuals.tolist() if _is_too_wide(series, c)]
+    related = [c for c in series.has_residuals.tolist() if _related(series, c) is not None]
+    names = [column_name(name) for name in series.mixture.run.feature_names]
+    if spread and related:
+        return (
+            f"Residuals of {listed([names[c] for c in spread])} are not normal, and rows are related beyond the states."
+        )
+    if spread:
+        return f"Residuals of {listed([names[c] for c in spread])} are not as a normal distribution has them."
+    if related:
+        return f"Rows of {listed([names[c] for c in related])} are related beyond what the states explain."
+    return "The residuals are as those of a model that is right."
+
+
+def notes(series: Series, n_shown: int) -> list[str]:
+    """Say what a residual is, and give the numbers of each column."""
+    texts = [
+        "<b>A residual</b> says how far out a row lies in its forecast from the rows before it, as the quantile of a "
+        "normal distribution with the same probability. Where the model is right the points lie along the line, about "
+        "one in twenty beyond 1.96, and none depends on those before it."
+    ]
+    for column in series.has_residuals[:n_shown].tolist():
+        name = column_name(series.mixture.run.feature_names[column])
+        values = series.residuals[:, column][~np.isnan(series.residuals[:, column])]
+        share = fixed(100 * float((np.abs(values) > FAR).mean()), 1)
+        said = f"<b>{name}:</b> {share}\u202f% of {len(values)} residuals are beyond 1.96"
+        found = _related(series, column)
+        if found is not None:
+            said += f"; the correlation with {counted(found[0], 'row')} before is {fixed(found[1], 2)}"
+        texts.append(said + ".")
+    left_out = len(series.has_residuals) - n_shown
+    if left_out:
+        texts.append(f"{capital(counted(left_out, 'other column'))} {verb(left_out, 'is', 'are')} not drawn.")
+    return texts
+
+
+def _is_too_wide(series: Series, column: int) -> bool:
+    """Return whether the share of far residuals differs from a twentieth by more than chance."""
+    values = series.residuals[:, column][~np.isnan(series.residuals[:, column])]
+    n = len(values)
+    return bool(abs((np.abs(values) > FAR).mean() - 0.05) > ERRORS * np.sqrt(0.05 * 0.95 / n) + 0.5 / n)
+
+
+def _related(series: Series, column: int) -> tuple[int, float] | None:
+    """Return the lag and size of the largest autocorrelation that chance does not explain; None where there is none."""
+    found, pairs = series.autocorrelations(column)
+    with np.errstate(invalid="ignore"):
+        strength = np.abs(found) * np.sqrt(pairs)
+    if not len(strength) or np.isnan(strength).all() or not np.nanmax(strength) > ERRORS:
+        return None
+    lag = int(np.nanargmax(strength))
+    return lag + 1, float(found[lag])
