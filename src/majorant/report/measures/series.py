@@ -55,7 +55,7 @@ class Series:
     @cached_property
     def begins(self) -> NDArray[np.bool_]:
         """Whether each row in order is the first of its sequence."""
-        return np.diff(self.codes[self.order], prepend=-1) != 0
+        return np.asarray(np.diff(self.codes[self.order], prepend=-1) != 0)
 
     @cached_property
     def path(self) -> NDArray[np.int64]:
