@@ -220,6 +220,7 @@ def test_many_rows_have_their_starts_on_a_sample(init: str, monkeypatch: pytest.
     [
         ("ball", {"ball relaxation"}),
         ("relaxation", {"relaxation, best column", "relaxation, average"}),
+        ("independent-relaxations", {f"independent relaxations, {r}" for r in ("best column", "average")}),
         ("random", {"random"}),
     ],
 )

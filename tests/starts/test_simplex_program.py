@@ -52,20 +52,23 @@ def test_the_cost_never_rises(coupling: str, seed: int) -> None:
         np.testing.assert_allclose(found.path[-1], found.values, atol=1e-12)
 
 
+@pytest.mark.parametrize("coupling", COUPLINGS)
 @pytest.mark.parametrize("k", [2, 3])
-def test_finds_groups(k: int) -> None:
+def test_finds_groups(k: int, coupling: str) -> None:
     near, truth = groups(k)
     start = random_assignments(6, len(truth), k, np.random.default_rng(0))
-    found = low_rank_simplex_program(near.apply, start, shares=near.shares)
+    found = low_rank_simplex_program(near.apply, start, shares=near.shares, coupling=coupling)  # type: ignore[arg-type]
     assert same_partition(found.best().argmax(axis=1), truth)
 
 
 def test_a_column_does_not_depend_on_the_others() -> None:
     near, _ = groups(3)
     start = random_assignments(4, len(near.shares), 3, np.random.default_rng(2))
-    whole = low_rank_simplex_program(near.apply, start, shares=near.shares, max_iter=30)
+    whole = low_rank_simplex_program(near.apply, start, shares=near.shares, coupling="independent", max_iter=30)
     for r in range(4):
-        alone = low_rank_simplex_program(near.apply, start[[r]], shares=near.shares, max_iter=30)
+        alone = low_rank_simplex_program(
+            near.apply, start[[r]], shares=near.shares, coupling="independent", max_iter=30
+        )
         np.testing.assert_allclose(alone.columns[0], whole.columns[r], atol=1e-8)
 
 
@@ -124,3 +127,14 @@ def test_the_ball_finds_groups_in_noise(k: int, noise: int) -> None:
 def test_wrong_input(start: Array, shares: Array | None, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         low_rank_simplex_program(lambda v: -v, start, shares=shares)
+
+
+def test_the_program_of_the_paper_is_the_default() -> None:
+    near, _ = groups(3)
+    start = random_assignments(4, len(near.shares), 3, np.random.default_rng(2))
+    default, joint, apart = (
+        low_rank_simplex_program(near.apply, start, shares=near.shares, max_iter=30, **settings)
+        for settings in ({}, {"coupling": "joint"}, {"coupling": "independent"})
+    )
+    np.testing.assert_array_equal(default.columns, joint.columns)
+    assert not np.allclose(default.columns, apart.columns)

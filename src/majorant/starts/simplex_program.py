@@ -17,6 +17,10 @@ DESCENT = 1e-4
 GROWTH = 4.0
 MAX_HALVINGS = 60
 
+Coupling = Literal["joint", "independent"]
+RELAXATIONS: dict[str, Coupling] = {"relaxation": "joint", "independent-relaxations": "independent"}
+"""Kinds of starts by the program, and how columns hang together in each."""
+
 Operator = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 
@@ -57,7 +61,7 @@ def low_rank_simplex_program(
     start: NDArray[np.float64],
     *,
     shares: NDArray[np.float64] | None = None,
-    coupling: Literal["independent", "joint"] = "independent",
+    coupling: Coupling = "joint",
     max_iter: int = 500,
     tol: float = 1e-8,
 ) -> SimplexProgramResult:
@@ -68,13 +72,12 @@ def low_rank_simplex_program(
     it is then a convex combination of feasible points of rank one. The cost is
 
     .. math::
-        \sum_r \frac{\langle V_r, Q V_r \rangle}{a_r^2} \quad\text{(independent)} \qquad\text{or}\qquad
-        \frac{\sum_r \langle V_r, Q V_r \rangle}{\sum_r a_r^2} \quad\text{(joint)}.
+        \frac{\sum_r \langle V_r, Q V_r \rangle}{\sum_r a_r^2} \quad\text{(joint)} \qquad\text{or}\qquad
+        \sum_r \frac{\langle V_r, Q V_r \rangle}{a_r^2} \quad\text{(independent)}.
 
-    Independent columns are R independent descents side by side; of joint ones usually only one
-    survives. The cost never rises: projected gradient with Armijo's rule along the arc of projections, the first
-    step of a search four times the last one that was accepted, and columns rescaled after every step, which does not
-    change the cost.
+    Joint columns compete, and usually only one survives; independent ones are R descents side by side. The cost never
+    rises: projected gradient with Armijo's rule along the arc of projections, the first step of a search four times the
+    last one that was accepted, and columns rescaled after every step, which does not change the cost.
 
     Parameters
     ----------
@@ -85,7 +88,8 @@ def low_rank_simplex_program(
         Nonnegative; all rows of a column have the same positive sum (`random_assignments`).
     shares : ndarray of shape (n_rows,), optional
         Positive, of sum one; by default equal ones.
-    coupling : {"independent", "joint"}, default="independent"
+    coupling : {"joint", "independent"}, default="joint"
+        The program of [1]_, or one program a column, which it calls independent optimisations.
     max_iter : int, default=500
     tol : float, default=1e-8
         Stop when the relative decrease of the cost is below this.
@@ -114,7 +118,7 @@ def low_rank_simplex_program(
     >>> found.best().round(2).tolist() in ([[1, 0], [1, 0], [0, 1], [0, 1]], [[0, 1], [0, 1], [1, 0], [1, 0]])
     True
     """
-    check_choice("coupling", coupling, ["independent", "joint"])
+    check_choice("coupling", coupling, ["joint", "independent"])
     check_integer("max_iter", max_iter, low=1)
     check_real("tol", tol, low=0.0)
     v, omega = _checked(start, shares)

@@ -48,7 +48,7 @@ def test_opposite_corners_are_told_apart(init: str) -> None:
     assert LogisticRegression().fit(X, y).score(X, y) < 0.65
 
 
-@pytest.mark.parametrize("init", ["ball", "relaxation"])
+@pytest.mark.parametrize("init", ["ball", "relaxation", "independent-relaxations"])
 def test_relaxations_alone_find_no_more_than_auto(init: str) -> None:
     """With two labels they see one direction (and corners have none), so `auto` has other starts beside them."""
     X, y = xor(100)

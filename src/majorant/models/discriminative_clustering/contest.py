@@ -15,7 +15,7 @@ from majorant.search.contestants import NamedStart, Run
 from majorant.search.few_starts import FewStarts
 from majorant.starts.ball import SOFTNESS, ball_relaxation, nearest_groups, softened
 from majorant.starts.quadratic import PrincipalAxes, QuadraticApproximation
-from majorant.starts.simplex_program import low_rank_simplex_program, random_assignments
+from majorant.starts.simplex_program import RELAXATIONS, Coupling, low_rank_simplex_program, random_assignments
 from majorant.starts.two_sided import two_sided_direction
 
 Array = NDArray[np.float64]
@@ -105,8 +105,8 @@ class ClusteringContest(FewStarts[Clusterings]):
             return [("given assignments", (1 - SOFTNESS) * self.init + SOFTNESS / k)]
         if self.init == "ball":
             return [("ball relaxation", self._ball(cost))]
-        if self.init == "relaxation":
-            return self._relaxation()
+        if self.init in RELAXATIONS:
+            return self._relaxation(RELAXATIONS[self.init])
         return self._random_starts(10) if self.init == "random" else self._candidates()
 
     def _candidates(self) -> Iterator[tuple[str, Array]]:
@@ -131,14 +131,16 @@ class ClusteringContest(FewStarts[Clusterings]):
             drawn = random_assignments(1, len(self.part.shares), self.part.n_clusters, self.random)[0]
             yield "random", np.maximum(drawn, 1e-12)
 
-    def _relaxation(self) -> Iterator[tuple[str, Array]]:
+    def _relaxation(self, coupling: Coupling) -> Iterator[tuple[str, Array]]:
         """Yield both roundings of the program over simplices, as in the paper; see `low_rank_simplex_program`."""
         n_columns = 10 if self.n_init == "auto" else int(self.n_init)
         k, shares = self.part.n_clusters, self.part.shares
         start = random_assignments(n_columns, len(shares), k, self.random)
-        found = low_rank_simplex_program(self._approximation(self.part).apply, start, shares=shares)
+        near = self._approximation(self.part)
+        found = low_rank_simplex_program(near.apply, start, shares=shares, coupling=coupling)
+        kind = "relaxation" if coupling == "joint" else "independent relaxations"
         for source, xi in (("best column", found.best()), ("average", found.average())):
-            yield f"relaxation, {source}", (1 - SOFTNESS) * xi + SOFTNESS / k
+            yield f"{kind}, {source}", (1 - SOFTNESS) * xi + SOFTNESS / k
 
     def _approximation(self, cost: ClusteringCost) -> QuadraticApproximation:
         return QuadraticApproximation.of(self.axes, cost.alpha, cost.shares)

@@ -39,10 +39,11 @@ from majorant.search.contestants import Found
 from majorant.search.record import SearchReport, StartRecord
 from majorant.starts.given import given_assignments, pooled
 from majorant.starts.quadratic import PrincipalAxes, principal_axes
+from majorant.starts.simplex_program import RELAXATIONS
 from majorant.summary import Summary, counted
 
 OBJECTIVE = "information share"
-STARTS = ["auto", "ball", "relaxation", "random"]
+STARTS = ["auto", "ball", *RELAXATIONS, "random"]
 RELATIVE_ALPHA = 1e-2
 """The default penalty, in units of the mean variance of the features."""
 ROUNDING = 1e-12
@@ -86,13 +87,14 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
     ----------
     n_clusters : int, default=2
         K, at most; see `n_active_clusters_`.
-    init : {"auto", "ball", "relaxation", "random"} or array, default="auto"
+    init : {"auto", "ball", "relaxation", "independent-relaxations", "random"} or array, default="auto"
         "auto": short descents from the ball relaxation, from k-means in two metrics, along the widest axes and
         along directions in which the rows lie on two sides, and from random assignments; the best are annealed from
         larger penalties, regrouped along the directions that separate, and followed to their end; of up to 1,000 rows
         those of least margin are then moved singly while that helps. "ball": the ball relaxation of the quadratic
-        approximation, rounded by k-means. "relaxation": the low-rank program over simplices [1]_, both roundings.
-        "random": random soft assignments. An array of labels (n_samples,), whole numbers from 0, or of assignments
+        approximation, rounded by k-means. "relaxation": the low-rank program over simplices [1]_, both roundings;
+        "independent-relaxations": its columns as programs of their own, the baseline of [1]_. "random": random soft
+        assignments. An array of labels (n_samples,), whole numbers from 0, or of assignments
         (n_samples, n_clusters).
     n_init : "auto" or int, default="auto"
         Number of random starts (10; with "auto" 3 beside the others), or of columns of the relaxation (10).

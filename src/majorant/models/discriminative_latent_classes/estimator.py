@@ -43,12 +43,13 @@ from majorant.search.contestants import Found
 from majorant.search.record import SearchReport
 from majorant.solvers.logits import log_probabilities
 from majorant.starts.given import given_assignments, pooled
+from majorant.starts.simplex_program import RELAXATIONS
 from majorant.summary import Summary
 
 Array = NDArray[np.float64]
 
 KERNEL_ATTRIBUTES = ("kernel_axes_", "landmarks_", "center_", "gamma_")
-INITS = ("auto", "ball", "relaxation", "random")
+INITS = ("auto", "ball", *RELAXATIONS, "random")
 
 
 @register(
@@ -87,11 +88,12 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
     ----------
     n_classes : int, default=5
         Latent classes, K.
-    init : {"auto", "ball", "relaxation", "random"} or array, default="auto"
+    init : {"auto", "ball", "relaxation", "independent-relaxations", "random"} or array, default="auto"
         Where fits begin. "auto": at the labels, at ball relaxations of the rows with and without their labels, and
         four times at seeds of k-means++ within the labels; the cheapest fit is kept. "ball": the ball relaxation alone.
-        "relaxation": a low-rank program over simplices [1]_. "random": seeds of k-means++. An array of shape
-        (n_samples,) holds classes, 0 to K - 1, one of shape (n_samples, n_classes) probabilities of classes.
+        "relaxation": the low-rank program over simplices [2]_; "independent-relaxations": its columns as programs of
+        their own, the baseline of [2]_. "random": seeds of k-means++. An array of shape (n_samples,) holds classes,
+        0 to K - 1, one of shape (n_samples, n_classes) probabilities of classes.
     df : float, default=0.97
         Sets :math:`\lambda` by the degrees of freedom that ridge regression keeps with it,
         :math:`\sum_j s_j^2 / (s_j^2 + \lambda)` with :math:`s_j^2` the variances of the rows along their principal
@@ -117,7 +119,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         added to the cost: boundaries then avoid dense regions. 0 ignores those rows, as it must where `beta`
         is not 1.
     n_init : "auto" or int, default="auto"
-        Random starts of "auto" (4) and "random" (10), or starts of "ball" and "relaxation" (1).
+        Random starts of "auto" (4) and "random" (10), or starts of "ball" and of relaxations (1).
     max_iter : int, default=1000
         Largest number of iterations of EM, and of each L-BFGS after it: one, and three more where rows without label
         count. Of many rows at most 7 of EM come first, after which starts are compared; at most 20 come behind the

@@ -16,7 +16,7 @@ from majorant.solvers.nearest import squared_distances
 from majorant.starts.ball import SOFTNESS, ball_relaxation, nearest_groups, softened
 from majorant.starts.quadratic import QuadraticApproximation, principal_axes
 from majorant.starts.seeding import plus_plus
-from majorant.starts.simplex_program import low_rank_simplex_program, random_assignments
+from majorant.starts.simplex_program import RELAXATIONS, Coupling, low_rank_simplex_program, random_assignments
 
 Array = NDArray[np.float64]
 
@@ -24,7 +24,7 @@ LABELS = "labels"
 WITHIN = "k-means++ within labels"
 BALL = "ball relaxation"
 BALL_OF_ROWS = "ball relaxation without labels"
-PROGRAM = "low-rank relaxation"
+PROGRAMS = {"relaxation": "low-rank relaxation", "independent-relaxations": "independent low-rank relaxations"}
 GIVEN = "given classes"
 
 MOST_AXES = 50
@@ -66,12 +66,12 @@ class Relaxed:
         z = ball_relaxation(near.apply, len(near.shares), random)
         return softened(nearest_groups(z, self.design.weights, self.n_classes, random), self.n_classes)
 
-    def program(self, random: np.random.Generator) -> Array:
+    def program(self, random: np.random.Generator, coupling: Coupling) -> Array:
         """Return the soft assignments by the low-rank program over simplices, rounded as the paper does."""
         near = self.approximation(with_labels=True)
         n_columns = 10 if self.n_classes >= 5 else 5
         start = random_assignments(n_columns, len(near.shares), self.n_classes, random)
-        found = low_rank_simplex_program(near.apply, start, shares=near.shares)
+        found = low_rank_simplex_program(near.apply, start, shares=near.shares, coupling=coupling)
         return found.average() if self.n_classes >= 5 else found.best()
 
 
@@ -94,9 +94,9 @@ def starts(
     elif init == "ball":
         for _ in range(1 if n_init == "auto" else int(n_init)):
             yield BALL, relaxed.ball(random, with_labels=True)
-    elif init == "relaxation":
+    elif init in RELAXATIONS:
         for _ in range(1 if n_init == "auto" else int(n_init)):
-            yield PROGRAM, relaxed.program(random)
+            yield PROGRAMS[init], relaxed.program(random, RELAXATIONS[init])
     if init in ("auto", "random"):
         for _ in range((4 if init == "auto" else 10) if n_init == "auto" else int(n_init)):
             yield WITHIN, within_labels(d, k, random)
