@@ -48,6 +48,25 @@ class TestExactMoments:
         fit = spectral_experts(exact_moments(x, proportions, coefficients, 0.5), 2, noise_variance=0.5)
         assert distance((fit.proportions, fit.coefficients), (proportions, coefficients)) < 0.05
 
+    def test_penalties_of_the_paper_are_in_the_units_of_the_data(self, seed: int) -> None:
+        random = np.random.default_rng(seed)
+        x = np.column_stack([np.ones(4000), random.normal(size=(4000, 2))])
+        lines = random.normal(size=(2, 3))
+        y = np.sum(x * lines[random.integers(0, 2, 4000)], axis=1) + 0.3 * random.normal(size=4000)
+        x, y = x / np.sqrt(np.mean(x**2, axis=0)), y / np.sqrt(np.mean(y**2))
+        root = np.sqrt(4000)
+        noise = 0.5 * regression_moments(Chunks(x, y)).unexplained(1)
+
+        def fitted(scale: float, penalties: Any) -> Array:
+            moments = regression_moments(Chunks(scale * x, y))
+            found = spectral_experts(moments, 2, noise_variance=noise, penalties=penalties, whiten_first=False)
+            return np.asarray(scale * found.coefficients)
+
+        printed = fitted(1.0, "paper")
+        np.testing.assert_allclose(printed, fitted(1.0, (1e-5 / root, 1e-3 / root)), rtol=1e-6)
+        np.testing.assert_allclose(fitted(3.0, None), fitted(1.0, None), rtol=1e-6)
+        assert np.abs(fitted(0.1, "paper") - printed).max() > 1e-4
+
     def test_the_misfit_is_that_of_the_moment_equations(self, seed: int) -> None:
         moments = exact_moments(*mixture(2, 3, seed), 0.5)
         fit = spectral_experts(moments, 2, noise_variance=0.2)
@@ -127,6 +146,8 @@ class TestRefusals:
             spectral_experts(moments, 2, noise_variance=-1.0)
         with pytest.raises(ValueError, match=r"penalties\[1\] must be at least 0"):
             spectral_experts(moments, 2, penalties=(0.0, -1.0))
+        with pytest.raises(ValueError, match="penalties must be one of 'paper', or two numbers"):
+            spectral_experts(moments, 2, penalties="papers")  # type: ignore[arg-type]
         with pytest.raises(ValueError, match="k must be at least 1"):
             spectral_experts(moments, 0)
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._validation import check_integer, check_real
+from majorant._validation import check_choice, check_integer, check_real
 from majorant.solvers.nuclear_norm import nuclear_norm_regression
 from majorant.solvers.symmetric_tensors import collapse, expand, index_tuples, powers
 from majorant.solvers.tensor_power import symmetric_tensor_power, whitening
@@ -23,8 +24,11 @@ units in which the response and the features have mean square one."""
 NOISE_SHARES = (0.8, 0.6, 0.4, 0.25, 0.1, 0.03, 0.0)
 """Noise variances that are tried if it is unknown, as shares of the residual variance of one linear regression."""
 
+PRINTED = (1e-5, 1e-3)
+"""Penalties of the paper, times the square root of the number of rows."""
+
 TOLERANCE = 1e-6
-"""Relative duality gap of the regressions, well below the size of the penalties."""
+"""Largest relative duality gap of the regressions."""
 
 WHITENING_FLOOR = 1e-3
 """Eigenvalues of the second moment below this share of the largest are raised to it."""
@@ -76,7 +80,7 @@ def spectral_experts(
     k: int,
     *,
     noise_variance: float | None = None,
-    penalties: tuple[float, float] | None = None,
+    penalties: tuple[float, float] | Literal["paper"] | None = None,
     whiten_first: bool = True,
 ) -> SpectralFit:
     r"""Estimate by Spectral Experts, algorithm 1 of [1]_.
@@ -89,7 +93,8 @@ def spectral_experts(
     of third order is in the whitened coordinates, so that it estimates :math:`M_3(W, W, W)` directly;
     `experiments/spectral_experts.py` measures the advantage.
 
-    Features are scaled to unit mean square, so that their units do not matter.
+    Features are scaled to unit mean square, so that their units do not matter (unless penalties are those of the
+    paper).
 
     Parameters
     ----------
@@ -99,10 +104,11 @@ def spectral_experts(
     noise_variance : float, optional
         The noise variance, if it is known. By default several shares of the residual variance of one linear regression
         are tried, and the one whose result fits the moments best is chosen.
-    penalties : tuple of two floats, optional
+    penalties : tuple of two floats or "paper", optional
         Penalties of the second and the third-order regression, in units in which response and features have mean
         square one; zero gives least squares. By default 1e-4 and 1e-4 if the data identify all moments of third order,
-        otherwise 1e-3 and 1e-2. (The paper has 1e-5 and 1e-3 divided by the square root of n.)
+        otherwise 1e-3 and 1e-2. "paper": 1e-5 and 1e-3 divided by the square root of n, in the units of the data, as
+        [1]_ prints them; they are so small that hardly more than least squares is left.
     whiten_first : bool, default=True
         False: the order of the paper, third-order regression before whitening.
 
@@ -143,8 +149,13 @@ def spectral_experts(
         )
     if moments.response_moments[2] == 0:
         raise ValueError("the response is zero throughout: check y")
+    units = _Units.of(moments)
     if penalties is None:
         penalties = PENALTIES[all(i.rank == i.n_coefficients for i in moments.identifiability)]
+    elif isinstance(penalties, str):
+        check_choice("penalties", penalties, ["paper"], or_else=", or two numbers")
+        root = np.sqrt(moments.total_weight)
+        penalties, units = (PRINTED[0] / root, PRINTED[1] / root), _Units(1.0, np.ones(moments.n_features))
     for i, penalty in enumerate(penalties):
         check_real(f"penalties[{i}]", penalty, low=0.0)
     whole = moments.unexplained(1)
@@ -152,7 +163,6 @@ def spectral_experts(
         noises = [check_real("noise_variance", noise_variance, low=0.0)]
     else:
         noises = [share * whole for share in NOISE_SHARES]
-    units = _Units.of(moments)
     fits = [fit for noise in noises if (fit := _fit(moments, units, k, noise, penalties, whiten_first)) is not None]
     if not fits:
         raise ValueError(
@@ -179,16 +189,16 @@ def _fit(
     d = moments.n_features
     mean = moments.roots(1).inverse.T @ moments.explained(1)
     gram, target = units.of_order(moments, 2, moments.target(2) - noise * moments.of_squares())
-    second = nuclear_norm_regression(gram, target, d, 2, penalties[0], tol=TOLERANCE).tensor
+    second = _low_rank(gram, target, d, 2, penalties[0])
     if not np.linalg.eigvalsh(second)[-1] > 0:
         return None
     white = whitening(second, k, floor=WHITENING_FLOOR)
     gram, target = units.of_order(moments, 3, moments.target(3) - 3 * noise * (moments.of_features() @ mean))
     if whiten_first:
         basis = _basis(white.unwhiten)
-        T = nuclear_norm_regression(basis.T @ gram @ basis, basis.T @ target, k, 3, penalties[1], tol=TOLERANCE).tensor
+        T = _low_rank(basis.T @ gram @ basis, basis.T @ target, k, 3, penalties[1])
     else:
-        T = _turned(nuclear_norm_regression(gram, target, d, 3, penalties[1], tol=TOLERANCE).tensor, white.whiten)
+        T = _turned(_low_rank(gram, target, d, 3, penalties[1]), white.whiten)
     parts = symmetric_tensor_power(T, k)
 
     roots = np.clip(parts.eigenvalues, 1.0, np.sqrt(k / LEAST_PROPORTION))  # inverse roots of proportions
@@ -215,6 +225,12 @@ def _fit(
             or shrink.min() < 1 - 1e-9
         ),
     )
+
+
+def _low_rank(gram: Array, target: Array, d: int, order: int, penalty: float) -> Array:
+    """Return the tensor of a regression with nuclear norm, to a duality gap well below the size of the penalty."""
+    tol = float(np.clip(penalty / 100, 1e-11, TOLERANCE))
+    return nuclear_norm_regression(gram, target, d, order, penalty, tol=tol).tensor
 
 
 @dataclass(frozen=True)
