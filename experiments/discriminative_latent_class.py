@@ -5,12 +5,13 @@ curves without numbers, so that its order stands beside ours, in its words.
 
     python experiments/discriminative_latent_class.py                all parts, 10 problems a cell (some hours)
     python experiments/discriminative_latent_class.py --quick        small versions of all parts: what CI runs
-    python experiments/discriminative_latent_class.py --only noise   one part: roundings, noise, shapes, sdp or text
+    python experiments/discriminative_latent_class.py --only noise   one part: roundings, noise, scan, shapes, sdp, text
     ... --problems 50                                                as many problems a cell as in the paper
+    ... --journal FILE --resume --cells WORD ... --jobs 2            in pieces (see cells.py)
 
-Every line is a mean over problems, told on stderr as it comes. "error" is the share of rows in a wrong cluster when
-clusters are matched with groups as well as can be; "information" the share that the fit's objective is of the most
-possible (`information_`).
+The texts and their classifiers are in newsgroups.py. Every line is a mean over problems, told on stderr as it comes.
+"error" is the share of rows in a wrong cluster when clusters are matched with groups as well as can be; "information"
+the share that the fit's objective is of the most possible (`information_`).
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +32,12 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np
+from cells import Cells, add_arguments
+from newsgroups import CLASSIFIERS, FILE, PAIRS, classified
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans, SpectralClustering
-from sklearn.decomposition import LatentDirichletAllocation, TruncatedSVD
-from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
 from sklearn.mixture import GaussianMixture
-from sklearn.model_selection import GridSearchCV
-from sklearn.semi_supervised import SelfTrainingClassifier
-from sklearn.svm import LinearSVC
 
 import majorant as mj
 from majorant.starts import (
@@ -55,7 +52,6 @@ Numbers = NDArray[np.float64]
 Labels = NDArray[np.intp]
 
 DATA = Path(__file__).resolve().parents[1] / ".." / "shared" / "data"
-NEWSGROUPS = "text/newsgroups20_bow13312.npz"
 
 ALPHA = 1e-2
 """The penalty of the paper."""
@@ -70,6 +66,8 @@ class Size:
     share: float
     noises: tuple[int, ...]
     methods: tuple[str, ...] = ()
+    cells: Cells = field(default_factory=Cells)
+    data: Path = DATA
 
     def chosen(self, names: Iterable[str]) -> list[str]:
         """Methods whose names hold one of the texts that were asked for."""
@@ -131,6 +129,10 @@ def error(found: Labels, y: Labels) -> float:
     return 1.0 - float(table[rows, columns].sum()) / len(y)
 
 
+def standardised(x: Numbers) -> Numbers:
+    return np.asarray((x - x.mean(axis=0)) / x.std(axis=0))
+
+
 def clustering(k: int, **parameters: Any) -> mj.DiscriminativeClustering:
     return mj.DiscriminativeClustering(k, **{"alpha": ALPHA, "random_state": 0, **parameters})
 
@@ -145,11 +147,28 @@ def softer(xi: Numbers) -> Numbers:
     return 0.9 * xi + 0.1 / xi.shape[1]
 
 
-def means(part: str, cell: str, results: Sequence[dict[str, dict[str, float]]]) -> Iterator[Line]:
-    """One line a method: the mean of every number over problems."""
-    for method in results[0]:
-        numbers = {name: [r[method][name] for r in results] for name in results[0][method]}
-        line = Line(part, cell, method, {name: float(np.mean(values)) for name, values in numbers.items()})
+Results = dict[str, dict[str, float]]
+"""Numbers by method."""
+
+Tasks = dict[tuple[str, str], Callable[[], Results]]
+"""What is to be computed: by cell of the table, and by what tells its problems and methods apart."""
+
+
+def lines(part: str, size: Size, tasks: Tasks) -> Iterator[Line]:
+    """One line a cell and method: the mean of every number over problems."""
+    found = size.cells({f"{part}, {cell}, {which}": task for (cell, which), task in tasks.items()})
+    results: dict[str, list[Results]] = {}
+    for cell, which in tasks:
+        if f"{part}, {cell}, {which}" in found:
+            results.setdefault(cell, []).append(found[f"{part}, {cell}, {which}"])
+    for cell, own in results.items():
+        yield from means(part, cell, own)
+
+
+def means(part: str, cell: str, results: Sequence[Results]) -> Iterator[Line]:
+    for method in dict.fromkeys(method for one in results for method in one):
+        own = [one[method] for one in results if method in one]
+        line = Line(part, cell, method, {name: float(np.mean([o[name] for o in own])) for name in own[0]})
         print(part, cell, method, *(_written(v) for v in line.numbers.values()), sep="\t", file=sys.stderr, flush=True)
         yield line
 
@@ -162,21 +181,24 @@ def roundings(size: Size) -> Iterator[Line]:
 
     The paper: joint above independent; the best column ahead for K < 5, the average for K = 5.
     """
-    for k in (2, 3, 5):
-        for noise in size.noises:
-            results = []
-            for seed in range(size.problems):
-                x, y = bumps("round", k, int(100 * size.share), noise, seed)
-                near = approximation(x)
-                start = random_assignments(5, len(x), k, np.random.default_rng(seed))
-                own: dict[str, dict[str, float]] = {}
-                for coupling in ("joint", "independent"):
-                    found = low_rank_simplex_program(near.apply, start, coupling=coupling)  # type: ignore[arg-type]
-                    for rounding, xi in (("best column", found.best()), ("average", found.average())):
-                        fit = clustering(k, init=softer(xi)).fit(x)
-                        own[f"{coupling}, {rounding}"] = {"error": error(fit.labels_, y), "cost": near.quadratic(xi)}
-                results.append(own)
-            yield from means("roundings", f"K = {k}, {noise} noise", results)
+    tasks: Tasks = {}
+    for k, noise, seed in product((2, 3, 5), size.noises, range(size.problems)):
+        for coupling in ("joint", "independent"):
+            which = f"{coupling}, problem {seed}"
+            tasks[f"K = {k}, {noise} noise", which] = partial(rounded, k, int(100 * size.share), noise, seed, coupling)
+    return lines("roundings", size, tasks)
+
+
+def rounded(k: int, n: int, noise: int, seed: int, coupling: Any) -> Results:
+    x, y = bumps("round", k, n, noise, seed)
+    near = approximation(x)
+    start = random_assignments(5, n, k, np.random.default_rng(seed))
+    found = low_rank_simplex_program(near.apply, start, coupling=coupling)
+    own: Results = {}
+    for rounding, xi in (("best column", found.best()), ("average", found.average())):
+        fit = clustering(k, init=softer(xi)).fit(x)
+        own[f"{coupling}, {rounding}"] = {"error": error(fit.labels_, y), "cost": near.quadratic(xi)}
+    return own
 
 
 # Figure 3
@@ -187,16 +209,51 @@ def noise(size: Size) -> Iterator[Line]:
 
     The paper, round groups: its relaxation significantly ahead of DIFFRAC, k-means and max-margin clustering.
     """
-    for shape, k in (("round", 2), ("long", 2), ("round", 5), ("long", 5), ("stripes", 5)):
-        for dimensions in size.noises:
-            results = []
-            for seed in range(size.problems):
-                x, y = bumps(shape, k, int({2: 100, 5: 250}[k] * size.share), dimensions, seed)
-                results.append({method: METHODS[method](x, y, k) for method in size.chosen(METHODS)})
-            yield from means("noise", f"{shape}, K = {k}, {dimensions} noise", results)
+    return lines("noise", size, on_bumps(size, {name: METHODS[name] for name in size.chosen(METHODS)}))
 
 
-def ours(**parameters: Any) -> Callable[[Numbers, Labels, int], dict[str, float]]:
+Method = Callable[[Numbers, Labels, int], dict[str, float]]
+GROUPS = (("round", 2), ("long", 2), ("round", 5), ("long", 5), ("stripes", 5))
+
+
+def on_bumps(size: Size, methods: dict[str, Method]) -> Tasks:
+    """Every method on every problem of every cell."""
+    return {
+        (f"{shape}, K = {k}, {noise} noise", f"{name}, problem {seed}"): partial(
+            on_bump, shape, k, int({2: 100, 5: 250}[k] * size.share), noise, seed, name, method
+        )
+        for (shape, k), noise, seed, (name, method) in product(
+            GROUPS, size.noises, range(size.problems), methods.items()
+        )
+    }
+
+
+def on_bump(shape: str, k: int, n: int, noise: int, seed: int, name: str, method: Method) -> Results:
+    return {name: method(*bumps(shape, k, n, noise, seed), k)}
+
+
+def scan(size: Size) -> Iterator[Line]:
+    """How the error depends on lambda, and on the units it is in: those of the rows, or standardised columns.
+
+    The paper: results do not change much as long as lambda is not too small (above 1e-8); it does not say in which
+    units.
+    """
+    methods: dict[str, Method] = {}
+    alphas = (1.0, 0.1, 0.01) if size.share == 1 else (1.0,)
+    for is_standard in (False, True):
+        units = "standardised" if is_standard else "raw"
+        for alpha in alphas:
+            for name, init in (("auto", "auto"), ("relaxation", "relaxation"), ("random, 10 starts", "random")):
+                methods[f"{name}, lambda {alpha:g}, {units}"] = in_units(ours(init=init, alpha=alpha), is_standard)
+        methods[f"k-means, {units}"] = in_units(METHODS["k-means"], is_standard)
+    return lines("scan", size, on_bumps(size, {name: methods[name] for name in size.chosen(methods)}))
+
+
+def in_units(method: Method, is_standard: bool) -> Method:
+    return lambda x, y, k: method(standardised(x) if is_standard else x, y, k)
+
+
+def ours(**parameters: Any) -> Method:
     def run(x: Numbers, y: Labels, k: int) -> dict[str, float]:
         began = time.process_time()
         given = {"init": y} if parameters.get("init") == "truth" else {}
@@ -212,7 +269,7 @@ def ours(**parameters: Any) -> Callable[[Numbers, Labels, int], dict[str, float]
     return run
 
 
-def peer(make: Callable[[int], Any]) -> Callable[[Numbers, Labels, int], dict[str, float]]:
+def peer(make: Callable[[int], Any]) -> Method:
     def run(x: Numbers, y: Labels, k: int) -> dict[str, float]:
         began = time.process_time()
         with warnings.catch_warnings():
@@ -235,10 +292,11 @@ class BallAlone:
         return np.asarray(KMeans(self.k, n_init=10, random_state=0).fit_predict(z), dtype=np.intp)
 
 
-METHODS: dict[str, Callable[[Numbers, Labels, int], dict[str, float]]] = {
+METHODS: dict[str, Method] = {
     "auto": ours(),
     "ball": ours(init="ball"),
     "relaxation (the paper's)": ours(init="relaxation"),
+    "independent relaxations": ours(init="independent-relaxations"),
     "random, 10 starts": ours(init="random"),
     "EM from the truth": ours(init="truth"),
     "ball and k-means, no EM": peer(BallAlone),
@@ -258,62 +316,22 @@ def shapes(size: Size) -> Iterator[Line]:
         "circles": lambda seed: circles(n, seed),
         "bumps": lambda seed: bumps("long", 2, n, 0, seed),
     }
-    for cell, make in problems.items():
-        results = []
-        for seed in range(size.problems):
-            x, y = make(seed)
-            own: dict[str, dict[str, float]] = {}
-            for init in ("auto", "ball", "relaxation", "random"):
-                fit = clustering(2, init=init, kernel="rbf", alpha=1e-3).fit(x)
-                own[f"rbf, {init}"] = {"error": error(fit.labels_, y)}
-            own["k-means"] = {"error": METHODS["k-means"](x, y, 2)["error"]}
-            results.append(own)
-        yield from means("shapes", cell, results)
+    tasks: Tasks = {}
+    for (cell, make), seed in product(problems.items(), range(size.problems)):
+        for method in ("auto", "ball", "relaxation", "random", "k-means"):
+            tasks[cell, f"{method}, problem {seed}"] = partial(shape_found, make, seed, method)
+    return lines("shapes", size, tasks)
+
+
+def shape_found(make: Callable[[int], tuple[Numbers, Labels]], seed: int, method: str) -> Results:
+    x, y = make(seed)
+    if method == "k-means":
+        return {method: {"error": METHODS["k-means"](x, y, 2)["error"]}}
+    fit = clustering(2, init=method, kernel="rbf", alpha=1e-3).fit(x)
+    return {f"rbf, {method}": {"error": error(fit.labels_, y)}}
 
 
 # Figure 2
-
-PAIRS = (
-    ("alt.atheism", "talk.religion.misc"),
-    ("comp.sys.ibm.pc.hardware", "comp.sys.mac.hardware"),
-    ("comp.os.ms-windows.misc", "comp.windows.x"),
-    ("soc.religion.christian", "talk.religion.misc"),
-    ("talk.politics.guns", "talk.politics.misc"),
-    ("rec.sport.baseball", "rec.sport.hockey"),
-)
-"""Two newsgroups each; the paper does not name its five pairs."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """Labelled and unlabelled documents of two newsgroups, and those of the test set, as tf-idf."""
-
-    x: Any
-    y: Labels
-    unlabelled: Any
-    x_test: Any
-    y_test: Labels
-
-    @property
-    def all_rows(self) -> Any:
-        return sparse.vstack([self.x, self.unlabelled]).tocsr()
-
-
-def documents(pair: tuple[str, str], n: int, seed: int) -> Task:
-    """`n` training documents with labels, drawn at random; the others of the pair keep theirs to themselves."""
-    with np.load(DATA / NEWSGROUPS, allow_pickle=False) as file:
-        names = [str(name) for name in file["target_names"]]
-        shape, sets = file["shape"], {}
-        for part, rows in (("train", shape[0]), ("test", shape[1])):
-            arrays = [file[f"{part}_{name}"] for name in ("data", "indices", "indptr")]
-            counts = sparse.csr_matrix((arrays[0].astype(float), *arrays[1:]), shape=(rows, shape[2]))
-            y = file[f"y_{part}"]
-            kept = np.flatnonzero(np.isin(y, [names.index(name) for name in pair]))
-            sets[part] = counts[kept], (y[kept] == names.index(pair[0])).astype(np.intp)
-    order = np.random.default_rng((seed, n)).permutation(len(sets["train"][1]))
-    tf_idf = TfidfTransformer(sublinear_tf=True).fit(sets["train"][0])
-    x, y = tf_idf.transform(sets["train"][0])[order], sets["train"][1][order]
-    return Task(x[:n], y[:n], x[n:], tf_idf.transform(sets["test"][0]), sets["test"][1])
 
 
 def text(size: Size) -> Iterator[Line]:
@@ -324,79 +342,24 @@ def text(size: Size) -> Iterator[Line]:
     tuned; documents without labels are what helps. All features are tf-idf of the pair's training documents; C and the
     other settings are chosen by 5 folds of the labelled ones.
     """
-    if not (DATA / NEWSGROUPS).exists():
-        print(f"text: no {DATA / NEWSGROUPS}; --data names the folder", flush=True)
+    if not (size.data / FILE).exists():
+        print(f"text: no {size.data / FILE}; --data names the folder", flush=True)
         return
     for n in (100, 300, 500) if size.share == 1 else (60,):
-        every = []
-        for pair in PAIRS if size.share == 1 else PAIRS[:1]:
-            results = []
-            for seed in range(size.splits):
-                task = documents(pair, n, seed)
-                results.append({name: scores(CLASSIFIERS[name](task), task) for name in size.chosen(CLASSIFIERS)})
-            yield from means("text", f"{' / '.join(pair)}, N = {n}", results)
-            every += results
-        yield from means("text", f"all pairs, N = {n}", every)
+        tasks: Tasks = {}
+        for pair, seed in product(PAIRS if size.share == 1 else PAIRS[:1], range(size.splits)):
+            for name in size.chosen(CLASSIFIERS):
+                tasks[f"{' / '.join(pair)}, N = {n}", f"{name}, split {seed}"] = partial(
+                    classified, pair, n, seed, name
+                )
+        yield from lines("text", size, tasks)
+        yield from means("text", f"all pairs, N = {n}", list(finished(size, "text", tasks)))
 
 
-def scores(run: tuple[Any, Any], task: Task) -> dict[str, float]:
-    """Accuracy and log-loss of a fitted classifier on the test documents."""
-    fitted, rows = run
-    right = float(np.mean(fitted.predict(rows) == task.y_test))
-    loss = log_loss(task.y_test, fitted.predict_proba(rows)) if hasattr(fitted, "predict_proba") else np.nan
-    return {"accuracy": right, "log-loss": float(loss)}
-
-
-def tuned(make: Any, grid: dict[str, Any], scoring: str = "accuracy") -> Callable[[Task], tuple[Any, Any]]:
-    return lambda task: (GridSearchCV(make, grid, cv=5, scoring=scoring).fit(task.x, task.y), task.x_test)
-
-
-def reduced(make: Callable[[], Any]) -> Callable[[Task], tuple[Any, Any]]:
-    """A linear SVM on few features, which are made without labels."""
-
-    def run(task: Task) -> tuple[Any, Any]:
-        features = make().fit(task.x)
-        few = Task(features.transform(task.x), task.y, None, features.transform(task.x_test), task.y_test)
-        return tuned(LinearSVC(), SVM_CS)(few)
-
-    return run
-
-
-def latent(**parameters: Any) -> Callable[[Task], tuple[Any, Any]]:
-    return lambda task: (
-        mj.DiscriminativeLatentClasses(**{"random_state": 0, **parameters}).fit(task.x, task.y),
-        task.x_test,
-    )
-
-
-def with_unlabelled(task: Task) -> tuple[Any, Any]:
-    """The penalty is that of logistic regression with a thousandth of a row's loss, C = 1e4 / N."""
-    y = np.concatenate([task.y.astype(float), np.full(task.unlabelled.shape[0], np.nan)])
-    k = 2
-    return mj.DiscriminativeLatentClasses(k, alpha=2 * k * 1e-4, random_state=0).fit(task.all_rows, y), task.x_test
-
-
-def self_training(task: Task) -> tuple[Any, Any]:
-    y = np.concatenate([task.y, np.full(task.unlabelled.shape[0], -1)])
-    best = tuned(LogisticRegression(max_iter=2000), CS)(task)[0].best_estimator_
-    return SelfTrainingClassifier(best).fit(task.all_rows, y), task.x_test
-
-
-CS = {"C": [0.1, 1.0, 10.0, 100.0, 1000.0]}
-SVM_CS = {"C": [0.01, 0.1, 1.0, 10.0]}
-CLASSIFIERS: dict[str, Callable[[Task], tuple[Any, Any]]] = {
-    "latent classes, K = 5": latent(n_classes=5),
-    "latent classes, K = 15": latent(n_classes=15, init="relaxation"),
-    "latent classes, relaxation": latent(n_classes=5, init="relaxation"),
-    "latent classes, random": latent(n_classes=5, init="random", n_init=1),
-    "latent classes, with unlabelled": with_unlabelled,
-    "linear SVM": tuned(LinearSVC(), SVM_CS),
-    "logistic regression, C by accuracy": tuned(LogisticRegression(max_iter=2000), CS),
-    "logistic regression, C by log-loss": tuned(LogisticRegression(max_iter=2000), CS, "neg_log_loss"),
-    "PCA and SVM": reduced(lambda: TruncatedSVD(20, random_state=0)),
-    "topics and SVM": reduced(lambda: LatentDirichletAllocation(15, max_iter=20, random_state=0)),
-    "self-training": self_training,
-}
+def finished(size: Size, part: str, tasks: Tasks) -> Iterator[Results]:
+    for cell, which in tasks:
+        if f"{part}, {cell}, {which}" in size.cells.done:
+            yield size.cells.done[f"{part}, {cell}, {which}"]
 
 
 # The semidefinite program
@@ -408,35 +371,42 @@ def sdp(size: Size) -> Iterator[Line]:
     The paper: the best column performs as the semidefinite program does, the average worse. Costs are in units of the
     optimum's, so that 1 is best; the relaxations' own values lie above it, as bounds do.
     """
+    tasks: Tasks = {("N = 10, K = 2", f"problem {seed}"): partial(sdp_of, seed) for seed in range(size.problems)}
+    return lines("sdp", size, tasks)
+
+
+def sdp_of(seed: int) -> Results:
     n, k = 10, 2
-    results = []
-    for seed in range(size.problems):
-        x, y = bumps("round", k, n, 10, seed)
-        near = approximation(x)
-        found = low_rank_simplex_program(near.apply, random_assignments(5, n, k, np.random.default_rng(seed)))
-        z = ball_relaxation(near.apply, n, np.random.default_rng(0), max_iter=2000, tol=1e-8)
-        grouped = np.eye(k)[KMeans(k, n_init=10, random_state=0).fit_predict(z)]
-        every = (np.eye(k)[[0, *((code >> i) & 1 for i in range(n - 1))]] for code in range(2 ** (n - 1)))
-        best = min(every, key=near.quadratic)  # the form is concave: its minimum is at a vertex
-        rounded = {
-            "best column": found.best(),
-            "average": found.average(),
-            "ball and k-means": grouped,
-            "optimum": best,
-        }
-        relaxed = semidefinite(near, k)
-        if relaxed is not None:
-            rounded["semidefinite program"] = relaxed[1]
-        optimum = near.quadratic(best)
-        own = {
-            method: {"cost": near.quadratic(xi) / optimum, "error": error(np.asarray(xi.argmax(axis=1)), y)}
-            for method, xi in rounded.items()
-        }
-        if relaxed is not None:
-            own["semidefinite program"]["bound"] = relaxed[0] / optimum
-        own["ball and k-means"]["bound"] = near.quadratic(z) / (2 * optimum)  # |xi - 1/2|^2 is at most a half
-        results.append(own)
-    yield from means("sdp", f"N = {n}, K = {k}", results)
+    x, y = bumps("round", k, n, 10, seed)
+    near = approximation(x)
+    start = random_assignments(5, n, k, np.random.default_rng(seed))
+    found, independent = (
+        low_rank_simplex_program(near.apply, start, coupling=c)
+        for c in ("joint", "independent")  # type: ignore[arg-type]
+    )
+    z = ball_relaxation(near.apply, n, np.random.default_rng(0), max_iter=2000, tol=1e-8)
+    grouped = np.eye(k)[KMeans(k, n_init=10, random_state=0).fit_predict(z)]
+    every = (np.eye(k)[[0, *((code >> i) & 1 for i in range(n - 1))]] for code in range(2 ** (n - 1)))
+    best = min(every, key=near.quadratic)  # the form is concave: its minimum is at a vertex
+    rounded = {
+        "best column": found.best(),
+        "average": found.average(),
+        "independent, best column": independent.best(),
+        "ball and k-means": grouped,
+        "optimum": best,
+    }
+    relaxed = semidefinite(near, k)
+    if relaxed is not None:
+        rounded["semidefinite program"] = relaxed[1]
+    optimum = near.quadratic(best)
+    own = {
+        method: {"cost": near.quadratic(xi) / optimum, "error": error(np.asarray(xi.argmax(axis=1)), y)}
+        for method, xi in rounded.items()
+    }
+    if relaxed is not None:
+        own["semidefinite program"]["bound"] = relaxed[0] / optimum
+    own["ball and k-means"]["bound"] = near.quadratic(z) / (2 * optimum)  # |xi - 1/2|^2 is at most a half
+    return own
 
 
 def semidefinite(near: QuadraticApproximation, k: int) -> tuple[float, Numbers] | None:
@@ -461,6 +431,7 @@ def semidefinite(near: QuadraticApproximation, k: int) -> tuple[float, Numbers] 
 PARTS: dict[str, Callable[[Size], Iterator[Line]]] = {
     "roundings": roundings,
     "noise": noise,
+    "scan": scan,
     "shapes": shapes,
     "sdp": sdp,
     "text": text,
@@ -489,20 +460,19 @@ def main(arguments: Sequence[str] | None = None) -> list[Line]:
     parser.add_argument("--problems", type=int, help="problems a cell (50 in the paper)")
     parser.add_argument("--methods", nargs="+", help="methods of noise and text whose names hold one of these words")
     parser.add_argument("--splits", type=int, help="splits of the texts (1)")
-    parser.add_argument("--data", type=Path, help=f"folder that holds {NEWSGROUPS}")
+    parser.add_argument("--data", type=Path, default=DATA, help=f"folder that holds {FILE}")
+    add_arguments(parser)
     chosen = parser.parse_args(arguments)
     size = QUICK if chosen.quick else FULL
     size = replace(size, problems=chosen.problems or size.problems, splits=chosen.splits or size.splits)
-    size = replace(size, methods=tuple(chosen.methods or ()))
-    if chosen.data is not None:
-        global DATA
-        DATA = chosen.data
+    size = replace(size, methods=tuple(chosen.methods or ()), cells=Cells.of(chosen), data=chosen.data)
     everything: list[Line] = []
     for part, run in PARTS.items():
         if chosen.only in (None, part):
-            lines = list(run(size))
-            print(markdown(part, lines), flush=True)
-            everything += lines
+            told = list(run(size))
+            print(markdown(part, told), flush=True)
+            everything += told
+    size.cells.close()
     return everything
 
 

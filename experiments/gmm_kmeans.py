@@ -5,27 +5,31 @@ S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Min
     python experiments/gmm_kmeans.py --data PATH            everything, 50 trials (about an hour)
     python experiments/gmm_kmeans.py --data PATH --quick    3 trials, small versions: what CI runs
     python experiments/gmm_kmeans.py --data PATH --figures FOLDER    also writes figure_2.svg and figure_5.svg
+    ... --only D31 Cloud --journal FILE --resume            some data; in pieces (see cells.py)
 
 PATH holds d31.npz and cloud.npz (rows under the key X). Norm-25 and GMM-200 are drawn anew from their
 recipes, so their rows are not the paper's; its Norm-25 column cannot come from the recipe it states (unit
 normals in 15 dimensions have 15 a row, not 1.5), so there the share of trials that find all 25 centres is
-what can be compared. All objectives are SSE a row, as in the paper. "G-MM hot" is ours: where a start gives
-centres, the paper's first bound touches and leaves little to explore, so ours is drawn from hot latents.
+what can be compared. All objectives are SSE a row, as in the paper. "G-MM walk" is the paper's random walk over
+valid bounds, "G-MM" draws from its limit directly. "G-MM hot" is ours: where a start gives centres, the paper's first
+bound touches and leaves little to explore, so ours is drawn from hot latents.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np
+from cells import Cells, add_arguments
 from numpy.typing import NDArray
 
 import majorant as mj
@@ -64,67 +68,99 @@ def gmm200() -> Numbers:
     return np.repeat(np.array(centres), 50, axis=0) + random.standard_normal((10000, 2))
 
 
-def tasks(folder: Path) -> Iterator[Task]:
-    yield Task("Norm-25", 25, norm25(), PAPER["Norm-25"])
-    yield Task("D31", 31, np.load(folder / "d31.npz")["X"], PAPER["D31"])
-    yield Task("Cloud", 50, np.load(folder / "cloud.npz")["X"], PAPER["Cloud"])
-    yield Task("GMM-200", 200, gmm200(), PAPER["GMM-200"])
+def tasks(folder: Path, names: list[str]) -> Iterator[Task]:
+    makers: dict[str, tuple[int, Callable[[], Numbers]]] = {
+        "Norm-25": (25, norm25),
+        "D31": (31, lambda: np.load(folder / "d31.npz")["X"]),
+        "Cloud": (50, lambda: np.load(folder / "cloud.npz")["X"]),
+        "GMM-200": (200, gmm200),
+    }
+    for name, (k, make) in makers.items():
+        if name in names:
+            yield Task(name, k, make(), PAPER[name])
 
 
-def fit(task: Task, start: str, eta: float, seed: int, hot: bool = False) -> mj.KMeans:
-    """One trial: the tightest bound if `eta` is 1, otherwise random valid bounds; the same start for all."""
-    bounds = None if eta >= 1 else mj.GibbsLimit(eta=eta, hot_start=hot)
+BOUNDS: dict[str, Callable[[float], Any]] = {
+    "k-means": lambda eta: None,
+    "G-MM walk": lambda eta: mj.RandomWalk(eta=eta, hot_start=False),
+    "G-MM": lambda eta: mj.GibbsLimit(eta=eta, hot_start=False),
+    "G-MM hot": lambda eta: mj.GibbsLimit(eta=eta, hot_start=True),
+}
+
+
+def fit(task: Task, start: str, method: str, eta: float, seed: int) -> mj.KMeans:
+    """One trial: the tightest bound or random valid ones; the same start for all."""
+    bounds = BOUNDS[method](eta)
     model = mj.KMeans(
         task.k, init=STARTS[start], n_init=1, algorithm="lloyd", bounds=bounds, tol=0, max_iter=5000, random_state=seed
     )
     return model.fit(task.X)
 
 
-@cache
-def outcomes(task: Task, start: str, eta: float, trials: int, hot: bool = False) -> tuple[Numbers, Numbers]:
-    """SSE a row and iterations of the trials: every table and figure that asks for them gets the same ones."""
-    models = [fit(task, start, eta, seed, hot) for seed in range(trials)]
-    return np.array([m.inertia_ / len(task.X) for m in models]), np.array([float(m.n_iter_) for m in models])
+def trial(task: Task, start: str, method: str, eta: float, seed: int) -> tuple[float, float]:
+    """Return SSE a row, and iterations."""
+    model = fit(task, start, method, eta, seed)
+    return model.inertia_ / len(task.X), float(model.n_iter_)
+
+
+def searched(task: Task, seed: int) -> float:
+    return float(mj.KMeans(task.k, random_state=seed).fit(task.X).inertia_) / len(task.X)
+
+
+def outcomes(cells: Cells, task: Task, start: str, method: str, trials: int, eta: float = ETA) -> Numbers:
+    """SSE a row and iterations of the trials, (2, trials); tables and figures share their cells."""
+    asked = {
+        f"{task.name}, {start}, {method}, eta {eta:g}, seed {seed}": partial(trial, task, start, method, eta, seed)
+        for seed in range(trials)
+    }
+    return np.array(list(cells(asked).values())).reshape(-1, 2).T
 
 
 def spread(values: Numbers) -> str:
     return f"{np.mean(values):9.4g} +- {np.std(values):7.2g} / {np.min(values):9.4g}"
 
 
-def table_1(task: Task, trials: int) -> None:
+def table_1(cells: Cells, task: Task, trials: int) -> None:
     for start in STARTS:
-        for method, eta, hot in (("k-means", 1.0, False), ("G-MM", ETA, False), ("G-MM hot", ETA, True)):
-            values = outcomes(task, start, eta, trials, hot)[0]
-            mean, best = task.paper[start][:2] if eta == 1 else task.paper[start][2:]
+        for method in BOUNDS:
+            values = outcomes(cells, task, start, method, trials)[0]
+            if not len(values):
+                continue
+            mean, best = task.paper[start][:2] if method == "k-means" else task.paper[start][2:]
             found = ""
             if task.name == "Norm-25":
                 found = f"   all centres found in {np.mean(values < 16):.0%} of trials"
-            print(f"{task.name:<8} {start:<17} {method:<8} {spread(values)}   paper {mean} / {best}{found}", flush=True)
-    searched = [mj.KMeans(task.k, random_state=seed).fit(task.X).inertia_ for seed in range(min(trials, 10))]
-    print(f"{task.name:<8} {'majorant default':<26} {spread(np.array(searched) / len(task.X))}", flush=True)
+            print(f"{task.name:<8} {start:<17} {method:<9} {spread(values)}   paper {mean} / {best}{found}", flush=True)
+    asked = {f"{task.name}, default, seed {seed}": partial(searched, task, seed) for seed in range(min(trials, 10))}
+    if values := list(cells(asked).values()):
+        print(f"{task.name:<8} {'majorant default':<27} {spread(np.array(values))}", flush=True)
 
 
-def table_4(task: Task, trials: int) -> None:
+def table_4(cells: Cells, task: Task, trials: int) -> None:
     for start in STARTS:
-        counts = [outcomes(task, start, eta, trials)[1] for eta in (1.0, ETA)]
-        ours = "   ".join(f"{np.mean(c):6.1f} +- {np.std(c):5.1f}" for c in counts)
-        print(f"{task.name:<8} {start:<17} {ours}   paper {PAPER_ITERATIONS[task.name][start]}", flush=True)
+        counts = [outcomes(cells, task, start, method, trials)[1] for method in ("k-means", "G-MM walk", "G-MM")]
+        if all(map(len, counts)):
+            ours = "   ".join(f"{np.mean(c):6.1f} +- {np.std(c):5.1f}" for c in counts)
+            print(f"{task.name:<8} {start:<17} {ours}   paper {PAPER_ITERATIONS[task.name][start]}", flush=True)
 
 
-def figure_2(task: Task, trials: int, etas: list[float], path: Path | None) -> None:
+def figure_2(cells: Cells, task: Task, trials: int, etas: list[float], path: Path | None) -> None:
     curves = {}
     for start in STARTS:
-        rows = np.array([outcomes(task, start, eta, trials)[0] for eta in etas])
+        found = [outcomes(cells, task, start, "G-MM" if eta < 1 else "k-means", trials, eta)[0] for eta in etas]
+        if not all(map(len, found)):
+            continue
+        rows = np.array([values[: min(map(len, found))] for values in found])
         curves[start] = rows
         pairs = zip(etas, rows, strict=True)
         means = "  ".join(f"{eta:g}: {row.mean():.4g} ({row.min():.4g})" for eta, row in pairs)
         print(f"{task.name:<8} {start:<17} {means}", flush=True)
-    if path is None:
+    if path is None or not curves:
         return
     from matplotlib import pyplot as plt
 
     figure, ax = plt.subplots(figsize=(6, 3.4))
-    for (start, rows), colour in zip(curves.items(), ("#12489a", "#c04f08", "#007e65"), strict=True):
+    for (start, rows), colour in zip(curves.items(), ("#12489a", "#c04f08", "#007e65"), strict=False):
         mean, sd = rows.mean(axis=1), rows.std(axis=1)
         ax.fill_between(etas, mean - sd, mean + sd, color=colour, alpha=0.13, lw=0)
         ax.plot(etas, mean, color=colour, label=start)
@@ -139,8 +175,8 @@ def figure_5(task: Task, path: Path) -> None:
     from matplotlib import pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(8, 4))
-    for ax, (title, eta) in zip(axes, (("k-means", 1.0), ("G-MM", ETA)), strict=True):
-        model = fit(task, "random partition", eta, 0)
+    for ax, title in zip(axes, ("k-means", "G-MM"), strict=True):
+        model = fit(task, "random partition", title, ETA, 0)
         ax.scatter(*task.X.T, s=2, c=model.labels_ % 10, cmap="tab10")
         ax.plot(*model.cluster_centers_.T, "wx", mew=2)
         ax.set_title(f"{title}: {model.inertia_ / len(task.X):.3f}")
@@ -193,25 +229,33 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="folder of d31.npz and cloud.npz")
     parser.add_argument("--trials", type=int, default=50)
     parser.add_argument("--quick", action="store_true", help="at most 3 trials, on D31 and Cloud alone")
+    parser.add_argument("--only", nargs="+", choices=PAPER, default=list(PAPER), help="some data alone")
     parser.add_argument("--figures", type=Path, help="folder for figure_2.svg and figure_5.svg")
+    add_arguments(parser)
     arguments = parser.parse_args()
+    cells = Cells.of(arguments)
     trials = min(arguments.trials, 3) if arguments.quick else arguments.trials
-    chosen = [t for t in tasks(arguments.data) if not arguments.quick or t.name in ("D31", "Cloud")]
-    by_name = {t.name: t for t in chosen}
+    names = [name for name in arguments.only if not arguments.quick or name in ("D31", "Cloud")]
+    chosen = list(tasks(arguments.data, names))
     print(f"Table 1: SSE a row, mean +- sd / best of {trials} trials; G-MM with eta = {ETA}")
     for task in chosen:
-        table_1(task, trials)
-    print("\nTable 4: iterations of k-means and of G-MM")
+        table_1(cells, task, trials)
+    print("\nTable 4: iterations of k-means and of G-MM, by the walk and by its limit")
     for task in chosen:
         if task.name in PAPER_ITERATIONS:
-            table_4(task, trials)
+            table_4(cells, task, trials)
     print("\nFigure 2: mean (best) by eta")
     etas = [0.1, 1.0] if arguments.quick else [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
-    if arguments.figures is not None:
-        arguments.figures.mkdir(parents=True, exist_ok=True)
-        figure_5(by_name["D31"], arguments.figures / "figure_5.svg")
-    path = None if arguments.figures is None else arguments.figures / "figure_2.svg"
-    figure_2(by_name["D31"], trials, etas, path)
+    for task in chosen:
+        if task.name != "D31":
+            continue
+        path = None
+        if arguments.figures is not None:
+            arguments.figures.mkdir(parents=True, exist_ok=True)
+            figure_5(task, arguments.figures / "figure_5.svg")
+            path = arguments.figures / "figure_2.svg"
+        figure_2(cells, task, trials, etas, path)
+    cells.close()
 
 
 if __name__ == "__main__":

@@ -6,11 +6,13 @@ A. T. Chaganty, P. Liang, "Spectral experts for estimating mixtures of linear re
     python experiments/spectral_experts.py --out FOLDER --quick    few, small instances: what CI runs
     python experiments/spectral_experts.py --out FOLDER --only table_1 --instances 3 --attempts 1
     python experiments/spectral_experts.py --out FOLDER --only figure_1 --n 20000 --attempts 100
+    ... --journal FILE --resume --jobs 2            in pieces (see cells.py)
 
 FOLDER gets results.csv (one line a fit), results.md (the tables) and figure_1.svg to figure_3.svg. Errors are Frobenius
 norms of (proportions, coefficients) minus the truth under the best matching of components, as in the paper. Its
 instances are random, so ours are others from the same law. "spectral (paper)" is algorithm 1 in its printed order, with
-the noise variance known as there; "spectral" does the third-order regression after whitening; "moments" is moment least
+its printed penalties and with the noise variance known as there; "our penalties" has larger ones, and "spectral" also
+does the third-order regression after whitening; "moments" is moment least
 squares, with the noise variance unknown. The columns of EM are fits of `majorant.RegressionMixture` with one noise
 variance, unknown to it: from one random start, from the spectral start, from the moments, and by its default search.
 Such a fit has succeeded if its log-likelihood is at least that of EM from the truth. Misspecified data leave out t in
@@ -36,6 +38,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np
+from cells import Cells, add_arguments
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
@@ -167,7 +170,10 @@ class Instance:
 
 
 METHODS: dict[str, Callable[[Instance], Any]] = {
-    "spectral (paper)": lambda i: spectral_experts(i.moments, i.k, noise_variance=NOISE, whiten_first=False),
+    "spectral (paper)": lambda i: spectral_experts(
+        i.moments, i.k, noise_variance=NOISE, whiten_first=False, penalties="paper"
+    ),
+    "our penalties": lambda i: spectral_experts(i.moments, i.k, noise_variance=NOISE, whiten_first=False),
     "spectral": lambda i: spectral_experts(i.moments, i.k, noise_variance=NOISE),
     "moments": lambda i: moment_least_squares(i.moments, i.k),
     "random + EM": lambda i: i.em("random"),
@@ -194,17 +200,44 @@ class Record:
     """Whether EM got as far as from the truth; None without EM."""
 
 
-def attempt(part: str, setting: Setting, instance: Instance, numbers: Sequence[int]) -> list[Record]:
-    instance.moments  # noqa: B018  the pass is shared, and no method of moments pays for it
-    records = []
-    for method, fit in METHODS.items():
-        began = time.process_time()
-        found = fit(instance)
-        seconds = time.process_time() - began
-        error = instance.error(found.proportions, found.coefficients)
-        success = instance.is_reached(found.log_likelihood) if isinstance(found, Fit) else None
-        records.append(Record(part, setting.name, len(instance.y), *numbers, method, error, seconds, success))
-    return records
+@dataclass(frozen=True)
+class Attempt:
+    """Data of one instance, to which all methods are fitted."""
+
+    part: str
+    setting: Setting
+    n: int
+    instance: int
+    attempt: int
+    truth: Array | None = None
+    gaps: bool = False
+
+    @property
+    def name(self) -> str:
+        """Name of its cell."""
+        return f"{self.part}, {self.setting.name}, n = {self.n}, instance {self.instance}, attempt {self.attempt}"
+
+    def draw(self) -> Instance:
+        numbers = (self.instance, self.attempt)
+        return Instance.draw(self.setting, self.n, numbers, truth=self.truth, gaps=self.gaps)
+
+    def __call__(self) -> list[dict[str, Any]]:
+        """Fit all methods; return their records without what the attempt says."""
+        instance, found = self.draw(), []
+        instance.moments  # noqa: B018  the pass is shared, and no method of moments pays for it
+        for method, fit in METHODS.items():
+            began = time.process_time()
+            fitted = fit(instance)
+            seconds = time.process_time() - began
+            success = instance.is_reached(fitted.log_likelihood) if isinstance(fitted, Fit) else None
+            error = instance.error(fitted.proportions, fitted.coefficients)
+            found.append({"method": method, "error": error, "seconds": seconds, "success": success})
+        return found
+
+    def records(self, found: list[dict[str, Any]]) -> list[Record]:
+        return [
+            Record(self.part, self.setting.name, self.n, self.instance, self.attempt, **numbers) for numbers in found
+        ]
 
 
 @dataclass(frozen=True)
@@ -222,40 +255,29 @@ FULL = Size(500_000, 20, 10, 170, (1_000, 5_000, 10_000, 50_000, 100_000, 500_00
 QUICK = Size(3_000, 1, 1, 2, (1_000,))
 
 
-def table(part: str, size: Size, gaps: bool) -> list[Record]:
+def table(part: str, size: Size, gaps: bool) -> list[Attempt]:
     return [
-        record
+        Attempt(part, setting, size.n, i, j, gaps=gaps)
         for setting in TABLE
         for i in range(size.instances)
         for j in range(size.attempts)
-        for record in attempt(part, setting, Instance.draw(setting, size.n, (i, j), gaps=gaps), (i, j))
     ]
 
 
-def figure_1(size: Size) -> list[Record]:
-    return [
-        record
-        for j in range(size.figure_attempts)
-        for record in attempt("figure_1", CURVES, Instance.draw(CURVES, size.n, (0, j), truth=FIGURE_2), (0, j))
-    ]
+def figure_1(size: Size) -> list[Attempt]:
+    return [Attempt("figure_1", CURVES, size.n, 0, j, FIGURE_2) for j in range(size.figure_attempts)]
 
 
-def figure_3(size: Size) -> list[Record]:
+def figure_3(size: Size) -> list[Attempt]:
     return [
-        record
+        Attempt("figure_3_gaps" if gaps else "figure_3", CURVES, n, 0, j, FIGURE_2, gaps)
         for gaps in (False, True)
         for n in size.lengths
         for j in range(size.attempts)
-        for record in attempt(
-            "figure_3_gaps" if gaps else "figure_3",
-            CURVES,
-            Instance.draw(CURVES, n, (0, j), truth=FIGURE_2, gaps=gaps),
-            (0, j),
-        )
     ]
 
 
-PARTS: dict[str, Callable[[Size], list[Record]]] = {
+PARTS: dict[str, Callable[[Size], list[Attempt]]] = {
     "table_1": lambda size: table("table_1", size, gaps=False),
     "table_2": lambda size: table("table_2", size, gaps=True),
     "figure_1": figure_1,
@@ -320,8 +342,7 @@ def plots(records: list[Record], size: Size, folder: Path) -> None:
     t = np.linspace(-1, 1, 200)[:, None]
     instance = Instance.draw(CURVES, size.n, (0, 0), truth=FIGURE_2)
     figure, panels = plt.subplots(2, 4, figsize=(14, 7), sharey=True)
-    panels[-1, -1].axis("off")
-    for axes, (method, fit) in zip(panels.flat[:-1], METHODS.items(), strict=True):
+    for axes, (method, fit) in zip(panels.flat, METHODS.items(), strict=True):
         axes.plot(instance.x[:2000, 1], instance.y[:2000], ".", markersize=1, color="0.6")
         axes.plot(t, CURVES.design(t) @ FIGURE_2.T, color="black")
         axes.plot(t, CURVES.design(t) @ fit(instance).coefficients.T, "--", color="C3")
@@ -335,10 +356,10 @@ def plots(records: list[Record], size: Size, folder: Path) -> None:
             panels, ("figure_3", "figure_3_gaps"), ("well specified", "misspecified"), strict=True
         ):
             for method in METHODS:
-                errors = [
-                    [r.error for r in curves if (r.part, r.method, r.n) == (part, method, n)] for n in size.lengths
-                ]
-                axes.errorbar(size.lengths, np.mean(errors, axis=1), np.std(errors, axis=1), label=method, capsize=2)
+                own = [r for r in curves if (r.part, r.method) == (part, method)]
+                errors = {n: [r.error for r in own if r.n == n] for n in sorted({r.n for r in own})}
+                means, deviations = ([f(values) for values in errors.values()] for f in (np.mean, np.std))
+                axes.errorbar(list(errors), means, deviations, label=method, capsize=2)
             axes.set(title=title, xscale="log", xlabel="n", ylabel="error")
         panels[0].legend()
         _save(figure, folder / "figure_3.svg")
@@ -360,6 +381,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--n", type=int, help="rows of an instance (500 000 in the paper)")
     parser.add_argument("--instances", type=int, help="instances a row of the tables (20 in the paper)")
     parser.add_argument("--attempts", type=int, help="attempts an instance (10 in the paper, in Figure 1 170)")
+    add_arguments(parser)
     chosen = parser.parse_args(arguments)
     size = QUICK if chosen.quick else FULL
     size = Size(
@@ -370,12 +392,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         size.lengths,
     )
     chosen.out.mkdir(parents=True, exist_ok=True)
-    records = [record for part, run in PARTS.items() if chosen.only in (None, part) for record in run(size)]
+    attempts = [a for part, run in PARTS.items() if chosen.only in (None, part) for a in run(size)]
+    cells = Cells.of(chosen)
+    found = cells({a.name: a for a in attempts})
+    records = [record for a in attempts if a.name in found for record in a.records(found[a.name])]
     write_csv(records, chosen.out / "results.csv")
     text = markdown(records)
     (chosen.out / "results.md").write_text(text, encoding="utf-8")
     print(text)
     plots(records, size, chosen.out)
+    cells.close()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ def script(name: str, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A script as a module; it sets thread counts, which must not outlive the test."""
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.setenv(variable, "1")
+    monkeypatch.syspath_prepend(str(FOLDER))
     spec = importlib.util.spec_from_file_location(f"{name}_script", FOLDER / f"{name}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -52,7 +52,7 @@ def test_paper_tables(folder: Path, monkeypatch: Patch, capsys: Capture) -> None
             for method in ("k-means", "G-MM", "G-MM hot")
         }
         assert all(mean > 0 for mean in means.values())
-    assert len(re.findall(r"^Cloud .*paper .* / ", text, re.MULTILINE)) == 9  # starts times methods
+    assert len(re.findall(r"^Cloud .*paper .* / ", text, re.MULTILINE)) == 12  # starts times methods
     assert len(re.findall(r"^Cloud +\S.* \+- +\S+ +\S+ \+- +\S+ +paper", text, re.MULTILINE)) >= 3  # iterations
     assert len(re.findall(r"^D31 .*1: \S+ \(\S+\)$", text, re.MULTILINE)) == 3
     assert {path.name for path in (folder / "figures").iterdir()} == {"figure_2.svg", "figure_5.svg"}
