@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Generic
 
 import numpy as np
+from numpy.typing import NDArray
 
 from majorant._validation import check_integer
 from majorant.data.chunks import Block, Chunks
 from majorant.engine.checkpoint import Entry, entered
 from majorant.engine.latents import entropies, tightest
 from majorant.engine.policies import Tightest
+from majorant.engine.prices import spending_price
 from majorant.engine.problem import Bound, Family, FirstLatent, Policy, Sweep, Theta, View
 from majorant.engine.trace import Trace
 
@@ -95,6 +98,18 @@ class _Run(Generic[Theta]):
 
         return self.data.map_sum(visit)
 
+    def excesses(self, theta: Theta, prices: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the excess of the policy's proposal at each price, by one pass."""
+        family = self.family
+
+        def visit(block: Block) -> NDArray[np.float64]:
+            energies = family.energies(theta, block)
+            free, q = tightest(energies, family.beta)
+            view = View(block, energies, free, q, family.beta, self.seed, self.draw, self.first_price)
+            return np.array([view.excess(self.policy.propose(view, float(price))) for price in prices])
+
+        return self.data.map_sum(visit)
+
     def objective(self, theta: Theta, seen: Sweep) -> float:
         value = self.family.penalty(theta) + seen.free
         if not np.isfinite(value):
@@ -153,7 +168,8 @@ def minimize(
 
     The policy alone chooses the bounds. A proposal whose excess over the objective is larger than the budget
     :math:`v_t - F(\theta_t)` is blended with the tightest bound (the excess of a blend is linear), so that it fits: one
-    pass over the data per iteration, for any policy. Exploration ends when the gap has shrunk to `explore_tol` of
+    pass over the data per iteration, for any policy, and two more at the start, which find the price at which the first
+    proposal spends its budget. Exploration ends when the gap has shrunk to `explore_tol` of
     the largest one; then the lowest iterates seen are polished with the tightest bound.
 
     Parameters
@@ -365,7 +381,8 @@ def _explore(
             run.trace.add(**row)
             return found, largest, True
         if not np.isfinite(price):
-            price = run.first_price = run.data.total_weight / budget
+            run.first_price = run.data.total_weight / budget
+            price = spending_price(partial(run.excesses, theta), budget, run.first_price)
             seen = run.sweep(theta, price)
         drawn = seen.drawn
         excess = max(drawn.excess, 0.0)

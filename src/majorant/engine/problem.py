@@ -119,7 +119,9 @@ class View:
     seed, draw : int
         Seed and number of the draw, which with the unit determine a policy's noise.
     first_price : float
-        Price of the first proposal; relative to it prices do not depend on the units of energies.
+        Weight of the data over the first budget; relative to it prices do not depend on the units of energies.
+    preference : ndarray, optional
+        What a bias prefers, kept for proposals at other prices.
     """
 
     block: Block
@@ -130,6 +132,7 @@ class View:
     seed: int
     draw: int
     first_price: float = 1.0
+    preference: NDArray[Any] | None = None
 
     @property
     def least(self) -> NDArray[Any]:
