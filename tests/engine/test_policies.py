@@ -147,6 +147,24 @@ class TestGrowingSubset:
         np.testing.assert_allclose(shares, [1 / 1.1, 1 / 2, 1 / 10, 0.0], atol=0.04)
         assert shares == sorted(shares, reverse=True) and shares[-1] == 0
 
+    def test_a_schedule_says_how_many_units_move(self) -> None:
+        n = 4000
+        policy, last, shares = GrowingSubset(schedule=(0.1, 0.4, 1.0)), np.ones(n, dtype=np.int32), []
+        for draw in (1, 2, 3, 9):
+            view = view_of(np.tile([0.0, 1.0], (n, 1)), draw=draw)
+            view.block.memory["kept latents"] = last
+            one, other = (policy.propose(view, price) for price in (1e-3, 1e3))
+            np.testing.assert_array_equal(one, other)
+            shares.append(np.mean(one != last))
+        np.testing.assert_allclose(shares, [0.1, 0.4, 1.0, 1.0], atol=0.04)
+
+    @pytest.mark.parametrize(
+        ("schedule", "kind"), [((), TypeError), (0.1, TypeError), ((0.0, 1.0), ValueError), ((0.5, 1.1), ValueError)]
+    )
+    def test_a_schedule_holds_shares(self, schedule: Any, kind: type[Exception]) -> None:
+        with pytest.raises(kind, match="schedule"):
+            GrowingSubset(schedule=schedule)
+
     def test_hard_labels_may_begin_a_soft_model(self) -> None:
         view = view_of(np.random.default_rng(0).random((100, 3)), beta=SOFT)
         GrowingSubset().keep(view.block, np.zeros(100, dtype=np.int32))

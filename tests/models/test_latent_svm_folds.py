@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import majorant as mj
-from majorant.models.margin.family import MarginFamily
+from majorant.models.margin.family import MarginFamily, Weights
 from majorant.solvers.structural_svm import SOLVERS
 from majorant.solvers.structural_svm.bags import BagProblem, BagSet
 
@@ -49,6 +49,39 @@ def test_a_restricted_family_is_that_of_its_units() -> None:
     assert np.abs(theta.w).max() > 0.1
     again, _ = restricted.solve(s, theta, data)
     assert restricted.penalty(again) > 0
+
+
+def test_the_hinge_loss_of_every_latent_value() -> None:
+    """That of the own class with this latent value, against the best of the others with any."""
+    bag_set, codes = bags(3)
+    cost = np.array([[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [3.0, 1.0, 0.0]])
+    fitted = MarginFamily(BagProblem(bag_set, cost), np.full(N, 1 / N), 0.1, SOLVERS["dcd"], 1e-2, 0)
+    w = np.random.default_rng(0).normal(size=fitted.problem.dim)
+    (block,) = bag_set.chunks().source.blocks()
+    weights, constant = w.reshape(bag_set.shape)[:, :-1], w.reshape(bag_set.shape)[:, -1]
+    scores = np.einsum("nzd,cd->ncz", bag_set.rows.reshape(N, WIDTH, D), weights) + constant[None, :, None]
+    expected = np.empty((N, WIDTH))
+    for i, own in enumerate(codes):
+        rival = max(scores[i, c].max() + cost[own, c] for c in range(3) if c != own)
+        expected[i] = np.maximum(rival - scores[i, own], 0.0)
+    np.testing.assert_allclose(fitted.hinge_losses(Weights(w, 0.0, 0.0), block), expected, atol=1e-12)
+    assert (expected == 0).any() and (expected > 0).any()
+
+
+def test_a_fold_may_judge_by_the_hinge_loss() -> None:
+    """Values that tell the class apart by the full margin are equal to it; for other families there is no such loss."""
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(60, 8, 40)), np.arange(60) % 3
+    X[np.arange(60), random.integers(0, 8, 60)] += 5.0 * np.eye(3, 40)[y]
+    reached = [
+        mj.LatentSVC(0.3, latent_init="first", bounds=bounds, tol=1e-2, random_state=0).fit(X, y).objective_
+        for bounds in (mj.Tightest(), mj.Biased(mj.MultiFold(5)), mj.Biased(mj.MultiFold(5, loss="hinge")))
+    ]
+    assert max(reached[1:]) < 0.95 * reached[0]
+    with pytest.raises(ValueError, match="no hinge loss"):
+        mj.KMeans(2, bounds=mj.Biased(mj.MultiFold(5, loss="hinge"))).fit(random.normal(size=(20, 2)))
+    with pytest.raises(ValueError, match="loss"):
+        mj.MultiFold(5, loss="squared")
 
 
 def test_multi_fold_leaves_a_bad_start() -> None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from majorant._validation import check_integer
+from majorant._validation import check_choice, check_integer
 from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, collect, tightest
 from majorant.engine.policies import KEPT
@@ -189,6 +189,10 @@ class MultiFold:
         Number of folds, at least 2. With as many as units, or more, each unit is left out alone.
     random_state : int, default=0
         Seed of the assignment to folds.
+    loss : {"energy", "hinge"}, default="energy"
+        What is low under the fit without the unit: the energy :math:`E_i(z)`, as above; or, as in [2]_, the hinge loss
+        of the unit's own label with latent value z, in place of the bracket. All values that tell the label from the
+        others by the full margin are then equally good. Only for latent SVMs with one latent value a sample.
 
     Raises
     ------
@@ -211,30 +215,29 @@ class MultiFold:
     0.9475
     """
 
-    def __init__(self, n_folds: int = 10, random_state: int = 0) -> None:
+    def __init__(self, n_folds: int = 10, random_state: int = 0, loss: str = "energy") -> None:
         check_integer("n_folds", n_folds, low=2)
         check_integer("random_state", random_state, low=0)
+        check_choice("loss", loss, ["energy", "hinge"])
         self.n_folds = n_folds
         self.random_state = random_state
+        self.loss = loss
         self._fits: _FoldFits | None = None
 
     def __repr__(self) -> str:
-        return (
-            f"MultiFold({self.n_folds})"
-            if self.random_state == 0
-            else f"MultiFold({self.n_folds}, {self.random_state})"
-        )
+        seed = "" if self.random_state == 0 else f", {self.random_state}"
+        loss = "" if self.loss == "energy" else f", loss={self.loss!r}"
+        return f"MultiFold({self.n_folds}{seed}{loss})"
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, MultiFold):
-            return NotImplemented
-        return (self.n_folds, self.random_state) == (other.n_folds, other.random_state)
+        return isinstance(other, MultiFold) and self.__reduce__() == other.__reduce__()
 
     def __hash__(self) -> int:
-        return hash((MultiFold, self.n_folds, self.random_state))
+        return hash(self.__reduce__())
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return MultiFold, (self.n_folds, self.random_state)  # fits belong to the data that they were made on
+        # Fits belong to the data that they were made on.
+        return MultiFold, (self.n_folds, self.random_state, self.loss)
 
     def keep(self, block: Block, q: Latent) -> None:
         """Keep the latent values for the next fits."""
@@ -247,7 +250,7 @@ class MultiFold:
             n = data.n_units // together
             n_folds = min(self.n_folds, n)
             deal = np.repeat(np.random.default_rng(self.random_state).permutation(n) % n_folds, together)
-            self._fits = _FoldFits(family, data, deal, n_folds)
+            self._fits = _FoldFits(family, data, deal, n_folds, self.loss)
         self._fits.renew(theta)
 
     def prefer(self, view: View) -> NDArray[Any]:
@@ -259,7 +262,7 @@ class MultiFold:
 
     def renumbered(self, positions: NDArray[np.intp]) -> MultiFold:
         """Return the bias unchanged, as it names no units."""
-        return MultiFold(self.n_folds, self.random_state)
+        return MultiFold(self.n_folds, self.random_state, self.loss)
 
 
 class _FoldFits:
@@ -268,8 +271,11 @@ class _FoldFits:
     The first fits start without a solver's state, which may not be valid for a part of the units.
     """
 
-    def __init__(self, family: Family[Any], data: Chunks, fold: NDArray[np.intp], n_folds: int) -> None:
+    def __init__(self, family: Family[Any], data: Chunks, fold: NDArray[np.intp], n_folds: int, loss: str) -> None:
         self.data = data
+        self._losses = family.energies if loss == "energy" else getattr(family, "hinge_losses", None)
+        if self._losses is None:
+            raise ValueError(f"{type(family).__name__} has no hinge loss: use MultiFold(loss='energy')")
         self._family = family
         self._fold = fold
         self._thetas: list[Any] = [None] * n_folds
@@ -305,10 +311,10 @@ class _FoldFits:
         for k in np.unique(fold).tolist() if len(self._thetas) > 1 else ():
             rows, theta = fold == k, self._thetas[k]
             if self._restrict is None:
-                energies = self._family.energies(theta, view.block.take(rows))
+                losses = self._losses(theta, view.block.take(rows))
             else:
-                energies = self._family.energies(theta, view.block)[rows]
-            out[rows] = energies - energies.min(axis=1, keepdims=True)
+                losses = self._losses(theta, view.block)[rows]
+            out[rows] = losses - losses.min(axis=1, keepdims=True)
         return out
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
-from majorant._validation import check_integer
+from majorant._validation import check_integer, check_real
 from majorant.data.chunks import Block, Chunks
 from majorant.engine.latents import Latent, as_soft, tightest
 from majorant.engine.problem import Family, View
@@ -177,7 +177,7 @@ class RandomWalk(BoundPolicy):
         return z
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GrowingSubset(BoundPolicy):
     """Random units keep their last latent value; the others, more as the budget shrinks, get the best one.
 
@@ -188,16 +188,33 @@ class GrowingSubset(BoundPolicy):
     ----------
     eta, hot_start
         See `BoundPolicy`; eta is 0.1 by default.
+    schedule : tuple of float, optional
+        Shares of the units that get the best latent value in the first bounds, in (0, 1], the last one in all that
+        follow: the growing subsets of [1]_, which does not say how they grow. By default as few as the budget allows.
 
     References
     ----------
     .. [1] S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Minimization", section 5.2.
     """
 
+    schedule: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.schedule is not None:
+            if not isinstance(self.schedule, tuple) or not self.schedule:
+                raise TypeError(f"schedule must be a tuple of shares such as (0.1, 0.5, 1.0); got {self.schedule!r}")
+            for share in self.schedule:
+                if check_real("schedule", share, low=0.0, high=1.0) == 0:
+                    raise ValueError(f"schedule must hold shares above 0 and at most 1; got {self.schedule!r}")
+
     def propose(self, view: View, price: float) -> Latent:
         last, tight = view.block.memory[KEPT], view.tight
         relative = price / view.first_price
-        stays = view.noise(1)[:, 0] > relative / (1 + relative)
+        moving = relative / (1 + relative)
+        if self.schedule is not None:
+            moving = self.schedule[min(view.draw, len(self.schedule)) - 1]
+        stays = view.noise(1)[:, 0] > moving
         if last.ndim == tight.ndim == 1:
             return np.where(stays, last, tight)
         n_states = view.energies.shape[1]
@@ -285,7 +302,9 @@ class Biased(BoundPolicy):
 
     def propose(self, view: View, price: float) -> Latent:
         if isinstance(self.bias, Bias):
-            return tilted(view, _preferred(self.bias.prefer(view), view, self.bias), price)
+            if view.preference is None:
+                view.preference = _preferred(self.bias.prefer(view), view, self.bias)
+            return tilted(view, view.preference, price)
         chosen: Latent = view.block.memory[CHOSEN]
         return chosen
 

@@ -93,6 +93,28 @@ class MarginFamily:
     def energies(self, theta: Weights, block: Block) -> NDArray[np.float64]:
         return self.problem.energies(self._at(block), theta.w)
 
+    def hinge_losses(self, theta: Weights, block: Block) -> NDArray[np.float64]:
+        """Return the hinge loss of each sample's own class with each latent value, (rows, n_states).
+
+        Raises
+        ------
+        ValueError
+            If samples have more than one latent value: the loss of one depends on the others.
+        """
+        if self.together > 1:
+            raise ValueError(
+                "samples with several latent values have no hinge loss of one: use MultiFold(loss='energy')"
+            )
+        at, problem = self._at(block), self.problem
+        scores, _ = problem.scored(at, theta.w, None)
+        codes, rows = problem.samples.codes[at], np.arange(len(scores))
+        own = scores[rows, codes]
+        rivals = scores + problem.cost[codes]
+        rivals[rows, codes] = -np.inf
+        energies = self.energies(theta, block)
+        regrets = energies - energies.min(axis=1, keepdims=True)
+        return np.maximum((rivals.max(axis=1) - own)[:, None] + regrets, 0.0)
+
     def statistics(self, block: Block, q: Latent, theta: Weights | None) -> NDArray[np.float64]:
         samples, at = self.problem.samples, self._at(block)
         if q.ndim > 1:
