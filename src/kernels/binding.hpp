@@ -32,4 +32,5 @@ void bind_bags(nb::module_& m);
 void bind_box_searches(nb::module_& m);
 void bind_chains(nb::module_& m);
 void bind_grids(nb::module_& m);
+void bind_intervals(nb::module_& m);
 void bind_softmax(nb::module_& m);

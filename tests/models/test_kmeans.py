@@ -398,7 +398,33 @@ def test_a_choice_of_start_or_bounds_means_lloyd(seed: int) -> None:
         lloyd = mj.KMeans(4, algorithm="lloyd", random_state=seed, **chosen).fit(X)
         np.testing.assert_array_equal(by_default.cluster_centers_, lloyd.cluster_centers_)
         assert by_default.search_.n_perturbations == 0
+
+
+def test_sparse_rows_are_searched_by_swaps_unless_they_are_many(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    X = np.round(blobs(seed), 2) * (np.random.default_rng(seed).random((300, 3)) < 0.7)
+    of_sparse = mj.KMeans(4, random_state=seed).fit(sparse.csr_matrix(X))
+    assert of_sparse.search_.n_perturbations > 0
+    of_dense = mj.KMeans(4, random_state=seed).fit(X)
+    assert of_sparse.inertia_ == pytest.approx(of_dense.inertia_, rel=1e-9)
+    assert of_sparse.inertia_ == pytest.approx(-of_sparse.score(sparse.csr_matrix(X)), rel=1e-9)
+    monkeypatch.setattr("majorant.models.kmeans.search.MOST_ENTRIES", 100)
     assert mj.KMeans(4, random_state=seed).fit(sparse.csr_matrix(X)).search_.n_perturbations == 0
+
+
+@pytest.mark.parametrize("algorithm", ["swap", "lloyd"])
+def test_columns_of_sparse_rows_without_entries_change_nothing(seed: int, algorithm: Any) -> None:
+    g = np.random.default_rng(seed)
+    words = sparse.random(200, 60, density=0.2, format="csr", random_state=seed)
+    places = np.sort(g.choice(1 << 20, 60, replace=False))
+    hashed = sparse.csr_matrix((words.data, places[words.indices], words.indptr), shape=(200, 1 << 20))
+    few = mj.KMeans(5, algorithm=algorithm, tol=0, random_state=seed).fit(words)
+    many = mj.KMeans(5, algorithm=algorithm, tol=0, random_state=seed).fit(hashed)
+    assert many.inertia_ == few.inertia_
+    assert many.cluster_centers_.shape == (5, 1 << 20)
+    np.testing.assert_array_equal(many.cluster_centers_[:, places], few.cluster_centers_)
+    assert np.count_nonzero(many.cluster_centers_) == np.count_nonzero(few.cluster_centers_)
+    np.testing.assert_array_equal(many.labels_, few.labels_)
+    np.testing.assert_array_equal(many.predict(hashed), many.labels_)
 
 
 @pytest.mark.parametrize("algorithm", ["swap", "lloyd"])

@@ -89,8 +89,7 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
     Measure
     """
     kept = _informative(X, weights)
-    rows = X if len(kept) == X.shape[0] else X[kept]
-    w = np.ones(len(kept)) if weights is None else weights[kept]
+    rows = X if kept is None else X[kept]
     if sparse.issparse(rows):
         rows = _canonical_csr(rows)
         order, is_new = _sort_sparse_rows(rows)
@@ -99,19 +98,34 @@ def empirical_measure(X: Any, weights: NDArray[np.float64] | None = None) -> Mea
         order = np.empty(len(rows), dtype=np.int64)
         is_new = np.empty(len(rows), dtype=np.uint8)
         _kernels.sort_rows(_sortable(rows), order, is_new)
-    merged, point_of_sorted = _merge(w[order], is_new)
+    places = order if kept is None else kept[order]
     positions = np.full(X.shape[0], -1, dtype=np.intp)
-    positions[kept[order]] = point_of_sorted
+    positions[places] = np.cumsum(is_new, dtype=np.intp) - 1
+    merged = _merge(None if weights is None else weights[places], is_new)
     points, origin, scale = standard_units(rows, order[is_new.astype(bool)])
     return Measure(points, merged, positions, origin, scale)
 
 
-def _informative(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.intp]:
-    """Return the rows with positive weight and at least one observed entry."""
+def without_empty_columns(X: Any) -> tuple[Any, NDArray[np.intp] | None]:
+    """Return sparse rows without the columns that hold no entry, where those are most of them; and the others' places.
+
+    Hashed words fill few of a million columns, and centres have an entry for each. Other rows are returned as they are.
+    """
+    if not sparse.issparse(X) or X.nnz >= X.shape[1]:
+        return X, None
+    occupied, column = np.unique(X.indices, return_inverse=True)
+    if not 0 < 2 * len(occupied) < X.shape[1]:
+        return X, None
+    columns = column.ravel().astype(X.indices.dtype)
+    return sparse.csr_matrix((X.data, columns, X.indptr), shape=(X.shape[0], len(occupied))), occupied.astype(np.intp)
+
+
+def _informative(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.intp] | None:
+    """Return the rows with positive weight and at least one observed entry; None where all have both."""
     says = np.ones(X.shape[0], dtype=bool) if weights is None else weights > 0
     if not sparse.issparse(X):
         says &= ~np.isnan(X).all(axis=1)
-    return np.flatnonzero(says)
+    return None if says.all() else np.flatnonzero(says)
 
 
 def _sortable(rows: NDArray[Any]) -> NDArray[Any]:
@@ -126,15 +140,16 @@ def _sortable(rows: NDArray[Any]) -> NDArray[Any]:
     return out
 
 
-def _merge(w: NDArray[np.float64], is_new: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-    """Return weights of runs of equal rows, and the run of each row."""
-    run = np.cumsum(is_new, dtype=np.intp) - 1
+def _merge(w: NDArray[np.float64] | None, is_new: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Return the weights of runs of equal rows; without weights, their lengths."""
     starts = np.flatnonzero(is_new)
+    if w is None:
+        return np.diff(starts, append=len(is_new)).astype(np.float64)
     if len(starts) == len(w):
-        return w.astype(np.float64), run
+        return w.astype(np.float64)
     if w.min() != w.max():  # sorted inside each run: the sum must not depend on the order of the rows
-        w = w[np.lexsort((w, run))]
-    return np.add.reduceat(w, starts), run
+        w = w[np.lexsort((w, np.cumsum(is_new)))]
+    return np.add.reduceat(w, starts)
 
 
 def standard_units(rows: Any, order: NDArray[np.int64]) -> tuple[Any, NDArray[np.float64], float]:

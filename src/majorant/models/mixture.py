@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from majorant._order import ordered
 from majorant._validation import (
     check_choice,
     check_enough_rows,
@@ -386,7 +387,7 @@ class MixtureEstimator(FittedMixture):
         keeps_order = mixture.law.numbers_states or found.best.source in ("warm start", "given")
         first = next(iter(mixture.density.describe(ends.theta.density).values()))[0].reshape(len(shares), -1)
         rounded = -np.round(shares, 9)  # so that the last digits decide nothing
-        order = np.arange(len(shares)) if keeps_order else np.lexsort((*first.T[::-1], rounded))
+        order = np.arange(len(shares)) if keeps_order else ordered(rounded, first)
         self._keep_estimates(contest, ends.theta, shares, order)
         if "gating_coef" not in self.estimate_names_:  # of a fit before this one
             for name in ("gating_coef_", "gating_center_", "gating_scale_", "gating_names_in_"):

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from majorant._order import ordered
 from majorant._validation import (
     check_choice,
     check_enough_rows,
@@ -305,7 +306,7 @@ class DiscriminativeClustering(ClusterMixin, LatentVariableModel):  # type: igno
         p = np.exp(cost.predicted(theta))
         weights, means = _means(p, measure)
         if isinstance(self.init, str):
-            order = np.lexsort((*means.T[::-1], -weights))
+            order = ordered(-weights, means)
             theta, p, means = np.ascontiguousarray(theta[:, order]), p[:, order], means[order]
         coef, self.level_ = embedded.outward(theta)
         for name in ("coef_", "dual_coef_", "landmarks_", "gamma_"):

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from majorant._frames import check_row_names
+from majorant._order import ordered
 from majorant._validation import (
     check_choice,
     check_csr,
@@ -391,7 +392,7 @@ class DiscriminativeLatentClasses(ClassifierMixin, LatentVariableModel):  # type
         total = design.total_weight
         mass = contest.family.class_weights(theta, design.labelled) / total
         coef, intercept = design.outward(theta.theta)
-        order = np.lexsort((*theta.alpha.T[::-1], -mass))
+        order = ordered(-mass, theta.alpha)
         self.target_kind_ = rows.kind
         self.classes_ = rows.classes
         self.class_coef_ = np.ascontiguousarray(coef[order])

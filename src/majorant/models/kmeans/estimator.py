@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from majorant._order import ordered
 from majorant._validation import (
     check_choice,
     check_csr,
@@ -29,7 +30,7 @@ from majorant._validation import (
     with_small_indices,
 )
 from majorant.data.chunks import Block, Chunks
-from majorant.data.measure import safe_scale, square_unit
+from majorant.data.measure import safe_scale, square_unit, without_empty_columns
 from majorant.data.rows import Rows, rows_in_memory, rows_streamed
 from majorant.data.storage import StoredRows, stored_rows
 from majorant.engine.policies import BoundPolicy, check_bounds
@@ -40,6 +41,7 @@ from majorant.registry import ModelCard, register
 from majorant.results.certificate import Certificate
 from majorant.search.effort import EFFORTS, Effort
 from majorant.search.record import SearchReport
+from majorant.solvers.intervals import EXACT
 from majorant.solvers.kmeans_bounds import effort_within
 from majorant.solvers.nearest import assign, squared_distances
 from majorant.starts.restarts import Best
@@ -97,10 +99,11 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
         Number of searches: 1 by swaps, of three starts on small data; or 10 descents of Lloyd's, 1 for an array of
         centres.
     algorithm : {"swap", "lloyd", "elkan"}, default="swap"
-        "swap": greedy exact swaps of centres, moves of single rows, and perturbations of local optima [3]_. "lloyd" and
+        "swap": greedy exact swaps of centres, moves of single rows, and perturbations of local optima [3]_; where the
+        rows differ in one column only, dynamic programming, which finds the best of all solutions. "lloyd" and
         "elkan" stop at the optimum nearest to their start; they give the same iterates, and here are the same code.
-        Lloyd's is also what runs for sparse rows, with `bounds`, and from any `init` but "auto" and "k-means++": a
-        start or a bound that was chosen is left to do its part.
+        Lloyd's is also what runs for sparse rows of more than eight million entries, zeros included, with `bounds`, and
+        from any `init` but "auto" and "k-means++": a start or a bound that was chosen is left to do its part.
     effort : {"fast", "default", "best"}, default="default"
         How long the swap search goes on: one start and no perturbations; three starts and at most 40 perturbations;
         or at most 600 (on large data one start and fewer perturbations). It stops early when starts and perturbations
@@ -223,8 +226,12 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             else:
                 n = self._check_stored(source, reset=True)
             check_enough_rows(n, "n_clusters", self.n_clusters, "cluster")
+            occupied = None
             if source is None:
-                rows = rows_in_memory(X, check_sample_weight(sample_weight, n), self.n_jobs)
+                found = X
+                if isinstance(self.init, str):
+                    found, occupied = without_empty_columns(X)
+                rows = rows_in_memory(found, check_sample_weight(sample_weight, n), self.n_jobs)
             else:
                 source.weigh(sample_weight)
                 rows = rows_streamed(source, int(random.randint(2**31)), self.n_jobs)
@@ -232,7 +239,7 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
             unit = square_unit(rows.measure.scale, rows.scatter, float(abs(rows.measure.points).max()))
             search = Search(self, unit)
             best, note = search.find(rows, X, random)
-            self._keep(rows, best, note, unit, keeps_order=search.keeps_order)
+            self._keep(rows, best, note, unit, occupied, keeps_order=search.keeps_order)
             self.labels_ = self._nearest(X if source is None else source)
         return self
 
@@ -254,20 +261,24 @@ class KMeans(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, La
                 stacklevel=levels_to_user(),
             )
 
-    def _keep(self, rows: Rows, best: Best, note: str, unit: float, *, keeps_order: bool) -> None:
+    def _keep(self, rows: Rows, best: Best, note: str, unit: float, occupied: Any, *, keeps_order: bool) -> None:
         """Set the fitted attributes, in the units of X."""
         solution, certain = best.solution, ""
         centres = rows.measure.restore(solution.theta)
         if not keeps_order:
-            heaviest_first = np.lexsort((*solution.theta.T[::-1], -cluster_weights(rows.data, solution.theta)))
+            heaviest_first = ordered(-cluster_weights(rows.data, solution.theta), solution.theta)
             centres = centres[heaviest_first]
-        self.cluster_centers_ = centres.astype(rows.dtype)
+        places = slice(None) if occupied is None else occupied
+        self.cluster_centers_ = np.zeros((self.n_clusters, self.n_features_in_), dtype=rows.dtype)
+        self.cluster_centers_[:, places] = centres
         self.inertia_ = float(solution.objective * unit)
         self.n_iter_ = solution.n_iter
         if self.n_clusters == 1:
             certain = "One cluster has its best centre at the mean of the rows, so no better one exists."
         elif not rows.is_stream and rows.measure.n_points <= self.n_clusters:
             certain = "Every distinct row has a centre of its own, so no better solution exists."
+        elif best.records[0].source == EXACT:
+            certain = "The rows differ in one column only, where dynamic programming finds the best of all solutions."
         self.search_ = SearchReport(best.records, "SSE", "min", note=note, certain=certain).scaled(unit)
         self.trace_ = solution.trace.scaled(unit)
 

@@ -25,6 +25,7 @@ from majorant.engine.problem import FirstLatent
 from majorant.engine.trace import Trace
 from majorant.models.kmeans.family import KMeansFamily
 from majorant.search.record import SAME_OPTIMUM, StartRecord
+from majorant.solvers.intervals import interval_search, only_column
 from majorant.solvers.nearest import assign
 from majorant.solvers.swap import SwapResult, swap_search
 from majorant.starts.restarts import Best, Start, best_of
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 
 SEEDED = {"auto": "k-means++", "k-means++": "k-means++", "random": "random rows", "forgy": "random rows"}
 """Starts that are seeds, and what the search report calls them."""
+
+MOST_ENTRIES = 1 << 23
+"""Entries, zeros included, up to which sparse rows are searched by swaps, on a dense copy."""
 
 
 @dataclass(frozen=True)
@@ -75,16 +79,19 @@ class Search:
         model = self.model
         by_seeds = isinstance(model.init, str) and SEEDED.get(model.init) == "k-means++"
         is_free = model.algorithm == "swap" and model.bounds is None and by_seeds
-        return is_free and not sparse.issparse(measure.points)
+        return is_free and (not sparse.issparse(measure.points) or np.prod(measure.points.shape) <= MOST_ENTRIES)
 
     def _by_swaps(self, rows: Rows, data: Chunks, random: np.random.RandomState) -> Best:
         """Return the best of some swap searches; records hold every descent, those after perturbations too."""
         n_init = 1 if self.model.n_init == "auto" else int(self.model.n_init)
         measure, records = rows.measure, list[StartRecord]()
-        best: SwapResult | None = None
+        points = measure.points.toarray() if sparse.issparse(measure.points) else measure.points
+        best = self._exact(points, measure.weights)
+        if best is not None:
+            return Best(self._after_swaps(rows, data, best), tuple(ends_of(best)))
         for seed in random.randint(2**31, size=n_init).tolist():
             result = swap_search(
-                measure.points,
+                points,
                 measure.weights,
                 self.model.n_clusters,
                 seed=seed,
@@ -99,6 +106,12 @@ class Search:
                 best = result
         assert best is not None
         return Best(self._after_swaps(rows, data, best), tuple(records))
+
+    def _exact(self, points: NDArray[Any], weights: NDArray[np.float64]) -> SwapResult | None:
+        """Return the best of all solutions where the points differ in one column only, and are not too many."""
+        k = self.model.n_clusters
+        column = only_column(points, k) if k > 1 else None
+        return None if column is None else interval_search(points, column, weights, k)
 
     def _after_swaps(self, rows: Rows, data: Chunks, result: SwapResult) -> Solution[NDArray[Any]]:
         """Return the engine's solution from where the search ended, with every accepted step of the search before it.
@@ -181,7 +194,7 @@ class Search:
         if start.theta is not None and self.keeps_order:  # digits that moments about far centres lose
             spread += data.total_weight * float(np.max(np.sum(start.theta.astype(np.float64) ** 2, axis=1)))
         slack = 32 * float(np.finfo(rows.dtype).eps) * spread
-        tolerance = float(self.model.tol) * float(rows.variances.mean())
+        tolerance = float(self.model.tol) * float(rows.variances.sum()) / self.model.n_features_in_
         policy = self.model.bounds
         if data is not rows.data:
             policy = None  # it may speak of rows that are not in the sample

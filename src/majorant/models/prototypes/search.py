@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from majorant._order import ordered
 from majorant.data.chunks import Chunks
 from majorant.data.measure import Measure, safe_scale
 from majorant.data.rows import Rows, rows_in_memory
@@ -197,7 +198,7 @@ def _hot(rows: Rows) -> float:
 def in_order(family: PoseFamily, rows: Rows, poses: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return the poses, the one of largest weight first, and their shares of the class."""
     weights = family.pose_weights(poses, rows.data)
-    order = np.lexsort((*poses.T[::-1], -weights))
+    order = ordered(-weights, poses)
     return poses[order], weights[order] / rows.data.total_weight
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant import _kernels
+from majorant.solvers.intervals import best_intervals, only_column
 from majorant.solvers.kmeans_bounds.multipliers import Work
 from majorant.solvers.kmeans_bounds.partition import partition_bound
 from majorant.solvers.kmeans_bounds.parts import blocks_bound, leading_columns_bound
@@ -86,7 +87,8 @@ def kmeans_lower_bound(
 
     It is valid for any centres; better centres give a better bound. Three kinds of bound are tried:
     set partition (one multiplier per point, the largest cover by branch and bound), Peng-Wei (up to 1500 points, any
-    number of columns), and sums over columns or over blocks of points where neither closes. What rounding may have
+    number of columns), and sums over columns or over blocks of points where neither closes. Where the points differ in
+    one column only, the bound is the optimum, by dynamic programming. What rounding may have
     added is subtracted, by bounds on the error of sums and factorisations in float64 (not by interval arithmetic).
 
     Parameters
@@ -132,6 +134,11 @@ def kmeans_lower_bound(
     x, w = _distinct(x, w)
     if len(x) <= len(c):
         return LowerBound(0.0, "no more distinct points than centres")
+    column = only_column(x, len(c))
+    if column is not None and effort != "quick":
+        lost = len(x) * EPSILON**2 * float(np.sum(w * x[:, column] ** 2))  # sums have twice the digits of a float64
+        found = best_intervals(x[:, column], w, len(c))[1] * (1 - 8 * (len(c) + 8) * EPSILON) - 16 * lost
+        return LowerBound(max(found, 0.0), "exact: dynamic programming over one column", float(len(x) * len(c)))
     problem = make_problem(x, w, c)
     if len(c) == 1:
         found = (problem.scatter * (1 - 4 * (len(x) + 8) * EPSILON) - problem.coordinate_error) * problem.unit
