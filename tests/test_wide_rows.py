@@ -52,15 +52,17 @@ SPARING: dict[str, Any] = {
     "DiscriminativeLatentClasses": mj.DiscriminativeLatentClasses(3, random_state=0),
     "LatentPrototypeClassifier": mj.LatentPrototypeClassifier(random_state=0),
     "LatentSVC": mj.LatentSVC(random_state=0),
+    "Harmonium": mj.Harmonium(3),
+    "HarmoniumClassifier": mj.HarmoniumClassifier(3, l2=500.0, loss_weight=1.0, tol=1e-6),
 }
 
 
 @pytest.mark.parametrize("name", SPARING)
 def test_no_table_of_columns_by_columns(name: str) -> None:
-    y = None if name in ("KMeans", "diag", "spherical") else np.arange(N) % 3
+    y = None if name in ("KMeans", "diag", "spherical", "Harmonium") else np.arange(N) % 3
     with small_memory():
         fitted = SPARING[name].fit(X, y)
-        found = fitted.predict(X)
+        found = fitted.predict(X) if hasattr(fitted, "predict") else fitted.transform(X)
         str(fitted.summary())
     if name == "KMeans":
         assert len(set(zip(found, np.arange(N) % 3, strict=True))) == 3

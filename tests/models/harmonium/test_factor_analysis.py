@@ -11,8 +11,8 @@ from scipy.stats import multivariate_normal
 from sklearn.decomposition import FactorAnalysis as Peer
 
 import majorant as mj
-from majorant.models.harmonium import objective
-from majorant.models.harmonium.objective import FactorAnalysis
+from majorant.models.harmonium import factor_analysis, objective
+from majorant.models.harmonium.factor_analysis import ClosedForm, FactorAnalysis, WideFactorAnalysis
 
 VIEWS = {"a": mj.Gaussian(whiten=False), "b": mj.Gaussian(whiten=False)}
 
@@ -24,15 +24,20 @@ def rows(seed: int, n: int = 120, noise: float = 1.0) -> dict[str, np.ndarray]:
     return {name: h @ g.normal(size=(3, p)) + noise * g.normal(size=(n, p)) for name, p in (("a", 6), ("b", 4))}
 
 
-def analysis(seed: int, k: int) -> FactorAnalysis:
+def analysis(seed: int, k: int, wide: bool) -> tuple[ClosedForm, np.ndarray]:
+    """Return it by the covariance of ten columns, or by seven rows; and the covariance."""
     g = np.random.default_rng(seed)
-    z = np.column_stack(list(rows(seed).values())) + 0.5
-    return FactorAnalysis(z.mean(axis=0), np.cov(z.T, bias=True), g.uniform(0.1, 0.5, 10), k)
+    z = np.column_stack(list(rows(seed, 7 if wide else 120).values())) + 0.5
+    given, covariance = (z.mean(axis=0), g.uniform(0.1, 0.5, 10), k), np.cov(z.T, bias=True)
+    if wide:
+        return WideFactorAnalysis(*given, (z - z.mean(axis=0)) / np.sqrt(7)), covariance
+    return FactorAnalysis(*given, covariance), covariance
 
 
+@pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("k", [1, 3, 10])
-def test_the_slope_is_that_of_differences_and_no_other_weights_are_better(k: int, seed: int) -> None:
-    found = analysis(seed, k)
+def test_the_slope_is_that_of_differences_and_no_other_weights_are_better(k: int, wide: bool, seed: int) -> None:
+    found, second = analysis(seed, k, wide)
     g = np.random.default_rng(seed)
     at = 0.3 * g.normal(size=10)
     value, slope = found.value_and_slope(at)
@@ -47,7 +52,7 @@ def test_the_slope_is_that_of_differences_and_no_other_weights_are_better(k: int
         away = found.mean - mean
         # Of a distribution with these moments the mean log density is that at its mean, less half a trace.
         log_density = multivariate_normal(mean, covariance).logpdf(mean + away)
-        log_density -= np.trace(np.linalg.solve(covariance, found.covariance)) / 2
+        log_density -= np.trace(np.linalg.solve(covariance, second)) / 2
         return -float(log_density) + float(found.penalties @ (weights**2).sum(axis=1)) / 2
 
     assert value == pytest.approx(objective(best.weights, best.intercept), rel=1e-10)
@@ -61,10 +66,12 @@ def test_the_slope_is_that_of_differences_and_no_other_weights_are_better(k: int
 def test_the_optimum_is_that_of_the_general_path(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     X = rows(3, 7 if case == "more columns than rows" else 120)
     weights = np.random.default_rng(0).integers(1, 4, len(X["a"])).astype(float) if case == "weights" else None
+    if case == "more columns than rows":
+        monkeypatch.setattr(factor_analysis, "WIDEST", 5)
     given: dict[str, Any] = {"n_components": 2 if case == "few components" else 8, "l2": 0.4}
     views = {"a": mj.Gaussian(variance=0.5), "b": mj.Gaussian()} if case == "known variances" else VIEWS
     found = mj.Harmonium(views=views, **given).fit(X, sample_weight=weights)
-    monkeypatch.setattr(objective, "WIDEST", 0)
+    monkeypatch.setattr(objective, "takes", lambda *_: False)
     general = mj.Harmonium(views=views, **given).fit(X, sample_weight=weights)
     assert found.objective_ == pytest.approx(general.objective_, rel=1e-7)
     assert found.objective_ <= general.objective_ + 1e-8 * abs(general.objective_)
@@ -106,5 +113,17 @@ def test_wide_views_and_rows_that_lack_some_take_the_general_path(monkeypatch: p
     mj.HarmoniumRegressor(2, views=VIEWS, l2=0.5).fit(X, X["a"][:, 0])
     with pytest.raises(AssertionError, match="not for these"):
         mj.Harmonium(2, views=VIEWS, l2=0.5).fit(X)
-    monkeypatch.setattr(objective, "WIDEST", 9)
+    monkeypatch.setattr(factor_analysis, "WIDEST", 9)
     mj.Harmonium(2, views=VIEWS, l2=0.5).fit(X)
+
+
+def test_many_more_columns_than_rows_are_fitted_as_by_their_covariance(monkeypatch: pytest.MonkeyPatch) -> None:
+    g = np.random.default_rng(0)
+    X = g.normal(size=(40, 2)) @ g.normal(size=(2, 600)) + 2 * g.normal(size=(40, 600))
+    wide = mj.Harmonium(5).fit(X)
+    monkeypatch.setattr(factor_analysis, "WIDEST", 600)
+    narrow = mj.Harmonium(5).fit(X)
+    assert wide.rank_ == narrow.rank_ == 2
+    np.testing.assert_allclose(wide.l2_path_, narrow.l2_path_, rtol=1e-4)  # of fits that are rough
+    assert wide.objective_ == pytest.approx(narrow.objective_, rel=1e-8)
+    np.testing.assert_allclose(wide.transform(X), narrow.transform(X), atol=1e-2)

@@ -1,4 +1,4 @@
-"""Objectives: penalised pseudo-likelihood, factor analysis as a special case, and contrastive divergence."""
+"""Objectives: penalised pseudo-likelihood, and contrastive divergence."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from scipy.special import logsumexp
 
 from majorant.data.chunks import Block
+from majorant.models.harmonium.factor_analysis import FactorAnalysis, WideFactorAnalysis, is_wide, takes
 from majorant.models.harmonium.layout import Parameters, Seen, shrunk
 from majorant.models.harmonium.pseudo_likelihood import BlockView, PseudoLikelihood
 from majorant.models.harmonium.views import LEAST_VARIANCE, MOST_VARIANCE
@@ -30,8 +30,6 @@ LARGEST_COUPLING = 10.0
 """Bound on the linear terms of couplings, which are infinite where neighbours were never on together."""
 MEMORY = 20
 """Pairs of steps and gradients that L-BFGS keeps."""
-WIDEST = 500
-"""Largest number of columns for factor analysis, which takes eigenvectors of their covariance."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +125,11 @@ class Penalised:
         numpy.linalg.LinAlgError
             If F is not defined at the shrunk start either.
         """
-        if self.problem.is_factor_analysis and start.n_components and 0 < len(start.log_variance) <= WIDEST:
+        if (
+            self.problem.is_factor_analysis
+            and start.n_components
+            and takes(self.problem.n_units, len(start.log_variance))
+        ):
             return self.factors(start, tol=tol, max_iter=max_iter)
         last: float | None = None
 
@@ -156,10 +158,14 @@ class Penalised:
 
     def factors(self, start: Parameters, *, tol: float, max_iter: int) -> tuple[Parameters, SmoothResult]:
         """Minimise F by `FactorAnalysis`, from the variances that fit the weights of the start."""
-        mean, covariance = self.problem.moments
-        analysis = FactorAnalysis(mean, covariance, self.l2 / self.scale**2, start.n_components)
+        problem, penalties = self.problem, self.l2 / self.scale**2
+        analysis: FactorAnalysis | WideFactorAnalysis
+        if is_wide(problem.n_units, len(penalties)):
+            analysis = WideFactorAnalysis(problem.centred[0], penalties, start.n_components, problem.centred[1])
+        else:
+            analysis = FactorAnalysis(problem.moments[0], penalties, start.n_components, problem.moments[1])
         low, high = self.box(start.n_components)
-        box = low[-len(mean) :], high[-len(mean) :]
+        box = low[-len(penalties) :], high[-len(penalties) :]
         first = np.clip(analysis.left_by(shrunk(start)), *box)
         found = lbfgs(
             analysis.value_and_slope, first, tol=tol, gtol=tol**0.5 / 10, memory=MEMORY, max_iter=max_iter, box=box
@@ -209,77 +215,6 @@ class Penalised:
         largest = scaled[np.abs(scaled).argmax(axis=0), np.arange(k)]
         weights = weights * np.where(largest < 0, -1.0, 1.0)
         return Parameters(np.ascontiguousarray(weights), at.intercept, at.log_variance)
-
-
-@dataclass(frozen=True)
-class FactorAnalysis:
-    r"""The objective of complete rows of Gaussian variables as a function of log s: all else has a closed form.
-
-    With C the covariance of the rows, P the penalties and :math:`\nu_k, v_k` the eigenvalues and eigenvectors of
-
-    .. math:: N(s) = S^{-1/2} (C - \lambda P) S^{-1/2}, \qquad S = \operatorname{diag}(s),
-
-    the objective is least, for given s, at :math:`U = S^{-1/2} (\sqrt{1 - 1/\nu_k}\, v_k)_k` over the K largest
-    eigenvalues that exceed 1, where it is
-
-    .. math:: F(s) = \tfrac12 \sum_j [\log 2 \pi s_j + C_{jj} / s_j] + \tfrac12 \sum_k [\log \nu_k - \nu_k + 1].
-
-    L-BFGS over log s alone needs second moments only, and does not crawl along weak factors, whose size and noise
-    depend on each other. Without penalty this is Jöreskog's method [1]_.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n_gaussian,)
-    covariance : ndarray of shape (n_gaussian, n_gaussian)
-    penalties : ndarray of shape (n_gaussian,)
-        Penalty of each row of U: the diagonal of lambda P.
-    n_components : int
-
-    References
-    ----------
-    .. [1] K. G. Jöreskog, "Some contributions to maximum likelihood factor analysis", Psychometrika, 1967.
-    """
-
-    mean: Array
-    covariance: Array
-    penalties: Array
-    n_components: int
-
-    def _factors(self, log_variance: Array) -> tuple[Array, Array]:
-        """Return the eigenvalues above 1, at most `n_components`, in falling order; and their eigenvectors."""
-        root = np.exp(-log_variance / 2)
-        matrix = self.covariance * root * root[:, None]
-        matrix.ravel()[:: len(root) + 1] -= self.penalties * root**2
-        n = len(root)
-        values, vectors = eigh(
-            matrix, subset_by_index=[max(n - self.n_components, 0), n - 1], overwrite_a=True, check_finite=False
-        )
-        used = values > 1
-        return values[used][::-1], vectors[:, used][:, ::-1]
-
-    def left_by(self, at: Parameters) -> Array:
-        """Return log variances for which the model with the weights of `at` matches the variances of the columns."""
-        u, s = at.weights, at.variance
-        inverse = np.linalg.inv(np.eye(u.shape[1]) - (u.T * s) @ u)
-        least = np.finfo(np.float64).tiny  # a column may be constant in the rows that are not held out
-        return np.asarray(
-            np.log(np.maximum(np.diag(self.covariance), least)) - np.log1p(s * np.einsum("jk,jk->j", u @ inverse, u))
-        )
-
-    def value_and_slope(self, log_variance: Array) -> tuple[float, Array]:
-        """Return the objective and its gradient in log s."""
-        values, vectors = self._factors(log_variance)
-        shares = np.diag(self.covariance) * np.exp(-log_variance)
-        value = (log_variance + shares + np.log(2 * np.pi)).sum() + (np.log(values) - values + 1).sum()
-        return float(value) / 2, (1 - shares + vectors**2 @ (values - 1)) / 2
-
-    def parameters(self, log_variance: Array) -> Parameters:
-        """Return the optimal parameters for given s; unused components are zero."""
-        values, vectors = self._factors(log_variance)
-        weights = np.zeros((len(log_variance), self.n_components))
-        weights[:, : len(values)] = np.exp(-log_variance / 2)[:, None] * vectors * np.sqrt(1 - 1 / values)
-        intercept = self.mean * np.exp(-log_variance) - weights @ (self.mean @ weights)
-        return Parameters(weights, intercept, log_variance)
 
 
 @dataclass(frozen=True)

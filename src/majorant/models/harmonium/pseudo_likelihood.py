@@ -112,6 +112,22 @@ class PseudoLikelihood:
         mean = sums[0, 1:]
         return mean, sums[1:, 1:] - np.outer(mean, mean)
 
+    @property
+    def n_units(self) -> int:
+        """Number of distinct rows."""
+        return sum(part.data.n_units for part in self.parts)
+
+    @cached_property
+    def centred(self) -> tuple[Array, Array]:
+        """Mean of Gaussian variables of complete rows, and a root R of their covariance R'R: a row for each row."""
+        width = (self.layout.n_gaussian,)
+        rows = np.concatenate([part.data.map_rows(lambda block: block.columns[0], width) for part in self.parts])
+        share = np.concatenate([part.data.map_rows(_weights, ()) for part in self.parts]) / self.total_weight
+        mean = share @ rows
+        rows -= mean
+        rows *= np.sqrt(share)[:, None]
+        return mean, rows
+
     def weighing(self, weight: float) -> PseudoLikelihood:
         """Replace the weight of the loss, or of the label."""
         if self.loss is None and not self.layout.has_label:
@@ -129,10 +145,7 @@ class PseudoLikelihood:
         """Return the weight of each row, and the loss of its target or of the label's conditional."""
         found = []
         for part, view in self.views(at):
-            weights = part.data.map_rows(
-                lambda block: np.ones(len(block)) if block.weights is None else block.weights, ()
-            )
-            found.append(np.column_stack([weights, part.data.map_rows(view.losses, ())]))
+            found.append(np.column_stack([part.data.map_rows(_weights, ()), part.data.map_rows(view.losses, ())]))
         return np.concatenate(found)
 
     def gain(self, at: Parameters) -> tuple[float, float]:
@@ -393,6 +406,10 @@ class BlockView:
         gradient.intercept[of_scores] -= scale * slope.sum(axis=0)
         of_m -= scale * (slope @ self.v)
         return -scale * loss
+
+
+def _weights(block: Block) -> Array:
+    return np.ones(len(block)) if block.weights is None else block.weights
 
 
 def features(layout: Layout, seen: Seen, block: Block) -> list[Any]:

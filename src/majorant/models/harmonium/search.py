@@ -234,7 +234,9 @@ class Search:
             n_iter = records[kept].n_iter + len(more)
             records[kept] = replace(records[kept], objective=more[-1], n_iter=n_iter)
         axes = cost.rotated(at)
-        if optimal is not None and (axes.n_components < at.n_components or not axes.weights.any()):
+        if optimal is not None and (
+            axes.n_components < at.n_components or (at.weights.size and not axes.weights.any())
+        ):
             optimal = optimality(cost, axes)  # of what is kept: small components were dropped
         at = axes
         path = choice.path if isinstance(self.l2, str) else []
