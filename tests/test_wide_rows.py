@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.linalg import LinAlgWarning
 from scipy.stats import norm
+from sklearn.exceptions import ConvergenceWarning
 
 import majorant as mj
 from majorant.solvers.kmeans_bounds import kmeans_lower_bound
@@ -52,6 +54,7 @@ SPARING: dict[str, Any] = {
     "DiscriminativeLatentClasses": mj.DiscriminativeLatentClasses(3, random_state=0),
     "LatentPrototypeClassifier": mj.LatentPrototypeClassifier(random_state=0),
     "LatentSVC": mj.LatentSVC(random_state=0),
+    "RegressionMixture": mj.RegressionMixture(2, random_state=0),
     "Harmonium": mj.Harmonium(3),
     "HarmoniumClassifier": mj.HarmoniumClassifier(3, l2=500.0, loss_weight=1.0, tol=1e-6),
 }
@@ -98,3 +101,20 @@ def test_the_bound_of_wide_rows_is_that_of_an_isometry() -> None:
     thin = kmeans_lower_bound(X @ basis, None, fitted.cluster_centers_ @ basis).bound
     assert np.isclose(bound, thin, rtol=1e-9)
     assert 0.9 * fitted.inertia_ < bound <= fitted.inertia_
+
+
+@pytest.mark.parametrize("n_rows", [30, 90])
+def test_coefficients_that_rows_do_not_determine_are_the_smallest(n_rows: int) -> None:
+    """In standard units, as the pseudo-inverse gives them; a constant column and copies cost nothing."""
+    random = np.random.default_rng(0)
+    x = random.normal(size=(n_rows, 80)) @ np.diag(random.uniform(0.1, 9.0, 80))
+    x[:, 3], x[:, 7], x[:, 60] = x[:, 1] - x[:, 2], 5.0, x[:, 4]
+    y = x[:, 0] + random.normal(size=n_rows)
+    with pytest.warns(LinAlgWarning):
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a line through 30 rows is exact
+        fitted = mj.RegressionMixture(1, random_state=0).fit(x, y)
+    scale = x.std(axis=0)
+    scale[7] = 1.0
+    smallest = np.linalg.pinv((x - x.mean(axis=0)) / scale, rcond=1e-10) @ (y - y.mean()) / scale
+    np.testing.assert_allclose(fitted.coef_[0], smallest, atol=1e-8)
+    assert fitted.coef_[0, 7] == 0

@@ -13,11 +13,10 @@ from majorant.data.units import distinct_units
 from majorant.models.regression_mixture.coordinates import (
     Coordinates,
     coordinates_of,
-    gram_of,
     location,
     movable,
     spread,
-    triangular,
+    triangle_of,
 )
 from majorant.models.regression_mixture.extras import Extras
 from majorant.models.regression_mixture.single_model import single_line
@@ -90,13 +89,15 @@ def _coordinates(
     if fit_intercept:
         origin = np.where(movable(X.shape[1], fit_intercept, shared), location(X, row_weights), 0.0)
     scales = spread(X - origin, row_weights)
-    coordinates = coordinates_of(origin, scales, lambda base: gram_of(base.raw(X), row_weights), fit_intercept, shared)
+    coordinates = coordinates_of(
+        origin, scales, lambda base: triangle_of(base.raw(X), row_weights), fit_intercept, shared
+    )
     if gates is None:
         return coordinates
     at = location(gates, weights)
     width = spread(gates - at, weights)
     v = np.column_stack([np.ones(len(gates)), (gates - at) / width])
-    transform = triangular(gram_of(v, weights))[0]
+    transform = triangle_of(v, weights)[0]
     return replace(coordinates, gating_origin=at, gating_scales=width, gating_transform=transform)
 
 

@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
 
+ZERO = 1e-30
+"""Mean square of a standardised column below which it is zero, and its coefficient too."""
+
 Gram = Callable[[Array | None], Array]
+Triangle = tuple[Array, Array | None, tuple[int, ...]]
+"""T with orthonormal ``v T``, a basis of the rows' space (None where that is all), and the columns of no use."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +33,8 @@ class Coordinates:
     order : ndarray of shape (p_raw,) of int
         Entries of ``[constant, x]`` (without the constant where there is no intercept) in the order of v.
     transform : ndarray of shape (p_raw, p)
-    smallest : ndarray of shape (p_raw, p_raw)
-        Onto the smallest coefficients of those that fit equally well.
+    space : ndarray of shape (p_raw, p) or None
+        Orthonormal basis of the smallest coefficients of those that fit equally well; None where all count.
     n_shared : int
         Entries of c that are shared.
     pooled : ndarray of shape (p,)
@@ -47,7 +52,7 @@ class Coordinates:
     scales: Array
     order: NDArray[np.intp]
     transform: Array
-    smallest: Array
+    space: Array | None
     n_shared: int
     pooled: Array
     sigma: float
@@ -84,7 +89,10 @@ class Coordinates:
         """
         at = np.asarray(self.order) + (not self.fit_intercept)
         matrix = np.zeros((len(self.scales) + 1, self.n_coefficients))
-        matrix[at] = np.einsum("jl,lp->jp", self.smallest, self.transform)
+        if self.space is None:
+            matrix[at] = self.transform
+        else:
+            matrix[at] = np.einsum("jl,lp->jp", self.space, np.einsum("jl,jp->lp", self.space, self.transform))
         matrix[1:] /= self.scales[:, None]
         return self.sigma * matrix, np.asarray(np.einsum("ip,p->i", matrix, self.pooled))
 
@@ -110,11 +118,15 @@ class Coordinates:
 
 
 def coordinates_of(
-    origin: Array, scales: Array, gram: Callable[[Coordinates], Gram], fit_intercept: bool, shared: tuple[int, ...]
+    origin: Array,
+    scales: Array,
+    triangle: Callable[[Coordinates], Triangle],
+    fit_intercept: bool,
+    shared: tuple[int, ...],
 ) -> Coordinates:
     """Return the coordinates in which the columns are orthonormal, the single model at zero; without gating.
 
-    `gram` gives the Gram matrix of v of coordinates without a transform; of `shared` columns -1 is the intercept.
+    `triangle` gives the triangle of v of coordinates without a transform; of `shared` columns -1 is the intercept.
 
     Raises
     ------
@@ -129,10 +141,10 @@ def coordinates_of(
         origin=origin,
         scales=scales,
         order=order,
-        transform=np.eye(len(raw)),
-        smallest=np.eye(len(raw)),
+        transform=np.zeros((len(raw), 0)),
+        space=None,
         n_shared=0,
-        pooled=np.zeros(len(raw)),
+        pooled=np.zeros(0),
         sigma=1.0,
         fit_intercept=fit_intercept,
         dropped=(),
@@ -140,17 +152,17 @@ def coordinates_of(
         gating_scales=np.ones(0),
         gating_transform=np.ones((1, 1)),
     )
-    transform, smallest, dropped = triangular(gram(base))
+    transform, space, dropped = triangle(base)
     if transform.shape[1] == 0:
         raise ValueError("X holds nothing but zeros: without an intercept there is no line to fit")
     n_own = len(raw) - len(shared)
     lost = tuple(raw[order[j]] for j in dropped)
-    kept = [j for j in range(len(raw)) if j not in dropped]
+    kept = np.setdiff1d(np.arange(len(raw)), dropped)
     return replace(
         base,
         transform=transform,
-        smallest=smallest if not shared else np.eye(len(raw)),  # its rows would mix shared and own ones
-        n_shared=sum(j >= n_own for j in kept),
+        space=None if shared else space,  # its rows would mix shared and own ones
+        n_shared=int(np.sum(kept >= n_own)),
         pooled=np.zeros(transform.shape[1]),
         dropped=tuple(j for j in lost if j >= 0),
     )
@@ -188,15 +200,29 @@ def gram_of(v: Array, weights: Array) -> Gram:
     return gram
 
 
-def triangular(gram: Gram) -> tuple[Array, Array, tuple[int, ...]]:
-    """Return T with orthonormal ``v T``, the projection onto the rows' space, and the columns of no use."""
-    transform, smallest, dropped = orthonormal_transform(gram(None))
+def triangle_of(v: Array, weights: Array) -> Triangle:
+    """Return the triangle of rows in memory; of more columns than rows without a table of columns by columns."""
+    if len(v) >= v.shape[1]:
+        return triangular(gram_of(v, weights))
+    root = np.sqrt(weights / weights.sum())[:, None] * v
+    kept = _independent(root)
+    transform = np.zeros((v.shape[1], len(kept)))
+    if len(kept):
+        transform[kept] = triangular(gram_of(v[:, kept], weights))[0]
+    space = np.linalg.svd(root, full_matrices=False)[2][: len(kept)].T
+    space = np.where(np.einsum("ij,ij->j", root, root)[:, None] < ZERO, 0.0, space)
+    return transform, space, tuple(np.setdiff1d(np.arange(v.shape[1]), kept).tolist())
+
+
+def triangular(gram: Gram) -> Triangle:
+    """Return the triangle by a Gram matrix."""
+    transform, space, dropped = orthonormal_transform(gram(None))
     lower = np.linalg.cholesky(gram(transform))  # whitening squares the condition: once more
-    return np.asarray(np.linalg.solve(lower, transform.T).T), smallest, dropped
+    return np.asarray(np.linalg.solve(lower, transform.T).T), space, dropped
 
 
-def orthonormal_transform(gram: Array) -> tuple[Array, Array, tuple[int, ...]]:
-    """Return a matrix T with ``T' gram T = I``, the projection onto the rows' space, and the columns of no use.
+def orthonormal_transform(gram: Array) -> Triangle:
+    """Return a matrix T with ``T' gram T = I``, a basis of the rows' space, and the columns of no use.
 
     T follows the order of the columns, unlike eigenvectors, which rounding may turn where eigenvalues are close.
     """
@@ -207,10 +233,23 @@ def orthonormal_transform(gram: Array) -> tuple[Array, Array, tuple[int, ...]]:
         lower = np.linalg.cholesky(gram[np.ix_(kept, kept)])
         transform[kept] = np.linalg.inv(lower).T
     if not dropped:
-        return transform, np.eye(len(gram)), dropped
+        return transform, None, dropped
     _, vectors = np.linalg.eigh(gram)
-    space = vectors[:, len(dropped) :]
-    return transform, space @ space.T, dropped
+    space = np.where(np.diag(gram)[:, None] < ZERO, 0.0, vectors[:, len(dropped) :])
+    return transform, space, dropped
+
+
+def _independent(root: Array) -> NDArray[np.intp]:
+    """Return the columns that are no combinations of earlier ones, as `_redundant` finds them."""
+    rest, size = root.copy(), np.einsum("ij,ij->j", root, root)
+    found: list[int] = []
+    for j in range(root.shape[1]):
+        left = float(rest[:, j] @ rest[:, j])
+        if left > 1e-11 * size[j] and size[j] >= ZERO:
+            found.append(j)
+            along = rest[:, j] / np.sqrt(left)
+            rest[:, j:] -= np.outer(along, along @ rest[:, j:])
+    return np.array(found, dtype=np.intp)
 
 
 def _redundant(gram: Array) -> tuple[int, ...]:
@@ -218,7 +257,7 @@ def _redundant(gram: Array) -> tuple[int, ...]:
     rest = gram.copy()
     found: list[int] = []
     for j in range(len(gram)):
-        if rest[j, j] <= 1e-11 * gram[j, j] or gram[j, j] < 1e-30:
+        if rest[j, j] <= 1e-11 * gram[j, j] or gram[j, j] < ZERO:
             found.append(j)
         else:
             rest -= np.outer(rest[j], rest[j]) / rest[j, j]

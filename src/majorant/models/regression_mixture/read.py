@@ -13,7 +13,14 @@ from majorant.data.scratch import cached
 from majorant.data.storage import StoredRows
 from majorant.models.mixture_rows import row_weight_of
 from majorant.models.regression_mixture.build import about_single, units_of
-from majorant.models.regression_mixture.coordinates import Coordinates, Gram, coordinates_of, location, movable
+from majorant.models.regression_mixture.coordinates import (
+    Coordinates,
+    Gram,
+    coordinates_of,
+    location,
+    movable,
+    triangular,
+)
 from majorant.models.regression_mixture.extras import Extras
 from majorant.models.regression_mixture.single_model import moments, single_line
 from majorant.models.regression_mixture.starts import weighted_fits
@@ -264,7 +271,8 @@ def _coordinates(
 
         return of
 
-    return coordinates_of(origin, np.where(scales > 0, scales, 1.0), gram, fit_intercept, shared)
+    units = np.where(scales > 0, scales, 1.0)
+    return coordinates_of(origin, units, lambda base: triangular(gram(base)), fit_intercept, shared)
 
 
 def refuse_non_finite(block: Block) -> None:
