@@ -53,7 +53,13 @@ void check_regressions(const Vec<V>& weights, const Mat<V>& coef, const Vec<V>& 
     need(weights.shape(0) == k && variances.shape(0) == k, "weights and variances must have k entries");
 }
 
-constexpr size_t regression_row(size_t p) { return 2 + p + p * (p + 1) / 2; }
+size_t regression_row(size_t p) { return 2 + p + product({p, p + 1}) / 2; }
+
+// Refuses components, columns and rows at once whose tables no memory holds.
+void check_regression_sizes(size_t n, size_t k, size_t p) {
+    product({n, p});
+    product({k, regression_row(p)});
+}
 
 template <class T>
 void bind_regression(nb::module_& m) {
@@ -62,6 +68,7 @@ void bind_regression(nb::module_& m) {
                                 std::optional<Mat<T>> energies, std::optional<Mat<T>> responsibilities) {
         const size_t n = x.shape(0), k = coef.shape(0), p = coef.shape(1);
         check_regressions(weights, coef, variances);
+        check_regression_sizes(n, k, p);
         need(x.shape(1) == p && y.shape(0) == n, "x must be (n, p), y (n,)");
         need(beta > 0, "beta must be positive");
         need(!statistics || (statistics->shape(0) == k && statistics->shape(1) == regression_row(p)),
@@ -84,6 +91,7 @@ void bind_regression(nb::module_& m) {
                               Vec<double> variances, std::optional<Mat<double>> path) {
         const size_t n = x.shape(0), k = coef.shape(0), p = coef.shape(1);
         check_regressions(weights, coef, variances);
+        check_regression_sizes(n, k, p);
         need(n > 0 && x.shape(1) == p && y.shape(0) == n, "x must be (n, p) with n > 0, y (n,)");
         need(ratio >= 1 && floor > 0 && max_steps >= 0, "ratio must be at least 1, floor positive, max_steps not negative");
         need(!path || (path->shape(0) == size_t(max_steps) && path->shape(1) == 2), "path must be (max_steps, 2)");
@@ -109,6 +117,7 @@ void bind_regression_starts(nb::module_& m) {
                                        double mass, int64_t steps, Vec<double> coef) {
         const size_t n = x.shape(0), p = x.shape(1);
         need(n > 0 && p > 0 && y.shape(0) == n && coef.shape(0) == p, "x must be (n, p) with n > 0, y (n,), coef (p,)");
+        check_regression_sizes(n, 1, p);
         for (size_t s = 0; s < drawn.shape(0); s++) need(drawn(s) >= 0 && size_t(drawn(s)) < n, "drawn names no row");
         const double *w_data = data(w, n), *o_data = data(odds, n);
         nb::gil_scoped_release release;
@@ -121,7 +130,8 @@ void bind_regression_starts(nb::module_& m) {
                                   Mat<const double> uniforms, Mat<double> coef) {
         const size_t n = x.shape(0), p = x.shape(1), k = coef.shape(0), candidates = mass.shape(1);
         need(n > 0 && p > 0 && y.shape(0) == n && coef.shape(1) == p, "x must be (n, p) with n > 0, y (n,), coef (k, p)");
-        need(mass.shape(0) == k && uniforms.shape(0) == k && uniforms.shape(1) == candidates * (p + 1),
+        check_regression_sizes(n, k, p);
+        need(mass.shape(0) == k && uniforms.shape(0) == k && uniforms.shape(1) == product({candidates, p + 1}),
              "mass must be (k, candidates), uniforms (k, candidates * (p + 1))");
         const double* w_data = data(w, n);
         nb::gil_scoped_release release;
@@ -151,6 +161,7 @@ void bind(nb::module_& m) {
                        Vec<int32_t> labels, std::optional<Vec<T>> nearest) {
         const size_t n = x.shape(0), d = x.shape(1), k = centres.shape(0);
         need(k > 0 && centres.shape(1) == d, "centres must be (k, d) with k > 0 and d that of x");
+        product({k, d});
         need(!moments || (moments->shape(0) == k && moments->shape(1) == d + 2), "moments must be (k, d + 2)");
         need(labels.shape(0) == n && (!nearest || nearest->shape(0) == n), "labels and nearest must have n entries");
         const double* weights = data(w, n);
@@ -163,6 +174,7 @@ void bind(nb::module_& m) {
     m.def("moments", [](Mat<const T> x, Weights w, Mat<const T> centres, Vec<const int32_t> labels, Mat<double> out) {
         const size_t n = x.shape(0), d = x.shape(1), k = centres.shape(0);
         need(centres.shape(1) == d, "centres must have the columns of x");
+        product({k, d + 2});
         need(labels.shape(0) == n && out.shape(0) == k && out.shape(1) == d + 2, "labels must be (n,), out (k, d + 2)");
         const double* weights = data(w, n);
         nb::gil_scoped_release release;
@@ -173,6 +185,8 @@ void bind(nb::module_& m) {
     m.def("distances", [](Mat<const T> x, Mat<const T> centres, Mat<T> out) {
         const size_t n = x.shape(0), d = x.shape(1), k = centres.shape(0);
         need(centres.shape(1) == d && out.shape(0) == n && out.shape(1) == k, "out must be (n, k)");
+        product({n, k});
+        product({k, d});
         nb::gil_scoped_release release;
         table<T>().distances(n, d, k, x.data(), centres.data(), out.data());
     }, nb::arg("x").noconvert(), nb::arg("centres").noconvert(), nb::arg("out").noconvert());
@@ -189,6 +203,7 @@ void bind(nb::module_& m) {
         const size_t n = energies.shape(0), states = energies.shape(1);
         need(states > 0 && least.shape(0) == n && argument.shape(0) == n && uniforms.shape(0) == n && z.shape(0) == n,
              "least, argument, uniforms and z must have n entries");
+        product({n, states});
         for (size_t i = 0; i < n; i++)
             need(argument(i) >= 0 && size_t(argument(i)) < states, "argument must lie in [0, states)");
         const double* weights = data(w, n);
@@ -207,6 +222,7 @@ void bind(nb::module_& m) {
                      Vec<const double> picks, Vec<int32_t> z) {
         const size_t n = energies.shape(0), states = energies.shape(1);
         need(states > 0 && least.shape(0) == n && z.shape(0) == n, "least and z must have n entries");
+        product({n, states});
         need(sites.shape(0) == picks.shape(0), "sites and picks must have one entry a step");
         for (size_t s = 0; s < sites.shape(0); s++) need(sites(s) >= 0 && size_t(sites(s)) < n, "a site is no row");
         for (size_t i = 0; i < n; i++) need(z(i) >= 0 && size_t(z(i)) < states, "z must lie in [0, states)");
@@ -220,6 +236,7 @@ void bind(nb::module_& m) {
     m.def("collect", [](Mat<const T> features, Weights w, Vec<const int32_t> labels, Mat<double> out) {
         const size_t n = features.shape(0), p = features.shape(1), k = out.shape(0);
         need(labels.shape(0) == n && out.shape(1) == p, "labels must be (n,), out (k, p)");
+        product({k, p});
         const double* weights = data(w, n);
         nb::gil_scoped_release release;
         table<T>().collect(n, p, k, features.data(), weights, labels.data(), out.data());
@@ -246,6 +263,7 @@ void bind(nb::module_& m) {
     m.def("plus_plus", [](Mat<const T> x, Weights w, Mat<const double> uniforms, Vec<int64_t> chosen) {
         const size_t n = x.shape(0), d = x.shape(1), k = chosen.shape(0), trials = uniforms.shape(1);
         need(n > 0 && trials > 0 && uniforms.shape(0) == k, "uniforms must be (k, trials), of at least one row");
+        product({n, d, trials});
         const double* weights = data(w, n);
         nb::gil_scoped_release release;
         table<T>().plus_plus(n, d, k, trials, x.data(), weights, uniforms.data(), chosen.data());
@@ -259,10 +277,17 @@ Covariance covariance_type(int code) {
     return Covariance(code);
 }
 
+// Refuses sizes whose second moments, or covariances, no memory holds: what `second_moments` and `covariance_size` multiply.
+void check_gaussian_sizes(size_t k, size_t d, Covariance type) {
+    need(k > 0 && d > 0, "there must be components and columns");
+    product({k, d + 1, type == Covariance::full || type == Covariance::tied ? d : 1});
+}
+
 Gaussians gaussians(const Mat<const double>& means, const Vec<const double>& factors, const Vec<const double>& offsets, int code) {
     const Covariance type = covariance_type(code);
     const int64_t k = means.shape(0), d = means.shape(1);
-    need(k > 0 && d > 0 && int64_t(offsets.shape(0)) == k, "means must be (k, d), offsets (k,)");
+    check_gaussian_sizes(k, d, type);
+    need(int64_t(offsets.shape(0)) == k, "means must be (k, d), offsets (k,)");
     need(int64_t(factors.shape(0)) == covariance_size(k, d, type), "factors do not fit the covariance type");
     return {k, d, type, means.data(), factors.data(), offsets.data()};
 }
@@ -306,7 +331,8 @@ void bind_gauss_rows(nb::module_& m) {
                               Mat<double> out) {
         const Covariance type = covariance_type(code);
         const size_t n = x.shape(0), d = x.shape(1), k = means.shape(0);
-        need(k > 0 && d > 0 && means.shape(1) == d && q.shape(0) == n && q.shape(1) == k, "means must be (k, d), q (n, k)");
+        check_gaussian_sizes(k, d, type);
+        need(means.shape(1) == d && q.shape(0) == n && q.shape(1) == k, "means must be (k, d), q (n, k)");
         need(out.shape(0) == k && int64_t(out.shape(1)) == 1 + int64_t(d) + second_moments(d, type), "out does not fit the covariance type");
         const double* weights = data(w, n);
         nb::gil_scoped_release release;
@@ -320,7 +346,9 @@ void bind_gauss_rows(nb::module_& m) {
                          Mat<uint8_t> floored, Vec<uint8_t> status) {
         const Covariance type = covariance_type(code);
         const size_t n = x.shape(0), d = x.shape(1), runs = weights.shape(0), k = weights.shape(1);
-        need(n > 0 && d > 0 && k > 0 && steps >= 0, "x must be (n, d), weights (runs, k), steps not negative");
+        need(n > 0 && steps >= 0, "x must be (n, d), weights (runs, k), steps not negative");
+        check_gaussian_sizes(k, d, type);
+        product({runs, size_t(steps) + 1});
         need(means.shape(0) == runs && means.shape(1) == k && means.shape(2) == d, "means must be (runs, k, d)");
         need(covariances.shape(0) == runs && int64_t(covariances.shape(1)) == covariance_size(k, d, type), "covariances do not fit their type");
         need(!responsibilities || (responsibilities->shape(0) == runs && responsibilities->shape(1) == n &&
@@ -347,8 +375,10 @@ void bind_gauss(nb::module_& m) {
                            Vec<double> weights, Mat<double> means, Vec<double> covariances, Vec<double> factors,
                            Vec<double> offsets, Vec<uint8_t> floored) {
         const Covariance type = covariance_type(code);
-        const int64_t k = reference.shape(0), d = reference.shape(1), size = covariance_size(k, d, type);
-        need(k > 0 && d > 0 && int64_t(moments.shape(0)) == k &&
+        const int64_t k = reference.shape(0), d = reference.shape(1);
+        check_gaussian_sizes(k, d, type);
+        const int64_t size = covariance_size(k, d, type);
+        need(int64_t(moments.shape(0)) == k &&
              int64_t(moments.shape(1)) == 1 + d + second_moments(d, type), "moments do not fit the covariance type");
         need(int64_t(weights.shape(0)) == k && int64_t(means.shape(0)) == k && int64_t(means.shape(1)) == d &&
              int64_t(covariances.shape(0)) == size && int64_t(factors.shape(0)) == size &&
@@ -367,8 +397,11 @@ void bind_gauss(nb::module_& m) {
 
     m.def("gauss_factor", [](Vec<const double> covariances, int64_t d, int code, Vec<double> factors, Vec<double> constants) {
         const Covariance type = covariance_type(code);
-        const int64_t k = constants.shape(0), size = covariance_size(k, d, type);
-        need(k > 0 && d > 0 && int64_t(covariances.shape(0)) == size && int64_t(factors.shape(0)) == size,
+        const int64_t k = constants.shape(0);
+        need(d > 0, "there must be columns");
+        check_gaussian_sizes(k, d, type);
+        const int64_t size = covariance_size(k, d, type);
+        need(int64_t(covariances.shape(0)) == size && int64_t(factors.shape(0)) == size,
              "covariances and factors do not fit the covariance type");
         nb::gil_scoped_release release;
         return kernels->gauss_factor(k, d, type, covariances.data(), factors.data(), constants.data());
@@ -409,6 +442,8 @@ void bind_swap_factory(nb::module_& m) {
         const size_t n = x.shape(0), d = x.shape(1);
         need(n > 0 && d > 0 && n < (size_t(1) << 31), "x must be (n, d) with 0 < n < 2^31 and d > 0");
         need(k > 0 && size_t(k) <= n, "k must lie in [1, n]");
+        product({n, d});
+        product({size_t(k), size_t(k)});
         need(w.shape(0) == n, "weights must have one entry a row");
         for (size_t i = 0; i < n; i++) need(w(i) > 0, "weights must be positive");
         nb::gil_scoped_release release;
@@ -422,6 +457,7 @@ void bind_swap(nb::module_& m) {
     nb::class_<SwapSearch>(m, "SwapSearch")
         .def("configure", [](SwapSearch& self, int64_t candidates, int64_t local_steps, double still, double accepted, double progress) {
             need(candidates > 0 && local_steps >= 0, "candidates must be positive, local_steps not negative");
+            product({size_t(candidates), size_t(self.k()), size_t(self.d())});
             self.effort = {candidates, local_steps, still, accepted, progress};
         }, nb::kw_only(), nb::arg("candidates"), nb::arg("local_steps"), nb::arg("still"), nb::arg("accepted"), nb::arg("progress"))
         .def("seed", &SwapSearch::seed, Free())

@@ -29,18 +29,18 @@ struct StackedBags {
         : x(x), edges(edges), indices(indices), d(d), bias(bias), starts(starts), counts(counts), codes(codes),
           classes(classes), first(first) {
         need(d >= 0 && classes > 0 && first >= 0 && first < classes, "first must be a class");
+        product({size_t(classes), size_t(d) + 1});
         need(edges.has_value() == indices.has_value(), "CSR rows have edges and indices");
         int64_t rows = int64_t(x.shape(0));
         if (edges) {
             need(rows == 1 && edges->shape(0) > 0 && indices->shape(0) == x.shape(1), "entries must be (1, nnz), indices (nnz,)");
             rows = int64_t(edges->shape(0)) - 1;
             need((*edges)(0) == 0 && size_t((*edges)(rows)) == x.shape(1), "edges must run from 0 to the number of entries");
-            for (int64_t r = 0; r < rows; r++) {
-                need((*edges)(r + 1) >= (*edges)(r), "edges must not descend");
+            for (int64_t r = 0; r < rows; r++) need((*edges)(r + 1) >= (*edges)(r), "edges must not descend");
+            for (int64_t r = 0; r < rows; r++)
                 for (int64_t e = (*edges)(r); e < (*edges)(r + 1); e++)
                     need((*indices)(e) >= 0 && (*indices)(e) < d && (e == (*edges)(r) || (*indices)(e) > (*indices)(e - 1)),
                          "indices must name columns and ascend within a row");
-            }
         } else {
             need(int64_t(x.shape(1)) == d, "x must be (rows, d)");
         }
@@ -49,6 +49,7 @@ struct StackedBags {
             need(counts(i) > 0 && counts(i) < (int64_t(1) << 31) && starts(i) >= 0 && starts(i) <= rows - counts(i),
                  "bags must have rows, all of them in the stack");
             need(codes(i) >= 0 && codes(i) < classes, "codes must name classes");
+            product({size_t(counts(i)), size_t(classes)});
         }
     }
     int64_t n() const { return int64_t(starts.shape(0)); }

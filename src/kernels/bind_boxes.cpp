@@ -30,6 +30,7 @@ void bind_cover(nb::module_& m) {
     m.def("cover_search", [](Mat<const double> x, Weights w, Vec<const double> reach, double tolerance) {
         const size_t n = x.shape(0), d = x.shape(1);
         need(n > 0 && d > 0 && n < (size_t(1) << 31), "x must be (n, d) with 0 < n < 2^31 and d > 0");
+        product({n, d + 2});
         need(reach.shape(0) == n && tolerance >= 0, "reach must have n entries, tolerance must not be negative");
         const double* weights = data(w, n);
         nb::gil_scoped_release release;
@@ -41,6 +42,7 @@ void bind_cover(nb::module_& m) {
                             int64_t max_steps, double enough) {
         const size_t n = x.shape(0), d = x.shape(1), starts = centres.shape(0);
         need(n > 0 && d > 0 && reach.shape(0) == n, "reach must have n > 0 entries");
+        product({n, d + 2});
         need(centres.shape(1) == d && values.shape(0) == starts, "centres must be (starts, d), values (starts,)");
         const double* weights = data(w, n);
         int64_t done, tests = 0;
@@ -58,6 +60,7 @@ void bind_bumps(nb::module_& m) {
     m.def("bump_search", [](Mat<const double> x, Vec<const double> heights, double tolerance) {
         const size_t n = x.shape(0), d = x.shape(1);
         need(n > 0 && d > 0 && n < (size_t(1) << 31), "x must be (n, d) with 0 < n < 2^31 and d > 0");
+        product({n, d + 2});
         need(heights.shape(0) == n && tolerance >= 0, "heights must have n entries, tolerance must not be negative");
         nb::gil_scoped_release release;
         return chosen()->bumps.search(n, d, x.data(), heights.data(), tolerance);
@@ -67,6 +70,7 @@ void bind_bumps(nb::module_& m) {
                            int64_t max_steps, double progress) {
         const size_t n = x.shape(0), d = x.shape(1), starts = centres.shape(0);
         need(n > 0 && d > 0 && heights.shape(0) == n, "heights must have n > 0 entries");
+        product({n, d + 2});
         need(centres.shape(1) == d && values.shape(0) == starts, "centres must be (starts, d), values (starts,)");
         nb::gil_scoped_release release;
         return chosen()->bumps.climb(n, d, x.data(), heights.data(), starts, centres.data(), values.data(), max_steps,
@@ -78,11 +82,13 @@ void bind_bumps(nb::module_& m) {
                             Mat<const double> caps, double tolerance) {
         const size_t n = z.shape(0), p = z.shape(1), partitions = labels.shape(0);
         need(n > 0 && p > 0 && n < (size_t(1) << 31), "z must be (n, p) with 0 < n < 2^31 and p > 0");
+        product({n, p + 2 + partitions});
+        product({p, p});
         need(y.shape(0) == n && heights.shape(0) == n && tolerance >= 0,
              "y and heights must have n entries, tolerance must not be negative");
         need(labels.shape(1) == n && caps.shape(0) == partitions && caps.shape(1) == n,
              "labels and caps must be (n_partitions, n)");
-        for (size_t i = 0; i < partitions * n; i++)
+        for (size_t i = 0; i < product({partitions, n}); i++)
             need(labels.data()[i] >= 0 && size_t(labels.data()[i]) < n, "labels must be from 0 to n - 1");
         nb::gil_scoped_release release;
         return chosen()->line_bumps.search(n, p, z.data(), y.data(), heights.data(), partitions, labels.data(), caps.data(),
@@ -94,6 +100,8 @@ void bind_bumps(nb::module_& m) {
                            Vec<double> values, int64_t max_steps, double progress) {
         const size_t n = z.shape(0), p = z.shape(1), starts = lines.shape(0);
         need(n > 0 && p > 0 && y.shape(0) == n && heights.shape(0) == n, "y and heights must have n > 0 entries");
+        product({n, p + 2});
+        product({p, p});
         need(lines.shape(1) == p && values.shape(0) == starts, "lines must be (starts, p), values (starts,)");
         nb::gil_scoped_release release;
         return chosen()->line_bumps.climb(n, p, z.data(), y.data(), heights.data(), starts, lines.data(), values.data(),

@@ -1,4 +1,6 @@
 // The Python face of the chains: shapes and indices are checked, the interpreter lock is released.
+#include <algorithm>
+
 #include "binding.hpp"
 
 using namespace majorant;
@@ -14,7 +16,12 @@ ChainScores chain_scores(const Mat<const double>& unary, const Cube<const double
          "unary must be (positions, states), transitions (tables, states, states)");
     need(offsets.shape(0) > 0 && offsets(0) == 0 && size_t(offsets(offsets.shape(0) - 1)) == positions,
          "offsets must run from 0 to the number of positions");
-    for (size_t i = 1; i < offsets.shape(0); i++) need(offsets(i) >= offsets(i - 1), "offsets must not descend");
+    size_t longest = 0;
+    for (size_t i = 1; i < offsets.shape(0); i++) {
+        need(offsets(i) >= offsets(i - 1), "offsets must not descend");
+        longest = std::max(longest, size_t(offsets(i) - offsets(i - 1)));
+    }
+    product({longest, states, states});
     if (table) {
         need(table->shape(0) == positions, "table must have one entry a position");
         for (size_t t = 0; t < positions; t++) need((*table)(t) >= 0 && size_t((*table)(t)) < tables, "table names no table");
@@ -77,6 +84,7 @@ void bind_chains(nb::module_& m) {
                            Mat<double> log_partition, std::optional<Mat<double>> first, std::optional<Cube<double>> counts) {
         const size_t runs = log_density.shape(0), states = log_density.shape(1), rows = log_density.shape(2);
         need(states > 0 && start.shape(0) == runs && start.shape(1) == states, "start must be (runs, states)");
+        product({runs, states, std::max(states, rows)});
         need(steps.shape(0) == runs && steps.shape(1) == states && steps.shape(2) == states,
              "steps must be (runs, states, states)");
         need(offsets.shape(0) > 1 && offsets(0) == 0 && size_t(offsets(offsets.shape(0) - 1)) == rows,

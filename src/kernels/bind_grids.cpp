@@ -28,6 +28,7 @@ struct StackedGrids {
         constexpr int64_t most = int64_t(1) << 31;
         need(regions > 0 && regions < most && classes > 0 && classes < most && parts > 0 && parts < most,
              "there must be regions, classes and parts");
+        product({size_t(parts), x.shape(1) + size_t(classes * regions)});
         need(codes.shape(0) == starts.shape(0), "starts and codes: one entry an image");
         for (int64_t i = 0; i < n(); i++) {
             need(starts(i) >= 0 && starts(i) <= int64_t(x.shape(0)) - regions, "the regions of an image must lie in the stack");
@@ -86,7 +87,7 @@ void bind_for(nb::module_& m, const char* name) {
                  "best, label and map: one row an image");
             need(int64_t(best.shape(1)) == self.classes, "best must have a column a class");
             need(int64_t(map.shape(1)) == self.regions, "map must have a part for every region");
-            need(!own || (int64_t(own->shape(0)) == grids.n * self.regions && int64_t(own->shape(1)) == self.parts),
+            need(!own || (own->shape(0) == product({size_t(grids.n), size_t(self.regions)}) && int64_t(own->shape(1)) == self.parts),
                  "own must have a row for every region and a column a part");
             for (int64_t i = 0; is_given && i < grids.n; i++) self.check_label(label(i));
             nb::gil_scoped_release release;

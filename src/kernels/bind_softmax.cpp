@@ -16,11 +16,15 @@ void bind_rows(nb::module_& m) {
                              Out moments, Out blocks, Out probabilities, Out logs) {
         const size_t n = x.shape(0), p = x.shape(1), k = coef.shape(1), d = p + 1;
         need(k > 0 && coef.shape(0) == d, "coef must be (p + 1, k) with k > 0");
+        product({d, k});
+        product({n, k});
+        const size_t pairs = product({k, k - 1}) / 2;
+        if (blocks) product({pairs, d, d});
         const auto fits = [](const auto& table, size_t rows, size_t columns) {
             return !table || (table->shape(0) == rows && table->shape(1) == columns);
         };
         need(fits(offsets, n, k) && fits(probabilities, n, k) && fits(logs, n, k), "tables of rows must be (n, k)");
-        need(fits(moments, d, k) && fits(blocks, k * (k - 1) / 2, d * d), "moments must be (p + 1, k), blocks (pairs, (p + 1)^2)");
+        need(fits(moments, d, k) && fits(blocks, pairs, d * d), "moments must be (p + 1, k), blocks (pairs, (p + 1)^2)");
         const double* w_data = data(w, n);
         const auto at = [](const Out& table) { return table ? table->data() : nullptr; };
         nb::gil_scoped_release release;
@@ -32,6 +36,7 @@ void bind_rows(nb::module_& m) {
 
     m.def("soft_moments", [](Mat<const T> x, Weights w, Mat<const double> q, Mat<double> moments) {
         const size_t n = x.shape(0), p = x.shape(1), k = q.shape(1);
+        product({p + 1, k});
         need(q.shape(0) == n && moments.shape(0) == p + 1 && moments.shape(1) == k, "q must be (n, k), moments (p + 1, k)");
         const double* w_data = data(w, n);
         nb::gil_scoped_release release;

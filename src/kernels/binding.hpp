@@ -5,6 +5,7 @@
 #include <nanobind/stl/optional.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 
 #include "kernels.hpp"
@@ -18,6 +19,19 @@ using Weights = std::optional<Vec<const double>>;
 
 inline void need(bool holds, const char* what) {
     if (!holds) throw nb::value_error(what);
+}
+
+// How many numbers a table of these sizes has. Refused where it is more than any memory has, and before it overflows. An
+// axis of nothing counts as one for that: an empty array may have any other size, and the kernels' own tables have it too.
+inline size_t product(std::initializer_list<size_t> sizes) {
+    constexpr size_t most = size_t(1) << 46;
+    size_t total = 1, room = most;
+    for (const size_t size : sizes) {
+        need(size <= room, "the sizes of these arrays are larger than any memory");
+        if (size) room /= size;
+        total *= size;
+    }
+    return total;
 }
 
 inline const double* data(const Weights& w, size_t n) {
