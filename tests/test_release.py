@@ -70,7 +70,12 @@ def test_a_release_is_one_command(tmp_path: Path) -> None:
     assert set(release["versions"](tmp_path).values()) == {"98.7.6"}
     changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("## [Unreleased]")[1].split("\n## ")[0]
     assert release["notes"](tmp_path, "98.7.6") == changes.strip()
+    prepared = (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8")
+    release["prepare"](tmp_path, "98.7.6", "2030-01-02")
+    assert (tmp_path / "CHANGELOG.md").read_text(encoding="utf-8") == prepared
+    later = prepared.replace("## [Unreleased]\n", "## [Unreleased]\n\n- Something new.\n")
+    (tmp_path / "CHANGELOG.md").write_text(later, encoding="utf-8")
     with pytest.raises(ValueError, match="already"):
-        release["prepare"](tmp_path, "98.7.6", "2030-01-01")
+        release["prepare"](tmp_path, "98.7.6", "2030-01-02")
     with pytest.raises(ValueError, match="three numbers"):
         release["prepare"](tmp_path, "next", "2030-01-01")

@@ -33,20 +33,26 @@ def versions(root: Path) -> dict[str, str]:
 
 
 def prepare(root: Path, version: str, day: str) -> None:
-    """Write the version into every file, and what is unreleased under its name."""
+    """Write the version into every file, and what is unreleased under its name; once prepared, nothing changes.
+
+    Raises
+    ------
+    ValueError
+        If the version is none, or has a section of the changelog while something is unreleased.
+    """
     if not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise ValueError(f"the version is {version}; it must be three numbers, such as 0.2.0")
+    changelog = root / "CHANGELOG.md"
+    text = changelog.read_text(encoding="utf-8")
+    if f"## [{version}]" not in text:
+        text = text.replace("## [Unreleased]\n", f"## [Unreleased]\n\n## [{version}] - {day}\n", 1)
+    elif not re.search(r"## \[Unreleased\]\s*## ", text):
+        raise ValueError(f"the changelog has a section {version} already: move what is unreleased there, or raise it")
+    changelog.write_text(text, encoding="utf-8")
     for name, pattern in VERSIONS.items():
         text = (root / name).read_text(encoding="utf-8")
         text = re.sub(pattern, lambda line: line[0].replace(line[1], version), text, count=1, flags=re.MULTILINE)
         (root / name).write_text(text, encoding="utf-8")
-    changelog = root / "CHANGELOG.md"
-    text = changelog.read_text(encoding="utf-8")
-    if f"## [{version}]" in text:
-        raise ValueError(f"the changelog has a section {version} already")
-    changelog.write_text(
-        text.replace("## [Unreleased]\n", f"## [Unreleased]\n\n## [{version}] - {day}\n", 1), encoding="utf-8"
-    )
 
 
 def notes(root: Path, version: str) -> str:
