@@ -18,7 +18,6 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -26,6 +25,10 @@ from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
 from typing import Any
+
+import pytest
+import scipy.stats  # noqa: F401
+import sklearn.utils.estimator_checks  # noqa: F401
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "majorant"
@@ -150,14 +153,19 @@ def pytest_runtest_logreport(report: Any) -> None:
 
 
 def passes(home: Path, *arguments: str, **environment: str) -> bool:
-    """Whether tests pass with the package of a folder."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "mutants", "-p", "no:cacheprovider"]
-    paths = os.pathsep.join([str(home), str(Path(__file__).parent)])
-    here = os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"} | environment
-    done = subprocess.run([*command, *arguments], cwd=ROOT, env=here, capture_output=True, text=True, check=False)
-    if done.returncode in (3, 4, 5):  # pytest was asked wrongly, or had no test to run: that says nothing of a mutant
-        raise RuntimeError(done.stdout[-2000:] + done.stderr[-2000:])
-    return done.returncode == 0
+    """Whether tests pass with the package of a folder, in a process that has read the large libraries before."""
+    output = WORK / "output.txt"
+    if (child := os.fork()) == 0:
+        os.dup2(os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 1)
+        os.dup2(1, 2)
+        os.environ |= {"PYTHONPATH": str(home), "PYTHONDONTWRITEBYTECODE": "1"} | environment
+        sys.path.insert(0, str(home))
+        asked = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", *arguments]
+        os._exit(int(pytest.main(asked, plugins=[sys.modules[__name__]])))
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code in (3, 4, 5):  # pytest was asked wrongly, or had no test to run: that says nothing of a mutant
+        raise RuntimeError(output.read_text(encoding="utf-8"))
+    return code == 0
 
 
 def cover(files: list[str]) -> None:
@@ -214,6 +222,7 @@ def tell() -> None:
 
 
 if __name__ == "__main__":
+    os.chdir(ROOT)
     COVERED.mkdir(parents=True, exist_ok=True)
     match sys.argv[1:]:
         case ["run", *files]:
