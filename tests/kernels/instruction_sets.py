@@ -20,7 +20,7 @@ def answers_under(isa: str, module: str, folder: Path) -> Any:
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,  # under emulation, too
     )
     assert done.returncode == 0, done.stderr
     return np.load(next(folder.glob("answers.*")))

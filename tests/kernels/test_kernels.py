@@ -517,7 +517,7 @@ def under(isa: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """A Python process whose kernels are those of one instruction set."""
     command = [sys.executable, *arguments]
     environment = os.environ | {"MAJORANT_ISA": isa}
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
 
 
 @pytest.fixture(scope="module")
