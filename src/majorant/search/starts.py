@@ -33,20 +33,25 @@ def even(points: Array, weights: Array, k: int, draws: np.random.Generator) -> A
 
 def seeded(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
     """Assign rows by k-means++ seeds and a few steps of Lloyd's algorithm, on standardised columns."""
+    return one_hot(seeded_labels(points, weights, k, draws), k)
+
+
+def seeded_labels(points: Array, weights: Array, k: int, draws: np.random.Generator) -> NDArray[np.int64]:
+    """Return labels of k-means++ seeds after some steps of Lloyd's algorithm."""
     nearest = np.full(len(points), np.inf)
     mass, centres = weights, np.empty((k, points.shape[1]))
     for j, u in enumerate(draws.random(k)):
         centres[j] = points[drawn(mass, u)]
-        nearest = np.minimum(nearest, _squares(points, centres[j : j + 1])[0])
+        nearest = np.minimum(nearest, squared_distances(points, centres[j : j + 1])[0])
         mass = weights * nearest if nearest.any() else weights
-    labels = _squares(points, centres).argmin(axis=0)
+    labels = squared_distances(points, centres).argmin(axis=0)
     for _ in range(LLOYD_STEPS):
         sizes = np.bincount(labels, weights, minlength=k)
         for column in range(points.shape[1]):
             sums = np.bincount(labels, weights * points[:, column], minlength=k)
             np.divide(sums, sizes, out=centres[:, column], where=sizes > 0)
-        labels = _squares(points, centres).argmin(axis=0)
-    return one_hot(labels, k)
+        labels = squared_distances(points, centres).argmin(axis=0)
+    return np.asarray(labels)
 
 
 def cut(points: Array, weights: Array, k: int, draws: np.random.Generator) -> Array:
@@ -96,5 +101,6 @@ def one_hot(labels: NDArray[np.integer], k: int) -> Array:
     return np.asarray(np.arange(k)[:, None] == labels, dtype=np.float64)
 
 
-def _squares(points: Array, centres: Array) -> Array:
+def squared_distances(points: Array, centres: Array) -> Array:
+    """Return squared distances, (n_centres, n_points), by differences."""
     return np.stack([np.einsum("ij,ij->i", points - c, points - c) for c in centres])

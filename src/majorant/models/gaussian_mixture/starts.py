@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.engine.draws import drawn
+from majorant.search.starts import seeded_labels
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]
 
 N_DIRECTIONS = 12
 """Directions of which a bisection takes the one that looks most like two groups."""
-
-LLOYD_STEPS = 3
 
 
 @dataclass(frozen=True)
@@ -40,30 +39,6 @@ class Views:
     standardised: Array
     own: Array
     weights: Array
-
-
-def squared_distances(x: Array, centres: Array) -> Array:
-    """Return squared distances, (n_points, n_centres), by differences."""
-    return np.stack([np.einsum("ij,ij->i", x - c, x - c) for c in centres], axis=1)
-
-
-def seeded(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
-    """Return labels of k-means++ seeds after some steps of Lloyd's algorithm."""
-    centres = np.empty((k, x.shape[1]))
-    mass = weights
-    nearest = np.full(len(x), np.inf)
-    for j, u in enumerate(random.random(k)):
-        centres[j] = x[drawn(mass, u)]
-        nearest = np.minimum(nearest, squared_distances(x, centres[j : j + 1])[:, 0])
-        mass = weights * nearest if nearest.any() else weights
-    labels = squared_distances(x, centres).argmin(axis=1)
-    for _ in range(LLOYD_STEPS):
-        sizes = np.bincount(labels, weights, minlength=k)
-        for column in range(x.shape[1]):
-            sums = np.bincount(labels, weights * x[:, column], minlength=k)
-            np.divide(sums, sizes, out=centres[:, column], where=sizes > 0)
-        labels = squared_distances(x, centres).argmin(axis=1)
-    return np.asarray(labels)
 
 
 def bisected(x: Array, weights: Array, k: int, random: np.random.Generator) -> Labels:
@@ -119,9 +94,9 @@ def scattered(x: Array, weights: Array, k: int, random: np.random.Generator) -> 
 
 Kind: TypeAlias = tuple[str, Callable[[Array, Array, int, np.random.Generator], Labels], str]
 
-WHITENED: Kind = ("k-means++, whitened", seeded, "whitened")
-STANDARDISED: Kind = ("k-means++, standardised", seeded, "standardised")
-OWN: Kind = ("k-means++", seeded, "own")
+WHITENED: Kind = ("k-means++, whitened", seeded_labels, "whitened")
+STANDARDISED: Kind = ("k-means++, standardised", seeded_labels, "standardised")
+OWN: Kind = ("k-means++", seeded_labels, "own")
 KINDS: tuple[Kind, ...] = (
     WHITENED,
     STANDARDISED,
