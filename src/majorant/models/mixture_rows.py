@@ -65,19 +65,43 @@ def law_of(
     if covariates is not None:
         law, extra = Gated(covariates.shape[1]), [covariates]
     if component_labels is not None:
-        labels = np.asarray(component_labels)
-        if labels.shape != (n,) or labels.dtype.kind not in "iu":
-            raise ValueError(
-                f"component_labels must be one whole number per row, shape ({n},), -1 where it is unknown; got "
-                f"{labels.dtype} of shape {labels.shape}"
-            )
-        if labels.max() >= n_components or labels.min() < -1:
-            wrong = int(labels.max() if labels.max() >= n_components else labels.min())
-            raise ValueError(f"component_labels must be from -1 to {n_components - 1}; got {wrong}")
-        labels = labels.astype(np.intp)
+        labels = checked_labels(component_labels, n, n_components)
         labels = labels if codes is None else labels_of_groups(labels, codes, names)
         law, extra = Known(law), [labels, *extra]
     return law if codes is None else Grouped(law), extra, codes
+
+
+def checked_labels(labels: Any, n: int, n_components: int) -> NDArray[np.intp]:
+    """Return the known component of each of n rows, -1 where it is not known: given as -1, NaN or None.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is not one whole number per row, from -1 to n_components - 1.
+    """
+    raw = np.asarray(labels)
+    if raw.shape != (n,):
+        raise ValueError(
+            f"component_labels must be one whole number per row, shape ({n},), -1 where it is unknown; got "
+            f"{raw.dtype} of shape {raw.shape}"
+        )
+    try:
+        if raw.dtype.kind not in "biufO":
+            raise TypeError
+        known = [-1 if v is None else v for v in raw.tolist()] if raw.dtype.kind == "O" else raw
+        values = np.asarray(known, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"component_labels must hold whole numbers, -1 where unknown; got an array of {raw.dtype}"
+        ) from None
+    values = np.where(np.isnan(values), -1.0, values)
+    bad = np.flatnonzero((values != np.floor(values)) | (values < -1) | (values >= n_components))
+    if len(bad):
+        raise ValueError(
+            f"component_labels must be from -1 to {n_components - 1}; got {raw[bad[0]]} in row {bad[0]}: give whole "
+            f"numbers from 0 to {n_components - 1}, or -1 where unknown"
+        )
+    return values.astype(np.intp)
 
 
 def first_rows(codes: NDArray[np.intp]) -> NDArray[np.intp]:

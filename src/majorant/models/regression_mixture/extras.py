@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_array
 
 from majorant._validation import check_groups
-from majorant.models.mixture_rows import check_constant, labels_of_groups
+from majorant.models.mixture_rows import check_constant, checked_labels, labels_of_groups
 from majorant.solvers.responses import Response
 
 Array = NDArray[np.float64]
@@ -45,7 +45,7 @@ def check_extras(
     n_components: int = 1,
     response: Response,
 ) -> Extras:
-    """Return `n` drawn rows.
+    """Return what is given of n rows besides X and y, checked.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def check_extras(
     if counts is not None and ((counts < 1) | (counts != np.floor(counts))).any():
         at = int(np.flatnonzero((counts < 1) | (counts != np.floor(counts)))[0])
         raise ValueError(f"trials must be whole numbers of at least 1; entry {at} is {counts[at]:g}")
-    labels = None if component_labels is None else _labels(component_labels, n, n_components)
+    labels = None if component_labels is None else checked_labels(component_labels, n, n_components)
     if labels is not None and codes is not None:
         labels = labels_of_groups(labels, codes, names)
     offsets = None if offset is None else _column("offset", offset, n)
@@ -116,26 +116,6 @@ def check_unit_weights(weights: Array | None, extras: Extras) -> None:
     """
     if weights is not None and extras.groups is not None:
         check_constant("sample_weight", weights, extras.groups, extras.group_names)
-
-
-def _labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
-    raw = np.asarray(labels)
-    if raw.shape != (n,):
-        raise ValueError(f"component_labels must be one number per row, shape ({n},); got shape {raw.shape}")
-    if raw.dtype.kind not in "biufO":
-        raise TypeError(f"component_labels must hold whole numbers, -1 where unknown; got an array of {raw.dtype}")
-    try:
-        values = np.array([-1.0 if v is None else float(v) for v in raw.tolist()])
-    except (TypeError, ValueError) as error:
-        raise TypeError("component_labels must hold whole numbers, and -1, NaN or None where unknown") from error
-    values = np.where(np.isnan(values), -1.0, values)
-    bad = (values != np.floor(values)) | (values < -1) | (values >= k)
-    if bad.any():
-        at = int(np.flatnonzero(bad)[0])
-        raise ValueError(
-            f"component_labels must be whole numbers from 0 to {k - 1}, or -1 where unknown; entry {at} is {raw[at]}"
-        )
-    return values.astype(np.intp)
 
 
 def shared_columns(shared: Any, names: Sequence[str], *, fit_intercept: bool) -> tuple[int, ...]:

@@ -24,19 +24,13 @@ from majorant.models.regression_mixture.settings import Settings
 from majorant.models.regression_mixture.starts import Theta
 from majorant.models.regression_mixture.units import AnyUnits, Units
 from majorant.models.regression_mixture.words import of_degenerate, what_would_admit
+from majorant.results.criteria import criteria
 from majorant.results.information import standard_errors
 from majorant.search.contestants import Found, Run
 from majorant.search.record import SearchReport, StartRecord
 
 Array = NDArray[np.float64]
 PARAMETERS = ("coef", "intercept", "scale", "weights", "gating_coef", "gating_intercept")
-
-
-def criteria(log_likelihood: float, n_parameters: int, n_rows: float, uncertainty: float) -> dict[str, float]:
-    """Return the AIC, BIC and ICL from the summed weight of the rows and the entropy of the responsibilities."""
-    bic = n_parameters * float(np.log(n_rows)) - 2 * log_likelihood
-    aic, icl = 2 * n_parameters - 2 * log_likelihood, bic + 2 * max(uncertainty, 0.0)
-    return {"log_likelihood": log_likelihood, "aic": aic, "bic": bic, "icl": icl}
 
 
 def in_units(units: AnyUnits, theta: Theta) -> dict[str, Array]:
@@ -115,10 +109,12 @@ def scores(units: AnyUnits, mixture: Mixture, theta: Theta, trim: float) -> dict
             threshold = -np.inf if is_in.all() else float((level[~is_in].max() + level[is_in].min()) / 2)
         value, uncertainty = visit(Block(0, units.columns, w))
     log_likelihood = units.log_likelihood(float(value), counted / units.row_weight)
-    found = criteria(log_likelihood, mixture.n_parameters, counted * units.unit, float(uncertainty) * units.unit)
+    entropy = max(float(uncertainty), 0.0) * units.unit
+    found = criteria(-2 * log_likelihood, counted * units.unit, mixture.n_parameters, entropy)
     return {
         "n_parameters_": mixture.n_parameters,
-        **{f"{name}_": figure for name, figure in found.items()},
+        "log_likelihood_": log_likelihood,
+        **{f"{name}_": found[name] for name in ("aic", "bic", "icl")},
         "trim_threshold": threshold,
     }
 

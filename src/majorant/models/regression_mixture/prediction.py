@@ -20,10 +20,11 @@ from majorant.data.storage import stored_rows
 from majorant.energy import free_energy, posterior
 from majorant.engine.latents import entropies
 from majorant.models.formula_estimator import FormulaEstimator, through_formula
+from majorant.models.likelihood_model import LikelihoodModel
 from majorant.models.mixture_rows import first_rows
 from majorant.models.regression_mixture.extras import Extras, check_extras, check_gating, check_unit_weights
-from majorant.models.regression_mixture.outcome import criteria
 from majorant.models.regression_mixture.settings import response_of
+from majorant.models.row_arguments import rows_as
 from majorant.solvers.responses import Response
 
 Array = NDArray[np.float64]
@@ -35,7 +36,7 @@ def _tells_rows_apart(model: FittedLines) -> bool:
     return not model.is_exact_
 
 
-class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
+class FittedLines(RegressorMixin, FormulaEstimator, LikelihoodModel):  # type: ignore[misc]
     """The methods of a mixture of regressions that need a fit."""
 
     n_jobs: int | None
@@ -50,7 +51,6 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
     groups_: NDArray[Any] | None
     group_responsibilities_: Array | None
     family: str | Response
-    n_parameters_: int
     is_exact_: bool
     responsibilities_: Array | None
     trimmed_: NDArray[np.bool_] | None
@@ -79,6 +79,18 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         extras = check_extras(n, n_components=len(self.weights_), response=self._response, **given)
         check_gating(extras, self.gating_coef_.shape[1], self.gating_names_in_)
         return extras
+
+    def _at(
+        self, X: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
+    ) -> tuple[Chunks, Extras]:
+        """Return rows in chunks, and what else is given of them."""
+        data = Chunks(self._rows(X)[0], n_jobs=self.n_jobs)
+        return data, self._extras(data.n_units, groups=groups, gating=gating, offset=offset, trials=trials)
+
+    def _with_target(self, X: Any, y: Any, **rows: Any) -> tuple[Any, Any, Extras]:
+        """Return rows, their target, and what else is given of them."""
+        X, y = self._rows(X, y)
+        return X, y, self._extras(len(y), **rows)
 
     def _fits(self, block: Block) -> Array:
         """Return every component's prediction at rows of a block, (rows, K), each independent of other rows."""
@@ -155,10 +167,8 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         at = np.array([place.get(name, -1) for name in given.tolist()], dtype=np.intp)[extras.groups]
         return np.where(at[:, None] >= 0, self.group_responsibilities_[at], priors)
 
-    @through_formula
-    def predict(
-        self, X: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
-    ) -> Array:
+    @rows_as("_at")
+    def predict(self, X: Any, **rows: Any) -> Array:
         """Return the mixture's mean at each row, ``sum_k p_k E_k(y | x)``.
 
         The probabilities p_k are the priors (by the gating columns, where there are any). With `groups`, those of a
@@ -177,26 +187,14 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (n_samples,)
         """
-        X, _ = self._rows(X)
-        data = Chunks(X, n_jobs=self.n_jobs)
-        extras = self._extras(data.n_units, groups=groups, gating=gating, offset=offset, trials=trials)
+        data, extras = self._at(X, **rows)
         if extras.gating is None and extras.groups is None:
             return data.map_rows(lambda block: np.einsum("ik,k->i", self._means(block, extras), self.weights_), ())
         priors = self._priors(extras, data.n_units)
         return data.map_rows(lambda block: np.einsum("ik,ik->i", self._means(block, extras), priors[block.at]), ())
 
-    @through_formula
-    def score(
-        self,
-        X: Any,
-        y: Any,
-        sample_weight: Any = None,
-        *,
-        groups: Any = None,
-        gating: Any = None,
-        offset: Any = None,
-        trials: Any = None,
-    ) -> float:
+    @rows_as("_at")
+    def score(self, X: Any, y: Any, sample_weight: Any = None, **rows: Any) -> float:
         """Return the share of the target's variance that `predict` explains, R squared.
 
         Parameters
@@ -204,16 +202,16 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         X : array-like of shape (n_samples, n_features), or Chunks
         y : array-like of shape (n_samples,)
         sample_weight : array-like of shape (n_samples,), optional
-        groups, gating, offset, trials
+        {rows}
             As for `predict`.
 
         Returns
         -------
         float
         """
-        fits = self.predict(X, groups=groups, gating=gating, offset=offset, trials=trials)
+        fits = self.predict(X, **rows)
         target = self._rows(X, y)[1]
-        counts = check_extras(len(fits), trials=trials, response=self._response).trials
+        counts = check_extras(len(fits), trials=rows.get("trials"), response=self._response).trials
         self._response.check(np.asarray(target, dtype=np.float64), np.ones(len(fits)) if counts is None else counts)
         return float(r2_score(target, fits, sample_weight=check_sample_weight(sample_weight, len(fits))))
 
@@ -273,103 +271,73 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
             return np.array(self._priors(extras, data.n_units))
         return self._responsibilities(X, y, extras)
 
-    @through_formula
-    def classify(
-        self, X: Any, y: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
-    ) -> NDArray[np.intp]:
+    @rows_as("_at")
+    def classify(self, X: Any, y: Any, **rows: Any) -> NDArray[np.intp]:
         """Return the most probable component of rows whose target is known.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Chunks
         y : array-like of shape (n_samples,)
-        groups, gating, offset, trials
+        {rows}
             As for `predict_proba`.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        X, y = self._rows(X, y)
-        extras = self._extras(len(y), groups=groups, gating=gating, offset=offset, trials=trials)
-        return np.asarray(self._responsibilities(X, y, extras).argmax(axis=1), dtype=np.intp)
+        return np.asarray(self._responsibilities(*self._with_target(X, y, **rows)).argmax(axis=1), dtype=np.intp)
 
-    @through_formula
-    def log_density(
-        self, X: Any, y: Any, *, groups: Any = None, gating: Any = None, offset: Any = None, trials: Any = None
-    ) -> Array:
+    @rows_as("_at")
+    def log_density(self, X: Any, y: Any, **rows: Any) -> Array:
         """Return the log density of each row's target given its features; with groups, of the targets of each group.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or Chunks
         y : array-like of shape (n_samples,)
-        groups, gating, offset, trials
+        {rows}
             As for `predict_proba`.
 
         Returns
         -------
         ndarray of shape (n_samples,), or (n_groups,) in the order of ``np.unique(groups)``
         """
-        X, y = self._rows(X, y)
-        extras = self._extras(len(y), groups=groups, gating=gating, offset=offset, trials=trials)
-        return self._densities(X, y, extras)[0]
+        return self._densities(*self._with_target(X, y, **rows))[0]
 
-    @through_formula
-    def log_likelihood(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
-        """Return the weighted log-likelihood of some rows. Groups and so on are given as to `log_density`."""
-        return self._scored(X, y, sample_weight, extras)["log_likelihood"]
-
-    @through_formula
-    def aic(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
-        """Return Akaike's information criterion on rows; lower is better. Extra inputs are those of `log_density`."""
-        return self._scored(X, y, sample_weight, extras)["aic"]
-
-    @through_formula
-    def bic(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
-        """Return the Bayesian information criterion on rows; lower is better. It counts row weights, not groups."""
-        return self._scored(X, y, sample_weight, extras)["bic"]
-
-    @through_formula
-    def icl(self, X: Any, y: Any, *, sample_weight: Any = None, **extras: Any) -> float:
-        """Return the integrated completed likelihood: BIC plus twice the responsibilities' entropy; lower is better."""
-        return self._scored(X, y, sample_weight, extras)["icl"]
-
-    def _scored(self, X: Any, y: Any, sample_weight: Any, given: dict[str, Any]) -> dict[str, float]:
-        """Return the criteria on some rows."""
-        rows, target = self._rows(X, y)
-        extras = self._extras(len(target), **given)
-        weights = check_sample_weight(sample_weight, len(target))
-        check_unit_weights(weights, extras)
-        densities, q = self._densities(rows, target, extras)
-        w = np.ones(len(target)) if weights is None else weights
-        of_unit = w if extras.groups is None else w[first_rows(extras.groups)]
-        counts = of_unit > 0
-        value = float(np.sum(of_unit[counts] * densities[counts]))
-        uncertainty = float(np.sum(of_unit * np.asarray(entropies(q))))
-        return criteria(value, self.n_parameters_, float(w.sum()), uncertainty)
-
-    @through_formula
-    def sample(
+    def _totals(  # type: ignore[override]
         self,
         X: Any,
-        random_state: Any = None,
+        y: Any,
         *,
+        sample_weight: Any = None,
         groups: Any = None,
         gating: Any = None,
         offset: Any = None,
         trials: Any = None,
-    ) -> tuple[Array, NDArray[np.intp]]:
+        component_labels: Any = None,
+    ) -> tuple[float, float, float]:
+        given = {"groups": groups, "gating": gating, "offset": offset, "trials": trials}
+        X, y, extras = self._with_target(X, y, **given, component_labels=component_labels)
+        weights = check_sample_weight(sample_weight, len(y))
+        check_unit_weights(weights, extras)
+        densities, q = self._densities(X, y, extras)
+        w = np.ones(len(y)) if weights is None else weights
+        of_unit = w if extras.groups is None else w[first_rows(extras.groups)]
+        counts = of_unit > 0
+        value = float(np.sum(of_unit[counts] * densities[counts]))
+        return value, float(w.sum()), max(float(np.sum(of_unit * np.asarray(entropies(q)))), 0.0)
+
+    @rows_as("_at")
+    def sample(self, X: Any, random_state: Any = None, **rows: Any) -> tuple[Array, NDArray[np.intp]]:
         """Draw targets from the model at some rows, and the component of each.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
         random_state : int, RandomState instance or None, default=None
-        groups : array-like of shape (n_samples,), optional
-            Rows of a group are of one component, drawn from the priors.
-        gating, offset, trials
-            As for `predict`.
+        {rows}
+            As for `predict`. Rows of a group are of one component, drawn from the priors.
 
         Returns
         -------
@@ -377,10 +345,8 @@ class FittedLines(RegressorMixin, FormulaEstimator):  # type: ignore[misc]
         component : ndarray of shape (n_samples,)
         """
         random = check_random_state(random_state)
-        X, _ = self._rows(X)
-        data = Chunks(X, n_jobs=self.n_jobs)
+        data, extras = self._at(X, **rows)
         n, k = data.n_units, len(self.weights_)
-        extras = self._extras(n, groups=groups, gating=gating, offset=offset, trials=trials)
         eta = data.map_rows(lambda block: self._predictors(block, extras), (k,))
         priors = np.exp(self._log_priors(extras.gating, n))
         levels = random.random_sample(n)
