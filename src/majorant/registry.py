@@ -43,6 +43,9 @@ class ModelCard:
         For a model without target: the names of the models for a target of classes and of numbers.
     objective_set_by : tuple of str
         Parameters that are part of the objective, such as a penalty, without which values cannot be compared.
+    directions_attribute : str
+        Fitted attribute with the number of directions of which the likelihood is a density, if it may be fewer than
+        columns; fits that differ in it cannot be compared.
     estimates : tuple of str
         Fitted attributes of numbers without which nothing can be predicted; a file that lacks one is refused.
     sections : tuple of str
@@ -65,6 +68,7 @@ class ModelCard:
     needs_target: bool = False
     by_target: tuple[str, str] | None = None
     objective_set_by: tuple[str, ...] = ()
+    directions_attribute: str = ""
     estimates: tuple[str, ...] = ()
     sections: tuple[str, ...] = ()
     takes_text: bool = False
