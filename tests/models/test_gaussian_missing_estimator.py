@@ -16,7 +16,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning
 
 from majorant import GaussianMixture, GibbsLimit, open_rows
-from majorant.models.gaussian_mixture import contest
+from majorant.models.gaussian_mixture import search
 from majorant.solvers.covariance_types import COVARIANCE_TYPES, CovarianceType
 
 NAN = np.nan
@@ -168,7 +168,7 @@ def test_infinity_is_refused() -> None:
 def test_many_patterns_are_searched_filled_in(monkeypatch: pytest.MonkeyPatch) -> None:
     x, _ = two_groups()
     usual = of_two_groups()
-    monkeypatch.setattr(contest, "MOST_PATTERNS", 2)
+    monkeypatch.setattr(search, "MOST_PATTERNS", 2)
     quick = fitted(x)
     assert "filled them in" in quick.search_.note and "filled them in" not in usual.search_.note
     assert quick.log_likelihood_ == pytest.approx(usual.log_likelihood_, rel=1e-4)

@@ -14,7 +14,8 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.mixture import GaussianMixture as Peer
 
 import majorant as mj
-from majorant.models.gaussian_mixture.contest import SOON, GaussianContest
+from majorant.models.gaussian_mixture.contest import GaussianContest
+from majorant.models.gaussian_mixture.search import SOON
 from majorant.search.record import PERTURBATION
 
 IRIS = load_iris().data

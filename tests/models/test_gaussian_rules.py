@@ -147,6 +147,68 @@ def test_the_distance_of_a_group_changes_nothing_else(reach: float, missing: boo
     np.testing.assert_allclose(fitted.covariances_[order], expected, rtol=0.02, atol=0.01)
 
 
+def two_groups(n_columns: int, away: Array) -> tuple[Array, Array]:
+    """Rows of two groups, and which are of the second one."""
+    second = np.arange(180) >= 120
+    return np.random.default_rng(n_columns).normal(size=(180, n_columns)) + np.outer(second, away), second
+
+
+def likelihood_of_groups(x: Array, second: Array, *, tied: bool = False) -> float:
+    """The log-likelihood where every row is of its group alone."""
+    parts = [x[~second] - x[~second].mean(axis=0), x[second] - x[second].mean(axis=0)]
+    within = sum(part.T @ part for part in parts) / len(x)
+    each = [multivariate_normal(cov=within if tied else part.T @ part / len(part)).logpdf(part) for part in parts]
+    return float(sum(log.sum() + len(log) * np.log(len(log) / len(x)) for log in each))
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+@pytest.mark.parametrize("reach", [1e4, 1e6, 3e6, 5e7])
+@pytest.mark.parametrize("away", [(1, 1), (1, 1, 1), (1, 0), (0, 1, 0), "beside"], ids=str)
+def test_covariances_are_right_however_far_apart_groups_lie(away: Any, reach: float, covariance_type: Any) -> None:
+    shift = np.array([reach, 3.0]) if away == "beside" else reach * np.array(away, dtype=float)
+    x, second = two_groups(len(shift), shift)
+    fitted = mj.GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(x)
+    assert fitted.regular_ and fitted.rank_ == len(shift)
+    best = likelihood_of_groups(x, second, tied=covariance_type == "tied")
+    assert fitted.log_likelihood_ == pytest.approx(best, abs=1e-3)
+    assert fitted.score(x) * len(x) == pytest.approx(best, abs=1e-3)
+
+
+@pytest.mark.parametrize("way", ["k-means", "rows", "steps", "means", "warm"])
+def test_covariances_of_far_groups_do_not_depend_on_the_start(way: str) -> None:
+    x, second = two_groups(2, np.array([1e7, 1e7]))
+    settings = {**WAYS, "means": {"means_init": [[0.0, 0.0], [1e7, 1e7]]}, "warm": {"warm_start": True}}[way]
+    fitted = mj.GaussianMixture(2, random_state=0, **settings).fit(x)
+    if way == "warm":
+        fitted.fit(x)
+    assert fitted.regular_
+    assert fitted.log_likelihood_ == pytest.approx(likelihood_of_groups(x, second), abs=1e-3)
+
+
+def test_groups_too_far_apart_for_covariances_are_refused_in_words() -> None:
+    x, _ = two_groups(2, np.array([1e10, 0.0]))
+    with pytest.raises(ValueError, match=r"in column 0 groups of rows lie .* apart, too far"):
+        mj.GaussianMixture(2, random_state=0).fit(x)
+    assert mj.GaussianMixture(2, covariance_type="diag", random_state=0).fit(x).regular_
+    x, _ = two_groups(2, np.array([1e6, 1e6]))
+    x[::9, 1] = np.nan
+    with pytest.raises(ValueError, match="beside missing entries"):
+        mj.GaussianMixture(2, random_state=0).fit(x)
+
+
+@pytest.mark.parametrize("column", ["binary", "counts", "constant in groups"])
+def test_columns_of_few_values_are_no_groups_far_apart(column: str) -> None:
+    """Gaps of rounded columns are wide beside nothing: such a table is fitted as before."""
+    draws = np.random.default_rng(1)
+    z = draws.integers(0, 2, 300)
+    values = {"binary": draws.integers(0, 2, 300), "counts": draws.poisson(2.0, 300), "constant in groups": 1e6 * z}
+    x = np.column_stack([draws.normal(4.0 * z, 1.0), values[column]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted = mj.GaussianMixture(2, random_state=0).fit(x)
+    assert np.isfinite(fitted.log_likelihood_) and fitted.rank_ == 2
+
+
 def test_a_collapse_beside_a_far_group_is_still_one() -> None:
     """Three equal rows among others have a variance of zero, however far the third group is."""
     x = np.concatenate([far_apart()[:, 0], [2.0, 2.0, 2.0, 2.0]])[:, None]
@@ -298,3 +360,38 @@ def test_twenty_rows_are_searched_until_seeds_agree(seed: int) -> None:
     x = draws.normal(size=(20, 2)) + np.array([[0, 0], [2.5, 1]])[draws.integers(0, 2, 20)]
     fitted = mj.GaussianMixture(3, random_state=seed).fit(x)
     assert fitted.regular_ and fitted.log_likelihood_ >= -54.4476
+
+
+# Likelihoods of different spaces, and fits without a maximum
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    ("third", "apart"), [("a sum", {"full", "tied"}), ("constant", {"spherical"}), ("free", set())], ids=str
+)
+def test_densities_of_different_spaces_are_not_compared(third: str, apart: set[str]) -> None:
+    x = np.random.default_rng(0).normal(size=(120, 2)) + np.array([[0.0, 0.0], [6.0, 0.0]])[np.arange(120) % 2]
+    column = {"a sum": x.sum(axis=1), "constant": np.ones(120), "free": np.random.default_rng(1).normal(size=120)}
+    found = mj.select(
+        mj.GaussianMixture(random_state=0),
+        np.column_stack([x, column[third]]),
+        n_components=[1, 2],
+        covariance_type=["full", "tied", "diag", "spherical"],
+    )
+    told = {c.label for c in found.candidates if "cannot be compared" in c.excluded}
+    assert told == apart
+    assert found.best.label not in apart
+    assert ("cannot be compared" in " ".join(found.exclusions)) == bool(apart)
+
+
+def test_a_summary_says_that_rows_do_not_carry_a_model() -> None:
+    """Where most runs agree, or rows are many, it says nothing."""
+    x = np.random.default_rng(2).normal(size=(60, 4))
+    told = " ".join(mj.GaussianMixture(3, random_state=0).fit(x).summary().look_out)
+    assert "60 rows are few for 44 parameters" in told and "('diag' has 26, 'tied' has 24, 'spherical' has 17)" in told
+    for seen, k in (
+        (x, 1),
+        (np.concatenate([x[:30], x[30:] + 9]), 2),
+        (np.random.default_rng(2).normal(size=(900, 2)), 3),
+    ):
+        assert not mj.GaussianMixture(k, random_state=0).fit(seen).summary().look_out

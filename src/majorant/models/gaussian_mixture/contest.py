@@ -1,4 +1,4 @@
-"""The search for Gaussian mixtures: starts, rules of regularity, coordinates."""
+"""The contest of Gaussian mixtures: starts, rules of regularity, other coordinates."""
 
 from __future__ import annotations
 
@@ -10,84 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from majorant.data.chunks import Block, Chunks
-from majorant.data.patterns import patterns
-from majorant.data.scratch import cached_as
-from majorant.data.storage import mapped
-from majorant.data.units import blocks_of
-from majorant.densities.coordinates import Coordinates, Frames, frames
+from majorant.densities.coordinates import Coordinates, Frames
 from majorant.densities.gaussian import Gaussian, Normals, normals
 from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine.descent import Ends, Seen
-from majorant.engine.mixture import Mixture as Model
-from majorant.engine.mixture import OnData, Parameters, Sums
+from majorant.engine.mixture import Parameters, Sums
 from majorant.engine.runs import split
 from majorant.laws.independent import Weights
-from majorant.models.gaussian_mixture.missing import TOTAL_FLOOR, total_gaussian
 from majorant.models.gaussian_mixture.perturbations import perturbed
 from majorant.models.gaussian_mixture.regularity import LEAST_RATIO, Fault, Regularity, are_small, judge
 from majorant.models.gaussian_mixture.rows import StandardRows
 from majorant.models.gaussian_mixture.starts import KINDS, OWN, WHITENED, Views, partitions
 from majorant.search.contest import MixtureContest
-from majorant.search.contestants import Found, NamedStart, Run, best_of
-from majorant.search.effort import Plan
-from majorant.search.race import Race
+from majorant.search.contestants import NamedStart, Run
 from majorant.search.record import PERTURBATION
-from majorant.solvers.covariance_types import DIAGONAL, FULL, Covariance
+from majorant.solvers.covariance_types import Covariance
 from majorant.solvers.gaussian import Array, Mixture, log_likelihood, moments
-from majorant.solvers.gaussian_missing import impute
 
-LEAST_FLOOR = 1e-14
-"""Default floor under eigenvalues: the rounding error of the total variance."""
-SOON = 100
-"""Steps of a search in which no solution can be regular."""
-
-FEW_ROWS = 50
-"""Rows up to which more starts are made if parameters are many relative to rows."""
 NEAR_FLOOR = 10.0
 """Multiple of the floor on the total covariance below which variances within groups are near it."""
 N_LOOKS = 2
 """Number of partitions that are tested for groups far apart."""
-MOST_PATTERNS = 64
-"""The search goes over the observed entries themselves if they have no more patterns; over rows that were filled in
-otherwise, as each pattern costs its own pass."""
-STILL_PRECISION = float(np.sqrt(10 * TOTAL_FLOOR))
-"""With missing entries, directions of variance below the rounding of the total covariance count as constant."""
-
 Theta = Parameters[Normals, Any]
-
-
-def plan_of(k: int, n_rows: float, n_parameters: int) -> Plan:
-    """Return the search settings: perturb the best until some rounds bring no improvement."""
-    patience = max(2, min(k, 6)) if n_rows >= 5 * n_parameters else 2 * k
-    if k > 1 and n_rows <= FEW_ROWS and n_rows < 5 * n_parameters:  # many optima, and steps that cost nothing
-        return Plan(
-            n_starts=96,
-            n_perturbations=36,
-            race=((5, 48), (15, 16)),
-            perturbation_race=((3, 12), (8, 5), (15, 3)),
-            least_rounds=8,
-            most_rounds=30,
-            least_barren=6 * patience,
-            sure_rounds=8,
-            least_hits=1,
-            starts_every=2,
-            n_kept=1,
-        )
-    return Plan(
-        n_starts=24,
-        n_perturbations=36,
-        race=((5, 8), (15, 3)),
-        perturbation_race=((3, 12), (8, 5), (15, 3)),
-        least_rounds=patience,
-        most_rounds=30,
-        least_barren=6 * patience,
-        sure_rounds=1,
-        sure_starts=4,
-        sure_share=0.5,
-        least_hits=1,
-        starts_every=0,
-        n_kept=1,
-    )
 
 
 @dataclass
@@ -348,137 +292,6 @@ class GaussianContest(MixtureContest):
         means = np.einsum("i,ik,ij->kj", weights, q, u) / np.maximum(mass, 1e-300)[:, None]
         second = moments(u, weights, q, means, self.kind.pooled_type.name)[:, 1 + u.shape[1] :]
         return self.kind.pooled(second, float(mass.sum()), u.shape[1])
-
-
-def contest_of(
-    rows: StandardRows,
-    law: Any,
-    kind: Covariance,
-    draws: np.random.Generator,
-    *,
-    n_components: int,
-    beta: float,
-    covariance_floor: float | None,
-    tol: float,
-    max_iter: int,
-    n_jobs: int | None,
-) -> GaussianContest:
-    """Return the search of some rows, in coordinates in which EM for the type does not depend on units.
-
-    Parameters
-    ----------
-    rows : StandardRows
-    law : Law
-    kind : Covariance
-    draws : numpy.random.Generator
-        Of a sample of many rows.
-    n_components, beta, tol, max_iter, n_jobs
-        See `GaussianMixture`; `tol` is what may be left to gain for each row.
-    covariance_floor : float or None
-        Smallest eigenvalue of a covariance, relative to the total one; None: chosen.
-    """
-    precision, normal, whole, is_filled = rows.precision, None, rows, False
-    rows = whole.searched(draws)
-    points, weights = rows.points, rows.weights / rows.row_weight
-    is_wide = len(points) < points.shape[1] and not kind.has_matrices
-    if rows.n_missing:
-        normal = total_gaussian(whole.data, whole.variances, DIAGONAL if is_wide else FULL)
-        is_filled = len(patterns(points)) > MOST_PATTERNS
-        points, precision = impute(normal, points), max(precision, STILL_PRECISION)
-    points = points.astype(np.float64, copy=False)
-    total_normal = None if normal is None or is_wide else (normal.means[0], normal.covariances[0])
-    views = frames(points, weights, precision, total_normal, has_matrices=kind.has_matrices)
-    own, total = views.of_type(kind.name), float(weights.sum())
-    u = own.of(points)
-    floor = LEAST_RATIO if covariance_floor is None else max(covariance_floor, LEAST_FLOOR)
-    model = Gaussian(kind, own.rank, floor)
-    has_gaps = rows.n_missing > 0 and not is_filled
-    mixture = Model(GaussianGaps(model, own) if has_gaps else model, law, n_components, beta)
-    # Where the coordinates of the type are among the other two, they are none of their own.
-    is_other = own is not views.whitened and own is not views.standardised
-
-    def data(*columns: Any, weights: Array) -> Chunks:
-        if has_gaps or rows.groups is not None:
-            return Chunks(blocks_of(columns, weights, rows.groups), n_jobs=n_jobs)
-        return Chunks(*columns, weights=weights, rows=len(weights), n_jobs=n_jobs)  # one block for the kernel
-
-    offset = float(np.log(rows.scale)) * rows.entry_weight / rows.data.total_weight
-    contest = GaussianContest(
-        mixture=mixture,
-        columns=((rows.points if has_gaps else u), *rows.columns[1:]),
-        points=u,
-        weights=weights,
-        plan=plan_of(n_components, total, mixture.n_parameters),
-        tol=tol,
-        max_iter=max_iter,
-        data=data,
-        constant=-(own.log_volume + offset) * total,
-        coordinates=own,
-        frames=views,
-        views=Views(views.whitened.of(points), views.standardised.of(points), u, weights),
-        noise=precision**2 + 1e-26,
-        floor_tells=covariance_floor is None,
-        kinds=KINDS if is_other else tuple(kind for kind in KINDS if kind is not OWN),
-        rows=rows,
-        filled=points,
-        is_filled=is_filled,
-    )
-    if contest.is_hopeless:  # there is no answer to look for
-        plan = replace(contest.plan, most_rounds=1)
-        return replace(contest, plan=plan, max_iter=min(max_iter, SOON), tol=max(tol, 1e-2 / total))
-    return contest.far_apart()
-
-
-def on_all_rows(
-    contest: GaussianContest, rows: StandardRows, reg_covar: float, floor_is_chosen: bool, n_jobs: int | None
-) -> OnData:
-    """Return the mixture of a contest on all rows; with `reg_covar` by scikit-learn's M-step."""
-    own, kind, dtype = contest.coordinates, contest.kind, rows.points.dtype
-
-    def to_u(x: NDArray[Any]) -> NDArray[Any]:
-        return np.ascontiguousarray(own.of(x), dtype=dtype)
-
-    if rows.n_missing:
-        data = rows.data
-    elif rows.is_stream:
-        data = Chunks(cached_as(rows.data.source, mapped(rows.data.source, to_u)), n_jobs=n_jobs)
-    else:
-        columns = to_u(rows.points), *rows.columns[1:]
-        data = Chunks(blocks_of(columns, rows.weights, rows.groups), n_jobs=n_jobs)
-    floor, added = contest.model.floor, None
-    if reg_covar > 0:
-        added = kind.mapped(reg_covar * rows.scale**2 * kind.identity(len(own.centre)), own.forward)
-        if floor_is_chosen:  # what is added is a floor of its own
-            floor = LEAST_FLOOR if kind.has_matrices and contest.model.d > 1 else 1e-30
-    model = Gaussian(kind, contest.model.d, floor, single=dtype == np.float32, added=added)
-    density = GaussianGaps(model, own) if rows.n_missing else model
-    return OnData(replace(contest.mixture, density=density), data)
-
-
-def search(
-    contest: GaussianContest, draws: np.random.Generator, verbose: int
-) -> list[tuple[GaussianContest, Found[Theta]]]:
-    """Run a search; if a floor on the total covariance decides it, another with a floor within components."""
-    found = Race(contest, verbose).find(draws)
-    out = [(contest, found)]
-    released = contest.released(found.best)
-    if released is not None:
-        out.append((released, Race(released, verbose).find(draws)))
-    return out
-
-
-def winner(raced: Sequence[tuple[GaussianContest, Found[Theta]]]) -> tuple[GaussianContest, Found[Theta]]:
-    """Return the contest of the best solution, with the records of all in its coordinates."""
-    where, _ = min(raced, key=lambda one: (not one[1].best.is_regular, -one[0].shown(one[1].best.objective)))
-    moved = []
-    for contest, found in raced:
-        shift, seen, known = contest.constant - where.constant, contest.best_degenerate, where.best_degenerate
-        if seen is not None and (known is None or seen.objective + shift < known.objective):
-            where.best_degenerate = replace(seen, objective=seen.objective + shift)
-        runs = [replace(record, objective=record.objective + shift) for record in found.records]
-        best = replace(found.best, objective=found.best.objective + shift)
-        moved.append(replace(found, best=found.best if contest is where else best, records=tuple(runs)))
-    return where, best_of(moved)
 
 
 def rescaling(covariance: Array) -> Array:

@@ -25,7 +25,7 @@ from majorant.engine.mixture import OnData
 from majorant.engine.policies import BoundPolicy, check_bounds
 from majorant.engine.trace import touching
 from majorant.laws import Independent
-from majorant.models.gaussian_mixture.contest import GaussianContest, Theta, contest_of, on_all_rows, search, winner
+from majorant.models.gaussian_mixture.contest import GaussianContest, Theta
 from majorant.models.gaussian_mixture.fitted import FittedGaussianMixture
 from majorant.models.gaussian_mixture.given import (
     INIT_PARAMS,
@@ -37,7 +37,15 @@ from majorant.models.gaussian_mixture.given import (
 )
 from majorant.models.gaussian_mixture.lifting import lifted
 from majorant.models.gaussian_mixture.rows import StandardRows, in_memory, streamed
-from majorant.models.gaussian_mixture.words import components_block, degeneracy, missing_sentence, rank_sentences
+from majorant.models.gaussian_mixture.search import contest_of, on_all_rows, search, winner
+from majorant.models.gaussian_mixture.words import (
+    FEW_ROWS,
+    components_block,
+    degeneracy,
+    few_rows_sentence,
+    missing_sentence,
+    rank_sentences,
+)
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import estimates_of_law
 from majorant.models.mixture_summary import mixture_summary
@@ -60,6 +68,7 @@ SMALL_TABLE = 1 << 24
         title="Gaussian mixture",
         question="Which overlapping groups, each of its own size and shape, do the rows come from?",
         objective_set_by=("beta",),
+        directions_attribute="rank_",
     )
 )
 class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
@@ -416,4 +425,13 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
             parts = components_block(self._mixture(), self._feature_names())
             return Summary("Gaussian mixture, not fitted", counted(self.n_features_in_, "feature"), [parts], [])
         facts = [Fact("a row", self.lower_bound_, 4), Fact("covariances", self._kind.name)]
-        return mixture_summary(self, facts, components_block(self._mixture(), self._feature_names()))
+        summary = mixture_summary(self, facts, components_block(self._mixture(), self._feature_names()))
+        return replace(summary, look_out=[*summary.look_out, *self._few_rows()])
+
+    def _few_rows(self) -> list[str]:
+        """Return that the rows may not carry the model, where few runs of a search agreed on the best."""
+        search, k = self.search_, int(self.n_components)
+        agrees = sum(search.raced) == 0 or 2 * search.n_hits >= search.n_starts
+        if not self.regular_ or agrees or self.n_rows_ >= FEW_ROWS * self.n_parameters_:
+            return []
+        return [few_rows_sentence(self._kind, k, self.n_features_in_, self.n_rows_, self.n_parameters_)]

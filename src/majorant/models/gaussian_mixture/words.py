@@ -9,11 +9,13 @@ import numpy as np
 from majorant.densities.coordinates import Frames
 from majorant.models.gaussian_mixture.regularity import Fault, Regularity
 from majorant.models.gaussian_mixture.rows import StandardRows
-from majorant.solvers.covariance_types import SPHERICAL, Covariance
+from majorant.solvers.covariance_types import COVARIANCES, SPHERICAL, Covariance
 from majorant.solvers.gaussian import Mixture
 from majorant.summary import Block, Column, Table, counted
 
 MOST_SHOWN = 20
+FEW_ROWS = 5.0
+"""Rows for each parameter below which a summary may say that they are few."""
 
 
 def rank_sentences(frames: Frames, kind: Covariance, names: Sequence[str] | None) -> list[str]:
@@ -44,6 +46,23 @@ def degeneracy(regularity: Regularity) -> str:
     if np.isinf(regularity.least_size):
         return "there are too few rows for so many components and the covariance that they share"
     return f"component {parts} (of {k}) has fewer than {max(regularity.least_size, 1):g} rows"
+
+
+def few_rows_sentence(kind: Covariance, k: int, d: int, n_rows: float, n_parameters: int) -> str:
+    """Return that rows are few for the parameters, and which types of covariances have fewer."""
+    sizes = {other.name: other.n_parameters(k, d) for other in COVARIANCES.values()}
+    own = kind.n_parameters(k, d)
+    fewer = sorted((n_parameters - own + size, name) for name, size in sizes.items() if size < own)
+    others = ", ".join(f"{name!r} has {size}" for size, name in reversed(fewer))
+    said = (
+        f"{n_rows:g} rows are few for {n_parameters} parameters, and few runs agree on the best solution: the rows may "
+        "not carry this model, and another random_state may end elsewhere. Try fewer components"
+    )
+    return (
+        f"{said}, or covariances with fewer parameters ({others}): majorant.select compares them."
+        if others
+        else f"{said}."
+    )
 
 
 def missing_sentence(rows: StandardRows, is_filled: bool) -> str:
