@@ -6,6 +6,7 @@ Right values are computed here, apart from the package.
 from __future__ import annotations
 
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,31 @@ def test_scales_of_one_to_five_keep_the_best_solution() -> None:
     weighted = mj.GaussianMixture(2, random_state=0).fit(counts[0], sample_weight=counts[1])
     assert repeated.regular_ and weighted.regular_
     assert weighted.log_likelihood_ == pytest.approx(repeated.log_likelihood_, rel=1e-12)
+
+
+WAITING = Path(__file__).parents[3] / "shared" / "data" / "mixreg" / "base_faithful.csv"
+
+
+@pytest.mark.skipif(not WAITING.exists(), reason=f"needs {WAITING}")
+def test_seven_rows_of_old_faithful_are_a_component() -> None:
+    """The best three groups of whole minutes, -1031.540, have one of seven rows; the next best has -1031.635."""
+    x = np.genfromtxt(WAITING, delimiter=",", names=True)["waiting"][:, None]
+    assert len(np.unique(x)) < 60
+    fits = [mj.GaussianMixture(3, random_state=seed).fit(x) for seed in range(4)]
+    assert all(fitted.regular_ for fitted in fits)
+    best = max(fits, key=lambda fitted: fitted.log_likelihood_)
+    assert best.log_likelihood_ == pytest.approx(-1031.540, abs=1e-3)
+    assert best.weights_.min() * len(x) == pytest.approx(6.95, abs=0.1)
+    assert np.median([fitted.log_likelihood_ for fitted in fits]) == pytest.approx(-1031.540, abs=1e-3)
+
+
+@pytest.mark.parametrize("noise", [1e-9, 1e-6])
+def test_noise_far_below_the_rounding_changes_nothing(noise: float) -> None:
+    x = (np.round(2 * three_groups()) / 2)[:, None]
+    rounded = mj.GaussianMixture(3, random_state=0).fit(x)
+    noisy = mj.GaussianMixture(3, random_state=0).fit(x + noise * np.random.default_rng(1).normal(size=x.shape))
+    assert rounded.regular_ and noisy.regular_
+    assert noisy.log_likelihood_ == pytest.approx(rounded.log_likelihood_, abs=1e-3)
 
 
 # Groups far apart: no rule is relative to the total variance
@@ -382,6 +408,16 @@ def test_densities_of_different_spaces_are_not_compared(third: str, apart: set[s
     assert told == apart
     assert found.best.label not in apart
     assert ("cannot be compared" in " ".join(found.exclusions)) == bool(apart)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("covariance_type", ["full", "diag", "spherical"])
+def test_no_fit_converges_to_a_likelihood_without_a_maximum(covariance_type: Any) -> None:
+    x = np.repeat(np.arange(4.0), 20)[:, None] * np.ones(2)
+    fitted = mj.GaussianMixture(4, covariance_type=covariance_type, random_state=0).fit(x)
+    assert not fitted.regular_ and not fitted.converged_
+    held = mj.GaussianMixture(4, covariance_type=covariance_type, reg_covar=0.01, random_state=0).fit(x)
+    assert held.converged_
 
 
 def test_a_summary_says_that_rows_do_not_carry_a_model() -> None:

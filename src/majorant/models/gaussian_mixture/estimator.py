@@ -36,6 +36,7 @@ from majorant.models.gaussian_mixture.given import (
     chosen_starts,
 )
 from majorant.models.gaussian_mixture.lifting import lifted
+from majorant.models.gaussian_mixture.regularity import LEAST_RATIO
 from majorant.models.gaussian_mixture.rows import StandardRows, in_memory, streamed
 from majorant.models.gaussian_mixture.search import contest_of, on_all_rows, search, winner
 from majorant.models.gaussian_mixture.words import (
@@ -150,7 +151,8 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
         Weighted log-likelihood of the rows of the fit; where `beta` is not 1, what was maximised in its place,
         :math:`\sum_i w_i \beta^{-1} \log \sum_k (\pi_k N(x_i; \mu_k, \Sigma_k))^\beta`, which ``score`` is not.
     converged_ : bool
-        Whether the last EM run converged, within `tol`.
+        Whether the last EM run converged, within `tol`; False where a covariance collapses, as the likelihood then has
+        no maximum.
     n_iter_ : int
         Steps of the last EM run.
     lower_bound_ : float
@@ -301,6 +303,8 @@ class GaussianMixture(FittedGaussianMixture, MixtureEstimator):
     def _fit(self, law: Any, rows: Any, data: Chunks, draws: np.random.Generator) -> None:
         standard = rows if isinstance(rows, StandardRows) else in_memory(rows, law, self.n_jobs)
         super()._fit(law, standard, standard.data, draws)
+        if (self.variance_ratios_ < LEAST_RATIO).any() and self.covariance_floor == "auto" and not self.reg_covar:
+            self.converged_ = False  # the likelihood has no maximum there
 
     def _contest(self, law: Any, rows: Any, data: Chunks, draws: np.random.Generator) -> GaussianContest:
         is_left_to_search = self.init_params == "auto" and self._given().is_empty and not self._is_bounded

@@ -82,7 +82,7 @@ def _batch(energies: Array, points: Array, weights: Array, n_perturbations: int,
         kurtosis[variance <= 0] = np.inf
         chosen[looks] = axes[looks, kurtosis.argmin(axis=1)]
     along = np.einsum("na,ma->mn", points, chosen) - np.einsum("ma,ma->m", mean, chosen)[:, None]
-    shift = 0.5 * random.standard_normal(n_perturbations)[:, None]
+    shift = random.standard_normal(n_perturbations)[:, None]  # far enough out for small groups at the edge
     part = 1.0 / (1.0 + np.exp(-np.clip(SHARPNESS * (along - shift), -40.0, 40.0)))
     q[every, :, i], q[every, :, j] = mass * part, mass * (1.0 - part)
     return q
