@@ -71,7 +71,7 @@ def entry_names(model: Any, name: str) -> list[str] | None:
         return ["Intercept", *model.gating_names_in_]
     shape, d = np.shape(getattr(model, f"{name}_"))[1:], model.n_features_in_
     if name in model._law_of_fit().describe(model._theta().law):
-        return None
+        return [f"to {j + 1}" for j in range(shape[0])] if name == "transitions" else None
     names = model._feature_names()
     if shape == (d, d):
         return [f"{a}, {b}" for a in names for b in names] if d > 1 else names

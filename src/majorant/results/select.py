@@ -172,6 +172,8 @@ def _settings(est: Any, card: ModelCard, grid: Mapping[str, Any]) -> list[dict[s
         if name == card.size_parameter:
             parts = plural_of(card.part)
             raise ValueError(f"give the numbers of {parts} as n_components, whatever the model calls them")
+        if name in inspect.signature(est.fit).parameters:
+            raise ValueError(f"{name} is an argument of fit: give it as fit_params={{{name!r}: ...}}")
         if name not in known:
             raise ValueError(f"{type(est).__name__} has no parameter {name!r}; it has {', '.join(sorted(known))}")
         if values is None:

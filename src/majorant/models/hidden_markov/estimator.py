@@ -13,12 +13,12 @@ from majorant._validation import check_enough_rows
 from majorant.data.chunks import Chunks
 from majorant.data.rows import unobserved_message
 from majorant.data.units import blocks_of
-from majorant.engine.mixture import Mixture
+from majorant.engine.mixture import Array, Mixture
 from majorant.engine.threads import one_thread
 from majorant.models.hidden_markov.contest import SequenceContest
 from majorant.models.hidden_markov.emissions import emissions
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
-from majorant.models.hidden_markov.sequences import joined, sequence_codes, weights_of_rows
+from majorant.models.hidden_markov.sequences import Sequences, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.starts import Times
 from majorant.models.mixture import standardised
 from majorant.models.mixture_rows import Rows
@@ -179,6 +179,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         sequence_weight: Any = None,
         lengths: Any = None,
         groups: Any = None,
+        time: Any = None,
         component_labels: Any = None,
     ) -> Self:
         """Find the model.
@@ -186,14 +187,19 @@ class HiddenMarkovModel(FittedMarkovModel):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a list of these
-            Rows in the order of time; NaN where a cell is missing. A list has one table for each sequence.
+            Rows in the order of time; NaN where a cell is missing. A list has one table for each sequence, or an array
+            of one dimension where there is one column.
         y : ignored
         sequence_weight : array-like of shape (n_sequences,), optional
             Nonnegative weights of the sequences, in the order of their names in `groups`; whole numbers count them.
         lengths : array-like of shape (n_sequences,), optional
             Rows of each sequence, which lie one after the other in X.
-        groups : array-like of shape (n_samples,), optional
-            The sequence of each row, instead of `lengths`; rows of one keep their order.
+        groups : array-like of shape (n_samples,) or str, optional
+            The sequence of each row, instead of `lengths`, or a column of a data frame that has it; rows of one keep
+            their order.
+        time : array-like of shape (n_samples,) or str, optional
+            Times by which the rows of a sequence are sorted, or a column of a data frame that has them. Every row is
+            one step, however far its time is: keep rows without a cell for times that lack.
         component_labels : array-like of shape (n_samples,), optional
             States that are known, from 0; -1 where one is not.
 
@@ -214,29 +220,29 @@ class HiddenMarkovModel(FittedMarkovModel):
         with self._all_or_nothing(), one_thread():
             self._check_parameters()
             draws = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
-            self._learn(X, sequence_weight, lengths, groups)
-            rows, law = self._sequences(X, sequence_weight, lengths, groups, component_labels)
+            X, sequences = sequences_of(X, lengths, groups, time)
+            X = self._learn(X, sequences, sequence_weight)
+            rows, law = self._sequences(X, sequences, sequence_weight, component_labels, fitting=True)
             data = Chunks(blocks_of(rows.columns, rows.weights, rows.groups), n_jobs=self.n_jobs)
             self._fit(law, rows, data, draws)
-            self.is_grouped_ = groups is not None or joined(X, lengths)[1] is not None
+            self.is_grouped_ = len(sequences) > 1
         return self
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._chain()
 
-    def _learn(self, X: Any, sequence_weight: Any, lengths: Any, groups: Any) -> None:
-        """Learn the columns, and their units or levels."""
-        X, lengths = joined(X, lengths)
+    def _learn(self, X: Any, sequences: Sequences, sequence_weight: Any) -> Array:
+        """Learn the columns; return the rows as numbers."""
         X = self._read(X, fitting=True)
-        weights = weights_of_rows(sequence_weight, sequence_codes(len(X), lengths, groups))
+        weights = weights_of_rows(sequence_weight, sequences)
         weights = np.ones(len(X)) if weights is None else weights
         unobserved = np.isnan(X[weights > 0]).all(axis=0)
         if unobserved.any():
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         check_enough_rows(len(X), "n_components", self.n_components, "state")
-        found = emissions(self.emission, self.covariance_type, X.shape[1])
-        self.emissions_ = tuple(one.learned(X[weights > 0], weights[weights > 0]) for one in found)
+        self.emissions_ = emissions(self.emission, self.covariance_type, X.shape[1])
+        return X
 
     def _plan(self) -> Plan:
         return PLAN

@@ -20,7 +20,7 @@ from majorant.models.hidden_markov.emissions import Emission, product_of, with_l
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
 from majorant.models.hidden_markov.law import chain_of, check_possible, checked_labels
-from majorant.models.hidden_markov.sequences import joined, sequence_codes, weights_of_rows
+from majorant.models.hidden_markov.sequences import Sequences, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.summary import markov_summary
 from majorant.models.mixture import MixtureEstimator
 from majorant.models.mixture_rows import Rows
@@ -59,34 +59,39 @@ class FittedMarkovModel(MixtureEstimator):
             )
         return np.asarray(X, dtype=np.float64)
 
-    def _sequences(self, X: Any, sequence_weight: Any, lengths: Any, groups: Any, labels: Any) -> tuple[Rows, Any]:
-        """Return distinct sequences, as the emissions read them, and the law."""
-        X, lengths = joined(X, lengths)
-        X = self._read(X, fitting=False)
-        codes = sequence_codes(len(X), lengths, groups)
-        weights = weights_of_rows(sequence_weight, codes)
+    def _sequences(
+        self, X: Array, sequences: Sequences, sequence_weight: Any, labels: Any, *, fitting: bool = False
+    ) -> tuple[Rows, Any]:
+        """Return distinct sequences, as the emissions read them, and the law; in a fit emissions learn from them."""
+        order, weights = sequences.order, weights_of_rows(sequence_weight, sequences)
         law: Any = self._chain()
         extra = [] if labels is None else [checked_labels(labels, len(X), self.n_components)]
         for known in extra:
-            check_possible(known, codes, self.n_components, law)
+            check_possible(known, sequences, self.n_components, law)
             law = Known(law)
-        units = distinct_units([X, *extra], weights, codes, in_order=True)
+        columns_in_order = [column[order] for column in (X, *extra)]
+        weights = None if weights is None else weights[order]
+        units = distinct_units(columns_in_order, weights, sequences.codes[order], in_order=True)
         x, *others = units.columns
+        if fitting:
+            self.emissions_ = tuple(one.learned(x, units.weights) for one in self.emissions_)
         columns = tuple(column for one in self.emissions_ for column in one.read(x))
         columns = (*columns, *others)
         return Rows(columns, units.weights, units.positions, units.row_weight, units.n_rows, others[-1]), law
 
     # Rows
 
+    def _rows_of(self, X: Any, lengths: Any, groups: Any, time: Any) -> tuple[Array, Sequences]:
+        """Return the rows of a table or of several, and their sequences."""
+        check_is_fitted(self)
+        X, sequences = sequences_of(X, lengths, groups, time)
+        return self._read(X, fitting=False), sequences
+
     def _over_sequences(
-        self, X: Any, lengths: Any, groups: Any, visit: Callable[[Any, Any, Block, Array], Array], width: int
+        self, X: Array, sequences: Sequences, visit: Callable[[Any, Any, Block, Array], Array], width: int
     ) -> Array:
         """Apply a function of law, parameters, sequences and log densities; return its values in row order."""
-        check_is_fitted(self)
-        X, lengths = joined(X, lengths)
-        X = self._read(X, fitting=False)
-        codes = sequence_codes(len(X), lengths, groups)
-        order = np.argsort(codes, kind="stable")
+        codes, order = sequences.codes, sequences.order
         columns = (*(column[order] for one in self.emissions_ for column in one.read(X)), codes[order])
         mixture = Mixture(self._density(bool(np.isnan(X).any())), self._chain(), len(self.weights_))
         theta = self._theta()
@@ -100,12 +105,12 @@ class FittedMarkovModel(MixtureEstimator):
             out[order] = Chunks(blocks_of(columns, None, codes[order]), n_jobs=self.n_jobs).map_rows(of_block, (width,))
         return out
 
-    def predict(self, X: Any, *, lengths: Any = None, groups: Any = None) -> NDArray[np.intp]:
+    def predict(self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None) -> NDArray[np.intp]:
         """Return the most probable path of every sequence (Viterbi): the state of each row, from 0.
 
         Parameters
         ----------
-        X, lengths, groups
+        X, lengths, groups, time
             As for `fit`.
 
         Returns
@@ -117,14 +122,16 @@ class FittedMarkovModel(MixtureEstimator):
             q = law.posterior(phi, log_density, units, np.inf).responsibilities[0]
             return np.asarray(q.argmax(axis=0)[:, None])
 
-        return self._over_sequences(X, lengths, groups, path, 1)[:, 0].astype(np.intp)
+        return self._over_sequences(*self._rows_of(X, lengths, groups, time), path, 1)[:, 0].astype(np.intp)
 
-    def predict_proba(self, X: Any, *, given: str = "all", lengths: Any = None, groups: Any = None) -> Array:
+    def predict_proba(
+        self, X: Any, *, given: str = "all", lengths: Any = None, groups: Any = None, time: Any = None
+    ) -> Array:
         """Return the probabilities of the states of each row.
 
         Parameters
         ----------
-        X, lengths, groups
+        X, lengths, groups, time
             As for `fit`.
         given : {"all", "past", "before"}, default="all"
             Given all rows of the sequence (smoothed), those up to its own (filtered), or those before it (predicted).
@@ -143,24 +150,32 @@ class FittedMarkovModel(MixtureEstimator):
                 return np.asarray(law.filtered(phi, log_density, units)[0].T)
             return np.asarray(np.exp(law.predicted(phi, log_density, units)[0].T))
 
-        q = self._over_sequences(X, lengths, groups, probabilities, len(self.weights_))
+        q = self._over_sequences(*self._rows_of(X, lengths, groups, time), probabilities, len(self.weights_))
         return np.asarray(q / q.sum(axis=1, keepdims=True))
 
-    def _log_densities(self, X: Any, *, lengths: Any = None, groups: Any = None) -> Array:  # type: ignore[override]
+    def _log_densities(  # type: ignore[override]
+        self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None
+    ) -> Array:
         """Return the log density of each row given the rows before it; they sum to the sequence's log-likelihood."""
 
         def densities(law: Any, phi: Any, units: Block, log_density: Array) -> Array:
             joint = law.predicted(phi, log_density, units)[0] + log_density[0]
             return np.asarray(np.logaddexp.reduce(joint, axis=0)[:, None])
 
-        return self._over_sequences(X, lengths, groups, densities, 1)[:, 0]
+        return self._over_sequences(*self._rows_of(X, lengths, groups, time), densities, 1)[:, 0]
 
     def _weighted_densities(  # type: ignore[override]
-        self, X: Any, y: Any = None, *, sequence_weight: Any = None, lengths: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        sequence_weight: Any = None,
+        lengths: Any = None,
+        groups: Any = None,
+        time: Any = None,
     ) -> tuple[Array, Array | None]:
-        X, lengths = joined(X, lengths)
-        values = self._log_densities(X, lengths=lengths, groups=groups)
-        return values, weights_of_rows(sequence_weight, sequence_codes(len(values), lengths, groups))
+        values = self._log_densities(X, lengths=lengths, groups=groups, time=time)
+        return values, weights_of_rows(sequence_weight, sequences_of(X, lengths, groups, time)[1])
 
     def sample(  # type: ignore[override]
         self, n_samples: int | None = None, *, lengths: Any = None, groups: Any = None
@@ -184,30 +199,36 @@ class FittedMarkovModel(MixtureEstimator):
         check_is_fitted(self)
         given = 1 if lengths is None and groups is None else len(groups) if lengths is None else int(np.sum(lengths))
         n = given if n_samples is None else check_integer("n_samples", n_samples, low=1)
-        codes = sequence_codes(n, lengths, groups)
-        order = np.argsort(codes, kind="stable")
+        sequences = sequences_of(np.empty((n, 0)), lengths, groups)[1]
         random = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
         theta, states = self._theta(), np.empty(n, dtype=np.intp)
-        states[order] = self._chain().drawn(theta.law, codes[order], random)
+        states[sequences.order] = self._chain().drawn(theta.law, sequences.codes[sequences.order], random)
         density = self._density()
         if not isinstance(density, Drawn):
             raise TypeError("a regression cannot be drawn from: the columns that it is on are not of the model")
         rows: Array = density.drawn(theta.density, states, random)
         return with_levels(self.emissions_, rows), states
 
-    def forecast(self, X: Any, n_steps: int = 1, *, lengths: Any = None, groups: Any = None) -> Forecast:
+    def forecast(
+        self, X: Any, n_steps: int = 1, *, lengths: Any = None, groups: Any = None, time: Any = None
+    ) -> Forecast:
         """Return the distributions of the rows that follow each sequence.
 
         Parameters
         ----------
-        X, lengths, groups
+        X, lengths, groups, time
             As for `fit`.
         n_steps : int, default=1
 
         Returns
         -------
         Forecast
-            Probabilities of states, means, densities and intervals.
+            Names of the sequences, probabilities of states, means, densities and intervals.
+
+        Raises
+        ------
+        ValueError
+            If the fit had several sequences, and it is not said which rows are one.
 
         Examples
         --------
@@ -221,21 +242,36 @@ class FittedMarkovModel(MixtureEstimator):
         array([15., 14.])
         """
         check_integer("n_steps", n_steps, low=1)
-        X, lengths = joined(X, lengths)
-        here = self.predict_proba(X, given="past", lengths=lengths, groups=groups)
-        codes = sequence_codes(len(here), lengths, groups)
-        last = len(codes) - 1 - np.unique(codes[::-1], return_index=True)[1]
+        check_is_fitted(self)
+        sequences = sequences_of(X, lengths, groups, time)[1]
+        self._check_cut(sequences)
+        here = self.predict_proba(X, given="past", lengths=lengths, groups=groups, time=time)
         told = self.emissions_, self._feature_names(), self._estimates()
-        return forecast_of(*told, here[last], self.transitions_, n_steps)
+        return forecast_of(*told, here[sequences.last], self.transitions_, n_steps, sequences.names)
+
+    def _check_cut(self, sequences: Sequences) -> None:
+        """Refuse rows of which nobody says which are one sequence, where the fit had several."""
+        if self.is_grouped_ and not sequences.are_given:
+            raise ValueError(
+                "the fit had several sequences: say which rows are one by lengths, groups or a list of tables, as in "
+                "the fit; lengths=[len(X)] says that all are"
+            )
 
     def pseudo_residuals(
-        self, X: Any, *, given: str = "before", scale: str = "normal", lengths: Any = None, groups: Any = None
+        self,
+        X: Any,
+        *,
+        given: str = "before",
+        scale: str = "normal",
+        lengths: Any = None,
+        groups: Any = None,
+        time: Any = None,
     ) -> Array:
         """Return how far each cell lies out in its distribution given other rows; normal, if the model is right.
 
         Parameters
         ----------
-        X, lengths, groups
+        X, lengths, groups, time
             As for `fit`.
         given : {"before", "others"}, default="before"
             Given the rows before its own (forecast residuals), or all other rows (ordinary ones).
@@ -258,18 +294,17 @@ class FittedMarkovModel(MixtureEstimator):
             q = law.posterior(phi, log_density, units, 1.0).responsibilities[0]
             return given_others(ahead, q, log_density[0])
 
-        X, lengths = joined(X, lengths)
-        states = self._over_sequences(X, lengths, groups, states_of, len(self.weights_))
-        x = self._read(X, fitting=False)
+        x, sequences = self._rows_of(X, lengths, groups, time)
+        states = self._over_sequences(x, sequences, states_of, len(self.weights_))
         out = uniform_residuals(self.emissions_, self._feature_names(), self._estimates(), x, states)
         return out if scale == "uniform" else as_normal(out)
 
-    def durations(self, X: Any, *, lengths: Any = None, groups: Any = None) -> tuple[Array, Array]:
+    def durations(self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None) -> tuple[Array, Array]:
         """Return how long states last: by the transitions, and as expected in sequences.
 
         Parameters
         ----------
-        X, lengths, groups
+        X, lengths, groups, time
             As for `fit`.
 
         Returns
@@ -279,7 +314,7 @@ class FittedMarkovModel(MixtureEstimator):
         met : ndarray of shape (n_components,)
             Expected rows of each state over its expected visits.
         """
-        on, _ = self._on(X, lengths=lengths, groups=groups)
+        on, _ = self._on(X, lengths=lengths, groups=groups, time=time)
         theta, k = self._theta(), len(self.weights_)
         with one_thread():
             sums = on.seen(theta).statistics.law[0]
@@ -300,10 +335,12 @@ class FittedMarkovModel(MixtureEstimator):
         sequence_weight: Any = None,
         lengths: Any = None,
         groups: Any = None,
+        time: Any = None,
         component_labels: Any = None,
     ) -> tuple[OnData, float]:
-        check_is_fitted(self)
-        rows, law = self._sequences(X, sequence_weight, lengths, groups, component_labels)
+        x, sequences = self._rows_of(X, lengths, groups, time)
+        self._check_cut(sequences)
+        rows, law = self._sequences(x, sequences, sequence_weight, component_labels)
         if self.is_labelled_ and isinstance(self.start, str) and self.allowed is None and component_labels is None:
             raise ValueError(
                 "states of some rows were known in this fit: give component_labels, -1 where one is not known"

@@ -36,10 +36,13 @@ class Forecast:
         Probabilities of the states, in the order of the names of the sequences.
     mean : ndarray of shape (n_sequences, n_steps, n_features)
         Expected rows.
+    names : ndarray of shape (n_sequences,) or None
+        Names of the sequences, where they have any.
     """
 
     states: Array
     mean: Array
+    names: NDArray[Any] | None
     _marginals: tuple[Any, ...]
     _ranges: tuple[tuple[Array, bool], ...]
 
@@ -115,6 +118,7 @@ def forecast_of(
     last: Array,
     steps: Array,
     n_steps: int,
+    sequences: NDArray[Any] | None = None,
 ) -> Forecast:
     """Return the forecast from the probabilities of the last states, (sequences, components)."""
     states, ahead = [], last
@@ -130,7 +134,7 @@ def forecast_of(
             ranges.append((levels, part.is_discrete))
     table = np.stack(states, axis=1)
     means = np.concatenate([np.asarray(own.mean()).reshape(table.shape[2], 1) for own in marginals], axis=1)
-    return Forecast(table, table @ means, marginals, tuple(ranges))
+    return Forecast(table, table @ means, sequences, marginals, tuple(ranges))
 
 
 def residuals_of(own: Any, x: Array, states: Array, is_discrete: bool) -> tuple[Array, Array]:

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from majorant._validation import check_choice
 from majorant.laws import Chain
+from majorant.models.hidden_markov.sequences import Sequences
 
 
 def chain_of(k: int, start: str | ArrayLike, allowed: ArrayLike | None) -> Chain:
@@ -59,7 +60,7 @@ def checked_labels(labels: Any, n: int, k: int) -> NDArray[np.intp]:
     return found.astype(np.intp)
 
 
-def check_possible(labels: NDArray[np.intp], codes: NDArray[np.intp], k: int, chain: Chain) -> None:
+def check_possible(labels: NDArray[np.intp], sequences: Sequences, k: int, chain: Chain) -> None:
     """Refuse known states that a given start or forbidden transitions rule out.
 
     Raises
@@ -71,8 +72,8 @@ def check_possible(labels: NDArray[np.intp], codes: NDArray[np.intp], k: int, ch
         return
     first = np.ones(k, dtype=bool) if isinstance(chain.start, str) else chain.start > 0
     allowed = np.ones((k, k), dtype=bool) if chain.allowed is None else chain.allowed
-    order = np.argsort(codes, kind="stable")
-    begins = np.diff(codes[order], prepend=-1) != 0
+    order = sequences.order
+    begins = np.diff(sequences.codes[order], prepend=-1) != 0
     here: NDArray[np.bool_] = first
     for row, is_first in zip(order.tolist(), begins.tolist(), strict=True):
         here = first if is_first else np.asarray(allowed[here].any(axis=0))

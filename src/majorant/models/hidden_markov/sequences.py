@@ -2,22 +2,123 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from majorant._validation import check_groups, check_sample_weight
+from majorant._validation import check_groups, check_sample_weight, is_missing
+from majorant.formulas import column_of, is_table
 
 Array = NDArray[np.float64]
 
 
+@dataclass(frozen=True)
+class Sequences:
+    """Which rows follow each other.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_rows,)
+        Number of each row's sequence, in the order of `names`.
+    order : ndarray of shape (n_rows,)
+        The rows, sequence by sequence, in the order of time.
+    names : ndarray of shape (n_sequences,) or None
+        Names of the sequences, sorted; None where they have none.
+    are_given : bool
+        Whether the rows were said to be of sequences.
+    """
+
+    codes: NDArray[np.intp]
+    order: NDArray[np.intp]
+    names: NDArray[Any] | None = None
+    are_given: bool = False
+
+    def __len__(self) -> int:
+        return int(self.codes.max()) + 1 if len(self.codes) else 0
+
+    @property
+    def last(self) -> NDArray[np.intp]:
+        """The last row of each sequence."""
+        sorted_codes = self.codes[self.order]
+        return self.order[np.searchsorted(sorted_codes, np.arange(len(self)), side="right") - 1]
+
+
+def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = None) -> tuple[Any, Sequences]:
+    """Return one table, and which of its rows follow each other; by default all, in their order.
+
+    `groups` and `time` may name columns of a data frame, which the table returned does not have.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If these do not fit the rows, or times are missing or equal.
+    """
+    is_list = _is_list_of_tables(X)
+    if is_list:
+        X, lengths = joined(X, lengths)
+    X, groups, time = without_columns(X, groups=groups, time=time)
+    n = len(X)
+    codes, names = sequence_codes(n, lengths, groups)
+    order = np.argsort(codes, kind="stable")
+    if time is not None:
+        order = np.lexsort((ranks(time, n), codes))
+        _refuse_equal(time, order, codes)
+    return X, Sequences(codes, order, names, lengths is not None or groups is not None)
+
+
+def without_columns(X: Any, **given: Any) -> tuple[Any, ...]:
+    """Return a data frame without the columns that arguments name, and these columns for their names."""
+    named = [value for value in given.values() if isinstance(value, str)]
+    if not named:
+        return (X, *given.values())
+    if not is_table(X):
+        role = next(role for role, value in given.items() if isinstance(value, str))
+        raise TypeError(f"{role}={given[role]!r} names a column, but X is no data frame: give one entry per row")
+    import narwhals as nw
+
+    found = [column_of(X, value) if isinstance(value, str) else value for value in given.values()]
+    return (nw.from_native(X, eager_only=True).drop(named).to_native(), *found)
+
+
+def _is_list_of_tables(X: Any) -> bool:
+    """Return whether X is a list of tables, or of single columns of unequal lengths.
+
+    Raises
+    ------
+    ValueError
+        If it is a list of columns of equal lengths, which could also be rows.
+    """
+    if not isinstance(X, list | tuple) or not len(X):
+        return False
+    if any(hasattr(one, "columns") for one in X) or any(getattr(one, "ndim", 0) == 2 for one in X):
+        return True
+    sizes = {len(one) if np.iterable(one) and not isinstance(one, str) else -1 for one in X}
+    if -1 in sizes:
+        return False
+    if all(hasattr(one, "ndim") for one in X):
+        if len(sizes) == 1:
+            raise ValueError(
+                f"X is a list of {len(X)} arrays of one dimension and equal length, which could be sequences or rows: "
+                "give sequences of one column as [a.reshape(-1, 1), ...], rows as numpy.stack(X)"
+            )
+        return True
+    return np.ndim(X[0]) == 2
+
+
 def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
-    """Return one table, and the lengths of its sequences, where X is a list of tables."""
-    if not isinstance(X, list | tuple) or not len(X) or np.ndim(X[0]) != 2:
-        return X, lengths
+    """Return one table of a list of tables or columns, and the lengths of its sequences.
+
+    Raises
+    ------
+    ValueError
+        If the tables have different columns, or lengths are given too.
+    """
     if lengths is not None:
         raise ValueError("lengths cut one table; X is a list of tables, one per sequence: leave lengths out")
+    if all(np.ndim(one) == 1 for one in X):
+        X = [np.asarray(one).reshape(-1, 1) for one in X]
     sizes = [len(one) for one in X]
     columns = [list(one.columns) if hasattr(one, "columns") else np.shape(one)[1:] for one in X]
     for i, found in enumerate(columns):
@@ -34,8 +135,8 @@ def joined(X: Any, lengths: Any) -> tuple[Any, Any]:
     return np.concatenate([np.asarray(one) for one in X]), sizes
 
 
-def sequence_codes(n: int, lengths: Any, groups: Any) -> NDArray[np.intp]:
-    """Return the sequence number of each of n rows; by default all are one sequence.
+def sequence_codes(n: int, lengths: Any, groups: Any) -> tuple[NDArray[np.intp], NDArray[Any] | None]:
+    """Return the sequence number of each of n rows, and the names; by default all are one sequence.
 
     Raises
     ------
@@ -43,20 +144,52 @@ def sequence_codes(n: int, lengths: Any, groups: Any) -> NDArray[np.intp]:
         If both or neither fit the rows.
     """
     if lengths is None and groups is None:
-        return np.zeros(n, dtype=np.intp)
+        return np.zeros(n, dtype=np.intp), None
     if groups is not None:
         if lengths is not None:
             raise ValueError("lengths and groups both define the sequences: give one of them")
-        return check_groups(groups, n)[0]
+        return check_groups(groups, n)
     sizes = np.asarray(lengths)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 1).any():
         raise ValueError(f"lengths must be positive whole numbers, one per sequence; got {lengths!r}")
     if sizes.sum() != n:
         raise ValueError(f"lengths add up to {sizes.sum()}; X has {n} rows")
-    return np.repeat(np.arange(len(sizes)), sizes)
+    return np.repeat(np.arange(len(sizes)), sizes), None
 
 
-def weights_of_rows(sequence_weight: Any, codes: NDArray[np.intp]) -> Array | None:
+def ranks(time: Any, n: int) -> NDArray[np.intp]:
+    """Return the rank of each row's time among all; times are numbers, dates, or text in the order of the alphabet.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If there is not one time per row, one is missing, or they cannot be sorted.
+    """
+    values = np.asarray(time)
+    if values.shape != (n,):
+        raise ValueError(f"time must be one time per row, shape ({n},); got shape {values.shape}")
+    missing = np.flatnonzero(is_missing(values))
+    if len(missing):
+        raise ValueError(f"time has none for row {missing[0]}: a row may lack cells, but not its place")
+    try:
+        return np.unique(values, return_inverse=True)[1].reshape(-1).astype(np.intp)
+    except TypeError as error:
+        raise TypeError(f"time cannot be sorted: {error}; use numbers, dates or text") from error
+
+
+def _refuse_equal(time: Any, order: NDArray[np.intp], codes: NDArray[np.intp]) -> None:
+    rank = ranks(time, len(codes))[order]
+    same = np.flatnonzero((np.diff(rank) == 0) & (np.diff(codes[order]) == 0))
+    if len(same):
+        pairs = np.sort([order[same], order[same + 1]], axis=0)
+        one, other = pairs[:, pairs[0].argmin()].tolist()
+        raise ValueError(
+            f"rows {one} and {other} of one sequence have the same time, {np.asarray(time)[one]}: say which rows are "
+            "one sequence by groups, or leave time out, which takes rows in their order"
+        )
+
+
+def weights_of_rows(sequence_weight: Any, sequences: Sequences) -> Array | None:
     """Return the weight of each row's sequence.
 
     Raises
@@ -66,11 +199,11 @@ def weights_of_rows(sequence_weight: Any, codes: NDArray[np.intp]) -> Array | No
     """
     if sequence_weight is None:
         return None
-    n_sequences = int(codes.max()) + 1
+    n_sequences = len(sequences)
     if np.shape(sequence_weight) != (n_sequences,):
         raise ValueError(
             f"sequence_weight must be one number per sequence, shape ({n_sequences},), in the order of their names; "
             f"got shape {np.shape(sequence_weight)}"
         )
     weights = check_sample_weight(sequence_weight, n_sequences)
-    return None if weights is None else weights[codes]
+    return None if weights is None else weights[sequences.codes]

@@ -1,0 +1,91 @@
+"""Which rows of a hidden Markov model are one sequence: names, times, columns of a data frame, lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import majorant as mj
+
+
+def animals() -> tuple[Any, Any]:
+    """Two animals of 40 hours each: a table in order, and the same in any order."""
+    random = np.random.default_rng(0)
+    x = random.normal(np.tile(np.repeat([0.0, 6.0], 10), 4))
+    table = pd.DataFrame({"animal": np.repeat(["b", "a"], 40), "hour": np.tile(np.arange(40), 2), "x": x})
+    return table, table.sample(frac=1.0, random_state=1).reset_index(drop=True)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_of_a_data_frame_name_sequences_and_times(library: str) -> None:
+    table, mixed = animals()
+    plain = mj.HiddenMarkovModel(2, random_state=0).fit(table[["x"]], groups=table["animal"])
+    frame = pl.from_pandas(mixed) if library == "polars" else mixed
+    cuts: dict[str, Any] = {"groups": "animal", "time": "hour"}
+    model = mj.HiddenMarkovModel(2, random_state=0).fit(frame, **cuts)
+    assert model.feature_names_in_.tolist() == ["x"] and model.log_likelihood_ == plain.log_likelihood_
+    back = np.lexsort((mixed["hour"], mixed["animal"] == "a"))
+    for name in ("predict", "predict_proba", "score_samples", "pseudo_residuals"):
+        expected = getattr(plain, name)(table[["x"]], groups=table["animal"])
+        np.testing.assert_array_equal(getattr(model, name)(frame, **cuts)[back], expected)
+    for name in ("bic", "score", "standard_errors", "durations"):
+        expected = getattr(plain, name)(table[["x"]], groups=table["animal"])
+        np.testing.assert_equal(getattr(model, name)(frame, **cuts), expected)
+    ahead = model.forecast(frame, 2, **cuts)
+    assert ahead.names is not None and ahead.names.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(ahead.mean, plain.forecast(table[["x"]], 2, groups=table["animal"]).mean)
+    labels = np.full(80, -1)
+    labels[0], moved = 1, np.full(80, -1)
+    moved[back[0]] = 1
+    known = mj.HiddenMarkovModel(2, random_state=0).fit(table[["x"]], groups=table["animal"], component_labels=labels)
+    other = mj.HiddenMarkovModel(2, random_state=0).fit(frame, component_labels=moved, **cuts)
+    assert other.log_likelihood_ == known.log_likelihood_
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"time": np.zeros(80)}, "rows 0 and 1 of one sequence have the same time, 0.0"),
+        ({"time": np.append(np.arange(79.0), np.nan)}, "time has none for row 79"),
+        ({"time": np.arange(79)}, r"time must be one time per row, shape \(80,\)"),
+        ({"groups": "anmal"}, "no column 'anmal'. Did you mean 'animal'"),
+    ],
+)
+def test_times_and_groups_that_cannot_be_used_are_refused(change: dict[str, Any], said: str) -> None:
+    table, _ = animals()
+    with pytest.raises(ValueError, match=said):
+        mj.HiddenMarkovModel(2).fit(table, **{"groups": "animal", "time": "hour", **change})
+    with pytest.raises(TypeError, match="names a column, but X is no data frame"):
+        mj.HiddenMarkovModel(2).fit(table[["x"]].to_numpy(), groups="animal")
+
+
+def test_what_is_of_whole_sequences_asks_which_rows_are_one() -> None:
+    table, _ = animals()
+    x, groups = table[["x"]], table["animal"]
+    model = mj.HiddenMarkovModel(2, random_state=0).fit(x, groups=groups)
+    for method in (model.forecast, model.bic, model.standard_errors, model.durations):
+        with pytest.raises(ValueError, match="the fit had several sequences: say which rows are one"):
+            method(x)
+    assert model.forecast(x[:40], 1, lengths=[40]).names is None
+    single = mj.HiddenMarkovModel(2, random_state=0).fit(x, lengths=[80])
+    assert single.forecast(x).names is None and single.bic(x) == single.bic(x, lengths=[80])
+
+
+def test_a_list_may_have_single_columns() -> None:
+    x = animals()[0]["x"].to_numpy()
+    tables = [x[:30].reshape(-1, 1), x[30:].reshape(-1, 1)]
+    expected = mj.HiddenMarkovModel(2, random_state=0).fit(tables)
+    model = mj.HiddenMarkovModel(2, random_state=0).fit([x[:30], x[30:]])
+    assert model.log_likelihood_ == expected.log_likelihood_
+    with pytest.raises(ValueError, match="which could be sequences or rows"):
+        mj.HiddenMarkovModel(2).fit([x[:40], x[40:]])
+
+
+def test_select_says_where_arguments_of_fit_go() -> None:
+    table, _ = animals()
+    with pytest.raises(ValueError, match=r"groups is an argument of fit: give it as fit_params=\{'groups': ...\}"):
+        mj.select(mj.HiddenMarkovModel(), table[["x"]], n_components=[1, 2], groups=table["animal"])
