@@ -2,6 +2,7 @@
 
 from majorant.densities.categorical import Categorical
 from majorant.densities.natural import Bernoulli, Natural, Poisson
+from majorant.densities.negative_binomial import NegativeBinomial
 from majorant.densities.normal import Normal
 from majorant.densities.product import Product
 from majorant.densities.regression import GaussianRegression, Predictors, Regression
@@ -12,6 +13,7 @@ __all__ = [
     "Categorical",
     "GaussianRegression",
     "Natural",
+    "NegativeBinomial",
     "Normal",
     "Poisson",
     "Predictors",

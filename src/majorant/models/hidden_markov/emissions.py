@@ -12,7 +12,7 @@ from scipy import stats
 
 from majorant._validation import check_choice
 from majorant.data.chunks import Block
-from majorant.densities import Bernoulli, Categorical, Poisson, Product
+from majorant.densities import Bernoulli, Categorical, NegativeBinomial, Poisson, Product
 from majorant.densities.gaussian import Gaussian, Normals
 from majorant.densities.gaussian_gaps import GaussianGaps
 from majorant.engine.mixture import Array, Limits, Mixture, Table
@@ -29,7 +29,7 @@ RANGE = (-16.0, 7.0)
 """Range of log variances, or of the entries of the factors of covariances, in standard units."""
 SMALLEST = 1e-153
 """Smallest standard deviation whose square is a number."""
-EMISSIONS = ("gaussian", "poisson", "bernoulli", "categorical", "regression")
+EMISSIONS = ("gaussian", "poisson", "negative_binomial", "bernoulli", "categorical", "regression")
 
 
 class GaussianInUnits:
@@ -206,7 +206,7 @@ class Emission:
             )
             self._refuse((x != found.T) & ~np.isnan(x), X, "a value that the rows of the fit do not have")
             return (np.where(np.isnan(x), np.nan, out),)
-        if self.name == "poisson":
+        if self.name in ("poisson", "negative_binomial"):
             self._refuse((x < 0) | (x != np.rint(x)), X, "counts are whole numbers from 0 on")
         if self.name == "bernoulli":
             self._refuse((x != 0) & (x != 1), X, "values are 0 or 1")
@@ -234,6 +234,8 @@ class Emission:
             return SwitchingLines(self.centre, self.scale, self.covariance_type == "tied")
         if self.name == "categorical":
             return Categorical([len(levels) for levels in self.levels])
+        if self.name == "negative_binomial":
+            return NegativeBinomial(self.n_features)
         return Poisson(self.n_features) if self.name == "poisson" else Bernoulli(self.n_features)
 
     @property
@@ -267,6 +269,9 @@ class Emission:
             return stats.norm(means[:, [column]], np.sqrt(variances[:, [column]]))
         if self.name == "poisson":
             return stats.poisson(estimates["rates"][:, [column]])
+        if self.name == "negative_binomial":
+            rate, size = estimates["rates"][:, [column]], estimates["sizes"][:, [column]]
+            return stats.nbinom(size, size / (size + rate))
         if self.name == "bernoulli":
             return stats.bernoulli(estimates["probabilities"][:, [column]])
         first = sum(len(levels) for levels in self.levels[:column])

@@ -68,10 +68,10 @@ class HiddenMarkovModel(FittedMarkovModel):
     ----------
     n_components : int, default=1
         Number of states.
-    emission : {"gaussian", "poisson", "bernoulli", "categorical", "regression"} or list, default="gaussian"
-        How rows come from a state; a list has one for each column, which are then independent given the state.
-        "regression" is Markov switching: a line of the first column of X on the others, with a constant; own lags are
-        columns too.
+    emission : str or list of str, default="gaussian"
+        How rows come from a state: "gaussian", "poisson", "negative_binomial", "bernoulli", "categorical" or
+        "regression". A list has one for each column, which are then independent given the state. "regression" is Markov
+        switching: a line of the first column of X on the others, with a constant; own lags are columns too.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Of Gaussian rows; of lines, whose noise is the same in all states where it is "tied".
     start : {"free", "stationary"} or array-like of shape (n_components,), default="free"
@@ -108,8 +108,9 @@ class HiddenMarkovModel(FittedMarkovModel):
         Of Gaussian rows, in scikit-learn's shapes, but that "tied" has a copy for each state.
     intercept_, coef_, variances_ : ndarray of shape (n_components, ...)
         Of lines.
-    rates_, probabilities_ : ndarray of shape (n_components, ...)
-        Of counts, of zeros and ones, or of categories. With a list of emissions all these names are led by that of
+    rates_, sizes_, probabilities_ : ndarray of shape (n_components, ...)
+        Means of counts; of "negative_binomial" also sizes, so that a variance is ``rate + rate**2 / size``;
+        probabilities of ones, or of categories. With a list of emissions all these names are led by that of
         their column.
     log_likelihood_ : float
         Of the sequences of the fit, weighted.

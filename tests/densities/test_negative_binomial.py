@@ -1,0 +1,113 @@
+"""Counts that vary more than Poisson's: against scipy's, EM that climbs, slopes against differences, missing cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import majorant as mj
+from majorant.data.chunks import Block
+from majorant.densities import NegativeBinomial, Poisson
+
+K, D, N = 2, 3, 400
+ONE = np.ones(1)
+
+
+def counts(seed: int = 0) -> Any:
+    random = np.random.default_rng(seed)
+    mean = np.where(random.random((N, 1)) < 0.5, [2.0, 9.0, 1.0], [14.0, 3.0, 1.0])
+    x = random.poisson(mean / 2.5 * random.standard_gamma(2.5, (N, D))).astype(float)
+    return np.where(random.random((N, D)) < 0.1, np.nan, x)
+
+
+def table(seed: int = 1) -> Any:
+    return np.moveaxis(np.random.default_rng(seed).dirichlet(np.ones(K), (1, N)), 2, 1).copy()
+
+
+def value(density: NegativeBinomial, theta: Any, rows: Block, q: Any) -> float:
+    return float(np.sum(q * density.log_density(theta, rows)))
+
+
+def test_log_densities_are_scipys() -> None:
+    x, random = counts(), np.random.default_rng(2)
+    theta = np.concatenate([random.uniform(0.5, 20, (1, K, D)), random.uniform(0.3, 9, (1, K, D))], axis=2)
+    found = NegativeBinomial(D).log_density(theta, Block(0, (x,)))[0]
+    mean, size = theta[0, :, :D], theta[0, :, D:]
+    expected = [np.nansum(stats.nbinom.logpmf(x, size[k], size[k] / (size[k] + mean[k])), axis=1) for k in range(K)]
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_a_large_size_is_poisson() -> None:
+    x = counts()
+    mean = np.full((1, 1, D), 4.0)
+    found = NegativeBinomial(D).log_density(np.concatenate([mean, np.full((1, 1, D), 1e5)], axis=2), Block(0, (x,)))
+    np.testing.assert_allclose(found, Poisson(D).log_density(mean, Block(0, (x,))), rtol=2e-3)
+
+
+def test_steps_of_em_climb_to_where_slopes_are_zero() -> None:
+    density, rows, q = NegativeBinomial(D), Block(0, (counts(),)), table()
+    theta = density.solve(density.statistics(None, rows, q), None, ONE)
+    before = value(density, theta, rows, q)
+    for _ in range(400):
+        theta = density.solve(density.statistics(theta, rows, q), theta, ONE)
+        after = value(density, theta, rows, q)
+        assert after >= before - 1e-9 * abs(before)
+        before = after
+    np.testing.assert_allclose(density.score(density.statistics(theta, rows, q), theta), 0, atol=1e-4)
+
+
+def test_slopes_are_those_of_the_log_density() -> None:
+    density, rows, q = NegativeBinomial(D), Block(0, (counts(),)), table()
+    theta = density.solve(density.statistics(None, rows, q), None, ONE)
+    vector, step = density.vector(theta), 1e-5
+    for j, slope in enumerate(density.score(density.statistics(theta, rows, q), theta)[0]):
+        ends = [
+            value(density, density.theta_of(vector + sign * step * np.eye(2 * K * D)[j], theta), rows, q)
+            for sign in (1, -1)
+        ]
+        assert slope == pytest.approx((ends[0] - ends[1]) / (2 * step), rel=1e-5, abs=1e-4)
+
+
+def test_statistics_are_linear_and_additive() -> None:
+    density, x, q = NegativeBinomial(D), counts(), table()
+    theta = density.solve(density.statistics(None, Block(0, (x,)), q), None, ONE)
+    for at in (None, theta):
+        whole = density.statistics(at, Block(0, (x,)), q)
+        parts = [density.statistics(at, Block(0, (x[own],)), q[:, :, own]) for own in (slice(0, 150), slice(150, N))]
+        np.testing.assert_allclose(parts[0] + parts[1], whole, rtol=1e-12)
+        assert whole.shape == (1, K, density.width)
+
+
+def test_columns_of_zeros_and_states_without_rows() -> None:
+    density, q = NegativeBinomial(1), np.zeros((1, 2, 5))
+    q[:, 0] = 1
+    rows = Block(0, (np.zeros((5, 1)),))
+    theta = density.solve(density.statistics(None, rows, q), None, ONE)
+    for _ in range(3):
+        theta = density.solve(density.statistics(theta, rows, q), theta, ONE)
+    assert np.isfinite(theta).all() and (theta[0, :, 0] == 0).all()
+    assert (np.abs(density.log_density(theta, rows)[0]) < 1e-290).all()
+
+
+def test_a_hidden_markov_model_of_overdispersed_counts() -> None:
+    random = np.random.default_rng(0)
+    states = np.repeat([0, 1, 0, 1], 150)
+    mean, size = np.array([3.0, 20.0])[states], np.array([1.5, 4.0])[states]
+    x = random.poisson(mean / size * random.standard_gamma(size))[:, None].astype(float)
+    x[7] = np.nan
+    model = mj.HiddenMarkovModel(2, emission="negative_binomial", random_state=0).fit(x)
+    poisson = mj.HiddenMarkovModel(2, emission="poisson", random_state=0).fit(x)
+    assert model.regular_ and model.converged_ and model.bic(x) < poisson.bic(x) - 100
+    np.testing.assert_allclose(np.sort(model.rates_.ravel()), [3, 20], rtol=0.15)
+    errors = model.standard_errors(x)
+    assert (np.abs(np.sort(model.sizes_.ravel()) - [1.5, 4.0]) < 4 * np.sort(errors["sizes"].ravel())).all()
+    assert model.score_samples(x).sum() == pytest.approx(model.log_likelihood_, abs=1e-6)
+    residuals = model.pseudo_residuals(x)
+    assert abs(np.nanstd(residuals) - 1) < 0.1 and np.isnan(residuals[7, 0])
+    drawn, _ = model.sample(2000)
+    assert (drawn == np.rint(drawn)).all() and drawn.min() >= 0
+    with pytest.raises(ValueError, match="counts are whole numbers from 0 on"):
+        mj.HiddenMarkovModel(2, emission="negative_binomial").fit(x - 1)
