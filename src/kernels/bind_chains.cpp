@@ -82,7 +82,7 @@ void bind_chains(nb::module_& m) {
     m.def("chain_pass", [](Mat<const double> start, Cube<const double> steps, Vec<const int64_t> offsets,
                            Cube<const double> log_density, std::optional<Mat<const double>> w, Cube<double> q,
                            Mat<double> log_partition, std::optional<Mat<double>> first, std::optional<Cube<double>> counts) {
-        const size_t runs = log_density.shape(0), states = log_density.shape(1), rows = log_density.shape(2);
+        const size_t runs = log_density.shape(0), rows = log_density.shape(1), states = log_density.shape(2);
         need(states > 0 && start.shape(0) == runs && start.shape(1) == states, "start must be (runs, states)");
         product({runs, states, std::max(states, rows)});
         need(steps.shape(0) == runs && steps.shape(1) == states && steps.shape(2) == states,
@@ -92,7 +92,7 @@ void bind_chains(nb::module_& m) {
         for (size_t i = 1; i < offsets.shape(0); i++) need(offsets(i) > offsets(i - 1), "offsets must ascend");
         const size_t n = offsets.shape(0) - 1;
         need(!w || ((w->shape(0) == 1 || w->shape(0) == runs) && w->shape(1) == n), "w must be (1 or runs, chains)");
-        need(q.shape(0) == runs && q.shape(1) == states && q.shape(2) == rows, "q must be (runs, states, rows)");
+        need(q.shape(0) == runs && q.shape(1) == rows && q.shape(2) == states, "q must be (runs, rows, states)");
         need(log_partition.shape(0) == runs && log_partition.shape(1) == n, "log_partition must be (runs, chains)");
         need(bool(first) == bool(counts), "first and counts go together");
         need(!first || (first->shape(0) == runs && first->shape(1) == states), "first must be (runs, states)");

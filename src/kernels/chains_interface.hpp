@@ -29,10 +29,10 @@ struct ChainPass {
     const int64_t* offsets;         // (n + 1)
     const double* start;            // (runs, states)
     const double* steps;            // (runs, states, states), from row to column
-    const double* log_density;      // (runs, states, rows)
+    const double* log_density;      // (runs, rows, states)
     const double* w;                // (n), or (runs, n) where run_weights is n instead of 0; null: one each
     int64_t run_weights;
-    double* q;              // (runs, states, rows): probabilities given all rows, times the weight; given the rows so far
+    double* q;              // (runs, rows, states): probabilities given all rows, times the weight; given the rows so far
                             // where first is null
     double* log_partition;  // (runs, n): NaN, and the chain in no other sum, where digits may have been lost
     double* first;          // (runs, states): expected first states are added

@@ -79,7 +79,7 @@ def chain_pass_answers(states: int) -> dict[str, NDArray[Any]]:
     """Answers of the pass over hidden Markov models."""
     random, offsets = np.random.default_rng(states), np.array([0, 1, 40, 240])
     start, steps = random.dirichlet(np.ones(states), 2), random.dirichlet(np.ones(states), (2, states))
-    log_density = random.normal(scale=3.0, size=(2, states, 240))
+    log_density = random.normal(scale=3.0, size=(2, 240, states))
     q, here, total = np.empty_like(log_density), np.empty_like(log_density), np.empty((2, 3))
     first, counts = np.zeros_like(start), np.zeros_like(steps)
     _kernels.chain_pass(start, steps, offsets, log_density, None, here, total, None, None)

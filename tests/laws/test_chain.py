@@ -242,13 +242,43 @@ def test_sequences_of_equal_rows_have_the_same_bits_wherever_they_are() -> None:
     np.testing.assert_array_equal(found.units, np.repeat(alone.units, 3, axis=1))
 
 
+@pytest.mark.parametrize("scale", [1.0, 30.0, 400.0])
+@pytest.mark.parametrize("k", range(1, 11))
+def test_every_number_of_states_is_as_by_logarithms(k: int, scale: float) -> None:
+    random = np.random.default_rng(k)
+    offsets = np.array([0, 1, 3, 6, 10, 15, 143, 400])
+    units = Block(0, (np.repeat(np.arange(7), np.diff(offsets)),))
+    weights = random.random(7)
+    units = Block(0, units.columns, np.repeat(weights, np.diff(offsets)))
+    log_density = scale * random.normal(size=(2, k, 400))
+    log_density[0, :, 200:210] = -1e6 * random.random((k, 10))
+    start, steps = random.dirichlet(np.ones(k), 2), random.dirichlet(np.ones(k), (2, k))
+    if k > 1:
+        steps[1] = np.where(random.random((k, k)) < 0.3, 0.0, steps[1]) + 1e-10 * np.eye(k)
+        steps[1] /= steps[1].sum(axis=1, keepdims=True)
+    law, phi = Chain(), Steps(start, steps)
+    found = law.posterior(phi, log_density, units, 1.0)
+    each, first, counts = np.full((2, 7), np.nan), np.zeros((2, k)), np.zeros((2, k, k))
+    q = np.empty_like(log_density)
+    for run in range(2):
+        out = q[run], each[run], first[run], counts[run]
+        law._by_scores(phi, run, log_density[run], offsets, weights[None], 1.0, out)
+    np.testing.assert_allclose(found.units, each, rtol=1e-11)
+    np.testing.assert_allclose(found.responsibilities, q, atol=1e-9)
+    sums = np.concatenate([first, counts.reshape(2, -1)], axis=1)
+    np.testing.assert_allclose(found.statistics, sums, atol=1e-7)
+    filtered = law.filtered(phi, log_density, units)
+    last = offsets[1:] - 1
+    np.testing.assert_allclose(filtered[:, :, last] * weights, found.responsibilities[:, :, last], atol=1e-9)
+
+
 @pytest.mark.parametrize(
-    ("position", "shape"), [(0, (2, 3)), (1, (2, 2, 3)), (3, (1, 2, 5)), (5, (2, 3, 4)), (7, (1, 2))]
+    ("position", "shape"), [(0, (2, 3)), (1, (2, 2, 3)), (3, (1, 5, 2)), (5, (2, 4, 3)), (7, (1, 2))]
 )
 def test_the_kernel_refuses_arrays_that_do_not_fit(position: int, shape: tuple[int, ...]) -> None:
     n, k = 4, 2
-    given = [np.full((2, k), 0.5), np.full((2, k, k), 0.5), np.array([0, 1, n]), np.zeros((2, k, n)), None]
-    out = [np.empty((2, k, n)), np.empty((2, 2)), np.zeros((2, k)), np.zeros((2, k, k))]
+    given = [np.full((2, k), 0.5), np.full((2, k, k), 0.5), np.array([0, 1, n]), np.zeros((2, n, k)), None]
+    out = [np.empty((2, n, k)), np.empty((2, 2)), np.zeros((2, k)), np.zeros((2, k, k))]
     arguments: list[object] = [*given, *out]
     _kernels.chain_pass(*arguments)  # type: ignore[arg-type]
     arguments[position] = np.zeros(shape)

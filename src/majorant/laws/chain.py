@@ -90,13 +90,14 @@ class Chain:
         """Return the log-likelihood of each sequence, marginal probabilities of its states, and expected steps."""
         runs, k, n = log_density.shape
         offsets, w = _offsets(units), _weights_of_sequences(units)
-        q, each = np.empty((runs, k, n)), np.empty((runs, len(offsets) - 1))
+        by_row, each = np.empty((runs, n, k)), np.empty((runs, len(offsets) - 1))
         first, counts = np.zeros((runs, k)), np.zeros((runs, k, k))
         if beta == 1.0:
             given = np.ascontiguousarray(phi.start), np.ascontiguousarray(phi.steps), offsets
-            _kernels.chain_pass(*given, np.ascontiguousarray(log_density), w, q, each, first, counts)
+            _kernels.chain_pass(*given, _by_row(log_density), w, by_row, each, first, counts)
         else:
             each[:] = np.nan
+        q = np.moveaxis(by_row, 1, 2)
         for run in np.flatnonzero(np.isnan(each).any(axis=1)).tolist():
             self._by_scores(phi, run, log_density[run], offsets, w, beta, (q[run], each[run], first[run], counts[run]))
         value = each.sum(axis=1) if w is None else weighted(each, w[0] if len(w) == 1 else w[:, None])
@@ -153,9 +154,10 @@ class Chain:
         """Return the probability of each state given the rows up to its own, (runs, components, rows)."""
         runs, k, n = log_density.shape
         offsets = _offsets(units)
-        q, each = np.empty((runs, k, n)), np.empty((runs, len(offsets) - 1))
+        by_row, each = np.empty((runs, n, k)), np.empty((runs, len(offsets) - 1))
         given = np.ascontiguousarray(phi.start), np.ascontiguousarray(phi.steps), offsets
-        _kernels.chain_pass(*given, np.ascontiguousarray(log_density), None, q, each, None, None)
+        _kernels.chain_pass(*given, _by_row(log_density), None, by_row, each, None, None)
+        q = np.moveaxis(by_row, 1, 2)
         with np.errstate(divide="ignore"):
             log_start, log_steps = np.log(phi.start), np.log(phi.steps)
         for run, i in zip(*np.nonzero(np.isnan(each)), strict=True):
@@ -323,6 +325,11 @@ class Chain:
         free[0] &= isinstance(self.start, str) and self.start == "free"
         rows, columns = np.nonzero(free)
         return rows, columns, best[rows]
+
+
+def _by_row(table: Table) -> Array:
+    """Return a table of (runs, components, rows) row by row, as the kernel reads it."""
+    return np.ascontiguousarray(np.moveaxis(table, 1, 2))
 
 
 def _floored(probabilities: Array, allowed: NDArray[np.bool_]) -> Array:

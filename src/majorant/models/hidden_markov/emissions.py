@@ -65,10 +65,12 @@ class GaussianInUnits:
 
     def log_density(self, theta: Normals, rows: Block) -> Table:
         """Return the log density of each row in its units; of the cells that are there."""
-        volume = np.log(self.scale)
-        found = self.inner.log_density(theta, rows)
-        found -= volume.sum() if self.inner is self.whole else ~np.isnan(rows.columns[0]) @ volume
-        return np.asarray(found)
+        volume, x = np.log(self.scale), rows.columns[0]
+        if self.inner is not self.whole:
+            return np.asarray(self.inner.log_density(theta, rows) - ~np.isnan(x) @ volume)
+        each = [self.whole.mixture(theta, run).log_densities(x, float(volume.sum())) for run in range(len(theta.means))]
+        by_row = each[0][None] if len(each) == 1 else np.stack(each)
+        return np.moveaxis(by_row, 1, 2)  # a chain and the moments read it row by row
 
     def statistics(self, theta: Normals | None, rows: Block, q: Table) -> Array:
         """Return the moments in standard units."""
