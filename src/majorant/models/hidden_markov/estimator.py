@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from majorant._validation import check_enough_rows
+from majorant._validation import check_enough_rows, check_integer
 from majorant.data.chunks import Chunks
 from majorant.data.rows import unobserved_message
 from majorant.data.units import blocks_of
@@ -18,6 +18,7 @@ from majorant.engine.threads import one_thread
 from majorant.models.hidden_markov.contest import SequenceContest
 from majorant.models.hidden_markov.emissions import emissions
 from majorant.models.hidden_markov.fitted import FittedMarkovModel
+from majorant.models.hidden_markov.lags import with_lags
 from majorant.models.hidden_markov.sequences import Sequences, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.starts import Times
 from majorant.models.mixture import standardised
@@ -74,6 +75,9 @@ class HiddenMarkovModel(FittedMarkovModel):
         switching: a line of the first column of X on the others, with a constant; own lags are columns too.
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Of Gaussian rows; of lines, whose noise is the same in all states where it is "tied".
+    lags : int, default=0
+        Own lags of the target of a "regression": autoregression. The first rows of a sequence, which lack them, say
+        nothing and count for nothing.
     start : {"free", "stationary"} or array-like of shape (n_components,), default="free"
         Whether the law of first states is estimated, is the stationary one of the transitions, or is given.
     allowed : array-like of shape (n_components, n_components) of bool, optional
@@ -145,6 +149,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         *,
         emission: str | Sequence[str] = "gaussian",
         covariance_type: str = "full",
+        lags: int = 0,
         start: str | ArrayLike = "free",
         allowed: ArrayLike | None = None,
         tol: float = 1e-8,
@@ -159,6 +164,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         self.n_components = n_components
         self.emission = emission
         self.covariance_type = covariance_type
+        self.lags = lags
         self.start = start
         self.allowed = allowed
         self.tol = tol
@@ -232,9 +238,11 @@ class HiddenMarkovModel(FittedMarkovModel):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         self._chain()
+        if check_integer("lags", self.lags, low=0) and self.emission != "regression":
+            raise ValueError(f'lags={self.lags} are those of emission="regression"; got emission={self.emission!r}')
 
     def _learn(self, X: Any, sequences: Sequences, sequence_weight: Any) -> Array:
-        """Learn the columns; return the rows as numbers."""
+        """Learn the columns; return the rows as numbers, with own lags."""
         X = self._read(X, fitting=True)
         weights = weights_of_rows(sequence_weight, sequences)
         weights = np.ones(len(X)) if weights is None else weights
@@ -242,6 +250,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         if unobserved.any():
             raise ValueError(unobserved_message(unobserved, getattr(self, "feature_names_in_", None)))
         check_enough_rows(len(X), "n_components", self.n_components, "state")
+        X = with_lags(X, sequences, self.lags)
         self.emissions_ = emissions(self.emission, self.covariance_type, X.shape[1])
         return X
 

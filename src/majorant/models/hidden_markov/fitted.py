@@ -19,6 +19,7 @@ from majorant.laws import Chain, Known
 from majorant.models.hidden_markov.emissions import Emission, product_of, with_levels
 from majorant.models.hidden_markov.errors import errors_of
 from majorant.models.hidden_markov.forecast import Forecast, as_normal, forecast_of, given_others, uniform_residuals
+from majorant.models.hidden_markov.lags import forecast_of_lags, with_lags
 from majorant.models.hidden_markov.law import chain_of, check_possible, checked_labels
 from majorant.models.hidden_markov.sequences import Sequences, sequences_of, weights_of_rows
 from majorant.models.hidden_markov.summary import markov_summary
@@ -35,6 +36,7 @@ class FittedMarkovModel(MixtureEstimator):
     bounds = None
     start: str | ArrayLike
     allowed: ArrayLike | None
+    lags: int
     emissions_: tuple[Emission, ...]
     start_probabilities_: Array
     transitions_: Array
@@ -82,10 +84,10 @@ class FittedMarkovModel(MixtureEstimator):
     # Rows
 
     def _rows_of(self, X: Any, lengths: Any, groups: Any, time: Any) -> tuple[Array, Sequences]:
-        """Return the rows of a table or of several, and their sequences."""
+        """Return the rows of a table or of several, with own lags, and their sequences."""
         check_is_fitted(self)
         X, sequences = sequences_of(X, lengths, groups, time)
-        return self._read(X, fitting=False), sequences
+        return with_lags(self._read(X, fitting=False), sequences, self.lags), sequences
 
     def _over_sequences(
         self, X: Array, sequences: Sequences, visit: Callable[[Any, Any, Block, Array], Array], width: int
@@ -242,10 +244,12 @@ class FittedMarkovModel(MixtureEstimator):
         array([15., 14.])
         """
         check_integer("n_steps", n_steps, low=1)
-        check_is_fitted(self)
-        sequences = sequences_of(X, lengths, groups, time)[1]
+        x, sequences = self._rows_of(X, lengths, groups, time)
         self._check_cut(sequences)
         here = self.predict_proba(X, given="past", lengths=lengths, groups=groups, time=time)
+        if self.lags and self.n_features_in_ == 1:
+            before = x[sequences.last][:, : self.lags]
+            return forecast_of_lags(self._estimates(), here[sequences.last], before, n_steps, sequences.names)
         told = self.emissions_, self._feature_names(), self._estimates()
         return forecast_of(*told, here[sequences.last], self.transitions_, n_steps, sequences.names)
 
@@ -297,6 +301,7 @@ class FittedMarkovModel(MixtureEstimator):
         x, sequences = self._rows_of(X, lengths, groups, time)
         states = self._over_sequences(x, sequences, states_of, len(self.weights_))
         out = uniform_residuals(self.emissions_, self._feature_names(), self._estimates(), x, states)
+        out = np.delete(out, np.s_[1 : 1 + self.lags], axis=1)
         return out if scale == "uniform" else as_normal(out)
 
     def durations(self, X: Any, *, lengths: Any = None, groups: Any = None, time: Any = None) -> tuple[Array, Array]:
@@ -365,6 +370,12 @@ class FittedMarkovModel(MixtureEstimator):
         """Return no error for a free probability that is practically zero or one, and zero for what is given."""
         found = super()._errors(X, **rows)
         return found._replace(errors=errors_of(self._estimates(), found.errors, self._chain()))
+
+    def _entry_names(self, name: str) -> list[str] | None:
+        if name != "coef":
+            return super()._entry_names(name)
+        target, *others = self._feature_names()
+        return [*(f"{target}, {lag} before" for lag in range(1, self.lags + 1)), *others]
 
     def _summary(self) -> Summary:
         return markov_summary(self)

@@ -63,10 +63,10 @@ class Series:
         return self.mixture.labels[self.order]
 
     def forecast(self, n_steps: int) -> Any:
-        """Return the forecast of every sequence; None where it needs columns that are not known."""
+        """Return the forecast of every sequence; None where it needs columns or last rows that are not known."""
         try:
             return self.model.forecast(self.mixture.as_fitted, n_steps, **self.cuts)
-        except TypeError:
+        except (TypeError, ValueError):
             return None
 
     @cached_property

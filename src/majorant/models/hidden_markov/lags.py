@@ -1,0 +1,126 @@
+"""Autoregression: columns of own lags of the target, and forecasts that feed on themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from majorant.engine.mixture import Array
+from majorant.models.hidden_markov.forecast import Forecast
+from majorant.models.hidden_markov.sequences import Sequences
+
+DRAWS, MOST_DRAWN = 10_000, 4_000_000
+"""Paths of a forecast, and numbers of those of all sequences together."""
+
+
+def with_lags(X: Array, sequences: Sequences, lags: int) -> Array:
+    """Return the rows with own lags of the first column after it; NaN where a sequence has not begun."""
+    if not lags:
+        return X
+    order, y = sequences.order, X[sequences.order, 0]
+    codes, found = sequences.codes[order], np.full((len(X), lags), np.nan)
+    for lag in range(1, min(lags, len(X) - 1) + 1):
+        found[order[lag:], lag - 1] = np.where(codes[lag:] == codes[:-lag], y[:-lag], np.nan)
+    return np.concatenate([X[:, :1], found, X[:, 1:]], axis=1)
+
+
+@dataclass(frozen=True)
+class DrawnForecast(Forecast):
+    """The rows after the ends of autoregressive sequences, from drawn paths; means are exact.
+
+    Attributes
+    ----------
+    paths : ndarray of shape (n_sequences, n_steps, n_draws)
+        Drawn rows.
+    """
+
+    paths: Array
+    _centres: Array
+    _deviations: Array
+
+    def density(self, values: Any, column: int = 0) -> Array:
+        """Return densities of values: the mean over drawn paths of those given the path so far."""
+        x = np.asarray(values, dtype=np.float64)
+        every = [norm.pdf(one, self._centres, self._deviations).mean(axis=2) for one in x]
+        return np.moveaxis(np.array(every), 0, 2)
+
+    def quantile(self, p: float) -> Array:
+        """Return the quantile of the drawn rows."""
+        if not 0 < p < 1:
+            raise ValueError(f"p must be strictly between 0 and 1; got {p!r}")
+        return np.asarray(np.quantile(self.paths, p, axis=2)[:, :, None])
+
+
+def forecast_of_lags(
+    estimates: Mapping[str, Array], last: Array, before: Array, n_steps: int, names: NDArray[Any] | None
+) -> DrawnForecast:
+    r"""Return the forecast from the probabilities of the last states and the last rows of each sequence.
+
+    With :math:`M_h(j) = E[x_h 1(s_h = j)]` of the vector x of the last rows and a constant, and its step :math:`F_j` in
+    a state,
+
+    .. math:: M_h(j) = F_j \sum_i A_{ij} M_{h-1}(i)
+
+    Parameters
+    ----------
+    estimates : mapping
+    last : ndarray of shape (sequences, components)
+    before : ndarray of shape (sequences, lags)
+        The last rows, the latest first.
+    n_steps : int
+    names : ndarray or None
+
+    Raises
+    ------
+    ValueError
+        If one of the last rows is missing.
+    """
+    if np.isnan(before).any():
+        raise ValueError(
+            f"a forecast of an autoregression needs the last {before.shape[1]} rows of each sequence: end it where "
+            "they are there"
+        )
+    steps, (n, k), lags = estimates["transitions"], last.shape, before.shape[1]
+    intercept, coef = estimates["intercept"].reshape(k), estimates["coef"].reshape(k, lags)
+    moved = np.zeros((k, lags + 1, lags + 1))
+    moved[:, 0] = np.column_stack([coef, intercept])
+    moved[:, np.arange(1, lags), np.arange(lags - 1)] = 1
+    moved[:, lags, lags] = 1
+    moments = last[:, :, None] * np.column_stack([before, np.ones(n)])[:, None, :]
+    states, mean = np.empty((n, n_steps, k)), np.empty((n, n_steps, 1))
+    for h in range(n_steps):
+        moments = np.einsum("jab,nib,ij->nja", moved, moments, steps)
+        states[:, h], mean[:, h, 0] = moments[:, :, lags], moments[:, :, 0].sum(axis=1)
+    deviations = np.sqrt(np.broadcast_to(estimates["variances"].reshape(-1), (k,)))
+    drawn = _drawn(last, before, steps, intercept, coef, deviations, n_steps)
+    return DrawnForecast(states, mean, names, (), (), *drawn)
+
+
+def _drawn(
+    last: Array, before: Array, steps: Array, intercept: Array, coef: Array, deviations: Array, n_steps: int
+) -> tuple[Array, Array, Array]:
+    """Return drawn rows, their centres given the rows before them, and the deviations about these."""
+    n_draws = max(100, min(DRAWS, MOST_DRAWN // (len(last) * n_steps)))
+    random = np.random.default_rng(0)
+    rows, centres, spreads = np.empty((3, len(last), n_steps, n_draws))
+    state = _chosen(np.repeat(last[:, None], n_draws, axis=1), random)
+    recent = np.repeat(before[:, None], n_draws, axis=1)
+    for h in range(n_steps):
+        state = _chosen(steps[state], random)
+        centres[:, h] = intercept[state] + np.einsum("nda,nda->nd", coef[state], recent)
+        spreads[:, h] = deviations[state]
+        rows[:, h] = centres[:, h] + spreads[:, h] * random.standard_normal(state.shape)
+        recent = np.concatenate([rows[:, h, :, None], recent[:, :, :-1]], axis=2)
+    return rows, centres, spreads
+
+
+def _chosen(probabilities: Array, random: np.random.Generator) -> NDArray[np.intp]:
+    """Draw a state for every row of probabilities."""
+    ends = np.cumsum(probabilities, axis=-1)
+    u = random.random(ends.shape[:-1])[..., None] * ends[..., -1:]
+    return np.minimum((u >= ends).sum(axis=-1), ends.shape[-1] - 1)
