@@ -227,6 +227,7 @@ class HiddenMarkovModel(FittedMarkovModel):
         with self._all_or_nothing(), one_thread():
             self._check_parameters()
             draws = np.random.default_rng(int(check_random_state(self.random_state).randint(2**31)))
+            self._refuse_chunks(X)
             X, sequences = sequences_of(X, lengths, groups, time)
             X = self._learn(X, sequences, sequence_weight)
             rows, law = self._sequences(X, sequences, sequence_weight, component_labels, fitting=True)

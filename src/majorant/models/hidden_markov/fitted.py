@@ -54,7 +54,6 @@ class FittedMarkovModel(MixtureEstimator):
         return self._chain()
 
     def _read(self, X: Any, *, fitting: bool) -> NDArray[np.float64]:
-        self._refuse_chunks(X)
         with explained(X):
             X = validate_data(
                 self, X, reset=fitting, dtype=[np.float64, np.float32], order="C", ensure_all_finite="allow-nan"
@@ -86,6 +85,7 @@ class FittedMarkovModel(MixtureEstimator):
     def _rows_of(self, X: Any, lengths: Any, groups: Any, time: Any) -> tuple[Array, Sequences]:
         """Return the rows of a table or of several, with own lags, and their sequences."""
         check_is_fitted(self)
+        self._refuse_chunks(X)
         X, sequences = sequences_of(X, lengths, groups, time)
         return with_lags(self._read(X, fitting=False), sequences, self.lags), sequences
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import _num_samples
 
 from majorant._validation import check_groups, check_sample_weight, is_missing
 from majorant.formulas import column_of, is_table
@@ -59,7 +60,7 @@ def sequences_of(X: Any, lengths: Any = None, groups: Any = None, time: Any = No
     if is_list:
         X, lengths = joined(X, lengths)
     X, groups, time = without_columns(X, groups=groups, time=time)
-    n = len(X)
+    n = _num_samples(X)
     codes, names = sequence_codes(n, lengths, groups)
     order = np.argsort(codes, kind="stable")
     if time is not None:
