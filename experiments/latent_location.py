@@ -5,6 +5,7 @@ S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Min
     python experiments/latent_location.py --data PATH --out FOLDER            both tasks, 10 seeds (about 20 minutes)
     python experiments/latent_location.py --data PATH --out FOLDER --quick    one seed, 3 classes: what CI runs
     python experiments/latent_location.py --data PATH --out FOLDER --only blank --seeds 10
+    ... --journal FILE --resume --jobs 2            in pieces (see cells.py)
 
 PATH is mnist7000.npz (X (n, 28, 28), y). FOLDER gets results.csv (one line a fit), results.md (the tables) and
 figure_3.svg. The paper's images of mammals cannot be had; ours are made: one digit on a canvas of 60 x 60 pixels, blank
@@ -25,6 +26,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +34,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np
+from cells import Cells, add_arguments
 from numpy.typing import NDArray
 
 import majorant as mj
@@ -55,9 +58,11 @@ INTERCEPT = 0.3
 METHODS: dict[str, Any] = {
     "CCP": mj.Tightest(),
     "growing subset": mj.GrowingSubset(eta=ETA),
+    "growing schedule": mj.GrowingSubset(eta=ETA, schedule=tuple(k / 10 for k in range(1, 11))),
     "random walk": mj.RandomWalk(eta=ETA),
     "Gibbs limit": mj.GibbsLimit(eta=ETA),
     "multi-fold": mj.Biased(mj.MultiFold(10), eta=ETA),
+    "multi-fold hinge": mj.Biased(mj.MultiFold(10, loss="hinge"), eta=ETA),
 }
 
 PAIRS = [
@@ -201,24 +206,33 @@ def start_of(start: str, images: Images, seed: int) -> Any:
     return start
 
 
-def fits(
-    images: Images, n_train: int, task: Task, seed: int, pairs: Sequence[tuple[str, str]]
-) -> Iterator[tuple[Record, mj.LatentSVC]]:
-    """Every start with every method on the first images of each class; all methods begin alike."""
+@lru_cache(maxsize=2)
+def images_of(path: Path, n_classes: int, each: int, task: Task, seed: int) -> Images:
+    """The images of a seed, drawn once for all fits to them."""
+    with np.load(path) as file:
+        return draw_images(file["X"] / 255.0, file["y"].astype(np.intp), n_classes, each, task, seed)
+
+
+def fit(
+    path: Path, size: tuple[int, int, int], task: Task, seed: int, start: str, method: str
+) -> tuple[dict[str, Any], list[int]]:
+    """Return the record of one fit to the first images of each class, and its windows; all methods begin alike."""
+    n_classes, n_train, n_test = size
+    images = images_of(path, n_classes, n_train + n_test, task, seed)
     is_seen = np.arange(len(images.y)) - np.searchsorted(images.y, images.y) < n_train
     seen, unseen = images.taken(np.flatnonzero(is_seen)), images.taken(np.flatnonzero(~is_seen))
-    for start, method in pairs:
-        begun = time.process_time()
-        first = start_of(start, seen, seed)
-        model = mj.LatentSVC(
-            task.alpha, latent_init=first, bounds=METHODS[method], intercept_scaling=INTERCEPT, random_state=seed
-        )
-        model.fit(seen.windows, seen.y)
-        seconds = time.process_time() - begun
-        error = float(np.mean(model.predict(unseen.windows) != unseen.y))
-        changed = np.nan if isinstance(first, str) else float(np.mean(model.latent_ != first))
-        located = float(np.mean(seen.offsets(model.latent_) <= 6))
-        yield Record(task.name, seed, start, method, float(model.objective_), error, changed, located, seconds), model
+    begun = time.process_time()
+    first = start_of(start, seen, seed)
+    model = mj.LatentSVC(
+        task.alpha, latent_init=first, bounds=METHODS[method], intercept_scaling=INTERCEPT, random_state=seed
+    )
+    model.fit(seen.windows, seen.y)
+    seconds = time.process_time() - begun
+    error = float(np.mean(model.predict(unseen.windows) != unseen.y))
+    changed = np.nan if isinstance(first, str) else float(np.mean(model.latent_ != first))
+    located = float(np.mean(seen.offsets(model.latent_) <= 6))
+    record = Record(task.name, seed, start, method, float(model.objective_), error, changed, located, seconds)
+    return asdict(record), model.latent_.tolist()
 
 
 def table(records: Sequence[Record]) -> str:
@@ -309,31 +323,38 @@ def main(arguments: Sequence[str] | None = None) -> list[Record]:
     parser.add_argument("--seeds", type=int, default=10, help="times that images are drawn")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--starts", nargs="+", choices=dict(PAIRS), default=list(dict(PAIRS)))
+    add_arguments(parser)
     chosen = parser.parse_args(arguments)
-    n_classes, n_train, n_test, n_seeds = (3, 5, 2, 1) if chosen.quick else (6, 40, 100, chosen.seeds)
-    with np.load(chosen.data) as file:
-        digits, y = file["X"] / 255.0, file["y"].astype(np.intp)
+    size, n_seeds = ((3, 5, 2), 1) if chosen.quick else ((6, 40, 100), chosen.seeds)
     chosen.out.mkdir(parents=True, exist_ok=True)
     pairs = [pair for pair in PAIRS if pair[0] in chosen.starts and pair[1] in chosen.methods]
+    cells = Cells.of(chosen)
+    found = cells(
+        {
+            f"{task.name}, {start}, {method}, seed {seed}, {size[0]} x {size[1]}": partial(
+                fit, chosen.data, size, task, seed, start, method
+            )
+            for task in (TASKS.values() if chosen.only is None else [TASKS[chosen.only]])
+            for seed in range(n_seeds)
+            for start, method in pairs
+        }
+    )
     records: list[Record] = []
     places: dict[str, list[tuple[int, NDArray[np.intp]]]] = {}
     with (chosen.out / "results.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(Record.__dataclass_fields__))
         writer.writeheader()
-        for task in TASKS.values() if chosen.only is None else [TASKS[chosen.only]]:
-            for seed in range(n_seeds):
-                images = draw_images(digits, y, n_classes, n_train + n_test, task, seed)
-                for record, model in fits(images, n_train, task, seed, pairs):
-                    records.append(record)
-                    writer.writerow(asdict(record))
-                    file.flush()  # a long run that is stopped leaves what it has
-                    if record.start == "top-left" and seed < FIGURE_SEEDS and task.name == "blank":
-                        places.setdefault(record.method, []).append((seed, model.latent_))
+        for numbers, windows in found.values():
+            records.append(record := Record(**numbers))
+            writer.writerow(numbers)
+            if record.start == "top-left" and record.seed < FIGURE_SEEDS and record.task == "blank":
+                places.setdefault(record.method, []).append((record.seed, np.array(windows)))
     text = table(records)
     (chosen.out / "results.md").write_text(text, encoding="utf-8")
     print(text)
     if places:
         figure_3(places, chosen.out / "figure_3.svg")
+    cells.close()
     return records
 
 

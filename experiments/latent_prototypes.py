@@ -6,6 +6,7 @@ scikit-learn, and the angle is a shift or a rotation that is drawn for every ima
 
     python experiments/latent_prototypes.py            5 splits, 70 % for the fit (about ten minutes)
     python experiments/latent_prototypes.py --quick    one split of 300 images: what CI runs
+    ... --journal FILE --resume --jobs 2               in pieces (see cells.py)
 
 Every line is the mean accuracy on the images that were left out, with its standard deviation over the splits, and the
 CPU seconds of a fit. "vectors" is how many images a classifier keeps in mind: 1-NN keeps all that it has seen.
@@ -17,14 +18,16 @@ import argparse
 import os
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np
+from cells import Cells, add_arguments
 from numpy.typing import NDArray
 from scipy import ndimage
 from sklearn.base import clone
@@ -144,19 +147,30 @@ class Result:
     n_fitted: int
 
 
-def measure(task: str, method: Method, X: Numbers, y: NDArray[np.int64], n_splits: int) -> Result:
-    """Accuracy on the 30 % of the images that were left out, for each split."""
+def split_of(method: Method, X: Numbers, y: NDArray[np.int64], n_splits: int, number: int) -> dict[str, Any]:
+    """Accuracy on the 30 % of the images that one split leaves out, CPU seconds of the fit, and images it has seen."""
     splits = StratifiedShuffleSplit(n_splits, test_size=0.3, random_state=0)
-    accuracies, seconds, n_fitted = [], [], 0
-    for fitted, left_out in splits.split(X, y):
-        began = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # collinear pixels, classes of few rows
-            model = method.make().fit(X[fitted], y[fitted])
-        seconds.append(time.process_time() - began)
-        accuracies.append(np.mean(model.predict(X[left_out]) == y[left_out]))
-        n_fitted = len(fitted)
-    return Result(task, method, np.array(accuracies), float(np.median(seconds)), n_fitted)
+    fitted, left_out = list(splits.split(X, y))[number]
+    began = time.process_time()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # collinear pixels, classes of few rows
+        model = method.make().fit(X[fitted], y[fitted])
+    seconds = time.process_time() - began
+    accuracy = float(np.mean(model.predict(X[left_out]) == y[left_out]))
+    return {"accuracy": accuracy, "seconds": seconds, "n_fitted": len(fitted)}
+
+
+def measure(
+    cells: Cells, task: str, method: Method, X: Numbers, y: NDArray[np.int64], n_splits: int
+) -> Iterator[Result]:
+    """Yield what a method reached on the splits that are there, if any are."""
+    tasks = {
+        f"{task}, {method.name}, {len(X)} images, split {i}": partial(split_of, method, X, y, n_splits, i)
+        for i in range(n_splits)
+    }
+    if found := list(cells(tasks).values()):
+        accuracies = np.array([f["accuracy"] for f in found])
+        yield Result(task, method, accuracies, float(np.median([f["seconds"] for f in found])), found[0]["n_fitted"])
 
 
 def table(results: Sequence[Result]) -> str:
@@ -175,7 +189,9 @@ def main(arguments: Sequence[str] | None = None) -> list[Result]:
     parser.add_argument("--quick", action="store_true", help="one split of 300 images, 2 poses")
     parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--poses", type=int, nargs="+", default=[4, 16])
+    add_arguments(parser)
     options = parser.parse_args(arguments)
+    cells = Cells.of(options)
     pictures, y = images()
     poses, n_splits = options.poses, options.splits
     if options.quick:
@@ -183,9 +199,11 @@ def main(arguments: Sequence[str] | None = None) -> list[Result]:
     results = []
     for task, pose in TASKS.items():
         X = pose(pictures).reshape(len(pictures), -1)
-        of_task = [measure(task, m, X, y, n_splits) for m in methods(poses, own_mixtures=not options.quick)]
+        every = methods(poses, own_mixtures=not options.quick)
+        of_task = [result for m in every for result in measure(cells, task, m, X, y, n_splits)]
         print(f"\n{task}: {len(X)} images of {X.shape[1]} pixels, {n_splits} splits\n{table(of_task)}", flush=True)
         results += of_task
+    cells.close()
     return results
 
 

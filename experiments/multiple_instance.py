@@ -3,6 +3,7 @@
     python experiments/multiple_instance.py --data FOLDER            three sets, 10 folds (about 4 minutes)
     python experiments/multiple_instance.py --data FOLDER --quick    2 folds, two alphas: what CI runs
     python experiments/multiple_instance.py --data FOLDER --only musk1
+    ... --journal FILE --resume --jobs 2            in pieces (see cells.py)
 
 FOLDER holds musk1.npz, elephant.npz and fox.npz: X (instances, features), bag (of each instance), y_bag (0 or 1). A bag
 is positive if one of its instances is. Features are centred and scaled by the training instances, to length 1 in the
@@ -24,6 +25,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np
+from cells import Cells, add_arguments
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
@@ -118,21 +121,25 @@ def chosen_alpha(method: Any, bags: Bags, y: Labels, train: Labels, alphas: Sequ
     return alphas[int(np.argmax(means))]
 
 
-def row(name: str, method: Any, bags: Bags, y: Labels, n_folds: int, alphas: Sequence[float]) -> str:
+def fold_of(path: Path, method: str, fold: int, alphas: Sequence[float]) -> dict[str, Any]:
+    """Accuracy on one of ten folds, the alpha that was chosen, the objective at another alpha, and CPU seconds."""
     begun = time.process_time()
-    reached, picked, objectives = [], [], []
-    folds = list(StratifiedKFold(10, shuffle=True, random_state=0).split(y, y))[:n_folds]
-    for fold, (train, test) in enumerate(folds):
-        alpha = chosen_alpha(method, bags, y, train, alphas, fold)
-        picked.append(alpha)
-        reached.append(accuracy(method, bags, y, train, test, alpha, fold))
-        if isinstance(method, Latent):
-            seen, _ = scaled([bags[i] for i in train], [])
-            objectives.append(method.fit(seen, y[train], COMPARED, fold).objective_)
-    objective = f"{np.mean(objectives):.4f}" if objectives else ""
+    bags, y = read(path)
+    train, test = list(StratifiedKFold(10, shuffle=True, random_state=0).split(y, y))[fold]
+    alpha = chosen_alpha(METHODS[method], bags, y, train, alphas, fold)
+    reached, objective = accuracy(METHODS[method], bags, y, train, test, alpha, fold), None
+    if isinstance(METHODS[method], Latent):
+        seen, _ = scaled([bags[i] for i in train], [])
+        objective = float(METHODS[method].fit(seen, y[train], COMPARED, fold).objective_)
+    return {"accuracy": reached, "alpha": alpha, "objective": objective, "seconds": time.process_time() - begun}
+
+
+def row(name: str, folds: Sequence[dict[str, Any]]) -> str:
+    reached, objectives = [f["accuracy"] for f in folds], [f["objective"] for f in folds]
+    objective = "" if None in objectives else f"{np.mean(objectives):.4f}"
     return (
         f"| {name} | {100 * np.mean(reached):.1f} +- {100 * np.std(reached) / np.sqrt(len(reached)):.1f} | "
-        f"{np.median(picked):g} | {objective} | {time.process_time() - begun:.0f} |"
+        f"{np.median([f['alpha'] for f in folds]):g} | {objective} | {sum(f['seconds'] for f in folds):.0f} |"
     )
 
 
@@ -142,7 +149,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", choices=PUBLISHED, help="one set alone")
     parser.add_argument("--folds", type=int, default=10, help="of ten folds, how many are done")
     parser.add_argument("--quick", action="store_true", help="2 folds, two alphas, musk1 alone")
+    add_arguments(parser)
     chosen = parser.parse_args(arguments)
+    cells = Cells.of(chosen)
     n_folds, alphas = (2, ALPHAS[1:4:2]) if chosen.quick else (chosen.folds, ALPHAS)
     for name, published in PUBLISHED.items():
         if name != (chosen.only or name) or (chosen.quick and name != "musk1"):
@@ -151,9 +160,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
         size = f"{len(y)} bags, {sum(map(len, bags))} instances, {bags[0].shape[1]} features"
         print(f"{name}: {size}; {n_folds} of 10 folds\n")
         print("| method | accuracy % +- s.e. | median alpha | objective | CPU s |\n|---|---|---|---|---|")
-        for title, method in METHODS.items():
-            print(row(title, method, bags, y, n_folds, alphas), flush=True)
+        for title in METHODS:
+            tasks = {
+                f"{name}, {title}, {len(alphas)} alphas, fold {fold}": partial(
+                    fold_of, chosen.data / f"{name}.npz", title, fold, alphas
+                )
+                for fold in range(n_folds)
+            }
+            if folds := list(cells(tasks).values()):
+                print(row(title, folds), flush=True)
         print(f"| published mi-SVM, MI-SVM | {published[0]}, {published[1]} | | | |\n", flush=True)
+    cells.close()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ TPAMI, 2012. Its data are not to be had; others of the same kinds stand in for t
     python experiments/multiview.py --only digits --quick         one split of fewer rows, one size: what tests run
     ... --splits 3 --first-seed 7                                 splits 7, 8 and 9
     ... --data FOLDER                                             the folder of the data, or MAJORANT_SHARED_DATA
+    ... --journal FILE --resume --jobs 2                          in pieces: a part is a cell (see cells.py)
 
     digits      accuracy over K (Figure 4), a view that is missing, log-likelihood of bits
     contrastive the paper's training (DWH, TWH, MMH by contrastive divergence) beside the default on the same digits
@@ -29,11 +30,13 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
+from cells import Cells, add_arguments
 from multiview_parts import contrastive, corel, digits, hotel, reading, starts, wikipedia
 from multiview_parts.common import Part, Run
 from sklearn.exceptions import ConvergenceWarning
@@ -58,15 +61,24 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("MAJORANT_SHARED_DATA") or BESIDE))
     parser.add_argument("--quick", action="store_true")
+    add_arguments(parser)
     chosen = parser.parse_args(given)
+    cells = Cells.of(chosen)
     warnings.simplefilter("ignore", ConvergenceWarning)
     seeds = range(chosen.first_seed, chosen.first_seed + (1 if chosen.quick else chosen.splits))
     run = Run(chosen.data, tuple(seeds), chosen.quick)
     for part in chosen.only:
         if not (run.data / PARTS[part].FILE).exists():
             sys.exit(f"{run.data / PARTS[part].FILE} is not there: --data names the folder of the data")
-        for line in PARTS[part].lines(run):
-            print(line, flush=True)
+        name = f"{part}, splits {seeds[0]} to {seeds[-1]}" + (", quick" if run.quick else "")
+        for lines in cells({name: partial(lines_of, part, run)}).values():
+            print(*lines, sep="\n", flush=True)
+    cells.close()
+
+
+def lines_of(part: str, run: Run) -> list[str]:
+    """Return what a part prints."""
+    return list(PARTS[part].lines(run))
 
 
 if __name__ == "__main__":

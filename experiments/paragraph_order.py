@@ -12,6 +12,7 @@ TPAMI, 2012, section 5.4. Its hotel reviews are not to be had. Here are
     python experiments/paragraph_order.py                    all three, 10 splits
     python experiments/paragraph_order.py --only digits      one of them
     python experiments/paragraph_order.py --quick            fewer rows, one split, one penalty: what tests run
+    ... --journal FILE --resume --jobs 2                     in pieces (see cells.py)
 
 Told is the share of test rows whose label is right, with half the width of a 95 % interval over random splits into
 halves. The penalty is chosen within the training rows.
@@ -23,12 +24,14 @@ import argparse
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np
+from cells import Cells, add_arguments
 from multiview_parts.common import Labels, Numbers, Rows, accuracy, split, splits_of, told
 from sklearn.datasets import load_digits
 
@@ -151,13 +154,19 @@ def methods_of(documents: Documents) -> dict[str, Callable[[Split], float]]:
     return methods
 
 
-def compare(documents: Documents, n_splits: int, quick: bool) -> Iterator[str]:
+def compare(cells: Cells, documents: Documents, n_splits: int, quick: bool) -> Iterator[str]:
     """A line for each method, in our order."""
     n = len(documents.y)
     splits = [Split(documents, *split(n, seed, n // 2, n - n // 2), quick) for seed in range(n_splits)]
     yield f"{documents.name}: {n} documents, {splits_of(n_splits)} into halves"
-    found = {name: [method(split) for split in splits] for name, method in methods_of(documents).items()}
-    for name in sorted(found, key=lambda name: -float(np.mean(found[name]))):
+    found = {}
+    for name, method in methods_of(documents).items():
+        tasks = {
+            f"{documents.name}, {n} documents, {name}, split {seed}": partial(method, own)
+            for seed, own in enumerate(splits)
+        }
+        found[name] = list(cells(tasks).values())
+    for name in sorted(filter(found.get, found), key=lambda name: -float(np.mean(found[name]))):
         yield f"  {name:42s}{told(found[name])}"
 
 
@@ -167,7 +176,9 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument("--only", choices=["order", "no order", "digits"])
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--quick", action="store_true")
+    add_arguments(parser)
     arguments = parser.parse_args(given)
+    cells = Cells.of(arguments)
     n, n_splits = (80, 1) if arguments.quick else (600, arguments.splits)
     random = np.random.default_rng(0)
     sets = {
@@ -179,8 +190,9 @@ def main(given: Sequence[str] | None = None) -> None:
     for name, make in sets.items():
         documents = make()
         if arguments.only in (None, name):
-            for line in compare(documents, n_splits, arguments.quick):
+            for line in compare(cells, documents, n_splits, arguments.quick):
                 print(line, flush=True)
+    cells.close()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ S. N. Parizi, K. He, S. Sclaroff, P. Felzenszwalb, "Generalized Majorization-Min
     python experiments/scene_recognition.py --data PATH --out FOLDER            10 draws of 21 fits (hours)
     python experiments/scene_recognition.py --data PATH --out FOLDER --quick    one draw, 3 classes x 8: what CI runs
     python experiments/scene_recognition.py --data PATH --out FOLDER --starts random annealed --draws 1
+    ... --journal FILE --resume --jobs 2            in pieces (see cells.py)
 
 PATH is mnist7000.npz (X (n, 28, 28), y). FOLDER gets results.csv (one line a fit) and results.md (the tables). The
 paper's images (MIT-Indoor, 67 classes, features of a neural network) cannot be had, and region features of other scenes
@@ -26,8 +27,9 @@ import argparse
 import csv
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +37,7 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[name] = "1"
 
 import numpy as np
+from cells import Cells, add_arguments
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.feature_extraction.image import grid_to_graph
@@ -177,19 +180,38 @@ def purity(maps: NDArray[np.intp], digits: NDArray[np.intp]) -> float:
     return float(together.max(axis=1).sum() / maps.size)
 
 
-def fits(
-    train: Mosaics, test: Mosaics, draw: int, n_parts: int, alpha: float, pairs: Sequence[tuple[str, str]]
-) -> Iterator[Record]:
-    """Every start with every method."""
-    for start, method in pairs:
-        begun = time.process_time()
-        settings = STARTS[start] or {"latent_init": train.digits}
-        model = mj.ReconfigurableBagOfWords(
-            n_parts, alpha, bounds=METHODS[method], random_state=draw, max_iter=300, **settings
-        )
-        model.fit(train.X, train.y)
-        seconds = time.process_time() - begun
-        yield Record(
+@lru_cache(maxsize=1)
+def pictures_of(path: Path) -> tuple[Numbers, NDArray[np.intp], list[NDArray[np.intp]]]:
+    """Features and digits of all pictures, and those to learn from and to test on."""
+    with np.load(path) as file:
+        pictures, digit = file["X"] / 255.0, file["y"].astype(np.intp)
+    halves = np.array_split(np.random.default_rng(0).permutation(len(pictures)), 2)
+    return features_of(pictures, halves), digit, halves
+
+
+@lru_cache(maxsize=2)
+def mosaics_of(path: Path, n_classes: int, each: int, draw: int) -> tuple[Mosaics, Mosaics]:
+    """Images to learn from and to test on, drawn once for all fits to them."""
+    features, digit, halves = pictures_of(path)
+    plans = layouts(n_classes, draw)
+    train, test = (draw_mosaics(features, digit, half, plans, each, 2 * draw + k) for k, half in enumerate(halves))
+    return train, test
+
+
+def fit(
+    path: Path, n_classes: int, each: int, n_parts: int, alpha: float, draw: int, start: str, method: str
+) -> dict[str, Any]:
+    """Return the record of one fit."""
+    train, test = mosaics_of(path, n_classes, each, draw)
+    begun = time.process_time()
+    settings = STARTS[start] or {"latent_init": train.digits}
+    model = mj.ReconfigurableBagOfWords(
+        n_parts, alpha, bounds=METHODS[method], random_state=draw, max_iter=300, **settings
+    )
+    model.fit(train.X, train.y)
+    seconds = time.process_time() - begun
+    return asdict(
+        Record(
             draw,
             start,
             method,
@@ -201,6 +223,7 @@ def fits(
             int(model.n_iter_),
             seconds,
         )
+    )
 
 
 def table(records: Sequence[Record], pairs: Sequence[tuple[str, str]]) -> str:
@@ -257,31 +280,34 @@ def main(arguments: Sequence[str] | None = None) -> list[Record]:
     parser.add_argument("--alpha", type=float, default=0.3, help="strength of the penalty")
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--starts", nargs="+", choices=STARTS, default=list(STARTS))
+    add_arguments(parser)
     chosen = parser.parse_args(arguments)
     n_classes, each, n_draws = (3, 8, 1) if chosen.quick else (chosen.classes, chosen.each, chosen.draws)
     alpha = 10.0 if chosen.quick else chosen.alpha  # of few images the penalty alone is quickly minimised
-    with np.load(chosen.data) as file:
-        pictures, digit = file["X"] / 255.0, file["y"].astype(np.intp)
-    halves = np.array_split(np.random.default_rng(0).permutation(len(pictures)), 2)
-    features = features_of(pictures, halves)
+    size = f"{n_classes} x {each}, {chosen.parts} parts, alpha {alpha:g}"
     chosen.out.mkdir(parents=True, exist_ok=True)
-    pairs = [(start, method) for start in chosen.starts for method in chosen.methods]
-    records: list[Record] = []
+    cells = Cells.of(chosen)
+    found = cells(
+        {
+            f"{size}, {start}, {method}, draw {draw}": partial(
+                fit, chosen.data, n_classes, each, chosen.parts, alpha, draw, start, method
+            )
+            for draw in range(n_draws)
+            for start in chosen.starts
+            for method in chosen.methods
+        }
+    )
+    records = [Record(**numbers) for numbers in found.values()]
+    there = {(r.start, r.method) for r in records}
+    pairs = [(start, method) for start in chosen.starts for method in chosen.methods if (start, method) in there]
     with (chosen.out / "results.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(Record.__dataclass_fields__))
         writer.writeheader()
-        for draw in range(n_draws):
-            plans = layouts(n_classes, draw)
-            train, test = (
-                draw_mosaics(features, digit, half, plans, each, 2 * draw + k) for k, half in enumerate(halves)
-            )
-            for record in fits(train, test, draw, chosen.parts, alpha, pairs):
-                records.append(record)
-                writer.writerow(asdict(record))
-                file.flush()  # a long run that is stopped leaves what it has
+        writer.writerows(found.values())
     text = table(records, pairs)
     (chosen.out / "results.md").write_text(text, encoding="utf-8")
     print(text)
+    cells.close()
     return records
 
 
